@@ -89,11 +89,3 @@ type Policy struct {
 	// every finished result and run fresh.
 	OnUnfinished string `json:"onUnfinished,omitempty"`
 }
-
-// The values of [Policy].
-const (
-	PolicyReject       = "reject"
-	PolicyCancelAndRun = "cancel_and_run"
-	PolicyDecline      = "decline"
-	PolicyAbandon      = "abandon"
-)

@@ -112,6 +112,10 @@ type Iteration struct {
 	// Imported is how many messages of the history have [Message.Imported] set. If it is 0,
 	// this server has produced all of it, except for what the user wrote.
 	Imported int
+	// Traceparent is the W3C trace context of the request that began the run, as in the
+	// header traceparent of that name; empty if it had none. The tools and models of this
+	// module pass it on; tools and hooks of one's own find it with [IterationFrom].
+	Traceparent string
 	// Answer is a person's answer to the question that a hook asked before this
 	// iteration; nil if there was none.
 	Answer *Answer

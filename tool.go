@@ -359,8 +359,8 @@ func UpdateState(ctx context.Context, update StateUpdate) error {
 	return nil
 }
 
-// MaxKept bounds what a call can keep, in bytes.
-const MaxKept = 64 << 10
+// maxKept bounds what a call can keep, in bytes.
+const maxKept = 64 << 10
 
 // Keep saves a JSON value with the current tool call, in place of what the call has kept
 // before. When it returns nil, the value is durable: should the process die, the call is
@@ -369,15 +369,15 @@ const MaxKept = 64 << 10
 // keeps the handle of that work before it waits for it, and with a handle it only waits.
 //
 // The value may be a secret: neither the stream nor the model gets it. It is forgotten with
-// the call's result. An error means that it is not known to be saved.
+// the call's result. It has at most 64 KiB. An error means that it is not known to be saved.
 func Keep(ctx context.Context, value json.RawMessage) error {
 	c, ok := ctx.Value(callKey{}).(callContext)
 	r, err := runFrom(ctx)
 	switch {
 	case !ok || err != nil || r.Keep == nil:
 		return ErrNoCall
-	case len(value) > MaxKept:
-		return fmt.Errorf("a call can keep %d bytes, this value has %d", MaxKept, len(value))
+	case len(value) > maxKept:
+		return fmt.Errorf("a call can keep %d bytes, this value has %d", maxKept, len(value))
 	case !json.Valid(value):
 		return errors.New("what a call keeps must be JSON")
 	}

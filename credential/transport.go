@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/secrets"
 )
 
 // Transport is a transport for a tool's HTTP client: each request to one server gets the
@@ -87,7 +88,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.ContainsAny(text, "\r\n\x00") { // the error of net/http would show it
 		return nil, t.refuse(r, errors.New("the credential has line breaks"))
 	}
-	r = r.Clone(r.Context()) // a RoundTripper must not change its request
+	secrets.Add(r.Context(), value.Reveal()) // the server may repeat it
+	r = r.Clone(r.Context())                 // a RoundTripper must not change its request
 	r.Header.Set(header, text)
 	return base.RoundTrip(r)
 }
@@ -95,10 +97,20 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // refuse closes the request's body, as a RoundTripper must, and returns the error.
 func (t *Transport) refuse(r *http.Request, err error) error {
 	if r.Body != nil {
-		_ = r.Body.Close() // nothing was sent
+		_ = r.Body.Close()
 	}
-	return err
+	return notSent{err}
 }
+
+// notSent is the error of a request that was certainly not sent, which tools with an effect
+// want to know.
+type notSent struct{ error }
+
+// Unwrap returns the cause.
+func (e notSent) Unwrap() error { return e.error }
+
+// NotSent reports true; package httptool asks.
+func (e notSent) NotSent() bool { return true }
 
 // named gives a login that is required the server's name.
 func named(err error, server string) error {

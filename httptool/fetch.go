@@ -62,7 +62,7 @@ type Fetcher struct{ tool *Tool }
 
 // anywhere follows redirects, but none from https to http. The guard looks at each.
 func anywhere(next *http.Request, done []*http.Request) error {
-	if len(done) > maxRedirects || next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
+	if len(done) > maxRedirects || next.URL.Scheme != "https" && next.URL.Scheme != "http" || next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
 	next.Header.Del("Referer")
@@ -115,7 +115,7 @@ func pageRequest(text string) (*request, error) {
 	case u.User != nil:
 		return nil, errors.New("url must have no user name and password")
 	}
-	r := &request{method: http.MethodGet, base: &url.URL{Scheme: u.Scheme, Host: u.Host}, path: []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}}}
+	r := &request{strange: true, method: http.MethodGet, base: &url.URL{Scheme: u.Scheme, Host: u.Host}, path: []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}}}
 	if u.RawQuery != "" {
 		r.query = []queryMember{{name: template{{text: u.RawQuery}}, bare: true}}
 	}

@@ -45,6 +45,8 @@ func TestFetch(t *testing.T) {
 			_, _ = io.WriteString(w, `{"a": "<p>"}`)
 		case "/to":
 			http.Redirect(w, r, "/json", http.StatusFound)
+		case "/file":
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 		case "/inside":
 			http.Redirect(w, r, "http://10.1.2.3/", http.StatusFound)
 		case "/metadata":
@@ -59,15 +61,16 @@ func TestFetch(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`, "/to": `{"a": "<p>"}`,
+		"/file": strings.TrimPrefix(s.URL, "http://") + " answered 302 Found. It points to file:///etc/passwd, which was not followed.\nFound.",
 		"/none": strings.TrimPrefix(s.URL, "http://") + " answered 404 Not Found.\nnone",
 	} {
 		result, err := fetch(t, f, s.URL+path)
-		if err != nil || result.Text != want || result.Failed != (path == "/none") {
+		if err != nil || result.Text != want || result.Failed != (path == "/none" || path == "/file") {
 			t.Errorf("%s: %q, %v, want\n%q", path, result.Text, err, want)
 		}
 	}
 	for _, url := range []string{s.URL + "/inside", s.URL + "/metadata", "http://[::1]/", "http://localhost:1/", "http://0x7f000001/"} {
-		if result, err := fetch(t, f, url); !strings.HasPrefix(public(err), "http_address_refused: Nothing was sent") && !strings.HasPrefix(public(err), "http_unreachable") {
+		if result, err := fetch(t, f, url); !strings.HasPrefix(public(err), "http_address_refused: Nothing was sent") && !strings.HasPrefix(public(err), "http_address_refused: The request was redirected, and not sent on") && !strings.HasPrefix(public(err), "http_unreachable") {
 			t.Errorf("%s: %+v, %v", url, result, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 )
 
 // OpenAPIOptions say which operations of a document become tools, and how they are called.
@@ -414,7 +415,7 @@ func (in *inputs) addParameter(op *operation, p place, name, kind string) error 
 	case "header":
 		// These belong to the content and the credentials, not to the model (OpenAPI 3.1, 4.8.12).
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if slices.Contains([]string{"Accept", "Content-Type", "Authorization", "Cookie", holdfast.HeaderIdempotencyKey}, canonical) {
+		if slices.Contains([]string{"Accept", "Content-Type", "Authorization", "Cookie", idempotency.Header}, canonical) {
 			return nil
 		}
 		value := template{{name: "x"}}

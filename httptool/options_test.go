@@ -30,6 +30,7 @@ func TestValidate(t *testing.T) {
 		{httptool.Options{Effect: "once", LookUp: "https://a.example/"}, "lookUp: "},
 		{httptool.Options{LookUp: "https://a.example/{other}"}, "lookUp: {other}"},
 		{httptool.Options{LookUp: "/x"}, "lookUp: "},
+		{httptool.Options{LookUp: "https://b.example/x"}, "lookUp: it must go to"},
 		{httptool.Options{InDoubt: "x"}, "inDoubt: "},
 		{httptool.Options{NotDone: []int{404}}, "notDone: "},
 		{httptool.Options{Timeout: -1}, "timeout: "},

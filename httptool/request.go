@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,6 +38,8 @@ type request struct {
 	rest bool
 	// declared are the arguments' names, as the schema has them.
 	declared []string
+	// strange: the request goes to whatever host a model has named.
+	strange bool
 	// secrets are texts that nobody may read.
 	secrets []string
 }
@@ -178,17 +181,22 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 			return fmt.Errorf("headers: %s: %w", name, err)
 		}
 		r.headers = append(r.headers, header{name: textproto.CanonicalMIMEHeaderKey(name), value: t})
-		if len(t.names()) == 0 { // what the file has in a header nobody else needs to read
+		if len(t.names()) == 0 {
 			whole, _, err := t.expand(&arguments{}, inHeader)
 			if err != nil {
 				return fmt.Errorf("headers: %s: its value has a line ending or a character that headers cannot have", name)
 			}
-			r.secrets = append(r.secrets, strings.Fields(whole)...)
+			if credentials.MatchString(name) { // it may be written down, without a variable
+				r.secrets = append(r.secrets, strings.Fields(whole)...)
+			}
 		}
 		r.secrets = append(r.secrets, t.secrets()...)
 	}
 	return nil
 }
+
+// credentials are the names of headers that let a request in.
+var credentials = regexp.MustCompile(`(?i)auth|cookie|key|token|secret|credential|password|session|signature`)
 
 func checkHeader(name string, t template) error {
 	switch canonical := textproto.CanonicalMIMEHeaderKey(name); {

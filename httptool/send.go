@@ -20,13 +20,18 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/internal/netguard"
+	"github.com/holdfast-agents/holdfast/internal/secrets"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
 // The codes of a tool's errors.
 const (
 	// CodeRefused: the address is private, and it is not listed in [Options.Allow].
 	CodeRefused = "http_address_refused"
+	// CodeNoCredential: nothing was sent, because there is no credential for the service.
+	CodeNoCredential = "http_no_credential"
 	// CodeUnreachable: nothing was sent, because no connection could be made.
 	CodeUnreachable = "http_unreachable"
 	// CodeNoAnswer: the request was sent, and no answer came.
@@ -41,7 +46,7 @@ type client struct {
 	guarded *netguard.Transport
 	now     func() time.Time
 	// secrets are kept out of what models read; they only grow while tools are made.
-	secrets []string
+	secrets *secrets.List
 }
 
 // newClient makes a client.
@@ -56,7 +61,7 @@ func newClient(o *Options) (*client, error) {
 	}
 	// net/http sends a GET again by itself if a connection that it has used before breaks.
 	base.DisableKeepAlives = unrepeatable(o.Effect) && effectOf(o.Method) == holdfast.EffectPure
-	c := &client{now: o.Now, guarded: guard.Transport(base)}
+	c := &client{now: o.Now, guarded: guard.Transport(base), secrets: &secrets.List{}}
 	var transport http.RoundTripper = c.guarded
 	if o.RoundTripper != nil {
 		transport = o.RoundTripper(transport)
@@ -88,28 +93,8 @@ func redirects(follow bool) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// minSecret is the length from which a text counts as a secret; leaving out shorter ones
-// would garble answers.
-const minSecret = 8
-
-// hide keeps texts out of what models read.
-func (c *client) hide(secrets ...string) {
-	for _, s := range secrets {
-		for _, form := range []string{s, escape(s)} {
-			if len(s) >= minSecret && !slices.Contains(c.secrets, form) {
-				c.secrets = append(c.secrets, form)
-			}
-		}
-	}
-}
-
 // clean returns a text without secrets: a service may repeat what it was sent.
-func (c *client) clean(s string) string {
-	for _, secret := range c.secrets {
-		s = strings.ReplaceAll(s, secret, "[secret]")
-	}
-	return s
-}
+func (c *client) clean(a *answer, s string) string { return c.secrets.Clean(a.given.Clean(s)) }
 
 // answer is what a service answered.
 type answer struct {
@@ -119,6 +104,8 @@ type answer struct {
 	body     []byte
 	cut      bool  // there is more than is read
 	broken   error // the answer broke off
+	// given are the credentials that the request was sent with.
+	given *secrets.List
 }
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
@@ -136,28 +123,26 @@ func (t *tracker) trace(ctx context.Context) context.Context {
 	})
 }
 
-// neverSent reports whether it is certain that nothing was sent. A transport that calls no
-// hook proves nothing.
-func (t *tracker) neverSent(err error) bool {
-	return errors.As(err, new(*netguard.Refused)) || t.began.Load() && !t.wrote.Load()
-}
-
 // send sends the request of a call and reads the answer. An error has a text for the model.
 func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *arguments) (*answer, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, t.timeout, errTimeUp)
 	defer cancel()
 	tracker := &tracker{}
 	// The transport finds the key in the context's call.
-	request, err := r.build(tracker.trace(holdfast.ContextWithCall(bounded, call, nil)), a)
+	sending, given := secrets.Collect(holdfast.ContextWithCall(bounded, call, nil))
+	request, err := r.build(tracker.trace(sending), a)
 	if err != nil {
 		return nil, &argumentsError{fmt.Errorf("nothing was sent by %s: %w", t.spec.Name, err)}
+	}
+	if !r.strange {
+		traceparent.Add(ctx, request.Header)
 	}
 	res, err := t.roundTrip(request, r)
 	if err != nil {
 		return nil, t.noAnswer(ctx, bounded, r, tracker, err)
 	}
 	defer res.Body.Close()
-	answer := &answer{status: res.StatusCode, header: res.Header, location: location(res)}
+	answer := &answer{status: res.StatusCode, header: res.Header, location: location(res), given: given}
 	answer.body, answer.broken = io.ReadAll(io.LimitReader(res.Body, t.shape.max+1))
 	if int64(len(answer.body)) > t.shape.max {
 		answer.body, answer.cut, answer.broken = answer.body[:t.shape.max], true, nil
@@ -171,11 +156,19 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 // roundTrip sends a request; that of a call with an effect carries the call's key.
 func (t *Tool) roundTrip(request *http.Request, r *request) (*http.Response, error) {
 	client := *t.client.http
+	if key := request.Header.Values(otherKey); len(key) > 0 && unrepeatable(t.spec.Effect) {
+		// In its canonical form net/http takes it for leave to send the request again.
+		request.Header.Del(otherKey)
+		request.Header[strings.ToLower(otherKey)] = key
+	}
 	if t.spec.Effect != holdfast.EffectPure && r == t.request {
-		client.Transport = holdfast.KeyTransport{Base: client.Transport}
+		client.Transport = idempotency.Transport{Base: client.Transport}
 	}
 	return client.Do(request)
 }
+
+// otherKey is the other name of the header for idempotency keys.
+const otherKey = "X-Idempotency-Key"
 
 // location returns where a redirect leads, without what may be a secret in it.
 func location(res *http.Response) string {
@@ -198,13 +191,37 @@ func (t *Tool) noAnswer(ctx, bounded context.Context, r *request, sent *tracker,
 		err = fmt.Errorf("%w: %w", errTimeUp, err)
 	}
 	var refused *netguard.Refused
+	var unsent interface{ NotSent() bool }
 	switch {
+	case sent.wrote.Load(): // at least to whoever redirected it
+	case errors.As(err, new(*holdfast.Interrupt)): // somebody has to log in first
+		return err
+	case errors.As(err, &unsent) && unsent.NotSent():
+		return holdfast.Errorf(CodeNoCredential, "Nothing was sent: %s.", err).Wrap(err)
 	case errors.As(err, &refused):
-		return holdfast.Errorf(CodeRefused, "Nothing was sent: %s", refused.Public()).
-			WithHint("Operators allow a private host with allow: [%s].", refused.Host).Wrap(err)
-	case sent.neverSent(err):
+		return refusal(refused, "Nothing was sent").Wrap(err)
+	case sent.began.Load():
 		return holdfast.Errorf(CodeUnreachable, "Nothing was sent: %s cannot be reached.", r.host()).Wrap(err)
-	case unrepeatable(t.spec.Effect) && r == t.request:
+	}
+	return t.inDoubt(r, err)
+}
+
+// refusal returns the error of an address that is refused.
+func refusal(refused *netguard.Refused, what string) *holdfast.Error {
+	return holdfast.Errorf(CodeRefused, "%s: %s", what, refused.Public()).WithHint("Operators allow a private host with allow: [%s].", refused.Host)
+}
+
+// inDoubt returns the error of a request that may have reached its service. A transport that
+// calls no hook of the tracker proves nothing, so its requests may have.
+func (t *Tool) inDoubt(r *request, err error) error {
+	var refused *netguard.Refused
+	switch once := unrepeatable(t.spec.Effect) && r == t.request; {
+	case errors.As(err, &refused):
+		if once {
+			err = errors.Join(holdfast.ErrOutcomeUnknown, err)
+		}
+		return refusal(refused, "The request was redirected, and not sent on").Wrap(err)
+	case once:
 		return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s and no answer came. It may have taken effect.", r.host()).
 			Wrap(errors.Join(holdfast.ErrOutcomeUnknown, err))
 	case errors.Is(err, errTimeUp):
@@ -223,7 +240,7 @@ func (t *Tool) resultOf(a *answer) (holdfast.ToolResult, error) {
 			Wrap(fmt.Errorf("%w: status %d", holdfast.ErrOutcomeUnknown, a.status))
 	case a.status == http.StatusSeeOther && t.spec.Effect != holdfast.EffectPure:
 		// It says that the request was handled, and where its result is.
-		return holdfast.ToolResult{Text: t.client.clean("The service answered 303 See Other; the result is at " + a.location)}, nil
+		return holdfast.ToolResult{Text: t.client.clean(a, "The service answered 303 See Other; the result is at "+a.location)}, nil
 	}
 	return holdfast.ToolResult{Failed: true, Text: t.refusal(t.request, a)}, nil
 }
@@ -244,7 +261,7 @@ func (t *Tool) refusal(r *request, a *answer) string {
 	if body := plain(a); body != "" {
 		b.WriteString("\n" + cutText(body, maxRefusal))
 	}
-	return t.client.clean(b.String())
+	return t.client.clean(a, b.String())
 }
 
 func statusText(status int) string {

@@ -76,7 +76,7 @@ func (s *shape) result(a *answer, c *client) holdfast.ToolResult {
 	case len(a.body) == 0 && a.broken == nil:
 		return holdfast.ToolResult{Text: "The service answered " + statusText(a.status) + " without content."}
 	case a.broken != nil:
-		return holdfast.ToolResult{Text: c.clean(s.note(a, "The answer broke off; this is its beginning.", plain(a)))}
+		return holdfast.ToolResult{Text: c.clean(a, s.note(a, "The answer broke off; this is its beginning.", plain(a)))}
 	case slices.Contains(images, kind) && !a.cut:
 		return holdfast.ToolResult{Parts: []holdfast.Part{{
 			Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: kind, Value: base64.StdEncoding.EncodeToString(a.body)},
@@ -85,13 +85,13 @@ func (s *shape) result(a *answer, c *client) holdfast.ToolResult {
 		return holdfast.ToolResult{Text: s.note(a, fmt.Sprintf("The answer is no text: %s. It was left out.", describe(a, kind)), "")}
 	case len(s.selected) == 0 && len(s.template) == 0:
 		if a.cut {
-			return holdfast.ToolResult{Text: c.clean(s.note(a, fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max), plain(a)))}
+			return holdfast.ToolResult{Text: c.clean(a, s.note(a, fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max), plain(a)))}
 		}
-		return holdfast.ToolResult{Text: c.clean(plain(a))}
+		return holdfast.ToolResult{Text: c.clean(a, plain(a))}
 	case a.cut:
 		return holdfast.ToolResult{Text: s.note(a, fmt.Sprintf("The answer has more than %d bytes, so nothing could be taken out of it.", s.max), "")}
 	}
-	return holdfast.ToolResult{Text: c.clean(s.pick(a))}
+	return holdfast.ToolResult{Text: c.clean(a, s.pick(a))}
 }
 
 // note returns a text that begins with a note about the answer.

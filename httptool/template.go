@@ -149,6 +149,24 @@ func escape(s string) string {
 	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 }
 
+// unescape replaces what is escaped, and leaves a % that escapes nothing, as careless
+// servers do.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c, err := url.PathUnescape(s[i:min(i+3, len(s))]); err == nil && s[i] == '%' {
+			b.WriteString(c)
+			i += 2
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 // inPath escapes a value for a path. Servers and proxies disagree about slashes and dots
 // that are escaped, some of them more than once, so a value with any of that is refused.
 func inPath(p piece, value string) (string, error) {
@@ -156,8 +174,8 @@ func inPath(p piece, value string) (string, error) {
 		if v == "" || strings.ContainsAny(v, `/\`) || strings.ContainsFunc(v, unicode.IsControl) {
 			return "", fmt.Errorf("%s must not be empty and must not have slashes, backslashes or control characters", p.name)
 		}
-		next, err := url.PathUnescape(v)
-		if err != nil || next == v {
+		next := unescape(v)
+		if next == v {
 			return escape(value), nil
 		}
 		v = next
@@ -172,8 +190,8 @@ func isDots(segment string) bool {
 		if bare == "." || bare == ".." {
 			return true
 		}
-		next, err := url.PathUnescape(segment)
-		if err != nil || next == segment {
+		next := unescape(segment)
+		if next == segment {
 			return false
 		}
 		segment = next

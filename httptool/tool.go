@@ -60,7 +60,7 @@ type Options struct {
 	// NotDone are the statuses from 500 with which this service says that it did nothing;
 	// default 501 and 503.
 	NotDone []int `json:"notDone,omitempty"`
-	// LookUp is the template of a URL where a GET finds out what became of a call, usually by
+	// LookUp is the template of a URL, on the same scheme and host, where a GET finds out what became of a call, usually by
 	// its {call.key}. A status from 200 to 299 means that it took effect, and the answer is
 	// the call's result; 404 means that it did not and will not; all else, that the service
 	// does not know.
@@ -82,6 +82,8 @@ type Options struct {
 
 	// RoundTripper wraps what sends the requests, for example to add credentials. What it
 	// gets refuses private addresses; a RoundTripper that does not use it must do so itself.
+	// An error with a method NotSent() bool that reports true, such as those of
+	// package credential, says that nothing was sent.
 	RoundTripper func(http.RoundTripper) http.RoundTripper `json:"-"`
 	// Resolver resolves names; default net.DefaultResolver.
 	Resolver Resolver `json:"-"`
@@ -257,6 +259,9 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 		if err := t.lookUp.setURL(o.LookUp, o.Getenv); err != nil {
 			return nil, fmt.Errorf("lookUp: %w", err)
 		}
+		if *t.lookUp.base != *r.base {
+			return nil, errors.New("lookUp: it must go to the scheme and host of url, because the headers go along")
+		}
 		for _, name := range t.lookUp.names() {
 			if name != callKey && !slices.Contains(r.declared, name) {
 				return nil, fmt.Errorf("lookUp: {%s} is not a parameter", name)
@@ -264,9 +269,13 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 		}
 		t.spec.Query = t.query
 	}
-	c.hide(r.secrets...)
+	for _, text := range r.secrets {
+		c.secrets.Add(text)
+	}
 	if t.lookUp != nil {
-		c.hide(t.lookUp.secrets...)
+		for _, text := range t.lookUp.secrets {
+			c.secrets.Add(text)
+		}
 	}
 	return t, nil
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +22,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/credential"
 	"github.com/holdfast-agents/holdfast/httptool"
+	"github.com/holdfast-agents/holdfast/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -117,7 +121,7 @@ func TestRequests(t *testing.T) {
 // TestArgumentsThatLeadElsewhere: nothing is sent.
 func TestArgumentsThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"", ".", "..", "../admin", "a/b", `a\b`, "%2e%2e", "%252e%252E", "a%2fb", "a%255cb", "..;x", "a\nb", "\x00", "%00"} {
+	for _, id := range []string{"", ".", "..", "../admin", "a/b", `a\b`, "%2e%2e", "%252e%252E", "a%2fb", "a%255cb", "..;x", "%2e%2e;%zz", "..%2f..%2f%zz", "a%5c%z", "a\nb", "\x00", "%00"} {
 		s := newService(t, nil)
 		arguments, _ := json.Marshal(map[string]string{"id": id})
 		_, err := call(t, newTool(t, httptool.Options{URL: s.URL + "/orders/{id}/items"}), string(arguments))
@@ -128,7 +132,7 @@ func TestArgumentsThatLeadElsewhere(t *testing.T) {
 	s := newService(t, nil)
 	two := newTool(t, httptool.Options{URL: s.URL + "/orders/{a}{b}?q={q}", Headers: map[string]string{"X-Region": "r-{c}"}})
 	for _, arguments := range []string{
-		`{"a":".","b":".","c":"x"}`, `{"a":"x","b":"y","c":"a\r\nX-Admin: 1"}`, `{"a":"x","b":"y","c":"a","q":["x"]}`, `{"a":"x","b":"y","c":"a","more":1}`, `{"a":"x"}`, `[]`, `{"a":"x","a":"y","b":"z","c":""}`, `{`,
+		`{"a":".","b":".","c":"x"}`, `{"a":"x","b":"y","c":"a\r\nX-Admin: 1"}`, `{"a":"x","b":"y","c":"a","q":["x"]}`, `{"a":"x","b":"y","c":"a","more":1}`, `{"a":"x"}`, `[]`, `{"a":"x","a":"y","b":"z","c":""}`, `{"a":"x","b":"y","c":"a","q":"1","q":"2"}`, `{`,
 	} {
 		if _, err := call(t, two, arguments); !errors.Is(err, holdfast.ErrArguments) || len(s.seen()) > 0 {
 			t.Errorf("%s: %v, %v", arguments, err, s.seen())
@@ -284,7 +288,7 @@ func TestDeaths(t *testing.T) {
 				address, count := deaths[name](t)
 				timeout := 10 * time.Second
 				if name == "silent" {
-					timeout = 100 * time.Millisecond
+					timeout = time.Second
 				}
 				result, err := call(t, newTool(t, httptool.Options{
 					URL: address + "/o?key=${TOKEN}", Method: "POST", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, Effect: effect,
@@ -462,4 +466,147 @@ func TestHTTP2(t *testing.T) {
 	if _, err := call(t, tool, ""); !strings.HasPrefix(public(err), "http_unreachable") {
 		t.Error(err)
 	}
+}
+
+// TestTraceparent: a service gets the trace context of the run, unless the tool's own header
+// says another one; a page that a model has named gets none.
+func TestTraceparent(t *testing.T) {
+	const parent, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-11111111111111111111111111111111-2222222222222222-00"
+	var got []string
+	s := newService(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("traceparent")) })
+	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
+	page, err := httptool.Fetch(httptool.FetchOptions{Allow: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	for _, tool := range []holdfast.Tool{newTool(t, httptool.Options{URL: s.URL}), newTool(t, httptool.Options{URL: s.URL, Headers: map[string]string{"Traceparent": own}}), page} {
+		arguments := json.RawMessage(`{}`)
+		if tool == page {
+			arguments = json.RawMessage(`{"url":"` + s.URL + `"}`)
+		}
+		if _, err := tool.Call(ctx, holdfast.ToolCall{Arguments: arguments}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{parent, own, ""}; !slices.Equal(got, want) {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// TestCredentials: a call without a credential was certainly not sent, whatever its effect;
+// who has to log in is asked to; and a service that repeats the credential, in whatever
+// form, does not show it to the model.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	const token = `t0ken/of+us="<ü>`
+	s := newService(t, func(w http.ResponseWriter, r *http.Request) {
+		got := r.Header.Get("Authorization")
+		escaped, _ := json.Marshal(got)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s", got, escaped, strings.ReplaceAll(string(escaped), "/", `\/`), url.QueryEscape(got))
+	})
+	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce, holdfast.EffectQuery} {
+		var missing error
+		source := credential.SourceFunc(func(context.Context, credential.Request) (secret.Text, error) { return secret.New(token), missing })
+		o := httptool.Options{URL: s.URL, Method: "POST", Effect: effect, RoundTripper: func(base http.RoundTripper) http.RoundTripper {
+			return &credential.Transport{Source: source, Server: s.URL, Base: base}
+		}}
+		if effect == holdfast.EffectQuery {
+			o.LookUp = s.URL
+		}
+		tool := newTool(t, o)
+		if result, err := call(t, tool, ""); err != nil || strings.Contains(result.Text, "t0ken") || !strings.Contains(result.Text, "[secret]") {
+			t.Errorf("%s: %+v, %v", effect, result, err)
+		}
+		before := len(s.seen())
+		missing = &credential.LoginRequired{URL: "https://login.example"}
+		var ask *holdfast.Interrupt
+		if _, err := call(t, tool, ""); !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin || errors.Is(err, holdfast.ErrOutcomeUnknown) {
+			t.Errorf("%s: %v", effect, err)
+		}
+		missing = errors.New("the vault is sealed")
+		if _, err := call(t, tool, ""); errors.Is(err, holdfast.ErrOutcomeUnknown) || !strings.HasPrefix(public(err), httptool.CodeNoCredential+": Nothing was sent: the vault is sealed") {
+			t.Errorf("%s: %v", effect, err)
+		}
+		if n := len(s.seen()); n != before {
+			t.Errorf("%s: %d requests were sent", effect, n-before)
+		}
+	}
+}
+
+// TestSecretsInAnswers: what is hidden, and that nothing else is.
+func TestSecretsInAnswers(t *testing.T) {
+	t.Parallel()
+	s := newService(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, r.Header.Get("X-Api-Key")+"! application/json 2026-01-31 "+r.Header.Get("Authorization"))
+	})
+	tool := newTool(t, httptool.Options{
+		URL: s.URL, Getenv: func(name string) string { return map[string]string{"SHORT": "abcdefgh", "LONG": "abcdefghijkl"}[name] },
+		Headers: map[string]string{"Accept": "application/json", "X-Version": "2026-01-31", "X-Api-Key": "${LONG}", "X-Other": "${SHORT}", "Authorization": "Bearer written-down"},
+	})
+	if result, err := call(t, tool, ""); err != nil || result.Text != "[secret]! application/json 2026-01-31 Bearer [secret]" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// TestOtherNamesOfTheKey: a header that net/http takes for leave to send a request again
+// does not make a call arrive twice.
+func TestOtherNamesOfTheKey(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"POST", "DELETE"} {
+		first := true
+		s := newService(t, func(_ http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Idempotency-Key") != "key1" {
+				t.Error(r.Header)
+			}
+			if !first {
+				panic(http.ErrAbortHandler)
+			}
+			first = false
+		})
+		tool := newTool(t, httptool.Options{URL: s.URL, Method: method, Headers: map[string]string{"X-Idempotency-Key": "{call.key}"}})
+		for range 2 {
+			_, _ = call(t, tool, "")
+		}
+		if n := len(s.seen()); n != 2 {
+			t.Errorf("%s: %d requests", method, n)
+		}
+	}
+}
+
+// TestRebindingRedirect: a name that becomes private after the first answer is refused, and
+// the error does not say that nothing was sent.
+func TestRebindingRedirect(t *testing.T) {
+	t.Parallel()
+	s := newService(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		http.Redirect(w, r, "/next", http.StatusFound)
+	})
+	names := &changing{first: "127.0.0.1", then: "10.0.0.1"}
+	tool := newTool(t, httptool.Options{URL: "http://shop.example:" + s.port(t), Effect: "once", FollowRedirects: true, Resolver: names})
+	_, err := call(t, tool, "")
+	if !errors.Is(err, holdfast.ErrOutcomeUnknown) || !strings.HasPrefix(public(err), httptool.CodeRefused) || strings.Contains(public(err), "Nothing was sent") || len(s.seen()) != 1 {
+		t.Errorf("%v, %v", err, s.seen())
+	}
+}
+
+func (s *service) port(t *testing.T) string {
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// changing resolves all names to one address first, and then to another.
+type changing struct {
+	first, then string
+	asked       int
+}
+
+func (c *changing) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	if c.asked++; c.asked == 1 {
+		return []netip.Addr{netip.MustParseAddr(c.first)}, nil
+	}
+	return []netip.Addr{netip.MustParseAddr(c.then)}, nil
 }

@@ -47,6 +47,9 @@ func (k *kept) read(raw json.RawMessage) error {
 	return json.Unmarshal(raw, k)
 }
 
+// maxKept is what [holdfast.Keep] takes.
+const maxKept = 64 << 10
+
 // keep commits what the call keeps. Where there is no engine there is nothing to come back
 // to.
 func (c *calling) keep(ctx context.Context) error {
@@ -57,7 +60,7 @@ func (c *calling) keep(ctx context.Context) error {
 	switch {
 	case err == nil || errors.Is(err, holdfast.ErrNoCall):
 		return nil
-	case len(data) > holdfast.MaxKept:
+	case len(data) > maxKept:
 		return holdfast.Errorf(codeAnswer, "%s was called, and what the MCP server %s asks for is too large to be kept.", c.t.spec.Name, c.t.server.o.Name).Wrap(err)
 	}
 	return c.lost("its state could not be saved", err)

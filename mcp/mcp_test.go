@@ -70,7 +70,6 @@ func TestTools(t *testing.T) {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
-		o.Traceparent = func(context.Context) string { return "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }
 		s := open(t, o)
 		r, err := do(t, s, "srv_echo", `{"n":9007199254740993,"s":"<&>"}`)
 		var got struct {

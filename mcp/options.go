@@ -108,7 +108,7 @@ type Options struct {
 	// it may be a [*holdfast.Interrupt].
 	CallHeaders func(ctx context.Context) (http.Header, error) `json:"-"`
 	// Traceparent returns the W3C trace context of a call, which is passed on to the
-	// server; empty if there is none.
+	// server; empty if there is none. The default is that of the run.
 	Traceparent func(ctx context.Context) string `json:"-"`
 	// Log is where the connection is reported; default [slog.Default].
 	Log *slog.Logger `json:"-"`
@@ -232,6 +232,9 @@ func (o Options) withDefaults() Options {
 		if *n == 0 {
 			*n = value
 		}
+	}
+	if o.Traceparent == nil {
+		o.Traceparent = func(ctx context.Context) string { return holdfast.IterationFrom(ctx).Traceparent }
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

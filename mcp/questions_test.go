@@ -212,7 +212,7 @@ func TestCalledAgain(t *testing.T) {
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}`,
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":7}}}`,
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?","requestedSchema":7}}}}`,
-		`{"resultType":"input_required","requestState":"` + strings.Repeat("x", holdfast.MaxKept) + `"}`,
+		`{"resultType":"input_required","requestState":"` + strings.Repeat("x", 64<<10) + `"}`,
 	} {
 		f := asking(t, demand)
 		k := newTalk(t, f, mcp.Options{})

@@ -18,25 +18,22 @@ func tookTooLong() error { return errors.New("the call took too long") }
 
 // ToolTimeout bounds each tool call by the tool's own timeout or, if it has none, by
 // fallback; if neither is positive there is no bound. When the time is up, the call's
-// context is cancelled and its result says that it took too long. A tool that ignores its
-// context keeps running in stragglers until it returns; the owner of the group waits for
-// it.
+// context is cancelled and its result says that it took too long. A call of a once or query
+// tool may have taken effect by then, so it is in doubt: see [holdfast.ErrOutcomeUnknown]. A
+// tool that ignores its context keeps running in stragglers until it returns; the owner of
+// the group waits for it.
 func ToolTimeout(fallback time.Duration, stragglers *sync.WaitGroup) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.tool_timeout",
 		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-				limit := tool.Spec().Timeout
-				if limit <= 0 {
-					limit = fallback
-				}
-				if limit <= 0 {
+				b := toolBoundOf(tool.Spec(), fallback)
+				if b.limit <= 0 {
 					return next(ctx, tool, call)
 				}
-				cause := tookTooLong()
-				ctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
+				ctx, cancel := context.WithTimeoutCause(ctx, b.limit, b.cause)
 				defer cancel()
-				return await(ctx, cause, limit, call.Name, start(stragglers, func() (holdfast.ToolResult, error) {
+				return b.await(ctx, call.Name, start(stragglers, func() (holdfast.ToolResult, error) {
 					return next(ctx, tool, call)
 				}))
 			}
@@ -69,26 +66,58 @@ func start(group *sync.WaitGroup, call func() (holdfast.ToolResult, error)) <-ch
 	return done
 }
 
+// toolBound is how long a call may take, and what it means if it takes longer.
+type toolBound struct {
+	limit time.Duration
+	cause error // of the end of the call's context
+	// unrepeatable means that the call must not be made twice. A contract's may be: the time
+	// is that of handing it out.
+	unrepeatable bool
+}
+
+func toolBoundOf(spec holdfast.ToolSpec, fallback time.Duration) toolBound {
+	b := toolBound{limit: spec.Timeout, cause: tookTooLong()}
+	if b.limit <= 0 {
+		b.limit = fallback
+	}
+	b.unrepeatable = spec.Outside == nil && (spec.Effect == holdfast.EffectOnce || spec.Effect == holdfast.EffectQuery)
+	return b
+}
+
 // await waits until the call returns or its time is up, which cancels ctx with the cause.
 // It does not stop waiting when the run is cancelled: how long to wait for tools is the
 // engine's decision.
-func await(ctx context.Context, cause error, limit time.Duration, name string, done <-chan returned) (holdfast.ToolResult, error) {
-	timer := time.NewTimer(limit)
+func (b toolBound) await(ctx context.Context, name string, done <-chan returned) (holdfast.ToolResult, error) {
+	timer := time.NewTimer(b.limit)
 	defer timer.Stop()
 	var r returned
 	select {
 	case r = <-done:
 	case <-timer.C:
-		return timedOut(name, limit), nil
+		return b.timeUp(name)
 	}
 	if r.panic != nil {
 		panic(r.panic) // in the goroutine of the caller, as without a timeout
 	}
-	var ask *holdfast.Interrupt
-	if r.err != nil && !errors.As(r.err, &ask) && errors.Is(context.Cause(ctx), cause) {
-		return timedOut(name, limit), nil
+	if r.err != nil && !saysItself(r.err) && errors.Is(context.Cause(ctx), b.cause) {
+		return b.timeUp(name)
 	}
 	return r.result, r.err
+}
+
+// saysItself reports whether an error means the same whenever a tool returns it.
+func saysItself(err error) bool {
+	var ask *holdfast.Interrupt
+	var end *holdfast.EndRun
+	return errors.As(err, &ask) || errors.As(err, &end) || errors.Is(err, holdfast.ErrOutcomeUnknown) || errors.Is(err, holdfast.ErrArguments)
+}
+
+// timeUp returns what comes of a call whose time is up.
+func (b toolBound) timeUp(name string) (holdfast.ToolResult, error) {
+	if b.unrepeatable {
+		return holdfast.ToolResult{}, fmt.Errorf("%s did not finish within %s and was given up: %w", name, b.limit, holdfast.ErrOutcomeUnknown)
+	}
+	return timedOut(name, b.limit), nil
 }
 
 func timedOut(name string, limit time.Duration) holdfast.ToolResult {

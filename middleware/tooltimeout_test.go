@@ -176,7 +176,7 @@ func TestLateErrorsAreTimeouts(t *testing.T) {
 	cancel(cause)
 	done := make(chan returned, 1)
 	done <- returned{err: fmt.Errorf("socket closed")}
-	result, err := await(ctx, cause, time.Hour, "slow_tool", done)
+	result, err := toolBound{cause: cause, limit: time.Hour}.await(ctx, "slow_tool", done)
 	if err != nil || !result.Failed || !strings.Contains(result.Text, "slow_tool did not finish within 1h0m0s") {
 		t.Errorf("got %+v, %v", result, err)
 	}
@@ -200,4 +200,62 @@ func TestToolTimeoutOfSeveral(t *testing.T) {
 		}
 		group.Wait()
 	})
+}
+
+// TestToolTimeoutLeavesDoubt: a call that must not be made twice has not failed when its time
+// is up: nobody knows what became of it, whether the tool obeys or not. What the tool says of
+// that itself is passed on. A contract has only been handed out, or not.
+func TestToolTimeoutLeavesDoubt(t *testing.T) {
+	t.Parallel()
+	hangs := func(ctx context.Context) (holdfast.ToolResult, error) {
+		<-ctx.Done()
+		time.Sleep(time.Second)
+		return holdfast.ToolResult{}, nil
+	}
+	obeys := func(ctx context.Context) (holdfast.ToolResult, error) {
+		<-ctx.Done()
+		return holdfast.ToolResult{}, ctx.Err()
+	}
+	knows := func(ctx context.Context) (holdfast.ToolResult, error) {
+		<-ctx.Done()
+		return holdfast.ToolResult{}, fmt.Errorf("sent: %w", holdfast.ErrOutcomeUnknown)
+	}
+	for name, tt := range map[string]struct {
+		spec    holdfast.ToolSpec
+		f       func(context.Context) (holdfast.ToolResult, error)
+		unknown bool
+	}{
+		"once":              {holdfast.ToolSpec{Effect: holdfast.EffectOnce}, hangs, true},
+		"once, obeys":       {holdfast.ToolSpec{Effect: holdfast.EffectOnce}, obeys, true},
+		"once, knows":       {holdfast.ToolSpec{Effect: holdfast.EffectOnce}, knows, true},
+		"query":             {holdfast.ToolSpec{Effect: holdfast.EffectQuery}, hangs, true},
+		"idempotent":        {holdfast.ToolSpec{Effect: holdfast.EffectIdempotent}, hangs, false},
+		"pure":              {holdfast.ToolSpec{Effect: holdfast.EffectPure}, obeys, false},
+		"without an effect": {holdfast.ToolSpec{}, hangs, false},
+		"a contract":        {holdfast.ToolSpec{Effect: holdfast.EffectOnce, Outside: &holdfast.Outside{}}, hangs, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var group sync.WaitGroup
+			begun := time.Now()
+			result, err := run(t.Context(), stub{tt.spec, tt.f}, ToolTimeout(time.Minute, &group))
+			if d := time.Since(begun); d != time.Minute {
+				t.Errorf("%s: it took %s", name, d)
+			}
+			if got := errors.Is(err, holdfast.ErrOutcomeUnknown); got != tt.unknown || !tt.unknown && (err != nil || !result.Failed) {
+				t.Errorf("%s: got %+v, %v", name, result, err)
+			}
+			group.Wait()
+		})
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := tookTooLong()
+	cancel(cause)
+	late := toolBound{cause: cause, limit: time.Hour, unrepeatable: true}
+	for _, own := range []error{fmt.Errorf("sent: %w", holdfast.ErrOutcomeUnknown), &holdfast.Interrupt{}, &holdfast.EndRun{Err: holdfast.Errorf("x", "The end.")}, fmt.Errorf("no: %w", holdfast.ErrArguments)} {
+		done := make(chan returned, 1)
+		done <- returned{err: own}
+		if _, err := late.await(ctx, "slow_tool", done); err != own {
+			t.Errorf("%v became %v", own, err)
+		}
+	}
 }

@@ -8,20 +8,36 @@ import (
 )
 
 // Text is a text that must not be shown. However it is printed, logged or encoded, [Shown]
-// appears in its place; only [Text.Reveal] returns it. The zero value is empty.
-type Text struct{ text string }
+// appears in its place; only [Text.Reveal] returns it. The zero value is empty. Secrets
+// cannot be compared with ==.
+type Text struct {
+	_ [0]func() // not comparable: == would compare addresses
+	// text is a pointer because fmt calls no methods of what is in a field that is not
+	// exported: it prints the address of a pointer there, and would print a string.
+	text *string
+}
 
 // Shown is what is printed in place of a [Text].
 const Shown = "[secret]"
 
 // New returns a secret with that text.
-func New(text string) Text { return Text{text} }
+func New(text string) Text {
+	if text == "" {
+		return Text{}
+	}
+	return Text{text: &text}
+}
 
 // Reveal returns the text itself.
-func (s Text) Reveal() string { return s.text }
+func (s Text) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // IsZero reports whether the secret is empty.
-func (s Text) IsZero() bool { return s.text == "" }
+func (s Text) IsZero() bool { return s.text == nil }
 
 // String returns [Shown], and nothing for an empty secret.
 func (s Text) String() string {

@@ -22,17 +22,22 @@ func TestSecret(t *testing.T) {
 		Key   secret.Text
 		Keys  []secret.Text
 		ByRef *secret.Text
-	}{"n", s, []secret.Text{s}, &s}
+		own   secret.Text // fmt calls no methods of fields that are not exported
+		owns  map[string]secret.Text
+	}{"n", s, []secret.Text{s}, &s, s, map[string]secret.Text{"k": s}}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
 	logger.Info("m", "secret", s, "nested", nested)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "secret", s, "nested", nested)
-	encoded, err := json.Marshal(map[string]any{"a": s, "b": nested, "c": map[secret.Text]int{s: 1}})
+	encoded, err := json.Marshal(map[string]any{"a": s, "b": nested})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := fmt.Sprintf("%v %+v %#v %s %q %x %d", s, s, s, s, s, s, s) + fmt.Sprintf("%v %+v %#v", nested, nested, nested) +
 		fmt.Sprint(&s) + string(encoded) + log.String() + fmt.Errorf("with %w %v", errors.New("x"), s).Error()
+	for _, verb := range []string{"%s", "%q", "%x", "%X", "%p", "%d"} {
+		shown += fmt.Sprintf(verb, nested)
+	}
 	if strings.Contains(shown, text) || strings.Contains(shown, fmt.Sprintf("%x", text)) {
 		t.Errorf("the text is shown: %s", shown)
 	}

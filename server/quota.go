@@ -82,16 +82,22 @@ func (q *Quotas) validate() error {
 // limiter returns what holds tenants and users to the quotas.
 func (s *Server) limiter() *quota.Limiter {
 	c := s.cfg
+	return quota.New(quota.Config{
+		Limits: c.Quotas.limits(), Share: max(1, c.MaxRuns/4), Several: c.MultiTenant,
+		Ledger: s.store, Now: c.Now, Log: c.Log, NewID: ids.New(c.Now), Rejected: s.metrics.LimitRejected,
+	})
+}
+
+// limits returns the quotas as a limiter has them.
+func (q *Quotas) limits() quota.Limits {
 	bounds := func(q Quota) quota.Bounds {
 		return quota.Bounds{Runs: q.Runs, Streams: q.Streams, Threads: q.Threads, Bytes: q.Bytes}
 	}
-	cfg := quota.Config{
-		Pair: quota.Pair{PerTenant: bounds(c.Quotas.PerTenant), PerUser: bounds(c.Quotas.PerUser)}, Tenants: map[string]quota.Pair{},
-		Share: max(1, c.MaxRuns/4), Several: c.MultiTenant,
-		Ledger: s.store, Now: c.Now, Log: c.Log, NewID: ids.New(c.Now), Rejected: s.metrics.LimitRejected,
+	l := quota.Limits{
+		Pair: quota.Pair{PerTenant: bounds(q.PerTenant), PerUser: bounds(q.PerUser)}, Tenants: map[string]quota.Pair{},
 	}
-	for name, own := range c.Quotas.Tenants {
-		cfg.Tenants[name] = quota.Pair{PerTenant: bounds(own.PerTenant), PerUser: bounds(own.PerUser)}
+	for name, own := range q.Tenants {
+		l.Tenants[name] = quota.Pair{PerTenant: bounds(own.PerTenant), PerUser: bounds(own.PerUser)}
 	}
-	return quota.New(cfg)
+	return l
 }

@@ -325,7 +325,7 @@ func TestInput(t *testing.T) {
 		Messages: []holdfast.Message{{ID: "m1", Role: holdfast.RoleUser, Text: "first"}},
 		Tools:    []holdfast.ToolSpec{{Name: "confirm", Description: "asks", Parameters: json.RawMessage(`{"type":"object"}`)}},
 		Context:  []holdfast.ContextItem{{Description: "page", Value: "home"}},
-		Policy:   holdfast.Policy{OnBusy: holdfast.PolicyReject}, ForwardedProps: json.RawMessage(`{"mine":1}`),
+		Policy:   holdfast.Policy{OnBusy: "reject"}, ForwardedProps: json.RawMessage(`{"mine":1}`),
 	}))
 	texts := []string{}
 	for _, m := range got.Messages {

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
@@ -112,7 +114,7 @@ func New(o Options) (func(context.Context, holdfast.OutsideCall) error, error) {
 		o.Now = time.Now
 	}
 	s := &sender{Options: o, client: &http.Client{
-		Transport:     holdfast.KeyTransport{Base: o.Transport},
+		Transport:     idempotency.Transport{Base: o.Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	return s.deliver, nil
@@ -168,6 +170,7 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	traceparent.Add(ctx, r.Header)
 	if !s.Secret.IsZero() {
 		r.Header.Set(HeaderSignature, s.sign(body))
 	}

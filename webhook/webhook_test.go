@@ -55,18 +55,22 @@ func call() holdfast.OutsideCall {
 	}
 }
 
+// parent is the trace context of the run.
+const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 func deliver(t *testing.T, o webhook.Options, within time.Duration) error {
 	t.Helper()
 	f, err := webhook.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(holdfast.ContextWithCall(t.Context(), call().Call, nil), within)
+	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
+	ctx, cancel := context.WithTimeout(holdfast.ContextWithCall(ctx, call().Call, nil), within)
 	defer cancel()
 	return f(ctx, call())
 }
 
-// TestDelivery: the request has the call, its URL, its key, and a signature of the very
+// TestDelivery: the request has the call, its URL, its key, the run's trace, and a signature of the very
 // bytes.
 func TestDelivery(t *testing.T) {
 	a := &answers{status: []int{202}}
@@ -77,10 +81,10 @@ func TestDelivery(t *testing.T) {
 	}
 	r := a.requests[0]
 	want := `{"url":"https://agents.example/calls?token=hfc_x.y","key":"thekey","toolName":"approve","arguments":{"amount":7},"toolCallId":"c1","threadId":"t","runId":"r","tenant":"acme","user":"alice","expiresAt":"2026-11-22T00:00:00Z"}`
-	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" || r.Header.Get("Content-Type") != "application/json" {
+	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("traceparent") != parent {
 		t.Errorf("%s %s %v\n%s", r.Method, r.URL, r.Header, a.bodies[0])
 	}
-	//lint:ignore SA1008 see holdfast.KeyTransport
+	//lint:ignore SA1008 see idempotency.Transport
 	if key := r.Header["idempotency-key"]; len(key) != 1 || key[0] != "thekey" {
 		t.Errorf("the key is %q", key)
 	}

@@ -35,6 +35,8 @@ type RunAgentInput struct {
 	Context         []holdfast.ContextItem `json:"context"`
 	ForwardedProps  json.RawMessage        `json:"forwardedProps"`
 	Resume          []ResumeEntry          `json:"resume"`
+	// Traceparent is the W3C trace context of the request; empty if it has none.
+	Traceparent string `json:"-"`
 	// Chat is set by the routes of frontends: unless the request says otherwise, it is
 	// decided by the policy chat. An answer that does not fit shows its question again.
 	Chat bool `json:"-"`

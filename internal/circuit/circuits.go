@@ -39,16 +39,18 @@ type Config struct {
 type Circuits struct {
 	cfg Config
 
-	models map[string]Model // by key
-
-	mu   sync.Mutex
-	all  map[string]*circuit // by key
-	news map[string]bool     // the keys of those to tell others about
+	mu     sync.Mutex
+	hints  store.Hints         // nil while this process is alone
+	models map[string]Model    // by key
+	all    map[string]*circuit // by key
+	news   map[string]bool     // the keys of those to tell others about
 
 	// asked receives when a request wants to know, told when there is news.
 	asked, told chan struct{}
-	stop        context.CancelFunc
-	sharing     sync.WaitGroup
+	// within is when sharing may go on: from Start to Close. It is nil before.
+	within  context.Context
+	stop    context.CancelFunc
+	sharing sync.WaitGroup
 }
 
 // New returns the circuits, all closed.
@@ -57,10 +59,24 @@ func New(cfg Config) *Circuits {
 		cfg: cfg, models: map[string]Model{}, all: map[string]*circuit{}, news: map[string]bool{},
 		asked: make(chan struct{}, 1), told: make(chan struct{}, 1), stop: func() {},
 	}
-	for _, m := range cfg.Models {
-		c.all[m.Key], c.models[m.Key] = &circuit{}, m
-	}
+	c.Add(cfg.Models, cfg.Hints)
 	return c
+}
+
+// Add adds the circuits of more models, and from then on shares what they find out if hints is
+// not nil. Those that there are stay as they are: somebody may still be asking their models.
+func (c *Circuits) Add(models []Model, hints store.Hints) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range models {
+		if c.all[m.Key] == nil {
+			c.all[m.Key], c.models[m.Key] = &circuit{}, m
+		}
+	}
+	if hints != nil && c.hints == nil {
+		c.hints = hints
+		c.startSharing()
+	}
 }
 
 // Open reports whether the model with the key should not be asked now, and until when. It
@@ -125,7 +141,10 @@ func (c *Circuits) Report(key string, kind failure.Kind, retryAfter time.Duratio
 // log says what has become of a circuit. Only the first time that a model fails is a
 // warning.
 func (c *Circuits) log(key string, is state, kind failure.Kind, until time.Time) {
-	log := c.cfg.Log.With("provider", c.models[key].Provider, "model", c.models[key].Model)
+	c.mu.Lock()
+	m := c.models[key]
+	c.mu.Unlock()
+	log := c.cfg.Log.With("provider", m.Provider, "model", m.Model)
 	switch is {
 	case opened:
 		log.Warn("a model is not asked for a while", "kind", kind, "until", until)

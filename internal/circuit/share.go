@@ -26,25 +26,34 @@ const (
 	hintPrefix = "circuit/"
 )
 
-// Start begins to share what the circuits find out. Without Hints it does nothing. The
-// caller calls Close in the end.
+// Start begins to share what the circuits find out, if there are hints or as soon as there
+// are. The caller calls Close in the end.
 func (c *Circuits) Start() {
-	if c.cfg.Hints == nil {
-		return
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.within, c.stop = context.WithCancel(context.Background())
+	c.startSharing()
+}
+
+// startSharing starts what shares, if there is something to share and time for it. The caller
+// holds mu.
+func (c *Circuits) startSharing() {
+	ctx, hints := c.within, c.hints
+	if hints != nil && ctx != nil && ctx.Err() == nil {
+		c.sharing.Go(func() { c.share(ctx, hints) })
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.sharing.Go(func() { c.share(ctx) })
 }
 
 // Close ends what Start began, and waits for it.
 func (c *Circuits) Close() {
+	c.mu.Lock()
 	c.stop()
+	c.mu.Unlock()
 	c.sharing.Wait()
 }
 
 // share tells others what is new at once, and listens while somebody asks.
-func (c *Circuits) share(ctx context.Context) {
+func (c *Circuits) share(ctx context.Context, hints store.Hints) {
 	asked := c.asked // nil while it is too soon to read again
 	rest := time.NewTimer(0)
 	defer rest.Stop()
@@ -58,11 +67,11 @@ func (c *Circuits) share(ctx context.Context) {
 			asked = c.asked
 			continue
 		case <-c.told:
-			err = c.tell(ctx)
+			err = c.tell(ctx, hints)
 		case <-asked:
 			asked = nil
-			if err = c.tell(ctx); err == nil { // what could not be told before
-				err = c.listen(ctx)
+			if err = c.tell(ctx, hints); err == nil { // what could not be told before
+				err = c.listen(ctx, hints)
 			}
 			rest.Reset(Refresh)
 		}
@@ -83,7 +92,7 @@ func (c *Circuits) logAway(err error) {
 
 // tell writes a hint for each circuit that has opened. What cannot be written stays for
 // the next time, or until it is over.
-func (c *Circuits) tell(ctx context.Context) error {
+func (c *Circuits) tell(ctx context.Context, hints store.Hints) error {
 	c.mu.Lock()
 	keys := slices.Collect(maps.Keys(c.news))
 	c.mu.Unlock()
@@ -97,7 +106,7 @@ func (c *Circuits) tell(ctx context.Context) error {
 			continue
 		}
 		err := c.ask(ctx, func(ctx context.Context) error {
-			return c.cfg.Hints.PutHint(ctx, hintPrefix+key, []byte(one.kind), min(left, Longest))
+			return hints.PutHint(ctx, hintPrefix+key, []byte(one.kind), min(left, Longest))
 		})
 		if err != nil {
 			c.mu.Lock()
@@ -110,10 +119,10 @@ func (c *Circuits) tell(ctx context.Context) error {
 }
 
 // listen reads what others have told.
-func (c *Circuits) listen(ctx context.Context) error {
+func (c *Circuits) listen(ctx context.Context, from store.Hints) error {
 	var hints []store.Hint
 	err := c.ask(ctx, func(ctx context.Context) (err error) {
-		hints, err = c.cfg.Hints.Hints(ctx)
+		hints, err = from.Hints(ctx)
 		return err
 	})
 	if err != nil {

@@ -270,3 +270,36 @@ func TestClose(t *testing.T) {
 	alone.Start()
 	alone.Close()
 }
+
+// TestAdd: models that come later have circuits, and those that there are keep theirs. What the
+// circuits find out is shared from then on if it was not before, and not after Close.
+func TestAdd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &counted{Hints: memstore.New()}
+		c, log := made(nil)
+		c.Start()
+		defer c.Close()
+		fail(c, circuit.Threshold, failure.Overloaded)
+		c.Add([]circuit.Model{{Key: key, Provider: "acme", Model: "large"}, {Key: "new", Provider: "acme", Model: "new"}}, door{s})
+		openFor(t, c, circuit.First)
+		c.Report("new", failure.Auth, 0)
+		synctest.Wait()
+		if _, open := c.Open("new"); !open || c.CountOpen("acme", "new") != 1 || !strings.Contains(log.String(), "model=new") {
+			t.Errorf("a model that was added has no circuit: %s", log)
+		}
+		if n := s.writes.Load(); n != 2 { // the one from before is told too
+			t.Errorf("%d writes", n)
+		}
+		c.Add(nil, door{s})
+		c.Close()
+		late, _ := made(nil)
+		late.Start()
+		late.Close()
+		late.Add(nil, door{s})
+		late.Report("new", failure.Auth, 0)
+		synctest.Wait()
+		if n := s.writes.Load(); n != 2 {
+			t.Errorf("%d writes after Close", n)
+		}
+	})
+}

@@ -212,9 +212,9 @@ func (p *parser) toolErrors(n *yaml.Node) (hide bool) {
 func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
 	p.object(n, "policy", fields{
 		"chat":          func(n *yaml.Node) { policy.Chat = p.yes(n, "chat") },
-		"onBusy":        p.oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
-		"onInterrupted": p.oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
-		"onUnfinished":  p.oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
+		"onBusy":        p.oneOf(&policy.OnBusy, "onBusy", "reject", "cancel_and_run"),
+		"onInterrupted": p.oneOf(&policy.OnInterrupted, "onInterrupted", "reject", "decline"),
+		"onUnfinished":  p.oneOf(&policy.OnUnfinished, "onUnfinished", "reject", "abandon"),
 	})
 	return policy
 }

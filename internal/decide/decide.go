@@ -195,8 +195,8 @@ func decideFirst(req Request) Decision {
 
 // decideRunning is for a thread with a run under way: watch it, or cancel it first.
 func decideRunning(s Situation, req Request) Decision {
-	if req.Compared.hasNew() || req.goesBack() && req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
-		if req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
+	if req.Compared.hasNew() || req.goesBack() && req.Policy.OnBusy == policyCancelAndRun {
+		if req.Policy.OnBusy == policyCancelAndRun {
 			return Decision{Do: Cancel}
 		}
 		return reject(errRunInProgress(s))
@@ -212,10 +212,10 @@ func decideRunning(s Situation, req Request) Decision {
 func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	answers, coversAll := coverage(s, req.Resume)
 	if len(req.Resume) == 0 {
-		if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnInterrupted == holdfast.PolicyDecline) {
+		if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnInterrupted == policyDecline) {
 			return Decision{Do: Hydrate}
 		}
-		if req.Policy.OnInterrupted == holdfast.PolicyDecline {
+		if req.Policy.OnInterrupted == policyDecline {
 			return closing(s, CloseDeclined)
 		}
 		return reject(errInterrupted(s))
@@ -244,10 +244,10 @@ func decideStopped(s Situation, req Request) Decision {
 	if len(req.Resume) > 0 && !answeredBefore(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
-	if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnUnfinished == holdfast.PolicyAbandon) {
+	if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnUnfinished == policyAbandon) {
 		return Decision{Do: Resume}
 	}
-	if req.Policy.OnUnfinished == holdfast.PolicyAbandon {
+	if req.Policy.OnUnfinished == policyAbandon {
 		return closing(s, CloseAbandoned)
 	}
 	return reject(errMidExecution(s))

@@ -179,7 +179,7 @@ func wantWithout(k threadKind, n newKind, r resumeKind, p holdfast.Policy) strin
 		return "fresh"
 	case running:
 		switch {
-		case (isNew || back) && p.OnBusy == holdfast.PolicyCancelAndRun:
+		case (isNew || back) && p.OnBusy == policyCancelAndRun:
 			return "cancel"
 		case isNew:
 			return codes.RunInProgress
@@ -188,7 +188,7 @@ func wantWithout(k threadKind, n newKind, r resumeKind, p holdfast.Policy) strin
 		}
 		return codes.InterruptAlreadyAnswered
 	case interrupted, outsideAsked:
-		if back && r == noResume && p.OnInterrupted == holdfast.PolicyDecline {
+		if back && r == noResume && p.OnInterrupted == policyDecline {
 			return "fresh/declined"
 		}
 		return wantInterrupted(isNew, r, p)
@@ -196,7 +196,7 @@ func wantWithout(k threadKind, n newKind, r resumeKind, p holdfast.Policy) strin
 		switch {
 		case r != noResume && r != repeats:
 			return codes.InterruptAlreadyAnswered
-		case (isNew || back) && p.OnUnfinished == holdfast.PolicyAbandon:
+		case (isNew || back) && p.OnUnfinished == policyAbandon:
 			return "fresh/abandoned"
 		case !isNew:
 			return "resume"
@@ -249,7 +249,7 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 		switch {
 		case !isNew:
 			return "hydrate"
-		case p.OnInterrupted == holdfast.PolicyDecline:
+		case p.OnInterrupted == policyDecline:
 			return "fresh/declined"
 		}
 		return codes.Interrupted
@@ -272,9 +272,9 @@ func said(d Decision) string {
 
 func policies() []holdfast.Policy {
 	var all []holdfast.Policy
-	for _, busy := range []string{"", holdfast.PolicyCancelAndRun} {
-		for _, waiting := range []string{"", holdfast.PolicyDecline} {
-			for _, unfinished := range []string{"", holdfast.PolicyAbandon} {
+	for _, busy := range []string{"", policyCancelAndRun} {
+		for _, waiting := range []string{"", policyDecline} {
+			for _, unfinished := range []string{"", policyAbandon} {
 				all = append(all, holdfast.Policy{OnBusy: busy, OnInterrupted: waiting, OnUnfinished: unfinished})
 			}
 		}
@@ -296,10 +296,10 @@ func chatPolicy(t *testing.T) holdfast.Policy {
 // parts is what agent or request say themselves.
 func TestChat(t *testing.T) {
 	chat := Policy{Branch: true, Policy: holdfast.Policy{
-		Chat: true, OnBusy: holdfast.PolicyCancelAndRun, OnInterrupted: holdfast.PolicyDecline, OnUnfinished: holdfast.PolicyAbandon,
+		Chat: true, OnBusy: policyCancelAndRun, OnInterrupted: policyDecline, OnUnfinished: policyAbandon,
 	}}
 	rejects := chat
-	rejects.OnBusy = holdfast.PolicyReject
+	rejects.OnBusy = policyReject
 	for name, c := range map[string]struct {
 		agent holdfast.Policy
 		route bool
@@ -312,7 +312,7 @@ func TestChat(t *testing.T) {
 		"the request":           {props: `{"holdfast":{"chat":true}}`, want: chat},
 		"not the request":       {agent: holdfast.Policy{Chat: true}, route: true, props: `{"holdfast":{"chat":false}}`},
 		"all but one part":      {route: true, props: `{"holdfast":{"onBusy":"reject"}}`, want: rejects},
-		"but the agent rejects": {agent: holdfast.Policy{OnBusy: holdfast.PolicyReject}, route: true, want: rejects},
+		"but the agent rejects": {agent: holdfast.Policy{OnBusy: policyReject}, route: true, want: rejects},
 	} {
 		got, err := PolicyOf(&holdfast.Agent{Policy: c.agent}, c.route, []byte(c.props))
 		if err != nil || got != c.want {

@@ -11,6 +11,14 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
+// The values of a [holdfast.Policy].
+const (
+	policyReject       = "reject"
+	policyCancelAndRun = "cancel_and_run"
+	policyDecline      = "decline"
+	policyAbandon      = "abandon"
+)
+
 // Policy is what the agent and the request chose, for the cases in which a POST could
 // mean more than one thing.
 type Policy struct {
@@ -36,9 +44,9 @@ func PolicyOf(a *holdfast.Agent, chat bool, props json.RawMessage) (Policy, erro
 	}
 	if p.Chat {
 		p.Branch = true
-		p.OnBusy = cmp.Or(p.OnBusy, holdfast.PolicyCancelAndRun)
-		p.OnInterrupted = cmp.Or(p.OnInterrupted, holdfast.PolicyDecline)
-		p.OnUnfinished = cmp.Or(p.OnUnfinished, holdfast.PolicyAbandon)
+		p.OnBusy = cmp.Or(p.OnBusy, policyCancelAndRun)
+		p.OnInterrupted = cmp.Or(p.OnInterrupted, policyDecline)
+		p.OnUnfinished = cmp.Or(p.OnUnfinished, policyAbandon)
 	}
 	return p, nil
 }
@@ -60,13 +68,13 @@ func (p *Policy) read(props json.RawMessage) error {
 		return err
 	}
 	for _, c := range []struct{ name, value, other string }{
-		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
-		{"onInterrupted", p.OnInterrupted, holdfast.PolicyDecline},
-		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
+		{"onBusy", p.OnBusy, policyCancelAndRun},
+		{"onInterrupted", p.OnInterrupted, policyDecline},
+		{"onUnfinished", p.OnUnfinished, policyAbandon},
 	} {
-		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
+		if c.value != "" && c.value != policyReject && c.value != c.other {
 			return holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
-				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
+				WithHint("Use %q or %q.", policyReject, c.other)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/secrets"
 )
 
 func chainOf(log io.Writer, model holdfast.Model, middleware ...holdfast.Middleware) *Chain {
@@ -53,6 +55,48 @@ func TestPanicsOfTools(t *testing.T) {
 	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "TestPanicsOfTools") || strings.Contains(log.String(), "test.pass") {
 		t.Errorf("the log is %s", log.String())
 	}
+}
+
+// TestCredentialsOfTools: what a call was let in with is in nothing that it returns, and not
+// in the log of its panic.
+func TestCredentialsOfTools(t *testing.T) {
+	var log bytes.Buffer
+	c := chainOf(&log, deltas(), passing())
+	cause := errors.New("the cause")
+	for _, ends := range []func() (holdfast.ToolResult, error){
+		func() (holdfast.ToolResult, error) { return holdfast.ToolResult{Text: "let in with t0ken-of-us"}, nil },
+		func() (holdfast.ToolResult, error) {
+			return holdfast.ToolResult{Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "t0ken-of-us"}}}, nil
+		},
+		func() (holdfast.ToolResult, error) {
+			return holdfast.ToolResult{}, fmt.Errorf("t0ken-of-us: %w", cause)
+		},
+		func() (holdfast.ToolResult, error) {
+			return holdfast.ToolResult{}, holdfast.Errorf("code", "with t0ken-of-us").Wrap(fmt.Errorf("t0ken-of-us: %w", cause))
+		},
+		func() (holdfast.ToolResult, error) { panic("with t0ken-of-us") },
+	} {
+		result, err := c.CallTool(t.Context(), tool(func(ctx context.Context) (holdfast.ToolResult, error) {
+			secrets.Add(ctx, "t0ken-of-us")
+			return ends()
+		}), holdfast.ToolCall{Name: "search"})
+		shown := fmt.Sprintf("%+v %v %+v", result, err, holdfast.AsError(err))
+		if strings.Contains(shown, "t0ken") || !strings.Contains(shown, "[secret]") && !result.Failed || err != nil && !errors.Is(err, cause) {
+			t.Errorf("%s", shown)
+		}
+	}
+	if strings.Contains(log.String(), "t0ken") || !strings.Contains(log.String(), "with [secret]") {
+		t.Errorf("the log is %s", log.String())
+	}
+}
+
+// tool is a tool that is only a function.
+type tool func(context.Context) (holdfast.ToolResult, error)
+
+func (tool) Spec() holdfast.ToolSpec { return holdfast.ToolSpec{Name: "search"} }
+
+func (f tool) Call(ctx context.Context, _ holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return f(ctx)
 }
 
 // TestPanicsOfModels: a model that panics has failed, and cannot be tried again; one

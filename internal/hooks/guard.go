@@ -2,11 +2,14 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/secrets"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -17,16 +20,52 @@ import (
 // baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that
 // it failed.
 func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+	ctx, given := secrets.Collect(ctx)
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = c.ToolPanicked(ctx, call, p), nil
+			result, err = c.ToolPanicked(ctx, call, given.Clean(fmt.Sprint(p))), nil
 		}
 	}()
 	// A hook may have changed the call: removed its answer, for instance. And one that
 	// makes it again does not know what it has kept meanwhile.
 	ctx = holdfast.ContextWithCall(ctx, call, nil)
-	return tool.Call(ctx, holdfast.CallFrom(ctx))
+	result, err = tool.Call(ctx, holdfast.CallFrom(ctx))
+	return withoutSecrets(given, result, err)
 }
+
+// withoutSecrets takes the credentials of a call out of what it returns: a service may repeat
+// what it was sent.
+func withoutSecrets(given *secrets.List, result holdfast.ToolResult, err error) (holdfast.ToolResult, error) {
+	result.Text = given.Clean(result.Text)
+	for i := range result.Parts {
+		if text := given.Clean(result.Parts[i].Text); text != result.Parts[i].Text {
+			result.Parts = slices.Clone(result.Parts)
+			result.Parts[i].Text = text
+		}
+	}
+	if err == nil || given.Clean(err.Error()) == err.Error() {
+		return result, err
+	}
+	var public *holdfast.Error
+	if errors.As(err, &public) {
+		own := *public
+		own.Message, own.Hint, own.Err = given.Clean(own.Message), given.Clean(own.Hint), &cleanError{err, given.Clean(err.Error())}
+		return result, &own
+	}
+	return result, &cleanError{err, given.Clean(err.Error())}
+}
+
+// cleanError is an error with another text.
+type cleanError struct {
+	error
+	text string
+}
+
+// Error returns the text.
+func (e *cleanError) Error() string { return e.text }
+
+// Unwrap returns the error.
+func (e *cleanError) Unwrap() error { return e.error }
 
 // ToolPanicked logs the panic p of a tool and returns the result that the model reads.
 func (c *Chain) ToolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -372,4 +373,25 @@ func splitSSE(data []byte, atEOF bool) (int, []byte, error) {
 		return len(data), data, nil
 	}
 	return 0, nil, nil
+}
+
+// TestTraceparent: the run gets the caller's trace context if it is valid, by every route
+// that starts runs.
+func TestTraceparent(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	var got []string
+	f := &fake{post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
+		got = append(got, in.Traceparent)
+		return reply([]agui.Frame{{Data: agui.RunStarted{ThreadID: "t", RunID: "r"}.AppendJSON(nil)}}), nil
+	}}
+	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
+	for _, path := range []string{"/runs", "/agents/helper/runs", "/copilotkit/agent/helper/run"} {
+		got = nil
+		for _, header := range [][]string{{"Traceparent", parent}, {"traceparent", "00-" + parent}, {}} {
+			do(t, "POST", s.URL+path, minimal, append(header, "Content-Type", "application/json")...)
+		}
+		if want := []string{parent, "", ""}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
 }

@@ -202,7 +202,7 @@ var (
 	runAnswers   = []answer{eventStream, {http.StatusOK, "As JSON, if Accept prefers it: the run, once it has ended.", typeJSON, "RunResult"}}
 	pageAnswers  = []answer{{http.StatusOK, "The page.", "text/html", ""}}
 	headAnswers  = []answer{{code: http.StatusOK, text: "The page is there."}}
-	resumeParams = []string{"HoldfastResume"}
+	resumeParams = []string{"HoldfastResume", "traceparent"}
 
 	// storedErrors are about stored data.
 	storedErrors = []string{

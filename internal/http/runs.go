@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -47,7 +48,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if err != nil {
 		return err
 	}
-	in.Chat = req.chat
+	in.Chat, in.Traceparent = req.chat, traceparent.Parse(r.Header.Values(traceparent.Header))
 	closed, err := h.Streams.OpenStream(who)
 	if err != nil {
 		return err

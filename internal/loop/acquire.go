@@ -40,6 +40,9 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		if place, err = take(at.Principal); err != nil {
 			return err
 		}
+		if place.agents = b.run.agent.of; !place.agents.hold() {
+			return errDecideAgain // somebody has dropped them who uses them
+		}
 	}
 	defer place.release()
 	known, err := e.commitAlone(ctx, at, b.c)
@@ -51,11 +54,15 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	case err == nil:
 		e.launch(b, place)
 	case !known:
+		b.unsure = true
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.drop(b.c.Key)
-		place.kept, b.unsure = true, true // by the run that may have begun
-		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal}, time.Now()}
+		if e.stopping() {
+			return err // whoever takes the run over, it is not launched here
+		}
+		place.kept = true // by the run that may have begun
+		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, time.Now()}
 	}
 	return err
 }

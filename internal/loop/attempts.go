@@ -31,7 +31,7 @@ func (r *run) complete() error {
 		if err := (growth{r}).addRecorded(); err != nil {
 			return err
 		}
-		if err := r.host.confirmOwner(r.ctx, r.w, r.key, false); err != nil {
+		if err := confirmOwner(r.ctx, &r.host.cfg, r.host.contact, r.w, r.key, false); err != nil {
 			return err
 		}
 		m := &r.models[r.model]
@@ -108,7 +108,7 @@ func (t *attempts) move(to int) error {
 		t.st.Model = ""
 	}
 	t.host.cfg.Observer.FellBack(t.place(), from, next)
-	t.host.cfg.Log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
+	t.run.log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
 		"iteration", t.st.Iteration, "attempt", t.count, "from", from, "to", next)
 	value := map[string]any{"iteration": t.st.Iteration, "attempt": t.count, "from": from, "to": next}
 	if t.half != nil {
@@ -183,7 +183,7 @@ func (t *attempts) follow(a *completion, err error) error {
 func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 	return fallback.Failure{
 		Kind: failed.Kind, Retryable: failed.Retryable, RetryAfter: failed.RetryAfter,
-		Tries: t.tries[t.model], MaxTries: t.host.modelTries(t.agent.Name),
+		Tries: t.tries[t.model], MaxTries: t.agent.tries,
 		Shrunk: t.tooLong != nil, Others: t.others(), RefusedToo: t.agent.FallbackRefused,
 	}
 }
@@ -242,7 +242,7 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 // log tells operators of a try that failed, and what follows.
 func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
 	m := &t.models[t.model]
-	t.host.cfg.Log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
+	t.run.log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
 		"provider", m.Provider, "model", m.ID, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID,
 		"next", next.Step, "in", next.Wait, "error", err)
 }

@@ -236,7 +236,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 			return f
 		}
 	}
-	if err := b.host.confirmOwner(b.ctx, b.w, b.key, b.hasEffects(call)); err != nil {
+	if err := confirmOwner(b.ctx, &b.host.cfg, b.host.contact, b.w, b.key, b.hasEffects(call)); err != nil {
 		f.err = err
 		return f
 	}
@@ -252,7 +252,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 
 // announce logs which call a key belongs to, for whoever finds the key at a service.
 func (b *batch) announce(c *holdfast.ToolCall) {
-	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
+	b.log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
 // toolOf returns the tool of a call. A frontend's tool is only a specification.

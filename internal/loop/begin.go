@@ -35,7 +35,7 @@ type beginning struct {
 func (b *beginning) place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.Key.Tenant, User: b.p.rec.User},
-		Thread: b.p.Key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration,
+		Thread: b.p.Key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration, Traceparent: b.p.rec.Traceparent,
 	}
 }
 
@@ -57,7 +57,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
 		Format: thread.Format, ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
-		StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+		Traceparent: p.in.Traceparent, StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
@@ -129,14 +129,14 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Keep {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
+	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent)
 	if err != nil {
 		return err
 	}
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
-		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
+		restored.states = b.p.agent.schema.NewRun(restored.states)
 	}
-	b.r.live = b.schemas[b.p.agent.Name].Live(restored.states)
+	b.r.live = b.p.agent.schema.Live(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change
@@ -173,11 +173,12 @@ func (b *beginning) load(ctx context.Context) error {
 	return nil
 }
 
-// inherit takes the tools, context and properties of the stopped run where the input of
+// inherit takes the trace, tools, context and properties of the stopped run where the input of
 // a resume has none of its own.
 func (b *beginning) inherit(old *thread.Resumable) {
 	rec := b.p.rec
 	rec.Continues = old.Run.ID
+	rec.Traceparent = cmp.Or(rec.Traceparent, old.Run.Traceparent)
 	if len(rec.Tools) == 0 {
 		rec.Tools = old.Run.Tools
 	}

@@ -78,7 +78,7 @@ func (a *completion) decideCalls() {
 	b := holdfast.NewBatch(r.at.Load(), list)
 	if err := r.chain.Decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
-		r.host.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
 		r.st.Ending = thread.EndingOf(reason)
 		for i := range list {
 			b.Deny(i, "Not started: "+reason.Message)
@@ -107,7 +107,7 @@ func (a *completion) noteRepeats() {
 	used := map[string]int{}
 	for i, c := range a.sequence {
 		call := &r.st.Calls[i]
-		happened := r.st.HappenedWith(c.name)
+		happened := r.st.Happened.With(c.name)
 		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
 			continue
 		}

@@ -15,15 +15,15 @@ import (
 // has just acknowledged is proof enough, and for what has no effects a lease that was held
 // since the last one. So a process that was suspended, or could not reach the store, reads
 // the head before it starts anything: its runs may be another one's by now.
-func (h *host) confirmOwner(ctx context.Context, w *journal.Writer, key store.ThreadKey, effects bool) error {
+func confirmOwner(ctx context.Context, cfg *Config, c *contact, w *journal.Writer, key store.ThreadKey, effects bool) error {
 	acked := w.Acknowledged()
-	if elapsed(acked, h.cfg.Now()) < h.cfg.Lease/3 || !effects && h.contact.heldSince(acked) {
+	if elapsed(acked, cfg.Now()) < cfg.Lease/3 || !effects && c.heldSince(acked) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.cfg.StoreTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cfg.StoreTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := h.cfg.Store.Head(ctx, key)
+		head, err := cfg.Store.Head(ctx, key)
 		switch {
 		case err == nil && head.Fence == w.Fence:
 			return nil

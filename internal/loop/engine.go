@@ -125,6 +125,10 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	default:
 		close(e.closed)
 	}
+	for _, u := range e.unsure { // nothing is launched any more
+		u.place.release()
+	}
+	clear(e.unsure)
 	e.mu.Unlock()
 	e.wg.Wait()
 	e.stopListening()
@@ -233,9 +237,10 @@ func (e *Engine) unlist(r *run) {
 // gives it back unless a run was launched in it; so it is free again whatever happens
 // before.
 type slot struct {
-	e    *Engine
-	who  holdfast.Principal
-	kept bool
+	e      *Engine
+	who    holdfast.Principal
+	agents *Agents // whose user the run is; nil if there is no run yet
+	kept   bool
 }
 
 // takeSlot takes a place for a new run. The error says why there is none: all are in use,
@@ -276,12 +281,13 @@ func (e *Engine) room(who holdfast.Principal) error {
 // release gives the place back, unless a run has it. s may be nil.
 func (s *slot) release() {
 	if s != nil && !s.kept {
-		s.e.freeSlot(s.who)
+		s.e.freeSlot(s.who, s.agents)
 	}
 }
 
 // freeSlot implements lister.
-func (e *Engine) freeSlot(who holdfast.Principal) {
+func (e *Engine) freeSlot(who holdfast.Principal, agents *Agents) {
+	agents.drop()
 	e.cfg.Limits.FreeRun(who)
 	<-e.slots
 }

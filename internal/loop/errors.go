@@ -25,6 +25,12 @@ func errAgentNotFound(name string) *holdfast.Error {
 		WithHint("Leave the name out (POST /runs) to use the default agent.")
 }
 
+// errAgentGone is for a thread with unfinished work of an agent that there is not.
+func errAgentGone(name string) *holdfast.Error {
+	return holdfast.Errorf(codes.AgentNotFound, "The agent %q, which has unfinished work on this thread, is not configured any more.", name).
+		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then the thread can be read.", thread.HintEmptyPost).With("agent", name)
+}
+
 func errTooManyRuns(limit int) *holdfast.Error {
 	return holdfast.Errorf(codes.TooManyRuns, "All %d runs that this server may run at a time are in use.", limit).
 		WithHint("Try again after the time in the Retry-After header; operators raise the limit with --max-runs.")

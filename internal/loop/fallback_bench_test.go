@@ -42,7 +42,7 @@ func BenchmarkFallback(b *testing.B) {
 	e, err := loop.New(loop.Config{
 		Store: db, Agents: []holdfast.Agent{{
 			Name: "a", Model: first, Fallbacks: []holdfast.Model{looptest.Say(holdfast.Delta{Text: "whole"})},
-			Policy: holdfast.Policy{OnUnfinished: holdfast.PolicyAbandon},
+			Policy: holdfast.Policy{OnUnfinished: "abandon"},
 		}},
 		Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 		MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,

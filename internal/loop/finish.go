@@ -173,8 +173,11 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 	case end != nil:
 		name = end.Tool
 	}
-	if t, known := x.tools[agent]; known {
-		return t.now().spec(name).Outside
+	if r := x.local(x.key); r != nil {
+		return r.box.spec(name).Outside // those that the run has offered, whatever there is now
+	}
+	if a, known := x.agents.Load().byName[agent]; known {
+		return a.tools.now().spec(name).Outside
 	}
 	return nil
 }
@@ -332,12 +335,14 @@ func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 	if whole.Head == nil || whole.Head.ETag != t.Head.ETag {
 		return errDecideAgain
 	}
-	agent, err := e.Agent(t.State.Agent)
+	agents := e.use()
+	defer agents.drop()
+	agent, err := agents.ofThread(t)
 	if err != nil {
 		return err
 	}
 	in := &agui.RunAgentInput{ThreadID: t.Key.Thread, RunID: e.cfg.NewID("run"), MadeUp: true, ProtocolVersion: agui.ProtocolVersion}
-	p := &plan{Thread: whole, in: in, agent: agent, box: e.tools[agent.Name].now(), arrival: a, d: decide.Decision{Do: decide.Resume}}
+	p := &plan{Thread: whole, in: in, agent: agent, box: agent.tools.now(), arrival: a, d: decide.Decision{Do: decide.Resume}}
 	return e.begin(ctx, owner, p)
 }
 

@@ -66,7 +66,7 @@ func (r mail) read() {
 		return err
 	})
 	if err != nil && r.ctx.Err() == nil && !errors.Is(err, journal.ErrClosed) {
-		r.host.cfg.Log.Warn("the inbox could not be read", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+		r.log.Warn("the inbox could not be read", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
 	}
 }
 

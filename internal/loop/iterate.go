@@ -162,7 +162,7 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 		return err
 	}
 	r.host.cfg.Observer.Notified(r.place(), name)
-	r.host.cfg.Log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	r.log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
 	return nil
 }
 

@@ -118,7 +118,7 @@ func TestKeepRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var large, bad error
 		tool := holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
-			large = holdfast.Keep(ctx, json.RawMessage(`"`+strings.Repeat("x", holdfast.MaxKept)+`"`))
+			large = holdfast.Keep(ctx, json.RawMessage(`"`+strings.Repeat("x", 64<<10)+`"`))
 			bad = holdfast.Keep(ctx, json.RawMessage(`{`))
 			return "ok", nil
 		})
@@ -214,6 +214,40 @@ func TestUnknownIsAsked(t *testing.T) {
 			}
 			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", payload, looptest.OpenOf(t, events)...)))
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+result, "assistant:done")
+		})
+	}
+}
+
+// TestTimeUpIsDoubt: when the time of a call is up that must not be made twice, it is in
+// doubt, and neither the middleware nor the run makes it again.
+func TestTimeUpIsDoubt(t *testing.T) {
+	for name, c := range map[string]struct {
+		option holdfast.ToolOption
+		result string
+		calls  int
+	}{
+		"once":       {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
+		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent), "pay did not finish within 1m0s and was given up. It may have taken effect all the same.\n[It was tried 3 times.]", 3},
+		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+			return holdfast.ToolResult{Text: "paid, says the bank"}, holdfast.FateDone, nil
+		}), "paid, says the bank", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &looptest.Notebook{}
+				pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
+					j.Note("pay")
+					<-ctx.Done()
+					return "", ctx.Err()
+				}, c.option)
+				e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay},
+					Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{}), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute)})}})
+				looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.result, "assistant:done")
+				if did := j.Take(); len(did) != c.calls {
+					t.Errorf("the tool was called %d times", len(did))
+				}
+			})
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (b *beginning) recordLeft(ctx context.Context, old *thread.History) error {
 			b.keepResult(l.results[hash][n], n)
 		}
 	}
-	b.st.NoteHappened(l.happened)
+	b.st.Happened.Note(l.happened)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (a *completion) unfit(p *holdfast.Part) string {
 	if p.Source == nil || p.Source.Value == "" {
 		return "it has no content"
 	}
-	limit := a.r.host.maxMedia(a.r.agent.Name)
+	limit := a.r.agent.maxMedia
 	switch s := p.Source; {
 	case limit > 0 && a.mediaBytes+len(s.Value) > limit:
 		return "it is larger than the agent's maxMedia"
@@ -118,7 +118,7 @@ func (a *completion) shows(answer []agui.Message) []agui.Event {
 		}
 	}
 	if len(a.left) > 0 {
-		a.r.host.cfg.Log.Warn("a part of a model's answer was left out", "thread", a.r.key.Thread, "run", a.r.rec.ID, "iteration", a.r.st.Iteration, "content", a.left)
+		a.r.log.Warn("a part of a model's answer was left out", "thread", a.r.key.Thread, "run", a.r.rec.ID, "iteration", a.r.st.Iteration, "content", a.left)
 		events = append(events, agui.Custom{Base: a.base(), Name: "holdfast.output_left_out", Value: thread.MustJSON(map[string]any{"content": a.left})})
 	}
 	return events

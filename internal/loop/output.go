@@ -1,15 +1,12 @@
 package loop
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/schema"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -19,31 +16,6 @@ import (
 // end. What is stored in between is in the state, so a takeover asks the same. An answer that
 // is wrong again is kept and marked, and ends the run with an error; a run that continues
 // there shows the model both.
-
-// form is an agent's Output, ready to use: with its defaults, and its schema on one line.
-type form struct {
-	holdfast.Output
-	compiled *schema.Schema
-}
-
-// newForm returns the form of an agent's answers; nil if any will do.
-func newForm(a *holdfast.Agent) (*form, error) {
-	if a.Output == nil {
-		return nil, nil
-	}
-	f := &form{Output: *a.Output}
-	f.Name = cmp.Or(f.Name, "answer")
-	mistakes := schema.OutputMistakes(f.Name, f.Schema)
-	if len(mistakes) > 0 {
-		return nil, fmt.Errorf("agent %q: its Output: %s", a.Name, mistakes[0])
-	}
-	var err error
-	if f.compiled, err = schema.Compile(f.Schema); err != nil {
-		return nil, fmt.Errorf("agent %q: its Output: %w", a.Name, err)
-	}
-	f.Schema = f.compiled.JSON()
-	return f, nil
-}
 
 // misfit is what is wrong with an answer.
 type misfit struct {
@@ -56,7 +28,7 @@ type misfit struct {
 // misfit returns what is wrong with the form of the answer; nil if nothing is. While tools
 // are called it has none.
 func (a *completion) misfit() *misfit {
-	f := a.r.host.forms[a.r.agent.Name]
+	f := a.r.agent.form
 	if f == nil || len(a.sequence) > 0 {
 		return nil
 	}
@@ -80,7 +52,7 @@ func (a *completion) settle() (bool, error) {
 	wrong := a.misfit()
 	switch {
 	case wrong == nil:
-		if f := a.r.host.forms[a.r.agent.Name]; f != nil && len(a.sequence) == 0 {
+		if f := a.r.agent.form; f != nil && len(a.sequence) == 0 {
 			a.r.st.Output = a.message
 		}
 	case wrong.final == nil && a.r.st.Misfit == nil:
@@ -95,7 +67,7 @@ func (a *completion) settle() (bool, error) {
 // askAgain takes the answer back and notes it, so that the next request has it.
 func (a *completion) askAgain(wrong *misfit) error {
 	r := a.r
-	r.host.cfg.Log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
+	r.log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
 		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
@@ -116,28 +88,6 @@ func (a *completion) endWith(wrong *misfit) {
 	}
 	a.mark = thread.MisfitMark(wrong.errors)
 	a.r.st.Ending = thread.EndingOf(err)
-}
-
-// after returns what the model reads after all else, in the tail: the answer that did not fit, and
-// why.
-func after(m *thread.Misfit) []holdfast.Message {
-	if m == nil {
-		return nil
-	}
-	return []holdfast.Message{
-		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
-		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
-	}
-}
-
-// behind returns what the model reads behind a message: what is wrong with an answer that was
-// kept although it does not fit.
-func behind(m *agui.Message) []holdfast.Message {
-	errors := thread.MisfitOf(m)
-	if errors == nil {
-		return nil
-	}
-	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
 }
 
 // resultOf returns the answer that is the result of a run that ends; nil if there is none.

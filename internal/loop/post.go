@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -34,7 +35,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 		return nil, errShuttingDown()
 	}
 	if agent != "" {
-		if _, err := e.Agent(agent); err != nil {
+		if _, err := e.agents.Load().named(agent); err != nil && e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
 			return nil, err
 		}
 	}
@@ -98,7 +99,7 @@ func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error
 type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
-	agent *holdfast.Agent
+	agent *agent
 	box   *toolbox // its tools
 	req   decide.Request
 	d     decide.Decision
@@ -124,11 +125,13 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if moved {
 		return nil, errDecideAgain
 	}
+	agents := e.use()
+	defer agents.drop()
 	p := &plan{Thread: t, in: in}
-	if p.agent, err = e.agentFor(t, agent); err != nil {
+	if p.agent, err = e.agentFor(agents, t, agent); err != nil {
 		return nil, err
 	}
-	p.box = e.tools[p.agent.Name].now()
+	p.box = p.agent.tools.now()
 	s, err := e.situation(ctx, t, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
@@ -200,12 +203,16 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 }
 
 // agentFor returns the agent that was asked for. A request that names none goes to the one
-// that has unfinished work on the thread.
-func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error) {
-	if name == "" && t.Head != nil && (t.State.Status() != threads.StatusIdle || len(t.State.Calls) > 0) {
-		return e.Agent(t.State.Agent)
+// that has unfinished work on the thread. While that runs here it is the run's own, which may
+// not be among the agents any more.
+func (e *Engine) agentFor(agents *Agents, t *thread.Thread, name string) (*agent, error) {
+	if r := e.local(t.Key); r != nil && t.Head != nil && t.State.Running() && (name == "" || name == r.agent.Name) {
+		return r.agent, nil
 	}
-	return e.Agent(name)
+	if name == "" && t.Head != nil && (t.State.Status() != threads.StatusIdle || len(t.State.Calls) > 0) {
+		return agents.ofThread(t)
+	}
+	return agents.named(name)
 }
 
 // situation returns what decide needs to know about the thread.
@@ -272,7 +279,7 @@ func (p *plan) parameters() map[string]json.RawMessage {
 
 // request returns what decide needs to know about the input.
 func (p *plan) request(agent string) (decide.Request, error) {
-	pol, err := decide.PolicyOf(p.agent, p.in.Chat, p.in.ForwardedProps)
+	pol, err := decide.PolicyOf(p.agent.Agent, p.in.Chat, p.in.ForwardedProps)
 	if err != nil {
 		return decide.Request{}, err
 	}
@@ -328,7 +335,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		next.accepted = func() {
 			counted()
 			if p.d.Do == decide.Resume {
-				e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+				traceparent.Log(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 			}
 			e.announceSchema(b.place(), r.change)
 		}

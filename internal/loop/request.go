@@ -24,7 +24,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
 	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
-	if f := r.host.forms[r.agent.Name]; f != nil {
+	if f := r.agent.form; f != nil {
 		req.Output = &f.Output
 	}
 	wrong := after(r.st.Misfit)
@@ -61,7 +61,7 @@ func (a *completion) prompted() {
 	p := observe.Prompt{Provider: sent.Provider, Model: sent.Model, Bytes: sent.Size, Repeated: sent.Repeated, Cut: cutOf(sent)}
 	r.host.cfg.Observer.PromptSent(r.place(), p)
 	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
-		r.host.cfg.Log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
+		r.log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
 			"provider", p.Provider, "model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
 	}
 }

@@ -154,6 +154,6 @@ func (r *run) toolErrorText(call thread.Call, err error) string {
 	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
 		return err.Error()
 	}
-	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
+	r.log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
 	return text
 }

@@ -25,10 +25,10 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 		case err == nil:
 			return f, true
 		case tool != nil && neverTwice(tool.Spec().Effect):
-			b.host.cfg.Log.Warn("a recorded result cannot be read; the call is not made again", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+			b.log.Warn("a recorded result cannot be read; the call is not made again", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 			return finished{call: call, reused: v.ID, notRun: true, result: holdfast.ToolResult{Text: textUnreadable, Failed: true}}, true
 		}
-		b.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+		b.log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 	}
 	return finished{}, false
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -33,7 +35,7 @@ type run struct {
 	list   lister
 	key    store.ThreadKey
 	rec    *thread.Run
-	agent  *holdfast.Agent
+	agent  *agent
 	box    *toolbox
 	tools  map[string]holdfast.Tool // those of box
 	st     *thread.State
@@ -56,6 +58,7 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 	started time.Time
+	log     *slog.Logger // with the id of the run's trace, if it has one
 	resumed bool
 	// stale means that clients may show reasoning that was taken back; see mend.
 	stale bool
@@ -101,8 +104,8 @@ var errCancelled = holdfast.ErrCancelled
 type lister interface {
 	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
-	// freeSlot gives the run's place to another one.
-	freeSlot(who holdfast.Principal)
+	// freeSlot gives the run's place to another one. It needs its agents no more.
+	freeSlot(who holdfast.Principal, agents *Agents)
 }
 
 // prepare sets up what the run needs to start. first are the records of its first commit
@@ -113,15 +116,15 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed.Append(first)
 	r.stored = head.State
 	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
-	r.started = r.host.cfg.Now()
+	r.started, r.log = r.host.cfg.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
 	})
-	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
-	r.models = r.host.models[r.agent.Name]
+	r.inner, r.chain = r.ctx, r.agent.chain
+	r.models = r.agent.models
 	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
@@ -131,7 +134,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
 	if r.box == nil { // it has begun elsewhere
-		r.box = r.host.tools[r.agent.Name].now()
+		r.box = r.agent.tools.now()
 	}
 	r.tools = r.box.byName
 }
@@ -212,7 +215,7 @@ func (r *run) main() {
 	r.list.unlist(r)
 	r.inbox.readers.Wait()
 	r.feed.End()
-	r.list.freeSlot(r.principal())
+	r.list.freeSlot(r.principal(), r.agent.of)
 	close(r.done)
 }
 
@@ -223,7 +226,7 @@ func (r *run) conclude(err error) {
 		// fence or the store is lost. It continues from the thread's head elsewhere.
 		r.leave(err)
 		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
-		r.host.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
+		r.log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
 
@@ -241,7 +244,7 @@ func (r *run) leave(cause error) {
 
 // storeBack logs that the store answers again. The observer has seen each try that failed.
 func (r *run) storeBack(outage time.Duration) {
-	r.host.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
+	r.log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
 // guard runs the run through the Run hooks to its end, and turns a panic of this package
@@ -249,7 +252,7 @@ func (r *run) storeBack(outage time.Duration) {
 func (r *run) guard() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.host.cfg.Log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
+			r.log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
 			err = holdfast.AsError(errors.New("panic"))
 		}
 	}()
@@ -290,6 +293,7 @@ func (r *run) moveTo(iteration int) {
 	at := &holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
 		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: int(r.imported.Load()),
+		Traceparent: r.rec.Traceparent,
 	}
 	if r.st.Question != nil {
 		at.Answer = handed(r.st.Question.Answer, r.st.Question.Interrupt)
@@ -372,7 +376,7 @@ func (r *run) end(cause error) error {
 	}
 	pub := publicError(cause)
 	attrs := []any{"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code}
-	r.host.cfg.Log.Warn("run failed", append(append(attrs, r.modelAttrs(cause)...), "error", cause)...)
+	r.log.Warn("run failed", append(append(attrs, r.modelAttrs(cause)...), "error", cause)...)
 	ev := agui.NewRunError(pub)
 	ev.Usage, ev.Timestamp = r.st.Usage, r.now()
 	return r.close(ev, r.st.Stop(pub))
@@ -399,6 +403,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 func (r *run) place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()), Imported: int(r.imported.Load()),
+		Traceparent: r.rec.Traceparent,
 	}
 }
 

@@ -27,8 +27,8 @@ type restored struct {
 }
 
 // restore restores the states in st for a run of the agent. It sets st.Schema.
-func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.State, agent string) (*restored, error) {
-	s := h.schemas[agent]
+func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.State, a *agent) (*restored, error) {
+	s := a.schema
 	out := &restored{}
 	if st.Schema == s.Ref {
 		out.states = s.Restore(s.Info(), st.Values(s.Info()), h.missingStep(key))
@@ -44,7 +44,7 @@ func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.Stat
 		return nil, err
 	}
 	// States that another agent wrote, or that nobody wrote yet, count as unchanged.
-	if st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
+	if st.Agent == a.Name && change.Any() && !(change.Upgrade && s.Empty()) {
 		if err := h.judge(&change); err != nil {
 			return nil, err
 		}
@@ -65,9 +65,9 @@ func (h *host) storedSchema(ctx context.Context, key store.ThreadKey, st *thread
 	if st.Schema == "" {
 		return info, nil
 	}
-	for _, s := range h.schemas {
-		if s.Ref == st.Schema {
-			return s.Info(), nil
+	for _, a := range h.agents.Load().list {
+		if a.schema.Ref == st.Schema {
+			return a.schema.Info(), nil
 		}
 	}
 	if info, err = thread.ReadSchema(ctx, h.cfg.Store, key, st); err != nil {
@@ -184,9 +184,9 @@ func (h *host) ShownStates(ctx context.Context, key store.ThreadKey, st *thread.
 	if err != nil {
 		return nil, err
 	}
-	s := h.schemas[st.Agent]
-	if s == nil { // the agent is not here any more
-		s = &thread.Schema{Schema: thread.EmptySchema()}
+	s := &thread.Schema{Schema: thread.EmptySchema()}
+	if a, here := h.agents.Load().byName[st.Agent]; here {
+		s = a.schema
 	}
 	return s.Shown(s.Restore(info, st.Values(info), func(string, int, int) {}))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -30,8 +31,8 @@ const (
 
 // takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
 // run continues here, or ends. The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, handed bool) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, handed)
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agents *Agents, handed bool) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agents, handed)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, handed bool) (*
 	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		e.announceSchema(t.Place(), o.states.change)
 	}}, nil
 }
@@ -67,9 +68,9 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, handed bool) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agents *Agents, handed bool) (*orphan, error) {
 	o := &orphan{host: h, t: t, handed: handed}
-	agent, err := h.Agent(t.State.Agent)
+	agent, err := agents.ofThread(t)
 	switch {
 	case err != nil:
 		o.refused = holdfast.AsError(err)
@@ -141,7 +142,7 @@ func isDelta(ev agui.Event) bool {
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
-	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent.Name)
+	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent)
 	var refused *holdfast.Error
 	if errors.As(err, &refused) && refused.Code != codes.StoreUnavailable {
 		o.refused = refused
@@ -150,7 +151,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o.run.live = o.schemas[o.run.agent.Name].Live(o.states.states)
+	o.run.live = o.run.agent.schema.Live(o.states.states)
 	o.run.st.Follow(o.run.live)
 	return nil
 }
@@ -283,7 +284,9 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over. The caller holds the thread's lock.
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
-	next, err := e.takeOver(ctx, t, handed)
+	agents := e.use()
+	defer agents.drop()
+	next, err := e.takeOver(ctx, t, agents, handed)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}

@@ -21,7 +21,7 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 		return finished{call: call, err: cut}, true
 	}
 	if err != nil {
-		b.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
+		b.log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
@@ -40,7 +40,7 @@ func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finis
 	if !ours {
 		return f
 	}
-	b.host.cfg.Log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	b.log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
 	call.Unknown = true
 	switch spec := tool.Spec(); spec.Effect {
 	case holdfast.EffectOnce:
@@ -68,7 +68,7 @@ func (b *batch) gone(call thread.Call) finished {
 	}
 	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
 	if err != nil {
-		b.host.cfg.Log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		b.log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
 		intent = &thread.Intent{Effect: holdfast.EffectOnce}
 	}
 	switch intent.Effect {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
 // direct as the name of a proxy means none.
@@ -80,6 +82,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte) (*http.Resp
 	// An answer may take long, and the connection would keep the request in memory.
 	defer sent.forget()
 	r.Header = c.header.Clone()
+	traceparent.Add(ctx, r.Header)
 	res, err := c.http.Do(r)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -40,12 +41,18 @@ type Pair struct {
 	PerTenant, PerUser Bounds
 }
 
-// Config is what a Limiter needs. Only the zero limits and Lag may be left out.
-type Config struct {
+// Limits are the limits of all tenants and users. They do not change.
+type Limits struct {
 	// Pair holds for all tenants.
 	Pair
 	// Tenants holds for single tenants, by name, where their bounds are not 0.
 	Tenants map[string]Pair
+}
+
+// Config is what a Limiter needs. Only the zero limits and Lag may be left out.
+type Config struct {
+	// Limits are those of the beginning.
+	Limits
 	// Share is how many runs a tenant without a limit of its own may have if there are
 	// several tenants, which Several reports; nil means that there is one.
 	Share   int
@@ -76,9 +83,12 @@ const (
 // Limiter holds the limits and what is used of them. A process has one. A nil Limiter has
 // no limits and counts nothing.
 type Limiter struct {
-	cfg           Config
+	cfg           Config // what is not about limits
+	limits        atomic.Pointer[Limits]
 	runs, streams gate
-	usage         *usage // nil if nothing is counted in the store
+	usage         *usage
+	// counting is closed once something is counted in the store.
+	counting chan struct{}
 
 	mu     sync.Mutex
 	logged time.Time // when somebody last reached a limit
@@ -86,22 +96,33 @@ type Limiter struct {
 
 // New returns a Limiter. Run counts in the store.
 func New(cfg Config) *Limiter {
-	l := &Limiter{cfg: cfg, runs: gate{resource: ResourceRuns}, streams: gate{resource: ResourceStreams}}
-	if cfg.counts() {
-		l.usage = newUsage(cfg)
+	l := &Limiter{
+		cfg: cfg, runs: gate{resource: ResourceRuns}, streams: gate{resource: ResourceStreams}, usage: newUsage(cfg), counting: make(chan struct{}),
 	}
+	l.Set(cfg.Limits)
 	return l
 }
 
+// Set replaces the limits, for what comes from now on. What is counted in the store is counted
+// from the first limit for it on, even if there is none any more.
+func (l *Limiter) Set(limits Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limits.Store(&limits)
+	if limits.counts() && !l.Counts() {
+		close(l.counting)
+	}
+}
+
 // counts reports whether there is a limit for something that is counted in the store.
-func (c *Config) counts() bool {
+func (l *Limits) counts() bool {
 	stored := func(p Pair) bool {
 		return p.PerTenant.Threads > 0 || p.PerTenant.Bytes > 0 || p.PerUser.Threads > 0 || p.PerUser.Bytes > 0
 	}
-	if stored(c.Pair) {
+	if stored(l.Pair) {
 		return true
 	}
-	for _, p := range c.Tenants {
+	for _, p := range l.Tenants {
 		if stored(p) {
 			return true
 		}
@@ -111,8 +132,9 @@ func (c *Config) counts() bool {
 
 // of returns the bounds that hold for a tenant.
 func (l *Limiter) of(tenant string) Pair {
-	own := l.cfg.Tenants[tenant]
-	p := Pair{PerTenant: own.PerTenant.Or(l.cfg.PerTenant), PerUser: own.PerUser.Or(l.cfg.PerUser)}
+	limits := l.limits.Load()
+	own := limits.Tenants[tenant]
+	p := Pair{PerTenant: own.PerTenant.Or(limits.PerTenant), PerUser: own.PerUser.Or(limits.PerUser)}
 	if p.PerTenant.Runs == 0 && l.cfg.Several != nil && l.cfg.Several() {
 		p.PerTenant.Runs = l.cfg.Share
 	}

@@ -437,3 +437,45 @@ func TestFlushWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestSet: limits can be replaced while runs go on, which are counted as before. What is
+// counted in the store is counted from the first limit for it on.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	ledger := memstore.New()
+	l := limiter(t, ledger, func(c *quota.Config) { c.PerUser.Runs = 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		l.Run(ctx)
+	}()
+	if err := l.TakeRun(alice); err != nil {
+		t.Fatal(err)
+	}
+	if scopeOf(l.TakeRun(alice)) != quota.ScopeUser {
+		t.Error("a second run is begun")
+	}
+	l.Set(quota.Limits{Pair: quota.Pair{PerUser: quota.Bounds{Runs: 2}}})
+	if err := l.TakeRun(alice); err != nil || scopeOf(l.TakeRun(alice)) != quota.ScopeUser {
+		t.Errorf("the new limit is not 2: %v", err)
+	}
+	if l.Counts() {
+		t.Error("threads are counted although nothing bounds them")
+	}
+	l.Set(quota.Limits{Tenants: map[string]quota.Pair{"acme": {PerUser: quota.Bounds{Threads: 1}}}})
+	stored, err := l.Admit(t.Context(), alice, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored(true)
+	if _, err := l.Admit(t.Context(), alice, true); scopeOf(err) != quota.ScopeUser {
+		t.Errorf("a second thread: %v", err)
+	}
+	l.Set(quota.Limits{})
+	if _, err := l.Admit(t.Context(), alice, true); err != nil || !l.Counts() {
+		t.Errorf("without limits a thread is refused, or is not counted: %v", err)
+	}
+	cancel()
+	<-ran
+}

@@ -89,11 +89,36 @@ func account(resource, which, scope, user string) string {
 }
 
 // Counts reports whether threads and bytes are counted at all.
-func (l *Limiter) Counts() bool { return l != nil && l.usage != nil }
+func (l *Limiter) Counts() bool {
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.counting:
+		return true
+	default:
+		return false
+	}
+}
 
-// Run writes to the ledger what is gathered, until ctx is done.
+// Await waits until threads and bytes are counted. It reports false if ctx is done before
+// that, or there are no limits at all.
+func (l *Limiter) Await(ctx context.Context) bool {
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.counting:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Run writes to the ledger what is gathered, as soon as something is counted and until ctx is
+// done.
 func (l *Limiter) Run(ctx context.Context) {
-	if !l.Counts() {
+	if !l.Await(ctx) {
 		return
 	}
 	tick := time.NewTicker(flushEvery)

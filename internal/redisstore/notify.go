@@ -47,7 +47,7 @@ type watchers struct {
 
 // start subscribes and starts the goroutines; the caller must call stop.
 func (w *watchers) start(s *Store) {
-	w.keys, w.news = s.keys, s.heardNews
+	w.keys, w.news = s.keys, s.peers.heard
 	w.asked = map[string]time.Time{}
 	w.changed = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())

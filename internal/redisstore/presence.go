@@ -10,18 +10,21 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// presence is the Presence role of a store.
+type presence struct{ s *Store }
+
 // Announce implements [store.Presence].
-func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if _, err := s.runScript(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds()); err != nil {
+func (p presence) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if _, err := p.s.runScript(ctx, p.s.scripts.announce, []string{p.s.keys.processes()}, process, ttl.Microseconds()); err != nil {
 		return failed("announce the process", err)
 	}
-	s.peers.announced(process)
+	p.s.peers.announced(process)
 	return nil
 }
 
 // Retire implements [store.Presence].
-func (s *Store) Retire(ctx context.Context, process string) error {
-	if _, err := s.runScript(ctx, s.scripts.retire, []string{s.keys.processes()}, process, s.keys.peersChannel(), newsGone+process); err != nil {
+func (p presence) Retire(ctx context.Context, process string) error {
+	if _, err := p.s.runScript(ctx, p.s.scripts.retire, []string{p.s.keys.processes()}, process, p.s.keys.peersChannel(), newsGone+process); err != nil {
 		return failed("retire the process", err)
 	}
 	return nil
@@ -29,18 +32,18 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 
 // HandOver implements [store.Presence]. The heir is one of the processes with a lease; each
 // time it is the next of them.
-func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
-	args := []any{process, s.handed.Add(1), s.keys.peersChannel(), newsLeft + tag(key) + " " + url.QueryEscape(process) + " "}
-	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.processes()}, args...); err != nil {
+func (p presence) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	args := []any{process, p.s.handed.Add(1), p.s.keys.peersChannel(), newsLeft + tag(key) + " " + url.QueryEscape(process) + " "}
+	if _, err := p.s.runScript(ctx, p.s.scripts.handOver, []string{p.s.keys.processes()}, args...); err != nil {
 		return failed("hand over thread "+key.String(), err)
 	}
 	return nil
 }
 
 // OnDeparture implements [store.Presence].
-func (s *Store) OnDeparture(process string, f func(store.Departure)) func() {
-	defer s.peers.change()
-	return s.watchers.OnDeparture(process, f)
+func (p presence) OnDeparture(process string, f func(store.Departure)) func() {
+	defer p.s.peers.change()
+	return p.s.watchers.OnDeparture(process, f)
 }
 
 // What is published on the channel of the peers begins with one of these.
@@ -50,15 +53,15 @@ const (
 	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
 )
 
-// heardNews passes on what was published on the channel of the peers. What cannot be read
+// heard passes on what was published on the channel of the peers. What cannot be read
 // is of a newer version, and only makes something happen later.
-func (s *Store) heardNews(text string) {
+func (p *peers) heard(text string) {
 	if process, ok := strings.CutPrefix(text, newsClaims); ok {
-		s.peers.claimed(process)
+		p.claimed(process)
 		return
 	}
 	if process, ok := strings.CutPrefix(text, newsGone); ok {
-		s.watchers.Departed(store.Departure{Process: process}, "")
+		p.s.watchers.Departed(store.Departure{Process: process}, "")
 		return
 	}
 	left, ok := strings.CutPrefix(text, newsLeft)
@@ -69,7 +72,7 @@ func (s *Store) heardNews(text string) {
 	key, ok := parseTag(parts[0])
 	process, err := url.QueryUnescape(parts[1])
 	if ok && err == nil {
-		s.watchers.Departed(store.Departure{Process: process, Thread: key}, cmp.Or(parts[2], noHeir))
+		p.s.watchers.Departed(store.Departure{Process: process, Thread: key}, cmp.Or(parts[2], noHeir))
 	}
 }
 
@@ -77,8 +80,8 @@ func (s *Store) heardNews(text string) {
 const noHeir = "\x00"
 
 // Lease implements [store.Presence]. A process that has retired has the score 0.
-func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
-	times, err := s.scripts.lease.Run(ctx, s.client, []string{s.keys.processes()}, process).Int64Slice()
+func (p presence) Lease(ctx context.Context, process string) (store.Lease, error) {
+	times, err := p.s.scripts.lease.Run(ctx, p.s.client, []string{p.s.keys.processes()}, process).Int64Slice()
 	if err != nil {
 		return store.Lease{}, failed("look for a process", err)
 	}
@@ -89,5 +92,5 @@ func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) 
 		return store.Lease{Gone: true}, nil
 	}
 	until, now := time.UnixMicro(times[0]), time.UnixMicro(times[1])
-	return store.Lease{Until: until, Left: until.Sub(now), Gone: s.peers.gone(process, until)}, nil
+	return store.Lease{Until: until, Left: until.Sub(now), Gone: p.s.peers.gone(process, until)}, nil
 }

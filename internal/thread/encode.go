@@ -2,9 +2,17 @@ package thread
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast/store"
+)
+
+var (
+	// ErrUnreadable means that the bytes are not what any version has written.
+	ErrUnreadable = errors.New("a stored value cannot be read")
+	// ErrNegative means that a counter is negative.
+	ErrNegative = errors.New("a checkpoint has a negative counter")
 )
 
 // MustJSON encodes one of this package's own stored values, which can always be encoded.
@@ -50,4 +58,8 @@ func Decode(b []byte, v any) error {
 // have its form, and which message is the result (misfit.go), which a reader of format 6
 // would drop, so that the model would be asked as if for the first time and the run shown
 // without its result, and images that a model made (media.go), which it would not send back.
-const Format = 7
+// Format 8 adds calls that are finished from outside (outside.go), and that a call has kept
+// something, is in doubt in a living process, or is to be told that its question was declined
+// (call.go): a reader of format 7 would make all of these calls again, and drop what is known
+// of them. It also adds what intents say of their tools, and the trace of a run (run.go).
+const Format = 8

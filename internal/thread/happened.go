@@ -23,29 +23,31 @@ const (
 	maxHappenedBytes = 300 // of the arguments, and of the result
 )
 
-// NoteHappened adds calls to those that were made before the history branched. What the
-// state holds of them is bounded.
-func (s *State) NoteHappened(calls []Happened) {
+// AllHappened are such calls, the oldest first.
+type AllHappened []Happened
+
+// Note adds calls. What is held of them is bounded.
+func (a *AllHappened) Note(calls []Happened) {
 	for _, h := range calls {
-		if h.Message != "" && slices.ContainsFunc(s.Happened, func(o Happened) bool { return o.Message == h.Message }) {
+		if h.Message != "" && slices.ContainsFunc(*a, func(o Happened) bool { return o.Message == h.Message }) {
 			continue
 		}
 		h.Arguments, h.Result = shortened(h.Arguments), shortened(h.Result)
-		s.Happened = append(slices.Clip(s.Happened), h)
+		*a = append(slices.Clip(*a), h)
 	}
-	for len(s.Happened) > maxHappened {
-		extra := slices.IndexFunc(s.Happened, func(h Happened) bool { return len(s.HappenedWith(h.Tool)) > 1 })
+	for len(*a) > maxHappened {
+		extra := slices.IndexFunc(*a, func(h Happened) bool { return len(a.With(h.Tool)) > 1 })
 		if extra < 0 {
 			return
 		}
-		s.Happened = slices.Delete(slices.Clone(s.Happened), extra, extra+1)
+		*a = slices.Delete(slices.Clone(*a), extra, extra+1)
 	}
 }
 
-// HappenedWith returns the calls of a tool that were made before the history branched.
-func (s *State) HappenedWith(tool string) []Happened {
+// With returns the calls of a tool.
+func (a AllHappened) With(tool string) []Happened {
 	var calls []Happened
-	for _, h := range s.Happened {
+	for _, h := range a {
 		if h.Tool == tool {
 			calls = append(calls, h)
 		}

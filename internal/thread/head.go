@@ -8,7 +8,6 @@ package thread
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,7 +80,7 @@ type Work struct {
 	// Happened are calls with effects that were made before the history branched by itself.
 	// While the message that branched is answered, their recorded results are used, and
 	// different calls of their tools ask a person first.
-	Happened []Happened `json:"happened,omitempty"`
+	Happened AllHappened `json:"happened,omitempty"`
 	// Bytes is about how many bytes the thread takes: what was found when it was measured,
 	// and what was written since. If it never was, it is what was ever written.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -178,13 +177,6 @@ type Origin struct {
 func (o *Origin) From(parent *State) bool {
 	return o == nil || o.Incarnation == "" || o.Incarnation == parent.Incarnation
 }
-
-var (
-	// ErrUnreadable means that the bytes are not what any version has written.
-	ErrUnreadable = errors.New("a stored value cannot be read")
-	// ErrNegative means that a counter is negative.
-	ErrNegative = errors.New("a checkpoint has a negative counter")
-)
 
 // Clone copies the state as far as a commit may change it, so that a refused commit
 // leaves the original as it was.

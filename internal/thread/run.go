@@ -22,6 +22,9 @@ type Run struct {
 	Continues string `json:"continues,omitempty"`
 	// ParentRunID is the client's, for its own use.
 	ParentRunID string `json:"parentRunId,omitempty"`
+	// Traceparent is the W3C trace context of the request that began the run, in the form of
+	// version 00; package http reads it, and it goes with every call of a tool or a model.
+	Traceparent string `json:"traceparent,omitempty"`
 	// After is the last record before the run's first.
 	After store.Cursor `json:"after"`
 	// StartedAt is when the run was accepted.

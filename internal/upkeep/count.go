@@ -23,8 +23,11 @@ const countCheck = time.Minute
 // counting is a Keeper's part in the limits.
 type counting struct{ *Keeper }
 
-// keep counts all threads when it is due.
+// keep counts all threads when it is due, once anything is counted.
 func (k counting) keep() {
+	if !k.cfg.Limits.Await(k.ctx) {
+		return
+	}
 	tick := time.NewTicker(countCheck)
 	defer tick.Stop()
 	for due := false; ; {

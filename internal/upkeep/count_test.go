@@ -29,7 +29,7 @@ var bob = holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
 func counting(t *testing.T, s store.Store, now time.Time) (*looptest.Engine, *quota.Limiter) {
 	t.Helper()
 	limits := quota.New(quota.Config{
-		Pair:   quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}},
+		Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}}},
 		Ledger: s, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
 		Lag:   time.Nanosecond, // nobody else changes anything meanwhile
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },

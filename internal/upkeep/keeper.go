@@ -92,10 +92,8 @@ func New(cfg Config) *Keeper {
 // Start begins to archive logs, to enforce retention, and to count what tenants use. Call
 // Stop to end that.
 func (k *Keeper) Start() {
-	if k.cfg.Limits.Counts() {
-		k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
-		k.wg.Go(counting{k}.keep)
-	}
+	k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
+	k.wg.Go(counting{k}.keep)
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
 }

@@ -194,7 +194,7 @@ func TestCountSurvivesABadThread(t *testing.T) {
 		ledger := memstore.New()
 		e, db := threeThreads(t, func(c *looptest.Config) {
 			c.ArchiveAfter, c.Limits = time.Minute, quota.New(quota.Config{
-				Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID,
+				Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID,
 			})
 		})
 		db.Panics.Store(true)
@@ -216,7 +216,7 @@ func TestCountNeedsTheStore(t *testing.T) {
 	var limits *quota.Limiter
 	e, db := threeThreads(t, func(c *looptest.Config) {
 		limits = quota.New(quota.Config{
-			Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
+			Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
 		})
 		c.Limits = limits
 		if _, err := limits.CountDue(t.Context()); err != nil { // so that only the test counts

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/httptool"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
@@ -53,7 +54,7 @@ func (w *worker) serve(addr, journal string) error {
 		fmt.Fprint(rw, "ok, looked up")
 	})
 	mux.HandleFunc("/{effect}", func(rw http.ResponseWriter, r *http.Request) {
-		effect, key := r.PathValue("effect"), r.Header.Get(holdfast.HeaderIdempotencyKey)
+		effect, key := r.PathValue("effect"), r.Header.Get(idempotency.Header)
 		w.note("service got effect=%s key=%s", effect, key)
 		w.stopService(effect, "received")
 		mu.Lock()

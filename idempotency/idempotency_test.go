@@ -1,4 +1,4 @@
-package holdfast_test
+package idempotency_test
 
 import (
 	"context"
@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 )
 
 // A tool that calls a payment service, which uses the key to charge a card only once.
-func ExampleKeyTransport() {
+func ExampleTransport() {
 	bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "charged under %s", r.Header.Get("Idempotency-Key"))
 	}))
 	defer bank.Close()
 
-	client := &http.Client{Transport: holdfast.KeyTransport{}}
+	client := &http.Client{Transport: idempotency.Transport{}}
 	charge := holdfast.NewTool("charge", "Charges the card.", func(ctx context.Context, _ struct{}) (string, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, bank.URL, nil)
 		if err != nil {
@@ -42,13 +43,13 @@ func ExampleKeyTransport() {
 	// Output: charged under a7w2 <nil>
 }
 
-func TestKeyTransport(t *testing.T) {
+func TestTransport(t *testing.T) {
 	var got []string
 	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Header.Get("Idempotency-Key"))
 	}))
 	defer service.Close()
-	client := &http.Client{Transport: holdfast.KeyTransport{Base: http.DefaultTransport}}
+	client := &http.Client{Transport: idempotency.Transport{Base: http.DefaultTransport}}
 	send := func(key, own string) {
 		ctx := t.Context()
 		if key != "" {
@@ -80,10 +81,10 @@ func TestKeyTransport(t *testing.T) {
 	}
 }
 
-// TestKeyTransportSendsOnce: a service that takes a POST and dies before it answers has
+// TestTransportSendsOnce: a service that takes a POST and dies before it answers has
 // maybe done the work. net/http would send a request with this header again by itself,
 // if the connection had been used before.
-func TestKeyTransportSendsOnce(t *testing.T) {
+func TestTransportSendsOnce(t *testing.T) {
 	for name, body := range map[string]func() io.Reader{
 		"a body":            func() io.Reader { return strings.NewReader(`{"amount":1}`) },
 		"no body":           func() io.Reader { return nil },
@@ -110,7 +111,7 @@ func TestKeyTransportSendsOnce(t *testing.T) {
 				}
 			}))
 			defer service.Close()
-			client := &http.Client{Transport: holdfast.KeyTransport{Base: &http.Transport{}}}
+			client := &http.Client{Transport: idempotency.Transport{Base: &http.Transport{}}}
 			ctx := holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{Key: "key"}, nil)
 			post := func() error {
 				req, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL, body())

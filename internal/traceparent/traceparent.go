@@ -1,0 +1,71 @@
+// Package traceparent reads the W3C trace context of a request (the header traceparent), by
+// which a caller's traces, logs and services find what belongs together.
+package traceparent
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Header is the header's name.
+const Header = "traceparent"
+
+const (
+	length = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	hex    = "0123456789abcdef"
+)
+
+// Parse returns the trace context that the values of a request's header say, in the form of
+// version 00; empty if they say none. What is not valid is ignored, as the standard wants:
+// nobody's request fails because of it.
+func Parse(values []string) string {
+	if len(values) != 1 || len(values[0]) < length {
+		return ""
+	}
+	whole, rest := values[0][:length], values[0][length:]
+	parts := strings.Split(whole, "-")
+	if len(parts) != 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 {
+		return ""
+	}
+	for _, part := range parts {
+		if strings.Trim(part, hex) != "" {
+			return ""
+		}
+	}
+	switch version := parts[0]; {
+	case version == "ff", version == "00" && rest != "", rest != "" && rest[0] != '-':
+		return ""
+	}
+	if strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
+		return ""
+	}
+	return "00" + whole[2:]
+}
+
+// TraceID returns the id of the trace of a context that Parse has returned.
+func TraceID(parent string) string {
+	if len(parent) != length {
+		return ""
+	}
+	return parent[3:35]
+}
+
+// Add adds the trace context of the run in the context to a request's header, if the run has
+// one and the header has none.
+func Add(ctx context.Context, h http.Header) {
+	if parent := holdfast.IterationFrom(ctx).Traceparent; parent != "" && h.Get(Header) == "" {
+		h.Set(Header, parent)
+	}
+}
+
+// Log returns a logger whose lines have the id of the trace; log itself without a context.
+func Log(log *slog.Logger, parent string) *slog.Logger {
+	if id := TraceID(parent); id != "" {
+		return log.With("traceId", id)
+	}
+	return log
+}
