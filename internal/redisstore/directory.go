@@ -211,7 +211,7 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 // keyspace at a time, so it also finds what no hint names. A whole walk costs as much as
 // Redis has keys, which is for maintenance only.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
-	nodes, err := s.nodes(ctx)
+	nodes, err := nodesOf(ctx, s.client)
 	if err != nil {
 		return nil, "", failed("list all threads", err)
 	}
@@ -248,11 +248,11 @@ func parseWalk(after string) (node int, cursor uint64, err error) {
 	return node, cursor, nil
 }
 
-// nodes returns the servers that have keys, always in the same order.
-func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
-	cluster, ok := s.client.(*redis.ClusterClient)
+// nodesOf returns the servers that have keys, always in the same order.
+func nodesOf(ctx context.Context, client redis.UniversalClient) ([]redis.Cmdable, error) {
+	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		return []redis.Cmdable{s.client}, nil
+		return []redis.Cmdable{client}, nil
 	}
 	type node struct {
 		addr   string

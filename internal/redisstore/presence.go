@@ -10,21 +10,18 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// presence is the Presence role of a store.
-type presence struct{ s *Store }
-
 // Announce implements [store.Presence].
-func (p presence) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if _, err := p.s.runScript(ctx, p.s.scripts.announce, []string{p.s.keys.processes()}, process, ttl.Microseconds()); err != nil {
+func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if _, err := s.runScript(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds()); err != nil {
 		return failed("announce the process", err)
 	}
-	p.s.peers.announced(process)
+	s.peers.announced(process)
 	return nil
 }
 
 // Retire implements [store.Presence].
-func (p presence) Retire(ctx context.Context, process string) error {
-	if _, err := p.s.runScript(ctx, p.s.scripts.retire, []string{p.s.keys.processes()}, process, p.s.keys.peersChannel(), newsGone+process); err != nil {
+func (s *Store) Retire(ctx context.Context, process string) error {
+	if _, err := s.runScript(ctx, s.scripts.retire, []string{s.keys.processes()}, process, s.keys.peersChannel(), newsGone+process); err != nil {
 		return failed("retire the process", err)
 	}
 	return nil
@@ -32,18 +29,18 @@ func (p presence) Retire(ctx context.Context, process string) error {
 
 // HandOver implements [store.Presence]. The heir is one of the processes with a lease; each
 // time it is the next of them.
-func (p presence) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
-	args := []any{process, p.s.handed.Add(1), p.s.keys.peersChannel(), newsLeft + tag(key) + " " + url.QueryEscape(process) + " "}
-	if _, err := p.s.runScript(ctx, p.s.scripts.handOver, []string{p.s.keys.processes()}, args...); err != nil {
+func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	args := []any{process, s.handed.Add(1), s.keys.peersChannel(), newsLeft + tag(key) + " " + url.QueryEscape(process) + " "}
+	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.processes()}, args...); err != nil {
 		return failed("hand over thread "+key.String(), err)
 	}
 	return nil
 }
 
 // OnDeparture implements [store.Presence].
-func (p presence) OnDeparture(process string, f func(store.Departure)) func() {
-	defer p.s.peers.change()
-	return p.s.watchers.OnDeparture(process, f)
+func (s *Store) OnDeparture(process string, f func(store.Departure)) func() {
+	defer s.peers.change()
+	return s.watchers.OnDeparture(process, f)
 }
 
 // What is published on the channel of the peers begins with one of these.
@@ -80,8 +77,8 @@ func (p *peers) heard(text string) {
 const noHeir = "\x00"
 
 // Lease implements [store.Presence]. A process that has retired has the score 0.
-func (p presence) Lease(ctx context.Context, process string) (store.Lease, error) {
-	times, err := p.s.scripts.lease.Run(ctx, p.s.client, []string{p.s.keys.processes()}, process).Int64Slice()
+func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
+	times, err := s.scripts.lease.Run(ctx, s.client, []string{s.keys.processes()}, process).Int64Slice()
 	if err != nil {
 		return store.Lease{}, failed("look for a process", err)
 	}
@@ -92,5 +89,5 @@ func (p presence) Lease(ctx context.Context, process string) (store.Lease, error
 		return store.Lease{Gone: true}, nil
 	}
 	until, now := time.UnixMicro(times[0]), time.UnixMicro(times[1])
-	return store.Lease{Until: until, Left: until.Sub(now), Gone: p.s.peers.gone(process, until)}, nil
+	return store.Lease{Until: until, Left: until.Sub(now), Gone: s.peers.gone(process, until)}, nil
 }

@@ -57,7 +57,6 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
-	presence
 	client    redis.UniversalClient
 	cluster   bool
 	codec     *frame.Codec
@@ -202,7 +201,6 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		return nil, err
 	}
 	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
-	s.presence.s = s
 	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)
