@@ -107,10 +107,9 @@ func (p *peers) show(n int, channel string) {
 		if shown == nil {
 			return
 		}
-		began := time.Now()
-		err := p.subscribe(shown, channel)
+		err, worked := p.subscribe(shown, channel), false
 		if err == nil {
-			err = receive(p.ctx, shown)
+			worked, err = receive(p.ctx, shown)
 		}
 		p.mu.Lock()
 		p.judge.broken()
@@ -121,8 +120,8 @@ func (p *peers) show(n int, channel string) {
 		case final(err):
 			p.refused(err)
 			pause = refusedPause
-		case time.Since(began) > presencePause:
-			pause = 0 // it had worked
+		case worked:
+			pause = 0
 		default:
 			pause = min(2*pause+time.Millisecond, presencePause)
 		}
@@ -170,22 +169,25 @@ func (p *peers) subscribe(shown *redis.PubSub, channel string) error {
 	return shown.Subscribe(p.ctx, channel)
 }
 
-// receive returns what ended the subscription.
-func receive(ctx context.Context, shown *redis.PubSub) error {
+// receive returns what ended the subscription, and whether there was one.
+func receive(ctx context.Context, shown *redis.PubSub) (worked bool, err error) {
 	for {
 		m, err := shown.ReceiveTimeout(ctx, pingEvery)
 		var slow net.Error
 		if errors.As(err, &slow) && slow.Timeout() {
 			err = shown.Ping(ctx)
 		}
-		if s, ok := m.(*redis.Subscription); ok && s.Kind == "sunsubscribe" {
-			err = errMoved
+		if s, ok := m.(*redis.Subscription); ok {
+			worked = true
+			if s.Kind == "sunsubscribe" {
+				err = errMoved
+			}
 		}
 		if _, moved := redis.IsMovedError(err); moved {
 			err = errMoved
 		}
 		if err != nil {
-			return err
+			return worked, err
 		}
 	}
 }

@@ -139,10 +139,10 @@ return 0
 `
 	// A retired process stays in the list, because it may have left threads behind;
 	// Owned looks for them. Its score says that it did not just fall silent. ARGV: the
-	// process, the channel of the peers, and what to say there.
+	// process, the channel of the peers, and what to say there, which may not be allowed.
 	retireLua = `
 redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
-redis.call('PUBLISH', ARGV[2], ARGV[3])
+redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 0
 `
 	// handOverLua names the heir of a thread. KEYS: processes. ARGV: the process that
