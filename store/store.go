@@ -143,6 +143,9 @@ type Departure struct {
 	// Thread is the thread that it has handed over. It is the zero key if the process is
 	// gone, as its Lease says then.
 	Thread ThreadKey
+	// Retired means that the process has retired, instead of dying: it has handed over what
+	// it ran.
+	Retired bool
 	// Heir means that whoever is told is the one that is to take the thread over. At most
 	// one process is the heir. The others do it only if it does not.
 	Heir bool

@@ -131,7 +131,7 @@ func testOnDeparture(t *testing.T, s store.Store) {
 	announce(t, s, "p", time.Hour)
 	announce(t, s, "q", time.Hour)
 	own, other := departures(t, s, "p"), departures(t, s, "q")
-	if d := heardOf(t, other, "p", func() { retire(t, s, "p") }); d != (store.Departure{Process: "p"}) {
+	if d := heardOf(t, other, "p", func() { retire(t, s, "p") }); d != (store.Departure{Process: "p", Retired: true}) {
 		t.Errorf("a process that retires is told as %+v", d)
 	}
 	if l := must(s.Lease(t.Context(), "p"))(t); !l.Gone || l.Alive() {

@@ -43,7 +43,7 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	s.leases.mu.Lock()
 	delete(s.leases.until, process)
 	s.leases.mu.Unlock()
-	s.waiters.Departed(store.Departure{Process: process}, "")
+	s.waiters.Departed(store.Departure{Process: process, Retired: true}, "")
 	return nil
 }
 

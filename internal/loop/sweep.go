@@ -65,16 +65,24 @@ func newSweeper(cfg *Config, process string, c *contact) *sweeper {
 // hear takes in a departure. Handed-over threads for which there is no room are found by the
 // sweep once their process is gone.
 func (s *sweeper) hear(d store.Departure) {
-	if d.Thread == (store.ThreadKey{}) {
-		select {
-		case s.gone <- struct{}{}:
-		default: // a sweep is due
-		}
-		return
-	}
-	select {
-	case s.left <- d:
+	switch {
+	case d.Retired: // the heirs have what they were told of by then
+		time.AfterFunc(heirFirst, s.look)
+	case d.Thread == (store.ThreadKey{}):
+		s.look()
 	default:
+		select {
+		case s.left <- d:
+		default:
+		}
+	}
+}
+
+// look has run sweep.
+func (s *sweeper) look() {
+	select {
+	case s.gone <- struct{}{}:
+	default: // a sweep is due
 	}
 }
 

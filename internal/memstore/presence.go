@@ -30,7 +30,7 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	}
 	s.mu.Unlock()
 	if known {
-		s.waiters.Departed(store.Departure{Process: process}, "")
+		s.waiters.Departed(store.Departure{Process: process, Retired: true}, "")
 	}
 	return nil
 }

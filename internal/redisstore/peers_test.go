@@ -140,7 +140,7 @@ func testDeath(t *testing.T, client func(string) redis.UniversalClient) {
 	if err := back.Retire(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	b.wantDeparture(t, store.Departure{Process: "a"})
+	b.wantDeparture(t, store.Departure{Process: "a", Retired: true})
 }
 
 // presenceClients returns the ids of the connections that show that the process lives.

@@ -58,7 +58,7 @@ func (p *peers) heard(text string) {
 		return
 	}
 	if process, ok := strings.CutPrefix(text, newsGone); ok {
-		p.s.watchers.Departed(store.Departure{Process: process}, "")
+		p.s.watchers.Departed(store.Departure{Process: process, Retired: true}, "")
 		return
 	}
 	left, ok := strings.CutPrefix(text, newsLeft)
