@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes takeover
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -110,3 +110,7 @@ cuts: ## cut CUTS connections at random bytes, with both official clients in bot
 KILLS ?= 1000
 prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
 	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e
+
+TAKEOVERS ?= 100
+takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server)
+	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
