@@ -36,7 +36,7 @@ func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 type watchers struct {
 	wake.List
 	keys    keys
-	news    func(text string) // gets what is published on the channel of the peers
+	peers   *peers
 	mu      sync.Mutex
 	asked   map[string]time.Time // until when each watched thread publishes, by tag
 	changed chan struct{}        // there may be something to subscribe to or to leave
@@ -47,7 +47,7 @@ type watchers struct {
 
 // start subscribes and starts the goroutines; the caller must call stop.
 func (w *watchers) start(s *Store) {
-	w.keys, w.news = s.keys, s.peers.heard
+	w.keys, w.peers = s.keys, &s.peers
 	w.asked = map[string]time.Time{}
 	w.changed = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -90,12 +90,16 @@ func (w *watchers) listen(messages <-chan any) {
 		switch m := m.(type) {
 		case *redis.Message:
 			if m.Channel == w.keys.peersChannel() {
-				w.news(m.Payload)
+				w.peers.heard(m.Payload)
 				continue
 			}
 			w.heard(m.Channel, m.Payload)
 		case *redis.Subscription:
-			if m.Kind == "subscribe" && m.Channel != w.keys.peersChannel() {
+			switch {
+			case m.Kind != "subscribe":
+			case m.Channel == w.keys.peersChannel():
+				w.peers.tell(newsCame)
+			default:
 				w.heard(m.Channel, "")
 			}
 		}

@@ -23,7 +23,8 @@ import (
 // counted.
 //
 // Only what matters is watched: processes that own threads. Each says so when it claims
-// one, at most once a second; and every list of the owned threads corrects what was heard.
+// one, at most once a second, and again when another process has begun to listen; and every
+// list of the owned threads corrects what was heard.
 
 const (
 	// presences is how many connections show that a process lives, so that one that breaks
@@ -290,6 +291,28 @@ func (p *peers) count(channels []string) (map[string]int64, error) {
 		return nil, err
 	}
 	return node.PubSubShardNumSub(p.ctx, channels...).Result()
+}
+
+// tell publishes news for the other processes. What nobody hears only makes something
+// happen later.
+func (p *peers) tell(news string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.running.Go(func() { p.s.client.Publish(p.ctx, p.s.keys.peersChannel(), news) })
+	}
+}
+
+// came notes that another process hears from now on what is told, or hears it again after
+// its connection broke. What was told a moment ago, and may not be in the lists yet, is
+// told again.
+func (p *peers) came() {
+	p.mu.Lock()
+	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery
+	p.mu.Unlock()
+	if again {
+		p.tell(newsClaims + own)
+	}
 }
 
 // claims reports whether the process is to say now that it claims threads.

@@ -222,6 +222,21 @@ func TestNobodyIsJudgedAfterARestart(t *testing.T) {
 	}
 }
 
+// TestNewcomersAreTold: who has just begun to listen is told of claims that were published a
+// moment before, and so are not published again.
+func TestNewcomersAreTold(t *testing.T) {
+	t.Parallel()
+	prefix, client := newPrefix(), clients(shared.Server(t).Addr)
+	a := openServer(t, client("a"), prefix, "a")
+	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "a" })
+	b := openServer(t, client("b"), prefix, "b")
+	await(t, "the word that a claims threads", func() bool {
+		b.peers.mu.Lock()
+		defer b.peers.mu.Unlock()
+		return b.peers.judge.others["a"] != nil
+	})
+}
+
 // TestNobodyToWatch: a server looks only while others own threads.
 func TestNobodyToWatch(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ func (s *Store) OnDeparture(process string, f func(store.Departure)) func() {
 
 // What is published on the channel of the peers begins with one of these.
 const (
+	newsCame   = "came"    // by a process that has begun to listen
 	newsClaims = "claims " // and the process, which says that it claims threads
 	newsGone   = "gone "   // and the process, which has retired
 	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
@@ -53,6 +54,10 @@ const (
 // heard passes on what was published on the channel of the peers. What cannot be read
 // is of a newer version, and only makes something happen later.
 func (p *peers) heard(text string) {
+	if text == newsCame {
+		p.came()
+		return
+	}
 	if process, ok := strings.CutPrefix(text, newsClaims); ok {
 		p.claimed(process)
 		return
