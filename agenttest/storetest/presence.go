@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The tests of leases and departures. A departure may be missed, and is told soon rather than
+// at once, so they say it again until it is heard.
+
 // presenceTests test [store.Presence].
 func presenceTests() map[string]func(*testing.T, store.Store) {
 	return map[string]func(*testing.T, store.Store){

@@ -137,6 +137,7 @@ func (b *batch) collect(running int) error {
 			late = t.C
 			running++
 		case <-late:
+			b.busy = true
 			return context.Cause(b.ctx)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// A run whose process has died is an orphan: its thread claims to run, and its owner's
-// lease has expired. The process that finds it takes it over in three steps: read
-// everything it must know, decide whether the run continues here or ends, and commit once
-// (acquire.go), on the condition that the fence is the one it saw. If several find it, the
-// store accepts one commit.
+// A run whose process is gone is an orphan: its thread claims to run, and its owner has
+// died, has been silent for a whole lease, or has handed it over. The process that finds it
+// (sweep.go) takes it over in three steps: read everything it must know, decide whether the
+// run continues here or ends, and commit once (acquire.go), on the condition that the fence
+// is the one it saw. If several find it, the store accepts one commit.
 
 // A run that kills its process each time must end. MaxTakeovers is how many times a run is
 // taken over without making progress before it is given up. An answer that streams is
