@@ -168,6 +168,30 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 	})
 }
 
+// TestBusyToolsAreNotHandedOver: while a tool goes on that ignores that its run was cut off,
+// nobody is told to make its call again.
+func TestBusyToolsAreNotHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		var started atomic.Int32
+		leaving := looptest.Start(t, shared, nil, naps(1, 5*time.Second, &started))
+		if _, err := leaving.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		defer shared.OnDeparture("other", func(d store.Departure) {
+			if !d.Retired {
+				t.Errorf("others are told %+v", d)
+			}
+		})()
+		synctest.Wait()
+		grace, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := leaving.Shutdown(grace); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
 // TestSilenceIsNoticedInTime: whenever a server dies of which the store tells nobody, its
 // runs are taken over when its lease ends, and not at some sweep later.
 func TestSilenceIsNoticedInTime(t *testing.T) {
