@@ -33,7 +33,7 @@ const (
 
 // takeovers in CI; make takeover sets another number of kills, and 2/5 and 1/5 of it for
 // the others.
-const takeovers = 5
+const takeovers = 3
 
 // fleet are three servers on one Redis.
 type fleet struct {
@@ -112,14 +112,20 @@ type ride struct {
 	watches *process
 }
 
-// ride starts a run at the server, and watches it at the next one until it is under way.
-func (f *fleet) ride(thread string, owner int) *ride {
+// begin starts a run at the server, and leaves.
+func (f *fleet) begin(thread string, owner int, words string) {
 	f.Helper()
-	res, err := post(f.Context(), f.servers[owner].url, input(thread, "r1", userMessage("u1", "plan 2000 steps")))
+	res, err := post(f.Context(), f.servers[owner].url, input(thread, "r1", userMessage("u1", words)))
 	if err != nil {
 		f.Fatal(err)
 	}
 	res.Body.Close()
+}
+
+// ride starts a run at the server, and watches it at the next one until it is under way.
+func (f *fleet) ride(thread string, owner int) *ride {
+	f.Helper()
+	f.begin(thread, owner, "plan 2000 steps")
 	ctx, end := context.WithCancel(f.Context())
 	r := &ride{fleet: f, thread: thread, owner: owner, end: end, watches: f.servers[(owner+1)%3]}
 	r.seen = f.watched(ctx, r.watches, thread, "")
@@ -305,31 +311,71 @@ func (f *fleet) freezes(n int) (took durations, again int) {
 		}
 		_, first := r.takenOver()
 		took = append(took, first.at.Sub(begun))
-		before := f.started(r)
+		before := f.started(r.owner, r.thread)
 		if err := owner.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			f.Fatal(err)
 		}
 		owner.awaitOutput(func(text string) bool {
 			return strings.Contains(text, `msg="run left to be recovered" thread=`+r.thread+" ")
 		}, nil)
-		again += f.started(r) - before
+		again += f.started(r.owner, r.thread) - before
 		r.over()
 	}
 	return took, again
 }
 
-// started counts what the owner of the ride has started of it.
-func (f *fleet) started(r *ride) int {
+// started counts what a server has started of a thread.
+func (f *fleet) started(server int, thread string) int {
 	f.Helper()
-	text, err := os.ReadFile(f.journals[r.owner])
+	text, err := os.ReadFile(f.journals[server])
 	if err != nil {
 		f.Fatal(err)
 	}
 	n := 0
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, " start ") && fields(line)["thread"] == r.thread {
+		if strings.Contains(line, " start ") && fields(line)["thread"] == thread {
 			n++
 		}
 	}
 	return n
+}
+
+// TestSlowAnswersOutliveKills: an answer whose words are shown between the deaths of its
+// servers is not given up, although it has to begin anew each time.
+func TestSlowAnswersOutliveKills(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, time.Second)
+	const thread = "slow"
+	f.begin(thread, 0, "slow 1000 words")
+	owner, after, started := 0, "", []int{0, 0, 0}
+	for range 5 { // more than a run without progress outlives
+		words := 0
+		ctx, end := context.WithCancel(t.Context())
+		for s := range f.watched(ctx, f.servers[(owner+1)%3], thread, after) {
+			after = s.ID
+			if s.kind() == "TEXT_MESSAGE_CONTENT" {
+				words++
+			}
+			if words == 2 {
+				break
+			}
+			if s.kind() == "RUN_ERROR" || s.ID == "" {
+				t.Fatalf("the run ended with %s", s.Raw)
+			}
+		}
+		end()
+		if words < 2 {
+			t.Fatalf("the stream ended after %s", after)
+		}
+		for i := range started { // whoever has asked the model last
+			n := f.started(i, thread)
+			if n > started[i] {
+				owner = i
+			}
+			started[i] = n
+		}
+		f.servers[owner].kill()
+		f.start(owner)
+	}
+	cancelRun(t, f.servers[0].url, thread, "r1")
 }
