@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes takeover
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths takeover
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -15,11 +15,21 @@ size: ## the size of the program for linux/amd64, which must not be more than 36
 	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/server
 	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
+# What takes longest comes first, so that no processor is idle at the end. Most of the time
+# it waits, so there is one program more than processors.
+FIRST = ./internal/e2e ./internal/redisstore ./internal/filestore ./mcp ./server
+# What reads code has no goroutines to watch, and takes several times as long under the
+# detector.
+UNRACED = /internal/archtest$$|/internal/statecheck$$
+# Packages whose tests are run elsewhere: see .ci/run.
+WITHOUT ?=
 # The detector waits a second at the end of each test program for the reports of other
 # threads, unless it is told to wait less.
 test: export GORACE = atexit_sleep_ms=50
 test: ## run all tests, with the race detector if there is a C compiler
-	go test -timeout=30m $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
+	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
+		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list ./... | grep -vE '$(UNRACED)'))
+	go test $(filter-out $(WITHOUT), $(shell go list ./... | grep -E '$(UNRACED)'))
 
 short: ## the tests that take less than two minutes once all is compiled: none that starts servers
 	go test $(shell go list ./... | grep -v /internal/e2e)
@@ -74,22 +84,23 @@ verify-web: ## check that web/dist matches web/src, check the types in web/src, 
 	node web/node_modules/typescript/bin/tsc -p web
 	node --test web/test/*.test.mjs
 
-browser: ## test the page in a real browser, with reload and kill -9
-	go build -o bin/holdfast-browser ./cmd/server
-	node web/test/browser.mjs bin/holdfast-browser
+# One program for all tests that start a server, without what only debuggers read.
+tested:
+	go build -ldflags='-s -w' -o bin/holdfast-tested ./cmd/server
+
+browser: tested ## test the page in a real browser, with reload and kill -9
+	node web/test/browser.mjs bin/holdfast-tested
 
 STORES ?= file redis
-pages: ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
-	go build -o bin/holdfast-pages ./cmd/server
-	STORES="$(STORES)" scripts/pages.sh bin/holdfast-pages
+pages: tested ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
+	STORES="$(STORES)" scripts/pages.sh bin/holdfast-tested
 
 screenshot: ## make docs/images/page.png, the picture in the README
 	scripts/screenshot.sh
 
-clients: ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
+clients: tested ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
 	node clients/js/build.mjs --check
-	go build -o bin/holdfast-clients ./cmd/server
-	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node --test clients/js/test/*.test.mjs
+	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/*.test.mjs
 
 clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
 	node clients/js/build.mjs
@@ -103,13 +114,16 @@ long: ## a thread of 2,000 messages, of which the model takes a few dozen, goes 
 
 CUTS ?= 1000
 SEED ?= 1
-cuts: ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
-	go build -o bin/holdfast-clients ./cmd/server
-	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node clients/js/test/cuts.mjs $(CUTS) $(SEED)
+cuts: tested ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
+	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node clients/js/test/cuts.mjs $(CUTS) $(SEED)
 
 KILLS ?= 1000
 prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
 	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e
+
+UPDATE ?=
+deaths: ## kill Holdfast, the other side and the network in the middle of every kind of tool call, on both stores; prints the table in docs/durability.md, and with UPDATE=-update writes it (needs redis-server, node)
+	HOLDFAST_DEATHS=all bash -o pipefail -c "go test -count=1 -timeout=20m -run='^TestDeaths' -v ./internal/e2e -args $(UPDATE) | sed -nE 's/^ +(\|)/\1/p; /FAIL|deaths_.*go:|^ok/p'"
 
 TAKEOVERS ?= 100
 takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server)

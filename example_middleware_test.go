@@ -188,12 +188,13 @@ func loaded(text string) string {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err.Error()
 	}
-	agents, _, err := server.LoadAgents(file, server.Parts{Middleware: []holdfast.MiddlewareKind{mailKind}})
+	loaded, err := server.Load(file, server.Parts{Middleware: []holdfast.MiddlewareKind{mailKind}})
 	if err != nil {
 		return strings.ReplaceAll(err.Error(), dir+"/", "") + "\n"
 	}
+	defer loaded.Close()
 	var names strings.Builder
-	for _, m := range agents[0].Middleware {
+	for _, m := range loaded.Agents[0].Middleware {
 		names.WriteString(m.Name + "\n")
 	}
 	return names.String()

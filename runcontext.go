@@ -26,9 +26,33 @@ type RunContext struct {
 
 type runKey struct{}
 
-// ContextWithRun returns a context that carries a run.
+// ContextWithRun returns a context that carries a run. If ctx carries one already, what run
+// leaves out is that one's: a hook can change a part and leave the rest as it is.
 func ContextWithRun(ctx context.Context, run *RunContext) context.Context {
+	if outer, err := runFrom(ctx); err == nil {
+		run = run.within(outer)
+	}
 	return context.WithValue(ctx, runKey{}, run)
+}
+
+// within returns the run with what it leaves out taken from outer.
+func (r RunContext) within(outer *RunContext) *RunContext {
+	if r.Iteration == nil {
+		r.Iteration = outer.Iteration
+	}
+	if r.Notify == nil {
+		r.Notify = outer.Notify
+	}
+	if r.Keep == nil {
+		r.Keep = outer.Keep
+	}
+	if r.Record == nil {
+		r.Record = outer.Record
+	}
+	if r.History == nil {
+		r.History = outer.History
+	}
+	return &r
 }
 
 // ErrNoRun is returned outside a run by functions that need one in the context.

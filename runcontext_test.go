@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -76,5 +77,32 @@ func TestOutsideARun(t *testing.T) {
 	}
 	if messages := holdfast.HistoryFrom(bare); messages != nil {
 		t.Errorf("%+v", messages)
+	}
+}
+
+// TestRunContextWithin: a hook that changes a part of the run leaves the rest as it is.
+func TestRunContextWithin(t *testing.T) {
+	t.Parallel()
+	var kept string
+	outer := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{
+		Iteration: func() holdfast.Iteration { return holdfast.Iteration{Thread: "t"} },
+		Notify:    func(context.Context, string, any) error { return errors.New("told") },
+		Keep: func(_ context.Context, call string, value json.RawMessage) error {
+			kept = call + string(value)
+			return nil
+		},
+		Record:  func(context.Context, holdfast.Activity) error { return errors.New("the outer one") },
+		History: func() []holdfast.Message { return []holdfast.Message{{ID: "m1"}} },
+	})
+	run := &holdfast.RunContext{Record: func(context.Context, holdfast.Activity) error { return nil }}
+	ctx := holdfast.ContextWithCall(holdfast.ContextWithRun(outer, run), holdfast.ToolCall{ID: "c1"}, nil)
+	if err := holdfast.Keep(ctx, json.RawMessage(`7`)); err != nil || kept != "c17" {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	if holdfast.IterationFrom(ctx).Thread != "t" || len(holdfast.HistoryFrom(ctx)) != 1 || holdfast.Notify(ctx, "a.b", 1) == nil {
+		t.Error("the rest of the run is gone")
+	}
+	if err := holdfast.Record(ctx, "a.b", struct{}{}); err != nil || run.Keep != nil {
+		t.Errorf("recorded with %v, and the hook's own value is %+v", err, run)
 	}
 }

@@ -30,6 +30,12 @@ type Tool interface {
 // Toolset is a set of tools that may change while the server runs, like those of another
 // server. An agent's run has the tools that there are when it begins, or is continued in
 // another process, until it ends.
+//
+// A set whose tools come only some time after the process has started can have a method
+// AwaitTool(ctx context.Context, name string) error. It is called for an open call of a run
+// that is continued, if there is no tool of its name; the call waits until it returns, and
+// nothing else does. It returns when the tool is there, when it is clear that it does not
+// come soon, and at once if the name cannot be that of one of its tools.
 type Toolset interface {
 	// Tools returns the tools as they are now. It is called often, so it only returns a list
 	// that is there: the same slice, unchanged, as long as nothing has changed, and another
@@ -141,6 +147,10 @@ type ToolCall struct {
 	// Kept is what the call has kept with [Keep] before it was cut off or asked a person;
 	// null if nothing. The call goes on from there.
 	Kept json.RawMessage
+	// Finished: the call's result is there already, from outside or because the tool was
+	// asked what became of the call, and is on its way through the hooks. The tool is not
+	// called for it, so hooks that decide whether a call is made let it pass.
+	Finished bool
 }
 
 // ToolResult is what a tool returned.

@@ -45,6 +45,21 @@
 // middleware is a new deployment: with a newer version of a state, it shows that the
 // migration works.
 //
+// # Tools of others
+//
+// The tools of an MCP server are given to New as they are to an agent, and are recorded and
+// die with the process like its own. A test without the server puts a [Toolset] of tools of
+// the same names in its place:
+//
+//	Toolsets: []holdfast.Toolset{files} // an *mcp.Server that the test has opened
+//	Toolsets: []holdfast.Toolset{agenttest.Toolset{readFile}}
+//
+// A call that is finished from outside ends the run, and is in [Result.OutsideCalls].
+// [Harness.Finish] sends its result, and returns what follows:
+//
+//	r := h.Run("May I buy a chair?")
+//	r = h.Finish(r.OutsideCalls[0].ID, map[string]bool{"approved": true})
+//
 // # Time
 //
 // Everything works in a bubble of testing/synctest, where timeouts and retries take

@@ -26,11 +26,14 @@ type Config struct {
 	Model holdfast.Model
 	// Tools are the agent's tools.
 	Tools []holdfast.Tool
+	// Toolsets have further tools, such as those of an MCP server that the test has opened, or
+	// of a [Toolset] in its place.
+	Toolsets []holdfast.Toolset
 	// Middleware is the agent's middleware, the first outermost. The server's own
 	// limits are around it, as in production.
 	Middleware []holdfast.Middleware
 	// Agent is a whole agent to start from: Model, if set, replaces its model, and
-	// Tools and Middleware are added after its own.
+	// Tools, Toolsets and Middleware are added after its own.
 	Agent holdfast.Agent
 	// Store keeps the threads; the default is a store in memory. The harness does not
 	// close it. Two harnesses on one store each need a [Harness.Thread] of their own.
@@ -108,6 +111,10 @@ func (h *Harness) start() {
 	a.Tools = slices.Concat(a.Tools, h.cfg.Tools)
 	for i, tool := range a.Tools {
 		a.Tools[i] = &watched{Tool: tool, h: h}
+	}
+	a.Toolsets = slices.Concat(a.Toolsets, h.cfg.Toolsets)
+	for i, set := range a.Toolsets {
+		a.Toolsets[i] = &wrappedToolset{Toolset: set, wrap: func(tool holdfast.Tool) holdfast.Tool { return &watched{Tool: tool, h: h} }}
 	}
 	a.Middleware = slices.Concat(a.Middleware, h.cfg.Middleware)
 	cfg := h.cfg.Server

@@ -54,6 +54,10 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	for i, t := range a.Tools {
 		a.Tools[i] = mortalTool{t, l}
 	}
+	a.Toolsets = slices.Clone(a.Toolsets)
+	for i, set := range a.Toolsets {
+		a.Toolsets[i] = &wrappedToolset{Toolset: set, wrap: func(tool holdfast.Tool) holdfast.Tool { return mortalTool{tool, l} }}
+	}
 	a.Middleware = slices.Clone(a.Middleware)
 	for i, m := range a.Middleware {
 		m.Tools = slices.Clone(m.Tools)
@@ -158,6 +162,30 @@ func (t mortalTool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.
 		return holdfast.ToolResult{}, err
 	}
 	return t.Tool.Call(ctx, call)
+}
+
+// Spec returns the tool's, whose functions are bound to the process too.
+func (t mortalTool) Spec() holdfast.ToolSpec {
+	spec := t.Tool.Spec()
+	if query := spec.Query; query != nil {
+		spec.Query = func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+			if err := t.life.goesOn(ctx); err != nil {
+				return holdfast.ToolResult{}, holdfast.FateUnknown, err
+			}
+			return query(ctx, call)
+		}
+	}
+	if spec.Outside != nil && spec.Outside.Deliver != nil {
+		outside, deliver := *spec.Outside, spec.Outside.Deliver
+		outside.Deliver = func(ctx context.Context, call holdfast.OutsideCall) error {
+			if err := t.life.goesOn(ctx); err != nil {
+				return err
+			}
+			return deliver(ctx, call)
+		}
+		spec.Outside = &outside
+	}
+	return spec
 }
 
 // mortal is a store as one process sees it.

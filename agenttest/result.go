@@ -6,6 +6,7 @@ package agenttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Outcome is how a request ended.
@@ -52,11 +54,15 @@ type Result struct {
 	Events []Event
 	// Questions are the open questions to a person.
 	Questions []Question
+	// OutsideCalls are the calls that wait to be finished from outside; [Harness.Finish]
+	// finishes one.
+	OutsideCalls []threads.OutsideCall
 	// Messages are the stored history of the thread afterwards.
 	Messages []holdfast.Message
 	// Started are the tool calls that were started since the previous result, as the
 	// tools received them; parallel ones in any order. Calls that middleware answered
-	// in a tool's place are not among them.
+	// in a tool's place are not among them. A call that is finished from outside is one
+	// when it is handed out.
 	Started []holdfast.ToolCall
 }
 
@@ -252,6 +258,9 @@ func (h *Harness) ended(r *Result) {
 			Type       Outcome
 			Interrupts []Question
 		}
+		Metadata struct {
+			Holdfast struct{ OutsideCalls []threads.OutsideCall }
+		}
 	}
 	switch agui.Type(last.Type) {
 	case agui.TypeRunError:
@@ -260,7 +269,7 @@ func (h *Harness) ended(r *Result) {
 		r.Outcome, r.Code, r.Message, r.Hint = Failed, failure.Code, failure.Message, failure.FullText()
 	case agui.TypeRunFinished:
 		h.read("the run's end", last.Raw, &end)
-		r.Outcome, r.Output = Success, end.Result
+		r.Outcome, r.Output, r.OutsideCalls = Success, end.Result, end.Metadata.Holdfast.OutsideCalls
 		if end.Outcome != nil {
 			r.Outcome, r.Questions = end.Outcome.Type, end.Outcome.Interrupts
 		}
@@ -290,11 +299,23 @@ func (h *Harness) settle(r *Result) {
 	late := time.NewTimer(stopWait)
 	defer late.Stop()
 	select {
-	case <-h.log.ended(r.RunID):
+	case <-h.log.ended(h.shown(r)):
 	case <-h.process.life:
 	case <-late.C:
-		h.t.Fatalf("agenttest: the server's log does not have the end of %s", r.RunID)
+		h.t.Fatalf("agenttest: the server's log does not have the end of %s", h.shown(r))
 	}
+}
+
+// shown returns the id of the run whose events the result has: a request that finds a run
+// under way is shown that one.
+func (h *Harness) shown(r *Result) string {
+	var started struct {
+		Metadata struct {
+			Holdfast struct{ RunID string }
+		}
+	}
+	h.read("the run's beginning", r.Events[0].Raw, &started)
+	return cmp.Or(started.Metadata.Holdfast.RunID, r.RunID)
 }
 
 // refused reads an error that was returned instead of a stream.

@@ -33,7 +33,8 @@ type OpenAPIOptions struct {
 	// Variables are the values of variables in the URL of the document's server; the default
 	// is what the document says.
 	Variables map[string]string `json:"variables,omitempty"`
-	// Headers are sent with each request, for credentials above all. They have no arguments.
+	// Headers are sent with each request, for credentials above all. They have no arguments
+	// but {call.key}, the call's idempotency key.
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// FollowRedirects is that of [Options].
@@ -207,8 +208,12 @@ func (im *importer) client(o *Options) (*client, error) {
 	return c, err
 }
 
-// maxDescription bounds what a document says of an operation.
-const maxDescription = 1024
+// maxDescription bounds what a document says of an operation, and maxParameters the schema of
+// its arguments, in bytes.
+const (
+	maxDescription = 1024
+	maxParameters  = 256 << 10
+)
 
 func describeOperation(op *operation) string {
 	summary, text := strings.TrimSpace(op.op.text("summary")), strings.TrimSpace(op.op.text("description"))
@@ -254,8 +259,8 @@ func (im *importer) request(op *operation, o *Options) (*request, error) {
 	own := in.request.headers
 	in.request.headers = nil
 	for name, value := range im.Headers {
-		if t, err := parseTemplate(value, im.Getenv); err == nil && len(t.names()) > 0 {
-			return nil, fmt.Errorf("headers: %s: these headers have no arguments", name)
+		if t, err := parseTemplate(value, im.Getenv); err == nil && slices.ContainsFunc(t.names(), func(name string) bool { return name != callKey }) {
+			return nil, fmt.Errorf("headers: %s: these headers have no arguments but {call.key}", name)
 		}
 	}
 	if err := in.request.setHeaders(im.Headers, im.Getenv); err != nil {
@@ -267,7 +272,9 @@ func (im *importer) request(op *operation, o *Options) (*request, error) {
 		schema["required"] = in.required
 	}
 	var err error
-	o.Parameters, err = json.Marshal(schema)
+	if o.Parameters, err = json.Marshal(schema); err == nil && len(o.Parameters) > maxParameters {
+		err = op.op.errorf("the schema of its arguments has %d bytes, and goes into every prompt; at most %d are read", len(o.Parameters), maxParameters)
+	}
 	return in.request, err
 }
 
@@ -415,7 +422,7 @@ func (in *inputs) addParameter(op *operation, p place, name, kind string) error 
 	case "header":
 		// These belong to the content and the credentials, not to the model (OpenAPI 3.1, 4.8.12).
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if slices.Contains([]string{"Accept", "Content-Type", "Authorization", "Cookie", idempotency.Header}, canonical) {
+		if slices.Contains([]string{"Accept", "Content-Type", "Authorization", "Cookie", idempotency.Header, otherKey}, canonical) {
 			return nil
 		}
 		value := template{{name: "x"}}

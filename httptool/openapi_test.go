@@ -260,3 +260,43 @@ func FuzzOpenAPI(f *testing.F) {
 		_, _ = call(t, tools[0], `{}`)
 	})
 }
+
+// TestOpenAPIThatWantsMore: what a document cannot have the model decide, and what it cannot
+// put into every prompt.
+func TestOpenAPIThatWantsMore(t *testing.T) {
+	t.Parallel()
+	doc := func(parameters string) []byte {
+		return []byte(`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` + parameters + `]}}}}`)
+	}
+	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}
+	for parameters, want := range map[string]string{
+		`{"name":"X-HTTP-Method-Override","in":"header","schema":{}}`:                          "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
+		`{"name":"x-original-url","in":"header","schema":{}}`:                                  "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
+		`{"name":"q","in":"query","schema":{"enum":["` + strings.Repeat("x", 300<<10) + `"]}}`: "operations[0] (a): paths./a.post: the schema of its arguments has",
+	} {
+		if _, err := httptool.FromOpenAPI(doc(parameters), one); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.60s: %.200v", parameters, err)
+		}
+	}
+	tools, err := httptool.FromOpenAPI(doc(`{"name":"X-Idempotency-Key","in":"header","required":true,"schema":{}}`), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(tools[0].Spec().Parameters); strings.Contains(got, "dempotency") {
+		t.Error(got)
+	}
+	s := newService(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Idempotency-Key") != "key1" {
+			t.Error(r.Header)
+		}
+	})
+	keyed := one
+	keyed.Server, keyed.Headers, keyed.Allow = s.URL, map[string]string{"X-Idempotency-Key": "{call.key}"}, []string{"127.0.0.1"}
+	if tools, err = httptool.FromOpenAPI(doc(""), keyed); err != nil {
+		t.Fatal(err)
+	}
+	defer tools[0].Close()
+	if _, err := call(t, tools[0], ""); err != nil || len(s.seen()) != 1 {
+		t.Error(err)
+	}
+}

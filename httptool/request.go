@@ -198,6 +198,9 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 // credentials are the names of headers that let a request in.
 var credentials = regexp.MustCompile(`(?i)auth|cookie|key|token|secret|credential|password|session|signature`)
 
+// overrides are headers that some servers and proxies prefer to the method or the path.
+var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Host"}
+
 func checkHeader(name string, t template) error {
 	switch canonical := textproto.CanonicalMIMEHeaderKey(name); {
 	case name == "" || strings.ContainsFunc(name, func(c rune) bool {
@@ -208,6 +211,8 @@ func checkHeader(name string, t template) error {
 		return errors.New("it cannot be set: it belongs to the connection")
 	case slices.Contains([]string{"Authorization", "Cookie", "Proxy-Authorization"}, canonical) && len(t.names()) > 0:
 		return errors.New("it cannot have arguments: a model must not choose whose credentials are used")
+	case slices.Contains(overrides, canonical) && len(t.names()) > 0:
+		return errors.New("it cannot have arguments: a model must not choose the method or the path")
 	}
 	for _, p := range t {
 		if _, err := inHeader(p, p.text); err != nil {

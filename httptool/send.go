@@ -224,10 +224,16 @@ func (t *Tool) inDoubt(r *request, err error) error {
 	case once:
 		return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s and no answer came. It may have taken effect.", r.host()).
 			Wrap(errors.Join(holdfast.ErrOutcomeUnknown, err))
-	case errors.Is(err, errTimeUp):
-		return holdfast.Errorf(CodeNoAnswer, "%s did not answer within %s.", r.host(), t.timeout).Wrap(err)
 	}
-	return holdfast.Errorf(CodeNoAnswer, "The connection to %s broke before the answer was complete.", r.host()).Wrap(err)
+	what := "the connection broke before the answer was complete"
+	if errors.Is(err, errTimeUp) {
+		what = fmt.Sprintf("no answer came within %s", t.timeout)
+	}
+	text := fmt.Sprintf("The request was sent to %s, and %s.", r.host(), what)
+	if t.spec.Effect == holdfast.EffectIdempotent {
+		text += " It may have taken effect."
+	}
+	return holdfast.Errorf(CodeNoAnswer, "%s", text).Wrap(err)
 }
 
 // resultOf returns what an answer means.

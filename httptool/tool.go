@@ -91,6 +91,8 @@ type Options struct {
 	Getenv func(string) string `json:"-"`
 	// Now is the clock for dates in headers; default time.Now.
 	Now func() time.Time `json:"-"`
+
+	why string // the effect is what it is
 }
 
 // Resolver resolves names, as a [net.Resolver] does.
@@ -114,6 +116,7 @@ type Result struct {
 // Tool is a tool that calls an HTTP service. It may be used concurrently.
 type Tool struct {
 	spec      holdfast.ToolSpec
+	why       string
 	arguments *schema.Schema
 	request   *request
 	lookUp    *request // nil if there is none
@@ -165,10 +168,11 @@ func (o *Options) setDefaults() {
 		o.Method = http.MethodPost
 	}
 	o.Method = strings.ToUpper(cmp.Or(o.Method, http.MethodGet))
+	o.why = "the configuration says so"
 	if o.Effect == "" {
-		o.Effect = effectOf(o.Method)
+		o.Effect, o.why = effectOf(o.Method), "its method is "+o.Method
 		if o.LookUp != "" {
-			o.Effect = holdfast.EffectQuery
+			o.Effect, o.why = holdfast.EffectQuery, "it has a look-up"
 		}
 	}
 	if o.NotDone == nil {
@@ -248,7 +252,7 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	t := &Tool{arguments: s, request: r, notDone: o.NotDone, timeout: o.Timeout, client: c, spec: holdfast.ToolSpec{
+	t := &Tool{why: o.why, arguments: s, request: r, notDone: o.NotDone, timeout: o.Timeout, client: c, spec: holdfast.ToolSpec{
 		Name: o.Name, Description: o.Description, Parameters: s.JSON(), Effect: o.Effect, InDoubt: o.InDoubt, Timeout: o.Timeout + grace,
 	}}
 	if t.shape, err = newShape(o.Result); err != nil {
@@ -283,6 +287,9 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 // Spec implements [holdfast.Tool].
 func (t *Tool) Spec() holdfast.ToolSpec { return t.spec }
 
+// Why says why the tool's effect is what it is.
+func (t *Tool) Why() string { return t.why }
+
 // Close closes the connections that no call uses.
 func (t *Tool) Close() { t.client.closeIdle() }
 
@@ -299,23 +306,53 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 	return t.resultOf(answer)
 }
 
+// How long a service that does not say what became of a call is asked again, at most, and the
+// pauses in between: a service that died in the middle of a call is often back soon.
+const (
+	lookUpFor       = 10 * time.Second
+	firstLookPause  = 200 * time.Millisecond
+	longestLookWait = 2 * time.Second
+)
+
 // query finds out what became of a call; see [Options.LookUp].
 func (t *Tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 	a, err := t.read(call)
 	if err != nil {
 		return holdfast.ToolResult{}, holdfast.FateUnknown, err
 	}
+	until := time.NewTimer(min(lookUpFor, t.timeout))
+	defer until.Stop()
+	for pause := firstLookPause; ; pause = min(2*pause, longestLookWait) {
+		result, fate, later, err := t.look(ctx, call, a)
+		if !later {
+			return result, fate, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-until.C:
+			return result, fate, err
+		case <-ctx.Done():
+			return result, fate, err
+		}
+	}
+}
+
+// look asks the service once. later means that it may be able to answer later.
+func (t *Tool) look(ctx context.Context, call holdfast.ToolCall, a *arguments) (_ holdfast.ToolResult, _ holdfast.Fate, later bool, _ error) {
 	answer, err := t.send(ctx, call, t.lookUp, a)
 	switch {
 	case err != nil:
-		return holdfast.ToolResult{}, holdfast.FateUnknown, err
+		var said *holdfast.Error
+		later = errors.As(err, &said) && (said.Code == CodeUnreachable || said.Code == CodeNoAnswer)
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later, err
 	case answer.status == http.StatusNotFound:
-		return holdfast.ToolResult{}, holdfast.FateNotDone, nil
+		return holdfast.ToolResult{}, holdfast.FateNotDone, false, nil
 	case !answer.ok() || answer.broken != nil:
-		return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
+		later = answer.broken != nil || answer.status >= 500 || answer.status == http.StatusTooManyRequests
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later, fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
 	}
 	result, err := t.resultOf(answer)
-	return result, holdfast.FateDone, err
+	return result, holdfast.FateDone, false, err
 }
 
 // read checks a call's arguments.

@@ -4,7 +4,8 @@ package mcp
 const (
 	codeUnreachable = "mcp_unreachable"
 	codeRefused     = "mcp_refused"
-	codeUnknown     = "mcp_outcome_unknown"
+	codeUnknown     = "mcp_outcome_unknown" // of a tool that must not be called twice
+	codeNoAnswer    = "mcp_no_answer"       // of one that may
 	codeAnswer      = "mcp_answer_unreadable"
 )
 

@@ -131,6 +131,24 @@ func TestFates(t *testing.T) {
 	}
 }
 
+// TestNoAnswerByEffect: a call that may be made twice and is not answered has failed, and says
+// whether that matters.
+func TestNoAnswerByEffect(t *testing.T) {
+	t.Parallel()
+	for effect, want := range map[holdfast.Effect]string{
+		holdfast.EffectPure:       "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke.",
+		holdfast.EffectIdempotent: "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke. It may have taken effect.",
+		holdfast.EffectOnce:       "mcp_outcome_unknown: srv_work was called",
+	} {
+		f := newFake(t, oneTool, func(w http.ResponseWriter, m message) { m.cut(w) })
+		s := open(t, mcp.Options{URL: f.URL, Effect: effect})
+		_, err := do(t, s, "srv_work", `{}`)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, holdfast.ErrOutcomeUnknown) != (effect == holdfast.EffectOnce) {
+			t.Errorf("%s: %v", effect, err)
+		}
+	}
+}
+
 // TestParallel: a call that fails in the connection takes no other with it.
 func TestParallel(t *testing.T) {
 	t.Parallel()

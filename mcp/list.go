@@ -26,6 +26,7 @@ import (
 type listing struct {
 	tools   []holdfast.Tool
 	refused []Refused
+	leftOut []string
 }
 
 // Refused is a tool of a server that is not used.
@@ -108,6 +109,7 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		err := o.check(modern)
 		switch {
 		case !s.o.uses(o.Name):
+			l.leftOut = append(l.leftOut, o.Name)
 			continue
 		case err == nil && seen[o.Name]:
 			err = errors.New("the server has another tool of this name")

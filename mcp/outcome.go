@@ -47,8 +47,14 @@ func (t *Tool) failure(ctx context.Context, r *wire.Request, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return holdfast.Errorf(codeUnknown, "%s was called, and the MCP server %s has not said what came of it: %s.", t.spec.Name, server, reason(err)).
-		Wrap(fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, err))
+	text := fmt.Sprintf("%s was called, and the MCP server %s has not said what came of it: %s.", t.spec.Name, server, reason(err))
+	switch t.spec.Effect {
+	case holdfast.EffectPure: // nothing is at risk, so it has failed
+		return holdfast.Errorf(codeNoAnswer, "%s", text).Wrap(err)
+	case holdfast.EffectIdempotent:
+		return holdfast.Errorf(codeNoAnswer, "%s It may have taken effect.", text).Wrap(err)
+	}
+	return holdfast.Errorf(codeUnknown, "%s", text).Wrap(fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, err))
 }
 
 // reason returns what of an error may be shown: what the server has said, or what happened

@@ -87,6 +87,21 @@ func (s *Server) Tools() []holdfast.Tool { return s.tools.Load().tools }
 // leave out is not among it.
 func (s *Server) Refused() []Refused { return s.tools.Load().refused }
 
+// LeftOut returns the server's names of the tools that the options leave out, as it lists
+// them.
+func (s *Server) LeftOut() []string { return s.tools.Load().leftOut }
+
+// Revision returns the revision of the protocol that is spoken with the server; empty while it
+// is not connected to.
+func (s *Server) Revision() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return ""
+	}
+	return s.current.version
+}
+
 // Ready waits until the server was connected to or the first attempt has failed, and returns
 // why there is no connection.
 func (s *Server) Ready(ctx context.Context) error {

@@ -43,8 +43,8 @@ func (t *Tool) Why() string { return t.why }
 func (t *Tool) Annotations() json.RawMessage { return t.annotations }
 
 // Call implements [holdfast.Tool]: it calls the tool at its server. An error that wraps
-// [holdfast.ErrOutcomeUnknown] means that the server may have started the call; any other
-// error means that it has not, or that the call has failed.
+// [holdfast.ErrOutcomeUnknown] means that the server may have started a call that must not be
+// made twice; any other error means that it has not, or that the call has failed.
 func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	arguments, err := t.arguments(call)
 	if err != nil {

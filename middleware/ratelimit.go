@@ -36,7 +36,8 @@ func RateLimit(o RateLimitOptions) holdfast.Middleware {
 
 func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		if !l.counts(call.Name) {
+		// What goes on was counted when it began.
+		if !l.counts(call.Name) || call.Finished || call.Kept != nil {
 			return next(ctx, tool, call)
 		}
 		c := l.toolCall(ctx, call)

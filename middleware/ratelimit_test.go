@@ -293,3 +293,20 @@ func TestRateLimitCannotCount(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestRateLimitOfWhatGoesOn: a call that has kept something, or whose result is there, goes
+// on, whatever was called since.
+func TestRateLimitOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	h := hooktest.New(t)
+	m := middleware.RateLimit(minute(1, unchanged))
+	wantRan(t, h, m, "search", 1)
+	for _, call := range []holdfast.ToolCall{{Name: "search", Key: "k1", Finished: true}, {Name: "search", Key: "k2", Kept: []byte(`{"task":1}`)}} {
+		result, err := m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
+			return holdfast.ToolResult{Text: "went on"}, nil
+		})(h.Context(), nil, call)
+		if err != nil || result.Text != "went on" {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	}
+}

@@ -97,7 +97,7 @@ type retrier struct{ RetryOptions }
 
 func (r *retrier) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		if !r.applies(tool, call.Name) {
+		if call.Finished || !r.applies(tool, call.Name) {
 			return next(ctx, tool, call)
 		}
 		return r.attempts(ctx, next, tool, call)

@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Every file of the root package, ./access, ./failure, ./internal/statecheck, ./state, ./store and ./middleware/... is measured, so
-# that a file that moves or is divided is not forgotten, with these exceptions: files
+# Every file of the root package, ./access, ./codes, ./failure, ./internal/statecheck,
+# ./secret, ./state, ./store and ./middleware/... is measured, so that a file that moves or is divided is not forgotten, with these exceptions: files
 # that are tested where they are used, and packages for tests only.
 tested_elsewhere="middleware.go tool.go store/commit.go store/values.go"
 tests_only="middleware/internal/hooktest"
@@ -15,7 +15,11 @@ module=$(go list -m)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-(go list . ./access ./codes ./failure ./internal/statecheck ./state ./store && go list ./middleware/... | grep -vFx "$module/$tests_only") >"$dir/packages"
+(go list . ./access ./codes ./failure ./internal/statecheck ./secret ./state ./store && go list ./middleware/... | grep -vFx "$module/$tests_only") >"$dir/packages"
+if [ "${1:-}" = -list ]; then
+	cat "$dir/packages"
+	exit
+fi
 go list -deps $(cat "$dir/packages") | grep "^$module/" | grep -vFx -e "$module/internal/schema" -f "$dir/packages" >"$dir/unmeasured" || true
 if [ -s "$dir/unmeasured" ]; then
 	echo "the middleware imports packages that are not measured:"
@@ -33,8 +37,15 @@ go list -f '{{$dir := .Dir}}{{$path := .ImportPath}}{{range .GoFiles}}{{$dir}}/{
 		if grep -q '^func ' "$path"; then echo "$name"; fi
 	done | grep -vFx -f "$dir/exceptions" >"$dir/files"
 
-# TestVet builds and vets the whole module with holdfastvet, which measures nothing here.
-go test -count=1 -skip '^TestVet$' -coverprofile="$dir/profile" $(cat "$dir/packages")
+if [ "${1:-}" = -race ]; then
+	# statecheck has no goroutines, and takes several times as long under the detector.
+	go test -count=1 -race -covermode=atomic -coverprofile="$dir/profile" $(grep -vFx "$module/internal/statecheck" "$dir/packages")
+	go test -count=1 -coverprofile="$dir/analysis" ./internal/statecheck
+	cat "$dir/analysis" >>"$dir/profile"
+else
+	# TestVet builds and vets the whole module with holdfastvet, which measures nothing here.
+	go test -count=1 -skip '^TestVet$' -coverprofile="$dir/profile" $(cat "$dir/packages")
+fi
 awk '
 	NR == FNR { files[$1] = 0; next }
 	{ split($1, at, ":") }

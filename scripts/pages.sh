@@ -4,7 +4,9 @@
 #   scripts/pages.sh path/to/holdfast [copilotkit …]
 #
 # STORES says on which stores ("file redis" by default); a redis-server is started for it.
-# The pages of one store run at the same time, because they mostly wait. Without Node,
+# The pages of one store run at the same time, because they mostly wait. With
+# HOLDFAST_TEST_PART=N, as in CI, each page is tried on one store: every other N on the
+# other. Without Node,
 # Chromium or a page's packages it says so and goes on, unless HOLDFAST_REQUIRE_ALL=1.
 set -euo pipefail
 binary=$(realpath "$1")
@@ -53,24 +55,35 @@ start_redis() {
 	url="redis://127.0.0.1:$port"
 }
 
+read -ra stores <<<"${STORES:-file redis}"
+# Whether this is the store for a page, by their numbers.
+chosen() { [ -z "${HOLDFAST_TEST_PART:-}" ] || (((HOLDFAST_TEST_PART + $1 - $2) % ${#stores[@]} == 0)); }
+
 failed=0
-for store in ${STORES:-file redis}; do
+for s in "${!stores[@]}"; do
+	store=${stores[$s]}
 	if [ "$store" = redis ] && ! command -v redis-server >/dev/null; then
 		missing "the store in Redis" "no redis-server"
 		continue
 	fi
 	[ "$store" != redis ] || start_redis
 	running=()
+	names=()
 	for i in "${!ready[@]}"; do
 		page=${ready[$i]}
+		if ! chosen "$i" "$s"; then
+			echo "$page is not tried on $store, because of HOLDFAST_TEST_PART=$HOLDFAST_TEST_PART"
+			continue
+		fi
 		where=()
 		[ "$store" != redis ] || where=("$url/$i")
 		(cd "examples/$page" && node test/browser.mjs "$binary" "${where[@]}") >"$work/$page-$store" 2>&1 &
 		running+=($!)
+		names+=("$page")
 	done
 	for i in "${!running[@]}"; do
 		wait "${running[$i]}" || failed=1
-		sed "s/^/${ready[$i]} ($store): /" "$work/${ready[$i]}-$store"
+		sed "s/^/${names[$i]} ($store): /" "$work/${names[$i]}-$store"
 	done
 done
 exit $failed

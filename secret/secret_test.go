@@ -44,7 +44,9 @@ func TestSecret(t *testing.T) {
 	if !strings.Contains(shown, secret.Shown) || s.Reveal() != text {
 		t.Errorf("it is not there at all: %s", shown)
 	}
-	if none := (secret.Text{}); !none.IsZero() || fmt.Sprint(none) != "" || s.IsZero() {
-		t.Errorf("an empty secret is %q", fmt.Sprint(none))
+	for _, none := range []secret.Text{{}, secret.New("")} {
+		if !none.IsZero() || fmt.Sprint(none) != "" || none.Reveal() != "" || s.IsZero() {
+			t.Errorf("an empty secret is %q", fmt.Sprint(none))
+		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-agents/holdfast"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/middleware"
 )
 
 // maxParallelTools is how many calls of one answer may run at the same time.
@@ -19,8 +21,8 @@ type agentList struct {
 	tools func(agent string) []holdfast.ToolSpec
 }
 
-// Agents returns the agents, the default one first.
-func (l agentList) Agents() []hfhttp.AgentInfo {
+// all returns the agents, the default one first.
+func (l agentList) all() []hfhttp.AgentInfo {
 	list := slices.Clone(l.agents)
 	for i := range list {
 		list[i].Tools = l.tools(list[i].Name)
@@ -67,4 +69,45 @@ func mediaOf(a holdfast.Agent) (takes, makes map[holdfast.PartType]bool) {
 		maps.DeleteFunc(makes, differs(out))
 	}
 	return takes, makes
+}
+
+// engineAgents returns the agents as the engine runs them, and what it is told of them by
+// name. tools counts the tools that outlive their timeout.
+func (c *Config) engineAgents(tools *sync.WaitGroup) (agents []holdfast.Agent, modelTries, maxMedia map[string]int) {
+	agents = make([]holdfast.Agent, len(c.Agents))
+	modelTries, maxMedia = make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
+	for i, a := range c.Agents {
+		l := c.limits(a.Name)
+		a = withLimits(a, l, tools)
+		a.Client = c.clientPolicy(&a)
+		a.Policy.Chat = a.Policy.Chat || c.Chat
+		agents[i] = a
+		modelTries[a.Name], maxMedia[a.Name] = l.ModelTries, l.MaxMedia
+	}
+	return agents, modelTries, maxMedia
+}
+
+// withLimits returns the agent with the server's limits around its middleware.
+func withLimits(a holdfast.Agent, l Limits, tools *sync.WaitGroup) holdfast.Agent {
+	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
+	// come last, so that a hook that waits does not count as a silent model, and each
+	// attempt of a call has its full time.
+	var all []holdfast.Middleware
+	if !boundsItself(a) {
+		all = append(all, middleware.IterationLimit(l.MaxIterations))
+	}
+	all = append(all, withBuiltIns(a)...)
+	a, own := heldToTimes(a, l.ModelTimeout, l.ModelIdleTimeout)
+	if !own {
+		all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout))
+	}
+	a.Middleware = append(all, middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
+		middleware.ToolTimeout(l.ToolTimeout, tools), middleware.ToolResultLimit(l.MaxToolResult))
+	return a
+}
+
+// boundsItself reports whether a middleware decides how many iterations an agent may run,
+// by asking a person for example. The server's own limit would end runs that it allows.
+func boundsItself(a holdfast.Agent) bool {
+	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.BoundsIterations })
 }

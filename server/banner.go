@@ -19,7 +19,8 @@ func (s *Server) Banner(w io.Writer) error {
 		fmt.Fprintf(&b, "  listening   http://%s  (%s)\n", strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), s.cfg.access())
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
-	fmt.Fprintf(&b, "  agents      %s\n%s", s.cfg.agentsText(), s.cfg.chainsText())
+	now := s.served.Load()
+	fmt.Fprintf(&b, "  agents      %s\n%s", now.agentsText(), now.chainsText())
 	recovery := "on: runs cut off by a crash are continued"
 	if s.cfg.NoRecovery {
 		recovery = "off: runs cut off by a crash wait for an empty-messages POST"

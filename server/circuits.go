@@ -3,24 +3,32 @@ package server
 import (
 	"strings"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// newCircuits returns the circuits of all models. Servers tell each other what they find out
-// only if there is an agent that has another model to ask.
+// newCircuits returns the circuits of all models.
 func (s *Server) newCircuits() *circuit.Circuits {
-	cfg := circuit.Config{Log: s.cfg.Log, Now: s.cfg.Now}
-	for i := range s.cfg.Agents {
-		chain := fallback.ChainOf(&s.cfg.Agents[i])
+	c := circuit.New(circuit.Config{Log: s.cfg.Log, Now: s.cfg.Now})
+	c.Add(modelsOf(s.cfg.Agents, s.store))
+	return c
+}
+
+// modelsOf returns the models of agents, and where servers tell each other of them: nowhere
+// unless there is an agent that has another model to ask.
+func modelsOf(agents []holdfast.Agent, shared store.Hints) (models []circuit.Model, hints store.Hints) {
+	for i := range agents {
+		chain := fallback.ChainOf(&agents[i])
 		if len(chain) > 1 {
-			cfg.Hints = s.store
+			hints = shared
 		}
 		for _, m := range chain {
-			cfg.Models = append(cfg.Models, circuit.Model{Key: m.Circuit, Provider: m.Provider, Model: m.ID})
+			models = append(models, circuit.Model{Key: m.Circuit, Provider: m.Provider, Model: m.ID})
 		}
 	}
-	return circuit.New(cfg)
+	return models, hints
 }
 
 // chainsText names the models of each agent that has more than one, in the order in which

@@ -49,7 +49,7 @@ func provides(t *testing.T, name string, status int) *provided {
 // chainOf returns the agents of a file: a asks both models, and b only the second one.
 func chainOf(t *testing.T, first, second *provided) []holdfast.Agent {
 	t.Helper()
-	agents, _, err := server.LoadAgents(written(t, fmt.Sprintf(`
+	agents, _, err := loadAgents(written(t, fmt.Sprintf(`
 agents:
   - name: a
     models:

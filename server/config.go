@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -313,6 +312,32 @@ func setDefault[T comparable](v *T, d T) {
 }
 
 func (c *Config) validate() error {
+	if err := c.validateAgents(); err != nil {
+		return err
+	}
+	if err := c.validateModes(); err != nil {
+		return err
+	}
+	if err := validatePatterns(c.RedactPatterns); err != nil {
+		return err
+	}
+	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
+		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
+	}
+	if c.Lease < 100*time.Millisecond {
+		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
+	}
+	if err := c.validateBounds(); err != nil {
+		return err
+	}
+	if _, err := c.doors(); err != nil {
+		return err
+	}
+	return errors.Join(c.validatePublicURL(), c.validateAddr())
+}
+
+// validateAgents checks what [Server.Reload] replaces.
+func (c *Config) validateAgents() error {
 	if len(c.Agents) == 0 {
 		return errors.New("no agent is configured: set Config.Agents")
 	}
@@ -335,28 +360,7 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	if err := c.validateModes(); err != nil {
-		return err
-	}
-	if err := c.Quotas.validate(); err != nil {
-		return err
-	}
-	if err := validatePatterns(c.RedactPatterns); err != nil {
-		return err
-	}
-	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
-		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
-	}
-	if c.Lease < 100*time.Millisecond {
-		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
-	}
-	if err := c.validateBounds(); err != nil {
-		return err
-	}
-	if _, err := c.doors(); err != nil {
-		return err
-	}
-	return errors.Join(c.validatePublicURL(), c.validateAddr())
+	return c.Quotas.validate()
 }
 
 func (c *Config) validatePublicURL() error {
@@ -402,47 +406,6 @@ func (c *Config) validateModes() error {
 func validatePatterns(patterns []redaction.Pattern) error {
 	if err := (redaction.Options{Patterns: patterns}).Validate(); err != nil {
 		return fmt.Errorf("Config.RedactPatterns cannot be used: %w", err)
-	}
-	return nil
-}
-
-// validateTools checks the names of an agent's tools, with those that its middleware brings.
-func validateTools(a holdfast.Agent) error {
-	tools := map[string]bool{}
-	all := slices.Clip(a.Tools)
-	for _, m := range a.Middleware {
-		all = append(all, m.Tools...)
-	}
-	for _, t := range all {
-		spec := t.Spec()
-		name := spec.Name
-		if spec.Outside != nil {
-			if err := spec.Outside.Validate(); err != nil {
-				return fmt.Errorf("agent %q: tool %q: in Outside %w", a.Name, name, err)
-			}
-		}
-		if name == "" || tools[name] {
-			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own", a.Name, name)
-		}
-		tools[name] = true
-	}
-	return nil
-}
-
-// validateClient checks the values of an agent's policy for clients.
-func validateClient(a holdfast.Agent) error {
-	for _, v := range []struct {
-		name, value string
-		known       []string
-	}{
-		{"Import", a.Client.Import, []string{"", thread.ImportAll, thread.ImportUsers, thread.ImportNone}},
-		{"Instructions", a.Client.Instructions, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
-		{"Context", a.Client.Context, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
-		{"MediaURLs", a.Client.MediaURLs, []string{"", thread.MediaHTTPS, thread.MediaAny, thread.MediaNone}},
-	} {
-		if !slices.Contains(v.known, v.value) {
-			return fmt.Errorf("agent %q has an unknown Client.%s %q: use %s", a.Name, v.name, v.value, strings.Join(v.known[1:], ", "))
-		}
 	}
 	return nil
 }

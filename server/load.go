@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -48,6 +49,8 @@ type Parts struct {
 	DefaultModel string
 	// Getenv reads the environment, which holds the keys; default os.Getenv.
 	Getenv func(string) string
+	// Log is where the MCP servers report; default slog.Default.
+	Log *slog.Logger
 	// DemoDelay is the demo model's pause between two words; if it is not 0, the demo's
 	// tools take some time too.
 	DemoDelay time.Duration
@@ -105,51 +108,6 @@ func isOpenAI(base string) bool {
 	return err == nil && strings.HasSuffix("."+u.Hostname(), ".api.openai.com")
 }
 
-// LoadAgents reads an agents file, the same that the holdfast program reads, for a
-// program with parts of its own. It returns the agents, and the limits for
-// [Config].Limits. Without a path there is one agent, with the default model and the
-// tools that come with Holdfast. The error has a line for each mistake, with its place
-// in the file; if there is no file, it wraps fs.ErrNotExist.
-func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, error) {
-	parts = parts.withDefaults()
-	file, agents, err := parts.read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	var mistakes []error
-	limits := make(map[string]Limits, len(agents))
-	for i, a := range file.Agents {
-		if models, err := parts.models(a); err != nil {
-			mistakes = append(mistakes, err)
-		} else {
-			agents[i].Model, agents[i].Fallbacks = models[0], models[1:]
-		}
-		limits[a.Name] = Limits(a.Limits)
-	}
-	if err := errors.Join(mistakes...); err != nil {
-		return nil, nil, err
-	}
-	return agents, limits, nil
-}
-
-// ValidateAgents checks a file as [LoadAgents] does, but makes no models, since those
-// may need keys. It returns the agents without models, and the names of each agent's models
-// in the file, with commas between them; "" is the default model.
-func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models []string, err error) {
-	file, agents, err := parts.withDefaults().read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, a := range file.Agents {
-		names := make([]string, len(a.Models))
-		for i, m := range a.Models {
-			names[i] = m.Name
-		}
-		models = append(models, strings.Join(names, ","))
-	}
-	return agents, models, nil
-}
-
 // The model that needs no key, and its agent.
 const (
 	demoModel = "demo"
@@ -160,6 +118,9 @@ func (p Parts) withDefaults() Parts {
 	if p.Getenv == nil {
 		p.Getenv = os.Getenv
 	}
+	if p.Log == nil {
+		p.Log = slog.Default()
+	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
 	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic, "responses/": p.responses, "gemini/": p.gemini}
@@ -168,20 +129,21 @@ func (p Parts) withDefaults() Parts {
 	return p
 }
 
-// read reads the file and makes everything but the models.
-func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
-	file := &config.File{Agents: []config.Agent{p.onlyAgent()}}
-	if path != "" {
-		var err error
-		if file, err = config.Load(path, p.known()); err != nil {
-			return nil, nil, err
-		}
+// read reads the file; declared gets the tools that it declares, which cannot be called.
+func (p Parts) read(path string, declared map[string]holdfast.Tool) (*config.File, error) {
+	if path == "" {
+		return &config.File{Agents: []config.Agent{p.onlyAgent()}}, nil
 	}
+	return config.Load(path, p.known(declared))
+}
+
+// agents makes the agents of a file, without models and without the tools of MCP servers.
+func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]holdfast.Agent, error) {
 	var mistakes []error
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
+			Tools: p.toolsOf(a, declared), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
@@ -189,7 +151,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
 	}
-	return file, agents, errors.Join(mistakes...)
+	return agents, errors.Join(mistakes...)
 }
 
 // defaults returns the names of the default models, of which there is at least one.
@@ -216,10 +178,11 @@ func (p Parts) onlyAgent() config.Agent {
 	return a
 }
 
-// known returns what the file may refer to.
-func (p Parts) known() config.Known {
+// known returns what the file may refer to. declared gets the tools that it declares.
+func (p Parts) known(declared map[string]holdfast.Tool) config.Known {
 	k := config.Known{
-		Models: slices.Sorted(maps.Keys(p.Models)), Middleware: p.Middleware, Priced: []string{"budget"}, Price: checkPrice,
+		Declared: func(d *config.Declaration) ([]string, error) { return p.check(d, declared) },
+		Models:   slices.Sorted(maps.Keys(p.Models)), Middleware: p.Middleware, Priced: []string{"budget"}, Price: checkPrice,
 	}
 	for _, t := range p.tools(demoModel) {
 		k.Tools = append(k.Tools, t.Spec().Name)
@@ -259,12 +222,15 @@ func (p Parts) builtin(model string) []holdfast.Tool {
 	return tools.Builtin(time.Now, pace, p.DemoJournal)
 }
 
-// toolsOf returns the tools that an agent lists, in the order of its list.
-func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
+// toolsOf returns the tools that an agent lists, in the order of its list. Those that the
+// file declares take precedence.
+func (p Parts) toolsOf(a config.Agent, declared map[string]holdfast.Tool) []holdfast.Tool {
 	all := p.tools(cmp.Or(a.Models[0].Name, p.defaults()[0]))
 	var chosen []holdfast.Tool
 	for _, name := range a.Tools {
-		if i := slices.IndexFunc(all, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {
+		if tool, ok := declared[name]; ok {
+			chosen = append(chosen, tool)
+		} else if i := slices.IndexFunc(all, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {
 			chosen = append(chosen, all[i])
 		}
 	}

@@ -35,6 +35,15 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
+// loadAgents loads a file that opens nothing.
+func loadAgents(path string, parts server.Parts) ([]holdfast.Agent, map[string]server.Limits, error) {
+	l, err := server.Load(path, parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Agents, l.Limits, nil
+}
+
 func noEnv(string) string { return "" }
 
 type counterV1 struct {
@@ -76,12 +85,12 @@ func echo(spec server.ModelSpec) (holdfast.Model, error) {
 	}), nil
 }
 
-// TestLoadAgents: a program's own tools, models and middleware work in the same file
+// TestLoad: a program's own tools, models and middleware work in the same file
 // as the built-in ones, and agents run with them.
-func TestLoadAgents(t *testing.T) {
+func TestLoad(t *testing.T) {
 	refund := holdfast.NewTool("refund", "refunds", func(context.Context, struct{}) (string, error) { return "", nil })
 	lookup := holdfast.NewTool("lookup", "our own", func(context.Context, struct{}) (string, error) { return "", nil })
-	agents, limits, err := server.LoadAgents(written(t, `
+	agents, limits, err := loadAgents(written(t, `
 agents:
   - name: shop
     model: acme/large
@@ -159,8 +168,8 @@ func started(t *testing.T, c server.Config) (url string) {
 	return front.URL
 }
 
-// TestLoadAgentsMistakes: all mistakes are reported, each with its place.
-func TestLoadAgentsMistakes(t *testing.T) {
+// TestLoadMistakes: all mistakes are reported, each with its place.
+func TestLoadMistakes(t *testing.T) {
 	path := written(t, `
 agents:
   - name: a
@@ -175,7 +184,7 @@ agents:
   - name: d
     model: anthropic/y
 `)
-	_, _, err := server.LoadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
+	_, _, err := loadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
 	want := path + ":4:5: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
 		path + ":7:5: the model x needs a key: set B_KEY\n" +
 		path + ":10:23: headers.X-Team needs the environment variable TEAM, which is not set\n" +
@@ -184,7 +193,7 @@ agents:
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	if _, _, err := server.LoadAgents(path+".not", server.Parts{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := loadAgents(path+".not", server.Parts{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -201,7 +210,7 @@ func TestModelHeaders(t *testing.T) {
 	env := map[string]string{"PROVIDER": strings.TrimPrefix(provider.URL, "http://"), "TEAM": "support", "TOKEN": "t0"}
 	c := config(t)
 	var err error
-	c.Agents, _, err = server.LoadAgents(written(t, `
+	c.Agents, _, err = loadAgents(written(t, `
 agents:
   - name: a
     model: openai/x
@@ -253,16 +262,16 @@ func TestValidateAgents(t *testing.T) {
 
 // TestNoFile: without a file there is one agent.
 func TestNoFile(t *testing.T) {
-	agents, _, err := server.LoadAgents("", server.Parts{Getenv: noEnv})
+	agents, _, err := loadAgents("", server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
 		t.Errorf("%+v, %v", agents, err)
 	}
 	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": "k"}[name] }
-	agents, _, err = server.LoadAgents("", server.Parts{Getenv: key, DemoJournal: &bytes.Buffer{}})
+	agents, _, err = loadAgents("", server.Parts{Getenv: key, DemoJournal: &bytes.Buffer{}})
 	if err != nil || agents[0].Name != "assistant" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
 		t.Errorf("with a key: %+v, %v", agents, err)
 	}
-	_, _, err = server.LoadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})
+	_, _, err = loadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})
 	if err == nil || !strings.HasPrefix(err.Error(), "the model x needs a key") {
 		t.Errorf("without a key: %v", err)
 	}
@@ -295,7 +304,7 @@ func TestDefaultModel(t *testing.T) {
 		if got := server.DefaultModel(env); got != want {
 			t.Errorf("with %q: %s, want %s", keys, got, want)
 		}
-		agents, _, err := server.LoadAgents("", server.Parts{Getenv: env})
+		agents, _, err := loadAgents("", server.Parts{Getenv: env})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +335,7 @@ data: {"type":"message_stop"}
 	env := map[string]string{"PROXY": proxy.URL, "ANTHROPIC_API_KEY": "k0"}
 	c := config(t)
 	var err error
-	c.Agents, _, err = server.LoadAgents(written(t, `
+	c.Agents, _, err = loadAgents(written(t, `
 agents:
   - name: a
     model: anthropic/claude
@@ -359,7 +368,7 @@ data: {"type":"response.completed","response":{"status":"completed"}}
 	env := map[string]string{"OPENAI_BASE_URL": provider.URL + "/v1", "OPENAI_API_KEY": "k0"}
 	c := config(t)
 	var err error
-	c.Agents, _, err = server.LoadAgents(written(t, `
+	c.Agents, _, err = loadAgents(written(t, `
 agents:
   - name: a
     model: responses/gpt
@@ -386,7 +395,7 @@ func TestModelOfGemini(t *testing.T) {
 	env := map[string]string{"GEMINI_BASE_URL": provider.URL, "GOOGLE_API_KEY": "k0"}
 	c := config(t)
 	var err error
-	c.Agents, _, err = server.LoadAgents(written(t, `
+	c.Agents, _, err = loadAgents(written(t, `
 agents:
   - name: a
     model: gemini/gemini-3-pro
@@ -499,11 +508,11 @@ func TestToolsOnlyListed(t *testing.T) {
 		return all
 	}
 	parts := server.Parts{DefaultModel: "demo", Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"demo": echo}, Getenv: noEnv}
-	agents, _, err := server.LoadAgents(written(t, "agents: [{name: a, tools: [http_get, scratchpad]}]"), parts)
+	agents, _, err := loadAgents(written(t, "agents: [{name: a, tools: [http_get, scratchpad]}]"), parts)
 	if err != nil || !slices.Equal(names(agents), []string{"http_get", "scratchpad"}) {
 		t.Errorf("%v, %v", names(agents), err)
 	}
-	if agents, _, err = server.LoadAgents("", parts); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
+	if agents, _, err = loadAgents("", parts); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
 		t.Errorf("the demo: %v, %v", names(agents), err)
 	}
 }

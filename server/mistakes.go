@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/config"
 )
 
-// IsFileMistake reports whether err, from [LoadAgents] or [ValidateAgents], says what is
+// IsFileMistake reports whether err, from [Load] or [ValidateAgents], says what is
 // wrong in the agents file. Then each of its lines begins with a place that editors can
 // follow, "file:line:column: ", and should be printed without a prefix.
 func IsFileMistake(err error) bool {

@@ -40,7 +40,7 @@ agents:
   - {name: one, models: [acme/large]}
 `)
 	env := map[string]string{"HOST": "localhost:1", "TEAM": "blue"}
-	agents, limits, err := server.LoadAgents(path, server.Parts{
+	agents, limits, err := loadAgents(path, server.Parts{
 		Getenv: func(name string) string { return env[name] },
 		Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": func(spec server.ModelSpec) (holdfast.Model, error) {
 			specs = append(specs, spec)
@@ -78,7 +78,7 @@ agents:
         apiKeyEnv: Z_KEY
       - name: responses/v
 `)
-	_, _, err := server.LoadAgents(path, server.Parts{Getenv: noEnv})
+	_, _, err := loadAgents(path, server.Parts{Getenv: noEnv})
 	want := path + ":5:9: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
 		path + ":7:27: headers.X-Team needs the environment variable TEAM, which is not set\n" +
 		path + ":9:9: the model z needs a key: set Z_KEY\n" +
@@ -95,7 +95,7 @@ func TestDefaultChain(t *testing.T) {
 	}
 	parts := server.Parts{Getenv: keys, DefaultModel: "openai/x, anthropic/y"}
 	for _, path := range []string{"", written(t, "agents:\n  - name: a\n")} {
-		agents, _, err := server.LoadAgents(path, parts)
+		agents, _, err := loadAgents(path, parts)
 		if err != nil || len(agents) != 1 || len(agents[0].Fallbacks) != 1 {
 			t.Fatalf("%q: %+v, %v", path, agents, err)
 		}
@@ -109,12 +109,12 @@ func TestDefaultChain(t *testing.T) {
 		}
 	}
 	path := written(t, "agents:\n  - name: a\n    params: {seed: 7}\n")
-	_, _, err := server.LoadAgents(path, parts)
+	_, _, err := loadAgents(path, parts)
 	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"; err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	parts.Getenv = noEnv
-	_, _, err = server.LoadAgents("", parts)
+	_, _, err = loadAgents("", parts)
 	if err == nil || !strings.Contains(err.Error(), "set OPENAI_API_KEY") || !strings.Contains(err.Error(), "set ANTHROPIC_API_KEY") {
 		t.Errorf("without keys: %v", err)
 	}
@@ -124,7 +124,7 @@ func TestDefaultChain(t *testing.T) {
 // another key, and no key can be read in it.
 func TestCircuitKeys(t *testing.T) {
 	for _, provider := range []string{"openai", "responses", "anthropic", "gemini"} {
-		agents, _, err := server.LoadAgents(written(t, fmt.Sprintf(`
+		agents, _, err := loadAgents(written(t, fmt.Sprintf(`
 agents:
   - name: a
     models:
@@ -164,7 +164,7 @@ agents:
 // TestCircuitsOfTwoAPIs: a gateway that has only one of OpenAI's APIs fails there alone. Its
 // circuit keeps nobody from the other one, at the same place with the same key.
 func TestCircuitsOfTwoAPIs(t *testing.T) {
-	agents, _, err := server.LoadAgents(written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"), server.Parts{Getenv: func(name string) string {
+	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"), server.Parts{Getenv: func(name string) string {
 		return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://gateway.example/v1"}[name]
 	}})
 	if err != nil {
@@ -219,7 +219,7 @@ agents:
 	synctest.Test(t, func(t *testing.T) {
 		c := config(t)
 		var err error
-		c.Agents, c.Limits, err = server.LoadAgents(path, server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent, "talkative": talkative}})
+		c.Agents, c.Limits, err = loadAgents(path, server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent, "talkative": talkative}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ agents:
 // TestTimedModel: alone, a model with a timeout is held to it, and its error says that
 // another try may help.
 func TestTimedModel(t *testing.T) {
-	agents, _, err := server.LoadAgents(written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"), server.Parts{
+	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"), server.Parts{
 		Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent},
 	})
 	if err != nil {

@@ -279,7 +279,7 @@ func declared(types map[holdfast.PartType]bool) string {
 // also if one has timeouts of its own.
 func TestMediaOfFallbacks(t *testing.T) {
 	t.Parallel()
-	agents, _, err := server.LoadAgents(written(t, `
+	agents, _, err := loadAgents(written(t, `
 agents:
   - name: several
     models: [{name: gemini/gemini-3-pro-preview, timeout: 1m}, anthropic/claude-sonnet-4-5]

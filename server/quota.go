@@ -45,16 +45,8 @@ type Quotas struct {
 	Tenants map[string]TenantQuota
 }
 
-// LoadQuotas reads the limits of tenants and users, which stand under limits in an agents
-// file; see [LoadAgents]. Without a path there are none.
-func LoadQuotas(path string, parts Parts) (Quotas, error) {
-	if path == "" {
-		return Quotas{}, nil
-	}
-	file, err := config.Load(path, parts.withDefaults().known())
-	if err != nil {
-		return Quotas{}, err
-	}
+// quotasOf returns the limits of tenants and users of a file.
+func quotasOf(file *config.File) Quotas {
 	q := Quotas{PerTenant: Quota(file.Quotas.PerTenant), PerUser: Quota(file.Quotas.PerUser)}
 	for name, own := range file.Quotas.Tenants {
 		if q.Tenants == nil {
@@ -62,7 +54,7 @@ func LoadQuotas(path string, parts Parts) (Quotas, error) {
 		}
 		q.Tenants[name] = TenantQuota{PerTenant: Quota(own.PerTenant), PerUser: Quota(own.PerUser)}
 	}
-	return q, nil
+	return q
 }
 
 // validate refuses limits that are negative.

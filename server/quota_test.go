@@ -216,16 +216,16 @@ limits:
   tenants:
     acme: {perUser: {bytes: 10GiB}}
 `)
-	got, err := server.LoadQuotas(path, server.Parts{Getenv: noEnv})
+	loaded, err := server.Load(path, server.Parts{Getenv: noEnv})
 	want := server.Quotas{
 		PerTenant: server.Quota{Runs: 100, Streams: 500, Threads: 100_000, Bytes: 2 << 40}, PerUser: server.Quota{Runs: 10},
 		Tenants: map[string]server.TenantQuota{"acme": {PerUser: server.Quota{Bytes: 10 << 30}}},
 	}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v", got, err)
+	if err != nil || !reflect.DeepEqual(loaded.Quotas, want) {
+		t.Errorf("got %+v, %v", loaded, err)
 	}
-	if got, err := server.LoadQuotas("", server.Parts{Getenv: noEnv}); err != nil || !reflect.DeepEqual(got, server.Quotas{}) {
-		t.Errorf("without a file: %+v, %v", got, err)
+	if none, err := server.Load("", server.Parts{Getenv: noEnv}); err != nil || !reflect.DeepEqual(none.Quotas, server.Quotas{}) {
+		t.Errorf("without a file: %+v, %v", none, err)
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,7 +35,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/quota"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
@@ -45,7 +44,9 @@ const GracePeriod = 25 * time.Second
 // Server is a durable agent server. Make one with [New], then call Start and, in the
 // end, Shutdown.
 type Server struct {
-	cfg      Config
+	cfg      Config // without what served has
+	served   atomic.Pointer[servedAgents]
+	reloads  sync.Mutex // one Reload at a time
 	store    store.Store
 	level    store.Level
 	metrics  *metrics.Metrics
@@ -63,7 +64,7 @@ type Server struct {
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
 	replays sync.Map       // what wakes each replay, by the [store.ThreadKey] of its fork
-	served  chan error
+	ended   chan error     // of the listener
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -74,7 +75,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(redaction.NewLogHandler(cfg.Log.Handler(), redaction.Options{Patterns: cfg.RedactPatterns}))
-	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, served: make(chan error, 1)}
+	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, ended: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
@@ -88,6 +89,8 @@ func New(cfg Config) (*Server, error) {
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.serveAgents(cfg, s.engine.Agents())
+	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{} // served has them, and nobody can use what is out of date
 	s.keeper = upkeep.New(s.keeperConfig())
 	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now}
 	doors, err := cfg.doors()
@@ -95,7 +98,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: cfg.agentList(s.engine.Tools), Streams: s.limits, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
@@ -125,7 +128,7 @@ func openStore(cfg Config) (store.Store, error) {
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.
-func (s *Server) finishURL(token string) string {
+func finishURL(s *Server, token string) string {
 	base := s.cfg.PublicURL
 	if base == "" {
 		base = "http://" + s.reached
@@ -138,21 +141,13 @@ const retentionEvery = 10 * time.Second
 
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
-	agents := make([]holdfast.Agent, len(c.Agents))
-	modelTries, maxMedia := make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
-	for i, a := range c.Agents {
-		a = s.withLimits(a)
-		a.Client = c.clientPolicy(&a)
-		a.Policy.Chat = a.Policy.Chat || c.Chat
-		agents[i] = a
-		modelTries[a.Name], maxMedia[a.Name] = c.limits(a.Name).ModelTries, c.limits(a.Name).MaxMedia
-	}
+	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
-		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: s.finishURL, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
 }
@@ -166,32 +161,6 @@ func (s *Server) keeperConfig() upkeep.Config {
 		},
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
 	}
-}
-
-// withLimits returns the agent with the server's limits around its middleware.
-func (s *Server) withLimits(a holdfast.Agent) holdfast.Agent {
-	l := s.cfg.limits(a.Name)
-	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
-	// come last, so that a hook that waits does not count as a silent model, and each
-	// attempt of a call has its full time.
-	var all []holdfast.Middleware
-	if !boundsItself(a) {
-		all = append(all, middleware.IterationLimit(l.MaxIterations))
-	}
-	all = append(all, withBuiltIns(a)...)
-	a, own := heldToTimes(a, l.ModelTimeout, l.ModelIdleTimeout)
-	if !own {
-		all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout))
-	}
-	a.Middleware = append(all, middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
-		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
-	return a
-}
-
-// boundsItself reports whether a middleware decides how many iterations an agent may run,
-// by asking a person for example. The server's own limit would end runs that it allows.
-func boundsItself(a holdfast.Agent) bool {
-	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.BoundsIterations })
 }
 
 // authenticate returns the configured function or, without one, a function that takes
@@ -249,7 +218,7 @@ func (s *Server) Start(ctx context.Context) error {
 	limited := newConnections(l, s.cfg.MaxConnections, s.metrics.ConnectionsChanged)
 	s.listener, s.http.ConnState = limited, limited.state
 	s.announce()
-	go func() { s.served <- s.http.Serve(limited) }()
+	go func() { s.ended <- s.http.Serve(limited) }()
 	return nil
 }
 
@@ -274,7 +243,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, s.http.Shutdown(short))
-		if e := <-s.served; !errors.Is(e, http.ErrServerClosed) {
+		if e := <-s.ended; !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}
 		err = errors.Join(err, s.side.stop(short))
@@ -332,8 +301,8 @@ func (s *Server) ListenAndServe(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-	case failed = <-s.served:
-		s.served <- http.ErrServerClosed
+	case failed = <-s.ended:
+		s.ended <- http.ErrServerClosed
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), GracePeriod)
 	defer cancel()

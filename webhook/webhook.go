@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/idempotency"
@@ -30,8 +31,9 @@ import (
 
 // Options say where calls are sent.
 type Options struct {
-	// URL is where each call is POSTed to. Redirects are not followed: the body has a URL that
-	// is a secret.
+	// URL is where each call is POSTed to. It may be private, because nobody but who sets it
+	// has a say in it. Redirects are not followed: the body has a URL that is a secret, which
+	// is also why it had better be https.
 	URL string `json:"url"`
 	// Headers are further headers of each request.
 	Headers map[string]string `json:"headers,omitempty"`
@@ -92,12 +94,20 @@ func (o Options) Validate() error {
 	case o.Timeout < 0:
 		return errors.New("timeout is negative")
 	}
-	for name := range o.Headers {
+	for name, value := range o.Headers {
+		if !isToken(name) || strings.ContainsFunc(value, unicode.IsControl) {
+			return fmt.Errorf("headers: %q cannot be sent: the name is none that HTTP allows, or the value has a line ending", name)
+		}
 		if slices.Contains([]string{"content-type", "content-length", "host", "idempotency-key", strings.ToLower(HeaderSignature)}, strings.ToLower(name)) {
 			return fmt.Errorf("headers: %s is set by the server", name)
 		}
 	}
 	return nil
+}
+
+// isToken reports whether a text is a name that HTTP allows (RFC 9110, 5.6.2).
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c) })
 }
 
 // New returns a function for [holdfast.Outside].Deliver. It returns once an answer of 2xx

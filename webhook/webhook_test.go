@@ -150,6 +150,12 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+	for name, value := range map[string]string{"": "x", "X Team": "x", "X-Team:": "x", "X-Team\r\nHost": "x", "X-Team": "hidden\r\nX-Admin: 1", "X-Key": "hidden\x00", "Té": "x"} {
+		o := webhook.Options{URL: "https://x", Headers: map[string]string{name: value}}
+		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), "headers: ") || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%q: %q: %v", name, value, err)
+		}
+	}
 	for _, o := range []webhook.Options{{URL: "https://x", Timeout: -1}, {URL: "https://x", Headers: map[string]string{"idempotency-Key": "1"}}} {
 		if _, err := webhook.New(o); err == nil {
 			t.Errorf("%+v is taken", o)

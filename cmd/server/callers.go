@@ -6,17 +6,14 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/jwtauth"
 )
 
-// Who may call: API keys, tokens of an identity provider, or both; and reading the keys
-// again while the server runs.
+// Who may call: API keys, tokens of an identity provider, or both.
 
 // callers are the ways in which callers may identify themselves; nil those that are not
 // configured.
@@ -91,34 +88,8 @@ func (c callers) severalTenants() bool {
 	return c.keys != nil && c.keys.SeveralTenants()
 }
 
-// reloadOnSignal reads the keys again at each SIGHUP, until stop is called. With tokens
-// alone there is nothing to read, and the log says so. A program without either ends, as it
-// does by default: it runs in a terminal that was closed.
-func (c callers) reloadOnSignal(log *slog.Logger) (stop func()) {
-	if c.keys == nil && c.tokens == nil {
-		return func() {}
-	}
-	signals, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGHUP)
-	go func() {
-		defer close(done)
-		for range signals {
-			c.reload(log)
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
-		<-done
-	}
-}
-
 // reload reads the keys again. The log says whose keys have changed, and never has a key.
 func (c callers) reload(log *slog.Logger) {
-	if c.keys == nil {
-		log.Info("SIGHUP: there is no file of API keys to read again; the keys of the JWKS are fetched every 10 minutes by themselves")
-		return
-	}
 	change, err := c.keys.Reload()
 	attrs := []any{"who", "this machine", "action", "reload_keys"}
 	if err != nil {

@@ -9,17 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/holdfast-agents/holdfast/apikey"
-	"github.com/holdfast-agents/holdfast/jwtauth"
 )
 
 func bearer(token string) *http.Request {
@@ -94,85 +90,4 @@ func TestCallerMistakes(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-}
-
-// TestReloadOnSignal: a SIGHUP makes the program read its keys again, and the log says
-// whose have changed, and no key.
-func TestReloadOnSignal(t *testing.T) {
-	key, entry, err := apikey.New(rand.Reader, "acme", "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, other, err := apikey.New(rand.Reader, "acme", "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "keys")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(entry + "\n")
-	o, err := parseOptions(nil, env(map[string]string{"HOLDFAST_API_KEYS": "@" + file}), &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string, 10)
-	log := slog.New(slog.NewTextHandler(lineWriter(lines), nil))
-	c, err := o.callers(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.reloadOnSignal(log)()
-	who, err := c.keys.Authenticate(bearer(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hangUp := func() {
-		t.Helper()
-		if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("acme/alice")
-	hangUp()
-	if line := <-lines; !strings.Contains(line, "all stay as they were") || !strings.Contains(line, "not an entry") {
-		t.Error(line)
-	}
-	if line := <-lines; !strings.Contains(line, "action=reload_keys result=failed") {
-		t.Error(line)
-	}
-	if _, err := c.keys.Authenticate(bearer(key)); err != nil || who.Rights.Revoked.Err() != nil {
-		t.Errorf("a mistake in the file revokes keys: %v", err)
-	}
-	write(other + "\n")
-	hangUp()
-	if line := <-lines; !strings.Contains(line, "msg=audit") || !strings.Contains(line, "action=reload_keys result=ok added=[acme/bob] removed=[acme/alice] changed=[]") || strings.Contains(line, "sha256") {
-		t.Error(line)
-	}
-	if _, err := c.keys.Authenticate(bearer(key)); err == nil || who.Rights.Revoked.Err() == nil {
-		t.Error("the removed key is still valid")
-	}
-}
-
-// TestSignalWithoutKeys: with tokens alone there is nothing to read again. A SIGHUP, which
-// operators send out of habit, does not end the program, and the log says so.
-func TestSignalWithoutKeys(t *testing.T) {
-	lines := make(chan string, 10)
-	defer callers{tokens: new(jwtauth.Verifier)}.reloadOnSignal(slog.New(slog.NewTextHandler(lineWriter(lines), nil)))()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if line := <-lines; !strings.Contains(line, "no file of API keys") || !strings.Contains(line, "JWKS") {
-		t.Error(line)
-	}
-}
-
-type lineWriter chan string
-
-func (w lineWriter) Write(p []byte) (int, error) {
-	w <- string(p)
-	return len(p), nil
 }

@@ -1,6 +1,6 @@
 package main
 
-// The subcommands that do not need a store: validate, key, healthcheck, version and help,
+// The subcommands that do not need a store: validate, tools, key, healthcheck, version and help,
 // and how a subcommand is run.
 
 import (
@@ -37,6 +37,8 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 	switch args[0] {
 	case "validate":
 		err = validateCommand(args[1:], getenv, stdout, stderr)
+	case "tools":
+		err = toolsCommand(args[1:], getenv, stdout, stderr)
 	case "key":
 		err = keyCommand(args[1:], stdout, stderr)
 	case "healthcheck":

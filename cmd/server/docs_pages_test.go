@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -151,24 +152,29 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
-// TestFileOnThePage: the agents file in docs/configuration.md is valid.
+// TestFileOnThePage: the agents files on these pages are valid.
 func TestFileOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(page, -1)
-	if len(blocks) == 0 {
-		t.Fatal("there is no file on the page")
-	}
-	for _, b := range blocks {
-		file := filepath.Join(t.TempDir(), "holdfast.yaml")
-		if err := os.WriteFile(file, b[1], 0o600); err != nil {
+	const document = `{"openapi": "3.0.3", "paths": {"/items/{item}": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}],
+		"get": {"operationId": "getItem"}, "put": {}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
+	for _, name := range []string{"configuration", "tools", "mcp"} {
+		page, err := os.ReadFile("../../docs/" + name + ".md")
+		if err != nil {
 			t.Fatal(err)
 		}
-		var out bytes.Buffer
-		if code := run(t.Context(), []string{"validate", "--config", file}, env(nil), &out, &out); code != exitOK {
-			t.Errorf("exit %d: %s in\n%s", code, out.String(), b[1])
+		blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(page, -1)
+		if len(blocks) == 0 {
+			t.Fatalf("there is no file on the page %s", name)
+		}
+		for _, b := range blocks {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "holdfast.yaml")
+			if err := errors.Join(os.WriteFile(file, b[1], 0o600), os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600), os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if code := run(t.Context(), []string{"validate", "--config", file}, env(nil), &out, &out); code != exitOK {
+				t.Errorf("%s: exit %d: %s in\n%s", name, code, out.String(), b[1])
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ func helpCommand(args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprint(stdout, `holdfast [flags]        runs the server; holdfast --help lists the flags
 holdfast validate       checks the file with the agents
+holdfast tools          lists the tools that agents can use, with their effects and why
 holdfast key            makes an API key
 holdfast healthcheck    asks a running server whether it can serve
 holdfast version        prints the version

@@ -47,17 +47,30 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitOK
 	}
 	log := o.log(stderr)
-	cfg, closeAll, err := o.config(log)
-	if err != nil {
+	loaded, closeAll, err := o.load(log)
+	switch {
+	case server.IsFileMistake(err):
+		fmt.Fprintln(stderr, err) // without a prefix, so that editors can follow the places
+		return exitUsage
+	case err != nil:
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitUsage
 	}
 	defer closeAll()
+	cfg, who, err := o.config(loaded, log)
+	if err != nil {
+		fmt.Fprintf(stderr, "holdfast: %v\n", err)
+		return exitUsage
+	}
+	hangUps := newReloader(who, o.agentsFile, loaded, log)
+	defer hangUps.stop()
+	waitForServers(ctx, loaded, log)
 	s, err := server.New(cfg)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
+	hangUps.start(s)
 	if err := serve(ctx, s, stdout); err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed

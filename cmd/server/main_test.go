@@ -129,9 +129,45 @@ func TestFileNamesCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, closeAll, err := o.config(slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	loaded, closeAll, err := o.load(log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer closeAll()
+	cfg, _, err := o.config(loaded, log)
 	if err != nil || len(cfg.Agents) != 1 || cfg.Quotas.PerUser.Runs != 3 {
 		t.Errorf("the file is read as %+v, %v", cfg.Quotas, err)
+	}
+}
+
+// TestMCPServersOfTheFile: the start says for which server it waits, and goes on without one
+// that cannot be started.
+func TestMCPServersOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holdfast.yaml")
+	if err := os.WriteFile(file, []byte("agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: {command: nosuch-program}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &signalWriter{want: "recovery", seen: cancel}
+	var errOut bytes.Buffer
+	if code := run(ctx, []string{"--addr=localhost:0", "--store=memory:", "--config=" + file}, env(nil), out, &errOut); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errOut.String())
+	}
+	if log := errOut.String(); !strings.Contains(log, `msg="waiting for an MCP server" mcp=broken`) || !strings.Contains(log, "nosuch-program") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+// TestMistakesOfTheFile: the start says them as validate does, each line with its place.
+func TestMistakesOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holdfast.yaml")
+	if err := os.WriteFile(file, []byte("agents: [{name: a, tools: [nosuch]}]\nmcpServers: {a: {}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var errOut bytes.Buffer
+	code := run(t.Context(), []string{"--store=memory:", "--config=" + file}, env(nil), &bytes.Buffer{}, &errOut)
+	if lines := strings.Split(errOut.String(), "\n"); code != exitUsage || len(lines) != 3 || !strings.HasPrefix(lines[0], file+":1:28: ") || !strings.HasPrefix(lines[1], file+":2:14: ") {
+		t.Errorf("exit %d: %s", code, errOut.String())
 	}
 }

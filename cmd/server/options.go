@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +69,8 @@ type options struct {
 	version       bool
 
 	getenv func(string) string
+	// agentsFile is the agents file that was read; empty if there is none.
+	agentsFile string
 }
 
 // flags declares the settings; docs/configuration.md has a table of them.
@@ -245,42 +246,14 @@ func (o *options) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, h))
 }
 
-// config returns the server's configuration. closeAll releases what was opened for it.
-func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), err error) {
-	closeAll = func() {}
-	var journal io.Writer
-	if o.demoJournal != "" {
-		f, err := os.OpenFile(o.demoJournal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return cfg, closeAll, fmt.Errorf("open the demo journal: %w", err)
-		}
-		journal = f
-		closeAll = func() {
-			if err := f.Close(); err != nil {
-				log.Warn("the demo journal could not be closed", "error", err)
-			}
-		}
-	}
-	agents, limits, err := o.configured(journal)
-	if err != nil {
-		return cfg, closeAll, err
-	}
-	quotas, err := o.quotas(journal)
-	if err != nil {
-		return cfg, closeAll, err
-	}
-	who, err := o.callers(log)
-	if err != nil {
-		return cfg, closeAll, err
+// config returns the server's configuration, and who may call it.
+func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Config, who callers, err error) {
+	if who, err = o.callers(log); err != nil {
+		return cfg, who, err
 	}
 	keep, err := o.keepCheckpoints()
 	if err != nil {
-		return cfg, closeAll, err
-	}
-	stopReloading, closeJournal := who.reloadOnSignal(log), closeAll
-	closeAll = func() {
-		stopReloading()
-		closeJournal()
+		return cfg, who, err
 	}
 	authenticate := who.authenticate()
 	if o.anonymous && authenticate == nil {
@@ -294,10 +267,10 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
-		Log: log, Agents: agents, Limits: limits, Quotas: quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
+		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
-	}, closeAll, nil
+	}, who, nil
 }
 
 // orNone returns the bound as server.Config has it, where 0 is the default.

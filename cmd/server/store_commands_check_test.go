@@ -32,11 +32,12 @@ func aged(t *testing.T, versions map[string]int) (store, file string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	agents, limits, err := server.LoadAgents(file, server.Parts{Middleware: kinds})
+	loaded, err := server.Load(file, server.Parts{Middleware: kinds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(server.Config{Store: store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Agents: agents, Limits: limits})
+	defer loaded.Close()
+	s, err := server.New(server.Config{Store: store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Agents: loaded.Agents, Limits: loaded.Limits})
 	if err != nil {
 		t.Fatal(err)
 	}

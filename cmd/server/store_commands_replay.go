@@ -26,11 +26,13 @@ func (c *storeCommand) replay(args []string) error {
 	if c.thread == "" || *checkpoint == "" {
 		return errors.New("what should be replayed? --thread ID --checkpoint ID; holdfast inspect lists them")
 	}
-	cfg, err := c.replayConfig(*config)
+	cfg, loaded, err := c.replayConfig(*config)
 	if err != nil {
 		return err
 	}
+	defer loaded.Close()
 	return c.on(func(ctx context.Context, db store.Store) error {
+		waitForServers(ctx, loaded, cfg.Log)
 		p := &replayPrinter{w: c.stdout}
 		made, err := offline.Replay(ctx, db, c.key(), cfg, offline.ReplayOptions{Checkpoint: *checkpoint, RunTools: *tools, Show: p.show})
 		if made == nil || *file == "" {
@@ -41,28 +43,27 @@ func (c *storeCommand) replay(args []string) error {
 }
 
 // replayConfig returns a configuration with the agents that a server would have, without
-// pauses and with a demo journal that discards everything.
-func (c *storeCommand) replayConfig(file string) (server.Config, error) {
+// pauses and with a demo journal that discards everything. MCP servers are started, because
+// the tools of a run are those that they have.
+func (c *storeCommand) replayConfig(file string) (server.Config, *server.Loaded, error) {
 	args := []string{"--demo-delay=0s"}
 	if file != "" {
 		args = append(args, "--config="+file)
 	}
 	o, err := parseOptions(args, c.getenv, c.stderr)
 	if err != nil {
-		return server.Config{}, err
+		return server.Config{}, nil, err
 	}
 	var journal io.Writer
 	if o.demoJournal != "" {
 		journal = io.Discard
 	}
-	agents, limits, err := o.configured(journal)
+	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	loaded, err := o.configured(journal, log)
 	if err != nil {
-		return server.Config{}, err
+		return server.Config{}, nil, err
 	}
-	return server.Config{
-		Agents: agents, Limits: limits, MaxIterations: o.maxSteps,
-		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}, nil
+	return server.Config{Agents: loaded.Agents, Limits: loaded.Limits, MaxIterations: o.maxSteps, Log: log}, loaded, nil
 }
 
 // replayPrinter prints checkpoints, each with what is new since the previous one.

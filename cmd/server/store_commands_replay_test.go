@@ -20,11 +20,16 @@ func demoStore(t *testing.T) (path, journal string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, closeAll, err := o.config(slog.New(slog.NewTextHandler(t.Output(), nil)))
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	loaded, closeAll, err := o.load(log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeAll()
+	cfg, _, err := o.config(loaded, log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := server.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -28,14 +28,24 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// config returns the demo agent with the quota, or the agents of a file.
-func config(file string) (server.Config, error) {
+// load returns the demo agent with the quota, or the agents of a file.
+func load(file string) (*server.Loaded, error) {
 	parts := server.Parts{DefaultModel: "demo", Middleware: []holdfast.MiddlewareKind{Kind()}}
-	agents, limits, err := server.LoadAgents(file, parts)
+	loaded, err := server.Load(file, parts)
 	if err == nil && file == "" {
-		agents[0].Middleware = []holdfast.Middleware{Quota(Options{Tools: []string{"lookup"}, PerThread: 2})}
+		loaded.Agents[0].Middleware = []holdfast.Middleware{Quota(Options{Tools: []string{"lookup"}, PerThread: 2})}
 	}
-	return server.Config{Agents: agents, Limits: limits}, err
+	return loaded, err
+}
+
+// serve runs the agents until the program is ended.
+func serve(file string) error {
+	loaded, err := load(file)
+	if err != nil {
+		return err
+	}
+	defer loaded.Close()
+	return server.ListenAndServe(server.Config{Agents: loaded.Agents, Limits: loaded.Limits})
 }
 
 func main() {
@@ -43,11 +53,7 @@ func main() {
 	if len(os.Args) > 1 {
 		file = os.Args[1]
 	}
-	cfg, err := config(file)
-	if err == nil {
-		err = server.ListenAndServe(cfg)
-	}
-	if err != nil {
+	if err := serve(file); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -164,11 +164,12 @@ func TestTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", file} {
-		cfg, err := config(name)
+		loaded, err := load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := agenttest.New(t, agenttest.Config{Agent: cfg.Agents[0]})
+		defer loaded.Close()
+		h := agenttest.New(t, agenttest.Config{Agent: loaded.Agents[0]})
 		for range 3 {
 			h.Run("lookup fence")
 		}

@@ -24,7 +24,7 @@ type rule struct {
 // not here fails the test: decide first what it may know.
 var rules = map[string]rule{
 	"":                    {ours: []string{"access", "codes", "failure", "secret", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
-	"agenttest":           {ours: []string{"", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
+	"agenttest":           {ours: []string{"", "access", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
 	"agenttest/storetest": {ours: []string{"", "store"}, libraries: []string{"pgregory.net/rapid"}, why: "a store's author runs the suite from outside"},
 	"access":              {why: "access is a list of roles and actions, and one rule"},
 	"apikey":              {ours: []string{"", "access", "codes", "internal/bearer"}, why: "apikey reads a header and a list of hashes; it knows no routes and no stores"},
@@ -98,7 +98,7 @@ var rules = map[string]rule{
 	"mcp/internal/streamhttp":       {ours: []string{"mcp/internal/wire"}, libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "as mcp/internal/stdio"},
 	"mcp/internal/wire":             {libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "wire is a leaf that the transports share"},
 	"server": {libraries: []string{"github.com/prometheus/client_golang"}, ours: []string{"", "access", "codes", "state", "store", "threads", "internal/agui", "internal/circuit", "internal/config", "internal/fallback", "internal/http", "internal/ids", "internal/loop", "internal/metrics", "internal/operator", "internal/quota",
-		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/traceparent", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe", "httptool"},
+		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/traceparent", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe", "httptool", "contract", "credential", "mcp", "secret", "webhook"},
 		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for every program, ours and those of others"},
 	"cmd/server":          {ours: []string{"", "state", "store", "offline", "access", "server", "apikey", "jwtauth", "web"}, why: "cmd turns flags into a server.Config and nothing more; whatever it is made of is public, so that a program of one's own can be it"},
 	"internal/statecheck": {libraries: []string{"golang.org/x/tools"}, why: "the analysis reads other people's code; it runs none of ours"},
@@ -108,7 +108,7 @@ var rules = map[string]rule{
 }
 
 // testOnly are packages that are not part of the server.
-var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/prompt/prompttest", "internal/redistest", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
+var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/prompt/prompttest", "internal/redistest", "internal/sample", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
 
 // goPackage is a package as go list tells it.
 type goPackage struct {

@@ -18,26 +18,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func (p *parser) file(f *File, root *yaml.Node) {
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		p.mistake(position(root), "the file is empty; it needs agents, see holdfast.example.yaml")
-		return
-	}
-	var agents *yaml.Node
-	p.object(root, "the file", fields{
-		"agents": func(n *yaml.Node) { agents = n },
-		"prices": p.prices,
-		"limits": func(n *yaml.Node) { f.Quotas = p.quotas(n) },
-	})
-	// Agents come after the prices, wherever those are: middleware is made with them.
-	switch {
-	case agents != nil:
-		p.agents(f, agents)
-	case resolve(root).Kind == yaml.MappingNode:
-		p.mistake(position(root), "the file has no agents; start with agents: and a list of them, see holdfast.example.yaml")
-	}
-}
-
 func (p *parser) agents(f *File, n *yaml.Node) {
 	names := map[string]int{}
 	p.list(n, "agents", func(n *yaml.Node) { f.Agents = append(f.Agents, p.agent(n, names)) })
@@ -62,7 +42,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
-		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
+		"tools":            func(n *yaml.Node) { toolLister{p}.read(&a, n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },
@@ -149,23 +129,6 @@ func (p *parser) instructionsFile(n *yaml.Node) (path, text string) {
 		return path, string(data)
 	}
 	return "", ""
-}
-
-func (p *parser) tools(n *yaml.Node) []string {
-	var tools []string
-	p.list(n, "tools", func(n *yaml.Node) {
-		name, ok := p.text(n, "a tool")
-		switch {
-		case !ok:
-		case slices.Contains(tools, name):
-			p.mistake(position(n), "the tool %s is listed twice", show(name))
-		case !slices.Contains(p.known.Tools, name):
-			p.mistake(position(n), "unknown tool %s%s", show(name), suggest(name, p.known.Tools))
-		default:
-			tools = append(tools, name)
-		}
-	})
-	return tools
 }
 
 func (p *parser) limits(n *yaml.Node) (l Limits) {

@@ -8,16 +8,12 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 )
 
-// MaxSize bounds the file, and each instructions file that it names, in bytes.
+// MaxSize bounds the file, and each one that it names but OpenAPI documents, in bytes.
 const MaxSize = 1 << 20
 
 // Known is what the file may refer to.
@@ -33,6 +29,9 @@ type Known struct {
 	// Priced are the names of the kinds whose option prices defaults to the file's
 	// prices.
 	Priced []string
+	// Declared looks at a declaration without opening anything, and returns the names of the
+	// tools that it makes. Its error is one of the declaration's; see [Declaration.Located].
+	Declared func(*Declaration) ([]string, error)
 	// Price returns what is wrong with one of the file's prices, a JSON object; nil
 	// accepts any.
 	Price func(price json.RawMessage) error
@@ -46,6 +45,10 @@ type File struct {
 	Agents []Agent
 	// Quotas are the limits of tenants and users.
 	Quotas Quotas
+	// Declared is what tools come from besides those that are known: MCP servers first.
+	Declared []*Declaration
+	// Sums are to compare the file with an earlier reading of it.
+	Sums Sums
 }
 
 // Agent is one entry of agents. A member that is not in the file is zero: the caller
@@ -64,7 +67,10 @@ type Agent struct {
 	// InstructionsFile is the path in instructionsFile, made absolute or relative to
 	// the working directory; empty if there is none.
 	InstructionsFile string
-	Tools            []string
+	// Tools are the agent's tools, without those of MCP servers.
+	Tools []string
+	// ServerTools are its tools of MCP servers.
+	ServerTools []ServerTools
 	// Middleware is in the order of the file, the first outermost.
 	Middleware []holdfast.Middleware
 	Limits     Limits
@@ -81,6 +87,13 @@ type Agent struct {
 	name  string
 	start place
 	at    map[string]place // of the keys
+}
+
+// ServerTools are tools of an MCP server that an agent lists.
+type ServerTools struct {
+	Server string
+	// Patterns are names of tools, in which * stands for any characters.
+	Patterns []string
 }
 
 // Limits bounds a run. Zero means not set; set values are positive.
@@ -109,42 +122,4 @@ func (a Agent) Errorf(key, format string, args ...any) error {
 		at = a.start
 	}
 	return &Error{File: a.name, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
-}
-
-// Load reads and checks the file at path. The error is an [*Error] with every mistake,
-// or says why the file cannot be read; if it does not exist, the error wraps
-// fs.ErrNotExist.
-func Load(path string, known Known) (*File, error) {
-	data, err := readBounded(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	return Parse(path, data, known, readBounded)
-}
-
-// Parse checks the content of a file. name is used in mistakes. Paths in
-// instructionsFile are relative to its directory and are read with readFile. The error
-// is an [*Error] with every mistake.
-func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
-	p := &parser{name: name, known: known, readFile: readFile}
-	f := &File{Name: name}
-	if root := p.document(data); root != nil {
-		p.file(f, root)
-	}
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// readBounded reads at most one byte more than is allowed, so that a device or a wrong
-// path cannot fill the memory, but the parser still sees that the file is too large.
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return nil, err
-	}
-	// Nothing was written, so a failed close loses nothing.
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, MaxSize+1))
 }

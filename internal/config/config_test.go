@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,9 +31,50 @@ func known() config.Known {
 			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},
 			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &spending{}) }},
 		},
-		Priced: []string{"acme.budget"},
-		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
+		Declared: declared,
+		Priced:   []string{"acme.budget"},
+		Price:    func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
 	}
+}
+
+// declared stands for those who know the options.
+func declared(d *config.Declaration) ([]string, error) {
+	var o map[string]any
+	if err := d.Decode(&o, nil); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, key := range []string{"url", "server"} {
+		if url, ok := o[key].(string); ok && !strings.Contains(url, "://") && !strings.Contains(url, "${") {
+			errs = append(errs, fmt.Errorf("%s: it must be absolute", key))
+		}
+	}
+	if d.Kind == config.KindMCP && o["url"] == nil && o["command"] == nil {
+		errs = append(errs, errors.New("command: set command or url"), errors.New("the field Timeout is missing"))
+	}
+	if len(errs) > 0 {
+		return nil, d.Located(errors.Join(errs...), "")
+	}
+	prefix, _ := o["prefix"].(string)
+	switch operations, _ := o["operations"].([]any); d.Kind {
+	case config.KindFiles:
+		return []string{prefix + "list_files", prefix + "read_file"}, nil
+	case config.KindFetch:
+		return []string{"http_get"}, nil
+	case config.KindOpenAPI:
+		var names []string
+		for i, op := range operations {
+			o := op.(map[string]any)
+			name, _ := o["name"].(string)
+			operation, there := o["operation"].(string)
+			if !there {
+				return nil, d.Located(fmt.Errorf("operations[%d] (): name: there is no operation", i), "")
+			}
+			names = append(names, prefix+cmp.Or(name, operation))
+		}
+		return names, nil
+	}
+	return []string{d.Name}, nil
 }
 
 // noFiles is for configurations that name no instructions file.
@@ -236,6 +278,12 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 			return
+		}
+		for _, d := range file.Declared {
+			var values map[string]any
+			if err := d.Decode(&values, nil); err != nil || d.Kind == "" {
+				t.Errorf("%s %q: %v", d.Kind, d.Name, err)
+			}
 		}
 		names := map[string]bool{}
 		for _, a := range file.Agents {

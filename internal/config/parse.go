@@ -32,6 +32,8 @@ type parser struct {
 	mistakes []Mistake
 	// priced are the file's prices, by model.
 	priced map[string]any
+	// catalog is what agents can list besides what is known.
+	catalog catalog
 }
 
 // document returns the file's one value, or nil if there is nothing more to check.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,8 +37,10 @@ type crew struct {
 	*testing.T
 	store, journal string
 	// holds is a folder that says where workers stop for ever.
-	holds   string
-	args    []string
+	holds string
+	args  []string
+	// crash is the crash point at which the first worker kills itself; empty for none.
+	crash   string
 	p       *member
 	standby *member
 	started int
@@ -73,8 +76,27 @@ func (c *crew) start(args ...string) *member {
 	m := &member{name: fmt.Sprintf("p%d", c.started)}
 	c.started++
 	args = append([]string{"--lease=300ms", "--journal=" + c.journal, "--holds=" + c.holds, "--name=" + m.name}, append(c.args, args...)...)
-	m.process = launch(c.T, workerBinary, redistest.FreeAddr(c.T), c.store, args...).ready()
+	if m.name == "p0" && c.crash != "" {
+		m.process = c.launchCrashing(args...).ready()
+	} else {
+		m.process = launch(c.T, workerBinary, redistest.FreeAddr(c.T), c.store, args...).ready()
+	}
 	return m
+}
+
+// launchCrashing starts a worker that kills itself.
+func (c *crew) launchCrashing(args ...string) *process {
+	c.Helper()
+	program, err := crashingWorker()
+	if err != nil {
+		c.Fatal(err)
+	}
+	addr := redistest.FreeAddr(c.T)
+	cmd := exec.Command(program, append([]string{"--addr", addr, "--store", c.store}, args...)...)
+	cmd.Env = append(os.Environ(), "HOLDFAST_CRASH="+c.crash)
+	p := run(c.T, cmd)
+	p.url = "http://" + addr
+	return p
 }
 
 // hold has the first worker stop for ever that comes to a moment of an iteration.

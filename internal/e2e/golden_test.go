@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -36,6 +36,7 @@ type golden struct {
 	goldenChat
 	goldenEdited
 	goldenModels
+	goldenOutside
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -74,6 +75,7 @@ func TestGoldenStores(t *testing.T) {
 				want.checkChats(t, p, journal)
 				want.checkEdited(t, p, journal)
 				want.checkModels(t, p, models)
+				want.checkOutside(t, p)
 			})
 		}
 	}
@@ -300,7 +302,8 @@ func makeGolden(t *testing.T, store, format string) golden {
 		return false
 	})
 	want.allow(t, p)
-	for _, thread := range []string{"finished", "asked", "cancelled", "allowed"} {
+	want.handOut(t, p)
+	for _, thread := range []string{"finished", "asked", "cancelled", "allowed", "approved"} {
 		var body json.RawMessage
 		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
 		want.Messages[thread] = body

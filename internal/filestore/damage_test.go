@@ -24,8 +24,8 @@ const (
 	trialsVariable = "FILESTORE_TEST_TRIALS"
 	// seedVariable has it damage the same places again.
 	seedVariable = "FILESTORE_TEST_SEED"
-	// sample is how often it does so without the variable, always at the same places.
-	sample = 16
+	// usualTrials is how often it does so without the variable, always at the same places.
+	usualTrials = 16
 )
 
 // fromEnvironment is the number in a variable, or another one without it.
@@ -119,9 +119,9 @@ func grow(t *testing.T, r *rand.Rand) *history {
 // FILESTORE_TEST_TRIALS it does so more often than the tests have time for.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	trials := fromEnvironment(t, trialsVariable, sample)
+	trials := fromEnvironment(t, trialsVariable, usualTrials)
 	otherwise := uint64(1)
-	if trials > sample {
+	if trials > usualTrials {
 		otherwise = uint64(time.Now().UnixNano())
 	}
 	seed := fromEnvironment(t, seedVariable, otherwise)

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,16 +53,17 @@ type shown struct {
 
 // site is where engines work, and what they share.
 type site struct {
-	dir    string
-	fs     vfs.FS
-	cache  *pebble.Cache
-	log    *slog.Logger
-	damage damage
-	pause  time.Duration // before an engine is opened again, at first
+	dir      string
+	fs       vfs.FS
+	cache    *pebble.Cache
+	memTable uint64 // how large one may become
+	log      *slog.Logger
+	damage   damage
+	pause    time.Duration // before an engine is opened again, at first
 }
 
-func newSite(dir string, fs vfs.FS, log *slog.Logger) *site {
-	return &site{dir: dir, fs: fs, cache: pebble.NewCache(cacheSize), log: log, pause: firstPause}
+func newSite(dir string, fs vfs.FS, opts Options) *site {
+	return &site{dir: dir, fs: fs, cache: pebble.NewCache(cacheSize), memTable: cmp.Or(opts.memTable, memTableSize), log: opts.Log, pause: firstPause}
 }
 
 // opening is an engine that is being opened.
@@ -101,7 +103,7 @@ func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Option
 		DisableConsistencyCheck:     readOnly, // what is whole can be read
 		Cache:                       s.cache,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
-		MemTableSize:                memTableSize,
+		MemTableSize:                s.memTable,
 		MemTableStopWritesThreshold: memTables,
 		MaxOpenFiles:                openFiles,
 		Logger:                      r,

@@ -69,6 +69,8 @@ func (d *damaging) write(t *txn) error {
 	return t.set(sectionKey(d.number, sectionHead), []byte("damaged"))
 }
 
+// TestAgainstReference makes random commands beside the reference, in CI fewer of them: see
+// TestMain.
 func TestAgainstReference(t *testing.T) {
 	t.Parallel()
 	reference := func(*testing.T) store.Store { return memstore.New() }

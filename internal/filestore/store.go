@@ -44,6 +44,8 @@ type Options struct {
 	ReadOnly bool
 	// Log is told what operators should know; nil: nobody is.
 	Log *slog.Logger
+
+	memTable uint64 // 0 means memTableSize; tests have less to write until it is full
 }
 
 // Store is a store in one directory. All its methods may be called concurrently.
@@ -107,7 +109,7 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 		fs = cutFS{fs, lost}
 	}
 	s := &Store{
-		site: newSite(dir, fs, opts.Log), codec: codec, lock: lock, readOnly: opts.ReadOnly, lost: lost,
+		site: newSite(dir, fs, opts), codec: codec, lock: lock, readOnly: opts.ReadOnly, lost: lost,
 		requests: make(chan *request),
 		opened:   make(chan *engine),
 		closing:  make(chan struct{}),

@@ -50,18 +50,12 @@ const (
 func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *Chain {
 	c := &Chain{log: log, failed: failed}
 	model := counted(told(a, repaired(asked(a.Model))))
-	c.CallModel = model
-	c.CallTool = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		return tool.Call(ctx, call)
-	}
-	// The caller of the chain recovers panics of a tool and of a model. If there are
-	// hooks around them, they are recovered here, before they could be taken for a hook's.
+	c.CallModel, c.CallTool = model, c.baseTool
+	// The caller of the chain recovers panics of a model. If there are hooks around it, they
+	// are recovered here, before they could be taken for a hook's.
 	for _, m := range a.Middleware {
 		if m.Model != nil {
 			c.CallModel = c.guardedModel("", model)
-		}
-		if m.Tool != nil {
-			c.CallTool = c.baseTool
 		}
 	}
 	for i := len(a.Middleware) - 1; i >= 0; i-- {

@@ -18,7 +18,7 @@ import (
 // that panics ends the run.
 
 // baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that
-// it failed.
+// it failed. What the tool was let in with elsewhere is taken out of what comes back.
 func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
 	ctx, given := secrets.Collect(ctx)
 	defer func() {

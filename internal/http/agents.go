@@ -13,8 +13,7 @@ import (
 
 // Agents lists the agents that can be run.
 type Agents interface {
-	// Agents returns every agent, the default one first. The list does not change
-	// while the server runs.
+	// Agents returns every agent as they are now, the default one first.
 	Agents() []AgentInfo
 }
 

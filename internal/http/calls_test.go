@@ -20,6 +20,13 @@ func (f *fake) Finish(_ context.Context, who holdfast.Principal, thread, call st
 	return &threads.FinishedCall{Thread: thread, ID: call, Tool: "approve", Run: "r2", FinishedAt: time.Unix(0, 1).UTC()}, f.err
 }
 
+func (f *fake) Expects(_ context.Context, token string) error {
+	if strings.HasPrefix(token, "hfc_guess.") {
+		return holdfast.Errorf("not_found", "This URL finishes no call.")
+	}
+	return nil
+}
+
 func (f *fake) FinishByToken(_ context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{token, r})
 	return &threads.FinishedCall{Thread: "t", ID: "c", Tool: "approve", FinishedAt: time.Unix(0, 1).UTC()}, f.err
@@ -59,6 +66,7 @@ func TestFinish(t *testing.T) {
 		{byURL, `{"result": "yes"}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`"yes"`)}},
 		{byURL, `{"result": null}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`null`)}},
 		{"/calls", `{"result": 1}`, false, 400, "", threads.CallResult{}},
+		{"/calls?token=hfc_guess.def", `{"result": 1}`, false, 404, "", threads.CallResult{}},
 		{byURL, `{"result": 1, "error": "x"}`, false, 400, "", threads.CallResult{}},
 		{byURL, `{}`, false, 400, "", threads.CallResult{}},
 		{byURL, ``, false, 400, "", threads.CallResult{}},
@@ -103,5 +111,32 @@ func TestFinishLogsNoToken(t *testing.T) {
 	s.Close()
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "route=/calls") {
 		t.Errorf("the log: %s", text)
+	}
+}
+
+// TestOnlyPostFinishes: whoever only looks at a one-time URL, such as the scanner of a mail
+// client or a browser that somebody pastes it into, finishes nothing, and is told how.
+func TestOnlyPostFinishes(t *testing.T) {
+	f := &fake{}
+	s := serve(t, f, nil)
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"} {
+		res, said := do(t, method, s.URL+"/calls?token=hfc_abc.secret", "", "X-HTTP-Method-Override", "POST")
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "POST" || len(f.finished) > 0 || strings.Contains(said, "secret") {
+			t.Errorf("%s: %d %v %s", method, res.StatusCode, res.Header, said)
+		}
+		if res, _ := do(t, method, s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json"); res.StatusCode < 400 || len(f.finished) > 0 {
+			t.Errorf("%s with a body: %d", method, res.StatusCode)
+		}
+	}
+	if res, _ := do(t, "PUT", s.URL+"/threads/t%2F1", "{}", "Content-Type", "application/json"); res.Header.Get("Allow") != "GET, PATCH, DELETE" {
+		t.Errorf("a thread: %v", res.Header)
+	}
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", kind); res.StatusCode != http.StatusUnsupportedMediaType || len(f.finished) > 0 {
+			t.Errorf("%q: %d", kind, res.StatusCode)
+		}
+	}
+	if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json; charset=utf-8"); res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", res.Header)
 	}
 }

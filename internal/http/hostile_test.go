@@ -57,7 +57,7 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 	f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
 	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Travel: f, Upkeep: f, Ready: func(context.Context) error { return nil },
+		Runs: f, Threads: f, Calls: f, Travel: f, Upkeep: f, Ready: func(context.Context) error { return nil },
 		MaxBody: 4 << 20, WriteTimeout: 10 * time.Second, Log: testLog(),
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -116,6 +116,14 @@ func TestSlowBodies(t *testing.T) {
 		"runs, 4 MB announced":    {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 4000000\r\n\r\n", "", 408, bodyTimeout},
 		"fork":                    {"POST /threads/t/fork HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
 		"cancel, body not wanted": {"POST /threads/t/runs/r/cancel HTTP/1.1\r\nHost: x\r\n" + key + length, "", 200, 0},
+		"result, no key":          {"POST /threads/t/calls/c/result HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 401, 0},
+		"result, dripping":        {"POST /threads/t/calls/c/result HTTP/1.1\r\nHost: x\r\n" + key + length, " ", 408, bodyTimeout},
+		"calls, no token":         {"POST /calls HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 400, 0},
+		"calls, a guess":          {"POST /calls?token=hfc_guess.x HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 404, 0},
+		"calls, a guess, large":   {"POST /calls?token=hfc_guess.x HTTP/1.1\r\nHost: x\r\n" + kind + chunked + "500000\r\n", "x", 404, 0},
+		"calls, nothing":          {"POST /calls?token=hfc_abc.x HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 408, bodyTimeout},
+		"calls, dripping":         {"POST /calls?token=hfc_abc.x HTTP/1.1\r\nHost: x\r\n" + kind + chunked, "1\r\n \r\n", 408, bodyTimeout},
+		"calls, too large":        {"POST /calls?token=hfc_abc.x HTTP/1.1\r\nHost: x\r\n" + kind + chunked + "200000\r\n" + strings.Repeat(" ", 2<<20), "", 413, 0},
 		"unknown path":            {"POST /nowhere HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 404, 0},
 		"the page":                {"POST / HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 405, 0},
 		"healthz":                 {"POST /healthz HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 405, 0},

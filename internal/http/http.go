@@ -4,12 +4,15 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,14 +169,23 @@ func newRouter(c Config, routes []route) *chi.Mux {
 		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
 			WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
 	}, true))
-	r.MethodNotAllowed(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-		return holdfast.Errorf(codes.MethodNotAllowed, "%s does not take %s.", r.URL.Path, r.Method).
+	r.MethodNotAllowed(h.serve(func(_ *handler, w http.ResponseWriter, q *http.Request, _ holdfast.Principal) error {
+		w.Header().Set("Allow", methodsAt(r, q.URL))
+		return holdfast.Errorf(codes.MethodNotAllowed, "%s does not take %s.", q.URL.Path, q.Method).
 			WithHint("The Allow header names what it takes.")
 	}, true))
 	for _, route := range routes {
 		r.Method(route.method, route.path, h.serve(route.do, route.open))
 	}
 	return r
+}
+
+// methodsAt returns the methods that a path takes.
+func methodsAt(r chi.Routes, u *url.URL) string {
+	taken := slices.DeleteFunc(slices.Clone(standardMethods), func(method string) bool {
+		return !r.Match(chi.NewRouteContext(), method, cmp.Or(u.RawPath, u.Path))
+	})
+	return strings.Join(taken, ", ")
 }
 
 // unlimited is the Streams of a server without limits.

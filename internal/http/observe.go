@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
 // Observer observes the HTTP surface. Its methods are called by many goroutines at a
@@ -70,6 +71,9 @@ func (h *handler) done(rec *recorder, r *http.Request) {
 	if method == http.MethodPost && slices.Contains(runRoutes, route) {
 		level = slog.LevelInfo
 		attrs = append(attrs, slog.String("thread", rec.thread), slog.String("run", rec.run))
+		if id := traceparent.TraceID(traceparent.Parse(r.Header.Values(traceparent.Header))); id != "" {
+			attrs = append(attrs, slog.String("traceId", id))
+		}
 	}
 	h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
 }

@@ -98,8 +98,8 @@ func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	case errors.As(err, &coded):
 		return nil, err
 	case errors.As(err, &tooLarge):
-		return nil, holdfast.Errorf(codes.PayloadTooLarge, "The body is larger than %d bytes.", in.most).
-			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", in.most)
+		return nil, holdfast.Errorf(codes.PayloadTooLarge, "The body is larger than %d bytes.", tooLarge.Limit).
+			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, holdfast.Errorf(codes.BodyTimeout, "The body did not arrive within %s.", in.timeout).
 			WithHint("Send the request again on a faster connection, or send less: the server keeps the history of a thread.").Wrap(err)

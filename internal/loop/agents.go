@@ -90,6 +90,9 @@ func (h *host) Use(a *Agents) (unused <-chan struct{}) {
 	return before.unused
 }
 
+// Agents returns the agents that new runs get.
+func (h *host) Agents() *Agents { return h.agents.Load() }
+
 // use returns the agents as they are now, for something that may begin a run. The caller
 // calls drop when it has.
 func (h *host) use() *Agents {

@@ -31,7 +31,7 @@ func (r *run) callTools() (*conclusion, error) {
 		return nil, err
 	}
 	b := &batch{
-		run: r, finished: make(chan finished, len(r.st.Calls)), slots: make(chan struct{}, r.host.cfg.MaxParallelTools),
+		run: r, finished: make(chan finished, len(r.st.Calls)), awaited: make(chan thread.Call, len(r.st.Calls)), slots: make(chan struct{}, r.host.cfg.MaxParallelTools),
 		inFlight: map[string]context.CancelCauseFunc{},
 	}
 	for running := b.startAll(); running > 0; running = b.arrived() {
@@ -60,6 +60,8 @@ type batch struct {
 	// finished receives what came of each call; slots bounds how many run at a time.
 	finished chan finished
 	slots    chan struct{}
+	// awaited receives the calls whose tools were waited for.
+	awaited chan thread.Call
 	// inFlight cuts off the outside calls that are being handed out, by id.
 	inFlight map[string]context.CancelCauseFunc
 }
@@ -85,6 +87,9 @@ func (b *batch) start(call thread.Call) {
 		b.finished <- f
 		return
 	}
+	if b.awaits(&call) {
+		return
+	}
 	f, given := b.given(call)
 	if !given && b.st.OnlyRecorded && !call.Frontend && call.Outside == nil {
 		f, given = b.notRecorded(call), true
@@ -95,7 +100,7 @@ func (b *batch) start(call thread.Call) {
 		return
 	}
 	ctx, c := b.inner, b.toolCall(&call)
-	if outsideOf(b.tools, call.Name) != nil && call.Finished() == nil {
+	if outsideOf(&b.tools, call.Name) != nil && call.Finished() == nil {
 		var cut context.CancelCauseFunc
 		ctx, cut = context.WithCancelCause(ctx)
 		b.inFlight[call.ID] = cut
@@ -105,6 +110,22 @@ func (b *batch) start(call thread.Call) {
 		defer func() { <-b.slots }()
 		b.finished <- b.call(ctx, call, c)
 	})
+}
+
+// awaits lets a call wait for its tool, if it has none and the run was continued with it:
+// it is then received from awaited. It is not asked twice of a call.
+func (b *batch) awaits(call *thread.Call) bool {
+	_, known := b.tools.find(call.Name)
+	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
+		return false
+	}
+	delete(b.inherited, call.ID)
+	waiting, tools := *call, b.agent.tools
+	b.host.wg.Go(func() {
+		tools.await(b.ctx, waiting.Name)
+		b.awaited <- waiting
+	})
+	return true
 }
 
 // collect saves results as they come. After the run is cancelled or stopped, tools get
@@ -124,6 +145,12 @@ func (b *batch) collect(running int) error {
 				if err := b.save(f); err != nil {
 					return err
 				}
+			}
+		case call := <-b.awaited:
+			if b.ctx.Err() == nil {
+				b.tools.add(b.agent.tools.now(), call.Name)
+				b.start(call)
+				running++
 			}
 		case <-b.arrivals.came:
 			running += b.arrived() + 1
@@ -160,13 +187,13 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
-	tool, known := b.tools[call.Name]
+	tool, known := b.tools.find(call.Name)
 	switch {
 	case call.Given != nil:
 		s := call.Given
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
-		return finished{call: call, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
+		return finished{call: call, code: thread.CodeUnknown, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined && !call.TellDeclined, staysOut(call.Answer):
 		return fail(thread.TextDeclined)
 	case call.Answer != nil && call.Repeats && !approves(call.Answer):
@@ -175,9 +202,8 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return fail(thread.TextCut)
 	case call.Expired(b.host.cfg.Now()):
 		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextExpired, Failed: true}}, true
-	case !known && call.Finished() != nil: // the contract is gone, what has come is not
-		r := call.Finished()
-		return finished{call: call, result: holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}, true
+	case call.Finished() != nil: // also if the contract is gone
+		return finished{}, false
 	case call.InDoubt:
 		return givenByPerson(call), true
 	case !known && !call.Frontend:
@@ -192,7 +218,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 // nothing with which it could go on. An outside call is simply handed out once more, unless
 // it was carried out before the thread went back.
 func (b *batch) unsure(call thread.Call) bool {
-	if outsideOf(b.tools, call.Name) != nil && !call.Again || call.Outside != nil {
+	if outsideOf(&b.tools, call.Name) != nil && !call.Again || call.Outside != nil {
 		return false
 	}
 	return b.doubted[call.ID] && call.Kept == nil
@@ -203,7 +229,7 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
-		Kept: call.Kept,
+		Kept: call.Kept, Finished: call.Finished() != nil,
 	}
 	// An answer to the server's own question is not the hooks' or the tool's.
 	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
@@ -232,8 +258,11 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 			f.result, f.err = b.chain.ToolPanicked(b.ctx, c, p), nil
 		}
 	}()
-	if b.unsure(call) && b.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
-		if f, known := b.query(call, c); known {
+	if c.Finished {
+		return b.through(ctx, b.toolOf(&call), call, c)
+	}
+	if b.unsure(call) && b.tools.spec(call.Name).Effect == holdfast.EffectQuery {
+		if f, known := b.query(ctx, call, c); known {
 			return f
 		}
 	}
@@ -242,13 +271,18 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		return f
 	}
 	b.announce(&c)
-	var u updates
-	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), b.toolOf(&call), c)
-	f.updates, f.notRun = u.take(), f.result.NotRun
+	f = b.through(ctx, b.toolOf(&call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
-		return b.unknown(call, c, f)
+		return b.unknown(ctx, call, c, f)
 	}
 	return f
+}
+
+// through calls a tool through the Tool hooks.
+func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Call, c holdfast.ToolCall) finished {
+	var u updates
+	result, err := b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), tool, c)
+	return finished{call: call, result: result, err: err, updates: u.take(), notRun: result.NotRun}
 }
 
 // announce logs which call a key belongs to, for whoever finds the key at a service.
@@ -256,12 +290,20 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 	b.log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
-// toolOf returns the tool of a call. A frontend's tool is only a specification.
+// toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
+// call that is finished has only its result.
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
-	if tool, ours := b.tools[call.Name]; ours {
-		if tool.Spec().Outside != nil {
-			return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+	tool, ours := b.tools.find(call.Name)
+	switch r := call.Finished(); {
+	case r != nil:
+		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone
+		if ours {
+			spec = tool.Spec()
 		}
+		return resultTool{spec, holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}
+	case ours && tool.Spec().Outside != nil:
+		return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+	case ours:
 		return tool
 	}
 	for _, t := range b.rec.Tools {

@@ -50,7 +50,9 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
-	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, box: p.box, st: st, resumed: p.d.Do == decide.Resume}}
+	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
+	r.tools.Store(p.box)
+	return &beginning{host: h, p: p, c: c, st: st, r: r}
 }
 
 // runRecord returns how the run begins, as it is stored.
@@ -305,7 +307,7 @@ func (b *beginning) close(call *thread.Call, text string, started bool) {
 	}
 	m := agui.FromDomain(d)
 	if call.Outside == nil && !started && b.p.repeatsMatter(call.Name) {
-		m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+		m.Metadata = thread.FailedMark(true, "") // so that no branch takes it for one that was made
 	}
 	b.add(m)
 }

@@ -14,7 +14,7 @@ func (r *run) putIntents(c *store.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
 			r.marks.note(c)
-			r.box.intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now()})
+			r.tools.Load().intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now()})
 		}
 	}
 }
@@ -24,14 +24,14 @@ func (r *run) keyOf(call *thread.Call) string { return r.st.CallKey(r.key, r.rec
 
 // startable reports whether there is a tool to start, and all of the call's arguments.
 func (r *run) startable(call *thread.Call) bool {
-	_, ours := r.tools[call.Name]
+	_, ours := r.tools.find(call.Name)
 	return (ours || call.Frontend) && !call.Cut
 }
 
 // hasEffects reports whether a call's tool is not declared pure. The intent of such a
 // call is saved before it starts, and its result the moment it exists.
 func (r *run) hasEffects(call thread.Call) bool {
-	tool, ours := r.tools[call.Name]
+	tool, ours := r.tools.find(call.Name)
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
@@ -40,7 +40,7 @@ func (a *completion) openCalls() []thread.Call {
 	r := a.r
 	calls := make([]thread.Call, 0, len(a.sequence))
 	for i, c := range a.sequence {
-		_, ours := r.tools[c.name]
+		_, ours := r.tools.find(c.name)
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
 		// What is cut off may be valid JSON, if the last members are what is missing.
 		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter

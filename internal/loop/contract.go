@@ -16,7 +16,7 @@ import (
 
 // What a call that is not made here is to the rest of the engine. For one that is finished from
 // outside it is a tool that hands it out, results that arrive for it, and what is shown of it;
-// for the frontend's, a tool that cannot be called.
+// for the frontend's, a tool that cannot be called; and for a call whose result is there, that.
 
 // outsideTool stands for a contract in the Tool hooks.
 type outsideTool struct {
@@ -26,17 +26,16 @@ type outsideTool struct {
 	// keep changes the open call, and waits until that is durable.
 	keep func(ctx context.Context, call string, change func(*thread.Call)) error
 	cfg  *Config
-	// handed is the token that was handed out here, so that a hook that tries again does not
-	// need another one; guarded by mu, because a hook may have given an attempt up.
+	// handed is the token that was handed out here, and until when it works, so that a hook
+	// that tries again does not need another one; guarded by mu, because a hook may have given
+	// an attempt up.
 	mu     sync.Mutex
 	handed string
+	until  time.Time
 }
 
-// Call hands the call out, or returns what has come from outside.
+// Call hands the call out.
 func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.ToolResult, error) {
-	if r := t.call.Finished(); r != nil {
-		return holdfast.ToolResult{Text: r.Text, Failed: r.Failed}, nil
-	}
 	result, err := t.Tool.Call(ctx, c)
 	if !isHandedOut(err) {
 		return result, err
@@ -53,33 +52,30 @@ func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
 	if o.Deliver == nil {
 		return nil
 	}
-	token, err := t.token(ctx, o)
+	token, expiresAt, err := t.token(ctx, o)
 	if err != nil {
 		return err
-	}
-	expiresAt := expiry(t.cfg, o)
-	if was := t.call.Outside; was != nil && !was.ExpiresAt.IsZero() {
-		expiresAt = was.ExpiresAt
 	}
 	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.cfg.FinishURL(token)), ExpiresAt: expiresAt})
 }
 
-// token returns the token of the call's URL once its hash is durable.
-func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, error) {
+// token returns the token of the call's URL once its hash is durable, and when it expires.
+func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, time.Time, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.handed != "" {
-		return t.handed, nil
+		return t.handed, t.until, nil
 	}
-	newID := t.cfg.NewID
+	newID, until := t.cfg.NewID, expiry(t.cfg, o)
 	token := thread.NewToken(t.key, t.call.ID, newID("")+newID(""))
-	err := t.keep(ctx, t.call.ID, func(call *thread.Call) {
-		call.Issue(thread.TokenHash(token), expiry(t.cfg, o))
-	})
-	if err == nil {
-		t.handed = token
+	if err := t.keep(ctx, t.call.ID, func(call *thread.Call) { call.Issue(thread.TokenHash(token), until) }); err != nil {
+		return "", until, err
 	}
-	return t.handed, err
+	if was := t.call.Outside; was != nil && len(was.Tokens) > 0 {
+		until = was.ExpiresAt // an earlier process has begun the time
+	}
+	t.handed, t.until = token, until
+	return token, until, nil
 }
 
 // expiry returns when a call that is handed out now expires.
@@ -97,8 +93,8 @@ func isHandedOut(err error) bool {
 }
 
 // outsideOf returns how the calls of a tool are finished from outside; nil for other tools.
-func outsideOf(tools map[string]holdfast.Tool, name string) *holdfast.Outside {
-	if t, ours := tools[name]; ours {
+func outsideOf(tools *runTools, name string) *holdfast.Outside {
+	if t, ours := tools.find(name); ours {
 		return t.Spec().Outside
 	}
 	return nil
@@ -173,6 +169,20 @@ func outsideMetadata(st *thread.State) []byte {
 		return nil
 	}
 	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
+}
+
+// resultTool stands in the Tool hooks for the tool of a call whose result is there already.
+type resultTool struct {
+	spec   holdfast.ToolSpec
+	result holdfast.ToolResult
+}
+
+// Spec returns the tool's.
+func (t resultTool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Call returns the result.
+func (t resultTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return t.result, nil
 }
 
 // errFrontend means that the hooks let a frontend's call pass.

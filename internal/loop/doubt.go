@@ -49,7 +49,7 @@ func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {
 		text, question = textAgain, againQuestion
 	}
 	if spec.InDoubt != holdfast.DoubtAsk {
-		return finished{call: call, result: holdfast.ToolResult{Text: text, Failed: true}}
+		return finished{call: call, code: thread.CodeUnknown, result: holdfast.ToolResult{Text: text, Failed: true}}
 	}
 	call.InDoubt = true
 	return finished{call: call, err: &holdfast.Interrupt{
@@ -82,10 +82,10 @@ func givenByPerson(call thread.Call) finished {
 			f.result.Text = TextHappened
 		}
 	case answerNot:
-		f.result = holdfast.ToolResult{Text: TextDidNot, Failed: true}
+		f.result, f.code = holdfast.ToolResult{Text: TextDidNot, Failed: true}, thread.CodeNotDone
 		f.notRun = true
 	default:
-		f.result = holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}
+		f.result, f.code = holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}, thread.CodeUnknown
 	}
 	return f
 }

@@ -69,8 +69,11 @@ func TestQuery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var questions looptest.Notebook
-				e, j := doubtful(t, holdfast.WithQuery(func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+				e, j := doubtful(t, holdfast.WithQuery(func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 					questions.Note(call.Key)
+					if within := holdfast.CallFrom(ctx); within.Principal != call.Principal || within.Principal.User == "" || within.Key != "" {
+						t.Errorf("transports see %+v", within)
+					}
 					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
 				}))
 				asked := questions.Take()

@@ -287,7 +287,7 @@ func (s *slot) release() {
 
 // freeSlot implements lister.
 func (e *Engine) freeSlot(who holdfast.Principal, agents *Agents) {
-	agents.drop()
 	e.cfg.Limits.FreeRun(who)
 	<-e.slots
+	agents.drop()
 }

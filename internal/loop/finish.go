@@ -84,6 +84,15 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 	return nil, thread.KeptChanging()
 }
 
+// Expects returns an error unless a token is that of a call's one-time URL, also of one that
+// is over. Whoever asks before the result is received need not receive it from strangers.
+func Expects(ctx context.Context, e *Engine, token string) error {
+	x := &finishing{Engine: e, Finishing: Finishing{Token: token}}
+	x.key, x.Call, _ = thread.ParseToken(token)
+	_, err := x.look(ctx)
+	return err
+}
+
 // decode reads what has come as the model will. A text is passed on unchanged, anything else
 // as JSON.
 func (x *finishing) decode() error {
@@ -103,53 +112,66 @@ func (x *finishing) decode() error {
 	return nil
 }
 
-// try reads the thread and stores the result if the thread rests. It returns how the call
-// ended, or errStillRuns.
+// found is the call that a result is for.
+type found struct {
+	*thread.Thread
+	call *thread.Call       // nil if it is over
+	end  *thread.OutsideEnd // nil if it waits
+	tool *holdfast.Outside  // nil if the agent has no such contract any more
+}
+
+// look reads the thread and finds the call, if the caller may finish it.
+func (x *finishing) look(ctx context.Context) (f found, err error) {
+	if f.Thread, err = x.host.read.Head(ctx, x.key); err != nil {
+		return f, x.hidden(err)
+	}
+	if f.end, err = x.host.read.OutsideEnd(ctx, x.key, x.Call); err != nil {
+		return f, x.hidden(err)
+	}
+	f.call = f.State.Call(x.Call)
+	if f.call != nil && f.call.Outside == nil {
+		f.call = nil // it was not handed out
+	}
+	if f.end == nil && f.call != nil && f.call.Finished() != nil {
+		now := f.call.OutsideEnd(x.cfg.Now()) // a run has taken it and not stored it yet
+		f.end = &now
+	}
+	f.tool = x.tool(f.State.Agent, f.call, f.end)
+	return f, x.allowed(ctx, f.Thread, f.tool, f.call, f.end)
+}
+
+// try stores the result if the thread rests. It returns how the call ended, or errStillRuns.
 func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 	defer x.Lock(x.key)()
-	t, err := x.host.read.Head(ctx, x.key)
-	if err != nil {
-		return nil, x.hidden(err)
-	}
-	end, err := x.host.read.OutsideEnd(ctx, x.key, x.Call)
-	if err != nil {
-		return nil, x.hidden(err)
-	}
-	call := t.State.Call(x.Call)
-	if call != nil && call.Outside == nil {
-		call = nil // it was not handed out
-	}
-	if end == nil && call != nil && call.Finished() != nil {
-		now := call.OutsideEnd(x.cfg.Now()) // a run has taken it and not stored it yet
-		end = &now
-	}
-	tool := x.tool(t.State.Agent, call, end)
-	if err := x.allowed(ctx, t, tool, call, end); err != nil {
-		return nil, err
-	}
+	f, err := x.look(ctx)
 	switch {
-	case end != nil:
-		return x.repeated(t, end)
-	case call.Expired(x.cfg.Now()):
-		return nil, x.late(ctx, t, call)
+	case err != nil:
+		return nil, err
+	case f.end != nil:
+		return x.repeated(f.Thread, f.end)
+	case f.call.Expired(x.cfg.Now()):
+		return nil, x.late(ctx, f.Thread, f.call)
 	}
-	if err := x.fits(tool); err != nil {
+	if err := x.fits(f.tool); err != nil {
 		return nil, err
 	}
-	if t.State.Running() {
-		if x.posted != t.State.Run() {
+	if f.State.Running() {
+		if x.posted != f.State.Run() {
 			x.posted = "" // the run that it was for has ended
 		}
 		return nil, errStillRuns
 	}
-	return x.take(ctx, t, call)
+	return x.take(ctx, f.Thread, f.call)
 }
 
 // hidden returns the error of reading the thread. Who has only a token learns nothing from it
 // but that the store is not there.
 func (x *finishing) hidden(err error) error {
-	if errors.Is(err, store.ErrNotFound) || x.Token != "" && thread.Unreadable(err) {
+	switch {
+	case x.Token != "" && (errors.Is(err, store.ErrNotFound) || thread.Unreadable(err)):
 		return x.notFound()
+	case errors.Is(err, store.ErrNotFound):
+		return thread.NotFound(x.Thread) // as for a thread of another user
 	}
 	return thread.ReadError(x.key, err)
 }
@@ -174,7 +196,7 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 		name = end.Tool
 	}
 	if r := x.local(x.key); r != nil {
-		return r.box.spec(name).Outside // those that the run has offered, whatever there is now
+		return r.tools.spec(name).Outside // those that the run has offered, whatever there is now
 	}
 	if a, known := x.agents.Load().byName[agent]; known {
 		return a.tools.now().spec(name).Outside

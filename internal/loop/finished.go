@@ -15,6 +15,8 @@ type finished struct {
 	updates []holdfast.StateUpdate
 	// notRun means that nothing was started for this result.
 	notRun bool
+	// code is the code of a failed result; empty if it has none.
+	code string
 	// said means that a person has said what came of the call.
 	said bool
 	// reused is the id of the recorded result that this one is; empty for any other.

@@ -44,9 +44,9 @@ type inbox struct {
 	// seen is the number of the newest item that was taken. It changes under mu and in the
 	// writer's turn, so the commit that ends the run knows what it includes.
 	seen uint64
-	// cancelled means that an item has cancelled the run. Until its end no item is removed,
-	// so that the next owner would find that one.
-	cancelled bool
+	// owed means that an item has cancelled the run, or is a result that the run may not have
+	// stored yet. Until its end no item is removed, so that the next owner would find that one.
+	owed bool
 }
 
 // mail is a run as it reads its inbox.
@@ -81,10 +81,11 @@ func (r mail) take(it *store.InboxItem) error {
 		events = append(events, ev)
 	}
 	if mine && in.Type == itemCancel {
-		r.inbox.cancelled = true
+		r.inbox.owed = true
 		r.cancel(errCancelled)
 	}
 	if mine && in.Type == itemResult && in.Result != nil {
+		r.inbox.owed = true
 		r.arrivals.add(arrival{in.Call, *in.Result})
 	}
 	return r.w.Add(events, journal.Soon, func(c *store.Commit, _ store.Cursor) {
@@ -106,7 +107,7 @@ func (r mail) describe(c *store.Commit, d threads.Description) {
 	r.st.Described = st.Described
 	r.stored = st.Encode()
 	c.State = r.stored
-	if !r.inbox.cancelled {
+	if !r.inbox.owed {
 		c.InboxSeen = r.inbox.seen
 	}
 }

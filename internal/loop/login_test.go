@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/credential"
+	"github.com/holdfast-agents/holdfast/httptool"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -47,7 +48,7 @@ func (s *roundTrips) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.letIn++
 		s.keys = append(s.keys, holdfast.CallFrom(r.Context()).Key)
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("found")), Header: http.Header{}}, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("found for " + r.Header.Get("Authorization"))), Header: http.Header{}}, nil
 }
 
 // locked is a writer for several goroutines.
@@ -82,7 +83,8 @@ func search(source credential.Source, service http.RoundTripper, answers *[]*hol
 }
 
 // TestLogin: a call whose user has to log in asks for that with the address, and goes on as
-// the same call once it is done; until then it asks again. The credential is nowhere.
+// the same call once it is done; until then it asks again. The credential is nowhere, although
+// the service repeats it.
 func TestLogin(t *testing.T) {
 	for name, middleware := range map[string][]holdfast.Middleware{
 		"alone":            nil,
@@ -114,7 +116,7 @@ func TestLogin(t *testing.T) {
 					all = append(all, events...)
 				}
 				looptest.Succeeded(t, events)
-				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:found", "assistant:done")
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:found for Bearer [secret]", "assistant:done")
 				if service.letIn != 1 || len(seen) != 3 {
 					t.Errorf("let in %d times, called %d times", service.letIn, len(seen))
 				}
@@ -127,6 +129,50 @@ func TestLogin(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLoginElsewhere: a call of an HTTP tool whose user has to log in was certainly not made,
+// whatever its effect. It is made once after the login, by another process too, and the model
+// may be told of a user who never comes back by a message that declines the question.
+func TestLoginElsewhere(t *testing.T) {
+	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce} {
+		t.Run(string(effect), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := &roundTrips{}
+				agent := func(missing int) holdfast.Agent {
+					tool := looptest.Must(httptool.New(httptool.Options{
+						Name: "search", URL: "https://files.example/search", Method: "POST", Effect: effect,
+						RoundTripper: func(http.RoundTripper) http.RoundTripper {
+							return &credential.Transport{Source: &logins{missing: missing}, Server: "https://files.example", Name: "files", Base: service}
+						},
+					}))(t)
+					return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{tool}}
+				}
+				mortal := &looptest.Mortal{Store: memstore.New()}
+				one := looptest.Start(t, mortal, nil, agent(9))
+				open := looptest.OpenOf(t, looptest.Started(t, one, "t"))
+				if len(open) != 1 || open[0].Reason != thread.ReasonLogin {
+					t.Fatalf("asked %+v", open)
+				}
+				mortal.Dead.Store(true)
+				other := looptest.Start(t, mortal.Store, nil, agent(0))
+				looptest.Succeeded(t, looptest.Posted(t, other, looptest.Answers("t", "r2", `{"continue":true}`, open...)))
+				looptest.WantTexts(t, other, "t", "user:go", "assistant:", "tool:found for Bearer [secret]", "assistant:done")
+				if service.letIn != 1 {
+					t.Errorf("let in %d times", service.letIn)
+				}
+			})
+		})
+	}
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{search(&logins{missing: 9}, &roundTrips{}, new([]*holdfast.Answer))},
+	})
+	looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "never mind"))
+	in.Chat = true
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:done")
 }
 
 // TestLoginDeclined: the model is told of a user who does not want to log in.

@@ -15,7 +15,7 @@ import (
 
 // saveHandedOut makes a call of the run wait for its result.
 func saveHandedOut(r *run, call thread.Call) error {
-	o := outsideOf(r.tools, call.Name)
+	o := outsideOf(&r.tools, call.Name)
 	r.st.Call(call.ID).HandedOut(expiry(&r.host.cfg, o), o.Abandonable)
 	r.host.cfg.Observer.OutsideCalled(r.place(), call.Name, observe.OutsideHandedOut)
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,7 +19,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -291,6 +294,7 @@ func TestOutsideNoRoom(t *testing.T) {
 		s := memstore.New()
 		e := looptest.Start(t, s, func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second }, outsideAgent(finance(nil, holdfast.Outside{})), busy)
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
+		synctest.Wait() // until that run has given its place back
 		looptest.Must(e.Post(t.Context(), looptest.Alice, "busy", looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))))(t)
 		done := looptest.Must(byKey(e, call, `{"approved":true}`))(t)
 		if done.Run != "" {
@@ -303,6 +307,52 @@ func TestOutsideNoRoom(t *testing.T) {
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:{"approved":true}`, "assistant:done")
 		if again := looptest.Must(byKey(e, call, `{"approved":true}`))(t); *again != *done {
 			t.Errorf("again it is %+v", again)
+		}
+	})
+}
+
+// TestOutsideBesideADescription: a result that a run has not stored yet stays in the inbox,
+// whatever else comes there, so that the next owner finds it should this one die.
+func TestOutsideBesideADescription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocks, release := make(chan struct{}), make(chan struct{})
+		note := holdfast.NewTool("note", "notes", func(ctx context.Context, _ struct{}) (string, error) {
+			time.Sleep(time.Second)
+			return "noted", holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				close(blocks)
+				<-release // as a large state does for a moment: the run takes nothing meanwhile
+				return json.RawMessage(`{"noted":true}`), nil
+			})
+		})
+		s := memstore.New()
+		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: callsThese(`approve {"amount":7}`, "note {}"), Tools: []holdfast.Tool{finance(nil, holdfast.Outside{}), note}})
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		<-blocks
+		finished := make(chan error, 1)
+		go func() {
+			_, err := byKey(e, "c0", `{"approved":true}`)
+			finished <- err
+		}()
+		synctest.Wait()
+		title := "another title"
+		described := make(chan error, 1)
+		go func() {
+			_, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title})
+			described <- err
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if items := looptest.Must(s.Inbox(t.Context(), looptest.KeyOf("t")))(t); !slices.ContainsFunc(items, func(i store.InboxItem) bool { return strings.HasPrefix(i.ID, "result/") }) {
+			t.Errorf("the inbox has %+v", items)
+		}
+		close(release)
+		if err := errors.Join(<-finished, <-described); err != nil {
+			t.Error(err)
+		}
+		settled(t, e, "t")
+		sound(t, s, "t")
+		if got := looptest.Texts(t, e, "t"); !slices.Contains(got, `tool:{"approved":true}`) {
+			t.Errorf("the history is %q", got)
 		}
 	})
 }

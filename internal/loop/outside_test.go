@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -389,6 +391,13 @@ func TestOutsideByKey(t *testing.T) {
 						t.Errorf("again it is %+v", again)
 					}
 				}
+				if hidden := strings.ReplaceAll(fmt.Sprint(err), `"t"`, `"nowhere"`); c.code == codes.NotFound {
+					f.Thread = "nowhere"
+					if _, err := e.Finish(t.Context(), f); err.Error() != hidden {
+						t.Errorf("it shows that the thread is there: %s, for none %s", hidden, err)
+					}
+					f.Thread = "t"
+				}
 				f.Call = "nobody"
 				if _, err := e.Finish(t.Context(), f); err == nil || c.code == "" && looptest.Code(err) != codes.NotFound {
 					t.Errorf("an unknown call: %v", err)
@@ -422,4 +431,48 @@ func TestOutsideObserved(t *testing.T) {
 			t.Errorf("observed %q", got)
 		}
 	})
+}
+
+// TestExpects: only the tokens of a call's own URLs are expected, as long as the thread is
+// there, also once it is over.
+func TestExpects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &postbox{}
+		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
+		waitingFor(t, looptest.Started(t, e, "t"))
+		token := p.token()
+		place, _, _ := strings.Cut(token, ".")
+		want := func(when, code string, tokens ...string) {
+			t.Helper()
+			for _, token := range tokens {
+				if got := looptest.Code(loop.Expects(t.Context(), e.Engine, token)); got != code {
+					t.Errorf("%s, %.40s…: %q, want %q", when, token, got, code)
+				}
+			}
+		}
+		want("waiting", "", token)
+		want("waiting", codes.NotFound, "", "x", place, place+".x", token+"x", thread.NewToken(looptest.KeyOf("other"), "call_0", "x"))
+		looptest.Must(finish(e, token, `{"approved":true}`))(t)
+		settled(t, e, "t")
+		want("over", "", token)
+		looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+		want("deleted", codes.NotFound, token)
+	})
+}
+
+// TestOutsideExpiresOnce: whoever gets the call is told the very time at which it expires.
+func TestOutsideExpiresOnce(t *testing.T) {
+	var told time.Time
+	var ticks atomic.Int64
+	p := &postbox{before: func(_ context.Context, call holdfast.OutsideCall) error {
+		told = call.ExpiresAt
+		return nil
+	}}
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+		withURLs(c)
+		c.Now = func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
+	}, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
+	if open := waitingFor(t, looptest.Started(t, e, "t")); !open[0].ExpiresAt.Equal(told) || told.IsZero() {
+		t.Errorf("it expires at %s, and who got it was told %s", open[0].ExpiresAt, told)
+	}
 }

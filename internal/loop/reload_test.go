@@ -255,6 +255,68 @@ func TestReloadAnswered(t *testing.T) {
 	})
 }
 
+// TestReloadOutside: a result from outside for a run that is under way is held to the contract
+// that the run has offered, although there is another one, or none, by now. For a thread that
+// rests it is that of the new agent, and without one it waits on.
+func TestReloadOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &postbox{}
+		slow := looptest.Tool("slow", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+			}
+			return "slow", ctx.Err()
+		})
+		strict := outsideAgent(finance(p, holdfast.Outside{}), slow)
+		strict.Model = callsThese("slow {}", `approve {"amount":1}`)
+		other := edition("other", "2", nil)
+		e := looptest.Start(t, memstore.New(), withURLs, strict)
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		time.Sleep(time.Minute)
+		use(t, e, other)
+		if _, err := finish(e, p.token(), `{"approved":"perhaps"}`); looptest.Code(err) != codes.InvalidInput {
+			t.Errorf("a result that the run's contract does not take: %v", err)
+		}
+		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+		time.Sleep(2 * time.Hour)
+		settled(t, e, "t")
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:{"approved":true}`, "tool:slow", "assistant:done")
+
+		use(t, e, outsideAgent(finance(p, holdfast.Outside{})))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("rests", "r1", looptest.UserSays("u1", "go")))
+		waitingFor(t, looptest.Collect(t, reply, err))
+		use(t, e, other)
+		if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.AgentNotFound {
+			t.Errorf("a result for an agent that is gone: %v", err)
+		}
+		use(t, e, outsideAgent(finance(p, holdfast.Outside{Result: []byte(`{"type":"string"}`)})))
+		if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.InvalidInput {
+			t.Errorf("a result that the new contract does not take: %v", err)
+		}
+		looptest.Must(finish(e, p.token(), `"yes"`))(t)
+		settled(t, e, "rests")
+		looptest.WantTexts(t, e, "rests", "user:go", "assistant:", "tool:yes", "assistant:done")
+	})
+}
+
+// TestReloadTakenOver: a run that is taken over goes on with the agent of that time.
+func TestReloadTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &looptest.Mortal{Store: shared}
+		one := looptest.Start(t, first, nil, edition("a", "1", make(chan struct{})))
+		two := looptest.Start(t, shared, nil, edition("a", "1", nil))
+		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		use(t, two, edition("a", "2", nil))
+		first.Dead.Store(true)
+		time.Sleep(10 * time.Second)
+		settled(t, two, "t")
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:result-1", "assistant:by-2+signed-2 2 tool-2 result-1")
+	})
+}
+
 // TestReloadMistake: agents that cannot be used change nothing.
 func TestReloadMistake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,18 +32,19 @@ func (a *completion) request() *holdfast.ModelRequest {
 	return req
 }
 
-// offered returns the tools of the agent and of the run's frontend, which do not change
-// while the run lasts.
+// offered returns the tools of the agent and of the run's frontend. While the run lasts they
+// do not change, unless an open call had to wait for its tool.
 func (a *completion) offered() []holdfast.ToolSpec {
 	r := a.r
-	list := r.box.specs
+	own := r.tools.Load().specs
+	list := own
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
-		if _, ours := r.tools[t.Name]; !ours {
+		if _, ours := r.tools.find(t.Name); !ours {
 			list = append(list, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
 		}
 	}
-	if len(list) > len(r.box.specs) {
+	if len(list) > len(own) {
 		slices.SortStableFunc(list, byName) // appending has made a copy
 	}
 	return list

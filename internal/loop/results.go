@@ -19,7 +19,7 @@ import (
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
 	switch {
-	case isHandedOut(f.err) && outsideOf(r.tools, f.call.Name) != nil:
+	case isHandedOut(f.err) && outsideOf(&r.tools, f.call.Name) != nil:
 		return saveHandedOut(r, f.call)
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
@@ -34,7 +34,7 @@ func (r *run) save(f finished) error {
 		r.st.Ending = thread.EndingOf(end.Err)
 		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // without the hint, which is for people
 	case f.err != nil:
-		f.result = holdfast.ToolResult{Text: r.toolErrorText(f.call, f.err), Failed: true}
+		f.result, f.code = holdfast.ToolResult{Text: r.toolErrorText(f.call, f.err), Failed: true}, codeOf(f.err)
 	}
 	message := r.host.cfg.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
@@ -46,7 +46,7 @@ func (r *run) save(f finished) error {
 	shown.Timestamp = r.now()
 	if f.result.Failed {
 		// The protocol has no field that says that a result is an error's text.
-		m.Metadata = thread.FailedMark(f.notRun)
+		m.Metadata = thread.FailedMark(f.notRun, f.code)
 		shown.Metadata = m.Metadata
 	}
 	if f.said { // the tool has not
@@ -89,7 +89,7 @@ func (r *run) when(call thread.Call) journal.Urgency {
 
 // repeatable reports whether a call that was cut off is run again.
 func (r *run) repeatable(call thread.Call) bool {
-	tool, ours := r.tools[call.Name]
+	tool, ours := r.tools.find(call.Name)
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
 
@@ -135,6 +135,15 @@ func (r *run) closeCalls(text string) error {
 		}
 	}
 	return nil
+}
+
+// codeOf returns the code of a tool's error; empty if it has none.
+func codeOf(err error) string {
+	var public *holdfast.Error
+	if errors.As(err, &public) {
+		return public.Code
+	}
+	return ""
 }
 
 // toolErrorText returns what the model and the stream are shown of an error that a tool, or

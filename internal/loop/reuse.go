@@ -21,10 +21,10 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 		v := b.recorded[hash][0]
 		b.recorded[hash] = b.recorded[hash][1:]
 		f, err := again(call, v)
-		switch tool := b.tools[call.Name]; {
+		switch tool, ours := b.tools.find(call.Name); {
 		case err == nil:
 			return f, true
-		case tool != nil && neverTwice(tool.Spec().Effect):
+		case ours && neverTwice(tool.Spec().Effect):
 			b.log.Warn("a recorded result cannot be read; the call is not made again", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 			return finished{call: call, reused: v.ID, notRun: true, result: holdfast.ToolResult{Text: textUnreadable, Failed: true}}, true
 		}

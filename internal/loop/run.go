@@ -36,8 +36,7 @@ type run struct {
 	key    store.ThreadKey
 	rec    *thread.Run
 	agent  *agent
-	box    *toolbox
-	tools  map[string]holdfast.Tool // those of box
+	tools  runTools
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
@@ -50,6 +49,9 @@ type run struct {
 	// imported counts the messages of the history that a client brought. Other goroutines
 	// read it in place.
 	imported atomic.Int64
+	// inherited are the ids of the calls that were open when the run was continued here, until
+	// their tools were waited for.
+	inherited map[string]bool
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
 	w       *journal.Writer
@@ -135,10 +137,15 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
-	if r.box == nil { // it has begun elsewhere
-		r.box = r.agent.tools.now()
+	if r.tools.Load() == nil { // it has begun elsewhere
+		r.tools.Store(r.agent.tools.now())
 	}
-	r.tools = r.box.byName
+	if r.resumed {
+		r.inherited = map[string]bool{}
+		for i := range r.st.Calls {
+			r.inherited[r.st.Calls[i].ID] = true
+		}
+	}
 }
 
 // writerConfig returns what the run's journal needs.

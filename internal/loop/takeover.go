@@ -30,9 +30,10 @@ const (
 )
 
 // takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
-// run continues here, or ends. The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agents *Agents, handed bool) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agents, handed)
+// run continues here, or ends. agent is nil if there is none with the thread's work any more.
+// The caller holds the thread's lock, and makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent, handed)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,11 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agents *Agents, handed bool) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*orphan, error) {
 	o := &orphan{host: h, t: t, handed: handed}
-	agent, err := agents.ofThread(t)
 	switch {
-	case err != nil:
-		o.refused = holdfast.AsError(err)
+	case agent == nil:
+		o.refused = errAgentGone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken && !handed:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
@@ -286,7 +286,8 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
 	agents := e.use()
 	defer agents.drop()
-	next, err := e.takeOver(ctx, t, agents, handed)
+	agent, _ := agents.ofThread(t) // nil if it is gone
+	next, err := e.takeOver(ctx, t, agent, handed)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}

@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,8 +16,9 @@ import (
 
 // The tools of an agent: its own, and those of its toolsets, which may change while the
 // server runs. A run has those that there were when it began, or was continued, in this
-// process. What is made of a list is made once, so that a run with a thousand tools begins
-// as fast as one without.
+// process; and a call that it was continued with waits for a tool that is not there yet,
+// because the process that made the call had it. What is made of a list is made once, so
+// that a run with a thousand tools begins as fast as one without.
 
 // toolbox is the tools of an agent at one time. It does not change.
 type toolbox struct {
@@ -96,6 +99,60 @@ func (t *toolboxes) fill(lists [][]holdfast.Tool) *toolbox {
 	slices.SortStableFunc(box.specs, byName)
 	box.specs = slices.Clip(box.specs)
 	return box
+}
+
+// late is a toolset whose tools may not be there yet after the process has started.
+type late interface {
+	// AwaitTool waits until the tool is there, or it is clear that it does not come soon. It
+	// returns at once if the name cannot be that of one of its tools.
+	AwaitTool(ctx context.Context, name string) error
+}
+
+// await waits for a tool that is not there.
+func (t *toolboxes) await(ctx context.Context, name string) {
+	for i, set := range t.agent.Toolsets {
+		l, ok := set.(late)
+		if !ok {
+			continue
+		}
+		if err := panics.Caught(func() error { return l.AwaitTool(ctx, name) }); err != nil && ctx.Err() == nil {
+			t.log.Warn("a tool with an open call is not there", "agent", t.agent.Name, "toolset", i, "tool", name, "error", err)
+		}
+		if _, there := t.now().byName[name]; there {
+			return
+		}
+	}
+}
+
+// runTools are the tools of a run. Only the run's goroutine changes them.
+type runTools struct{ atomic.Pointer[toolbox] }
+
+// find returns a tool, and whether there is one of the name.
+func (t *runTools) find(name string) (holdfast.Tool, bool) {
+	tool, there := t.Load().byName[name]
+	return tool, there
+}
+
+// spec returns the specification of a tool; the zero one of a tool that is not there.
+func (t *runTools) spec(name string) holdfast.ToolSpec { return t.Load().spec(name) }
+
+// add adds the tools that came late, if the one with the name is among them. None is taken
+// away: there may be calls to it.
+func (t *runTools) add(newest *toolbox, name string) {
+	if _, came := newest.byName[name]; !came {
+		return
+	}
+	old := t.Load()
+	all := &toolbox{byName: maps.Clone(newest.byName), specs: slices.Clone(newest.specs), lists: newest.lists}
+	for _, spec := range old.specs {
+		if _, there := all.byName[spec.Name]; !there {
+			all.byName[spec.Name] = old.byName[spec.Name]
+			all.specs = append(all.specs, spec)
+		}
+	}
+	slices.SortStableFunc(all.specs, byName)
+	all.specs = slices.Clip(all.specs)
+	t.Store(all)
 }
 
 // spec returns the specification of a tool; the zero one of a tool that is not there.

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -180,6 +181,167 @@ func TestToolVanishedBeforeItsAnswer(t *testing.T) {
 	s.put()
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "1", open...)))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:There is no tool "ask".`, "assistant:done")
+}
+
+// lateSet is a toolset whose tools come when the test says so, or never.
+type lateSet struct {
+	set
+	came   chan struct{}
+	waited atomic.Int64
+}
+
+func newLateSet() *lateSet {
+	s := &lateSet{came: make(chan struct{})}
+	s.put()
+	return s
+}
+
+func (s *lateSet) AwaitTool(ctx context.Context, name string) error {
+	if !strings.HasPrefix(name, "late_") {
+		return nil
+	}
+	s.waited.Add(1)
+	select {
+	case <-s.came:
+		return nil
+	case <-time.After(30 * time.Second):
+		return errors.New("it has not started")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestToolComesLate: the process dies in the middle of calls, and the toolset of one of
+// their tools is not there yet in the next one. The other calls do not wait for it, and
+// nothing is lost; if it does not come, the call ends as one whose tool is gone. A new run
+// waits for nothing.
+func TestToolComesLate(t *testing.T) {
+	for comes, want := range map[time.Duration]string{0: "tool:late", 5 * time.Second: "tool:late", time.Hour: `tool:There is no tool "late_work" any more. The call`} {
+		t.Run(comes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dead, quick := make(chan struct{}), make(chan time.Time, 2)
+				hang := func(name string, f func()) holdfast.Tool {
+					return looptest.Tool(name, holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+						select {
+						case <-dead: // in the second process
+							f()
+							return strings.TrimSuffix(name, "_work"), nil
+						case <-ctx.Done():
+							return "", ctx.Err()
+						}
+					})
+				}
+				work, other := hang("late_work", func() {}), hang("other_work", func() { quick <- time.Now() })
+				var offered []string
+				model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					offered = append(offered, names(req))
+					if len(req.Messages) > 1 {
+						return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
+					}
+					return func(yield func(holdfast.Delta, error) bool) {
+						_ = yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "late_work", Arguments: "{}"}}, nil) &&
+							yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "other_work", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+					}
+				})
+				mortal, one := &looptest.Mortal{Store: memstore.New()}, newLateSet()
+				one.put(work)
+				agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{other}, Toolsets: []holdfast.Toolset{one}}
+				first := looptest.Start(t, mortal, nil, agent)
+				looptest.Must(first.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+				time.Sleep(time.Second)
+				mortal.Dead.Store(true)
+				close(dead)
+				<-quick // nobody hears of this one
+
+				two := newLateSet()
+				if comes == 0 {
+					two.put(work)
+				}
+				agent.Toolsets = []holdfast.Toolset{two}
+				second := looptest.Start(t, mortal.Store, nil, agent)
+				began := <-quick // it waits for nobody
+				if waits := two.waited.Load(); waits != 0 != (comes > 0) {
+					t.Errorf("waited %d times", waits)
+				}
+				looptest.Succeeded(t, looptest.Posted(t, second, looptest.RunInput("new", "n1", looptest.UserSays("u1", "hello"), looptest.UserSays("u2", "again"))))
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("a new run took %s", took)
+				}
+				time.Sleep(min(comes, time.Minute))
+				two.put(work)
+				close(two.came)
+				synctest.Wait()
+				settled(t, second, "t")
+				if got := looptest.Texts(t, second, "t"); len(got) != 5 || !strings.HasPrefix(got[3], want) && !strings.HasPrefix(got[2], want) || got[4] != "assistant:done" {
+					t.Errorf("the history is %q", got)
+				}
+				if waits := two.waited.Load(); waits > 1 {
+					t.Errorf("waited %d times", waits)
+				}
+				last := "late_work other_work"
+				if comes > time.Minute {
+					last = "other_work"
+				}
+				if got := offered[len(offered)-1]; got != last {
+					t.Errorf("the model was offered %q", got)
+				}
+				sound(t, mortal.Store, "t")
+			})
+		})
+	}
+}
+
+// TestToolAwaitedInVain: a run that is cancelled while a call waits for its tool ends.
+func TestToolAwaitedInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mortal, one := &looptest.Mortal{Store: memstore.New()}, newLateSet()
+		one.put(looptest.Tool("late_work", holdfast.EffectOnce, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }))
+		agent := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("late_work", "{}"), holdfast.Delta{Text: "done"}), Toolsets: []holdfast.Toolset{one}}
+		first := looptest.Start(t, mortal, nil, agent)
+		looptest.Must(first.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		time.Sleep(time.Second)
+		mortal.Dead.Store(true)
+		two := newLateSet()
+		agent.Toolsets = []holdfast.Toolset{two}
+		second := looptest.Start(t, mortal.Store, nil, agent)
+		for two.waited.Load() == 0 {
+			time.Sleep(time.Second)
+		}
+		looptest.Must(second.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		time.Sleep(2 * time.Second)
+		if info := settled(t, second, "t"); info.Status == threads.StatusRunning {
+			t.Errorf("it still runs: %+v", info)
+		}
+		sound(t, mortal.Store, "t")
+	})
+}
+
+// TestKeptAndVanished: a call that has kept something had begun, so when its tool is gone
+// nobody says that it was not made.
+func TestKeptAndVanished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mortal, s := &looptest.Mortal{Store: memstore.New()}, &set{}
+		s.put(looptest.Tool("work", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+			if err := holdfast.Keep(ctx, []byte(`"a handle"`)); err != nil {
+				return "", err
+			}
+			<-ctx.Done()
+			return "", ctx.Err()
+		}))
+		agent := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", "{}"), holdfast.Delta{Text: "done"}), Toolsets: []holdfast.Toolset{s}}
+		one := looptest.Start(t, mortal, nil, agent)
+		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		time.Sleep(time.Second)
+		mortal.Dead.Store(true)
+		s.put()
+		two := looptest.Start(t, mortal.Store, nil, agent)
+		time.Sleep(10 * time.Second)
+		settled(t, two, "t")
+		if got := looptest.Texts(t, two, "t"); len(got) != 4 || got[2] != "tool:"+thread.TextInDoubt {
+			t.Errorf("the history is %q", got)
+		}
+		sound(t, mortal.Store, "t")
+	})
 }
 
 // BenchmarkToolset is a run's beginning up to its model call, with tools of a toolset that

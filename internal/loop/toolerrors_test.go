@@ -38,6 +38,10 @@ func TestToolErrorTexts(t *testing.T) {
 		events := looptest.Started(t, e, "t")
 		looptest.Succeeded(t, events)
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.want, "assistant:done")
+		// The result has the error's code, so that programs need not read its text.
+		if has := strings.Contains(looptest.Show(events), `"metadata":{"holdfast":{"failed":true,"code":"db_down"}}`); has != strings.HasPrefix(c.name, "public") {
+			t.Errorf("%s: the result has its code: %t\n%s", c.name, has, looptest.Show(events))
+		}
 		if err := e.Shutdown(t.Context()); err != nil { // nothing writes to the log any more
 			t.Error(err)
 		}

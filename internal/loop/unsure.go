@@ -11,12 +11,15 @@ import (
 // says what happens to those that stay in doubt.
 
 // query asks the tool what happened to the call; false if the call must be started.
-func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := b.tools[call.Name].Spec()
+func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {
+	spec := b.tools.spec(call.Name)
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
-	result, fate, err := spec.Query(b.ctx, c)
+	// Credentials are those of the call's user; the key is the call's own, and not the question's.
+	asking := c
+	asking.Key = ""
+	result, fate, err := spec.Query(holdfast.ContextWithCall(b.ctx, asking, nil), c)
 	if cut := context.Cause(b.ctx); cut != nil {
 		return finished{call: call, err: cut}, true
 	}
@@ -26,7 +29,8 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 	}
 	switch fate {
 	case holdfast.FateDone:
-		return finished{call: call, result: result}, true
+		c.Finished = true
+		return b.through(ctx, resultTool{spec, result}, call, c), true
 	case holdfast.FateNotDone:
 		return finished{}, false
 	}
@@ -35,8 +39,8 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 
 // unknown returns what happens to a call whose tool could not tell what became of it: f is
 // what the tool returned. A tool that may run twice has simply failed.
-func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finished {
-	tool, ours := b.tools[call.Name]
+func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCall, f finished) finished {
+	tool, ours := b.tools.find(call.Name)
 	if !ours {
 		return f
 	}
@@ -46,10 +50,10 @@ func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finis
 	case holdfast.EffectOnce:
 		return inDoubt(call, spec)
 	case holdfast.EffectQuery:
-		if known, ok := b.query(call, c); ok {
+		if known, ok := b.query(ctx, call, c); ok {
 			return known
 		}
-		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
+		f.err, f.code, f.result = nil, thread.CodeNotDone, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
 	}
 	return f
 }
@@ -62,7 +66,7 @@ func (b *batch) gone(call thread.Call) finished {
 	case call.Outside != nil: // it may have been handed out
 		f.result.Text = thread.TextGivenUp
 		return f
-	case !b.unsure(call):
+	case !b.doubted[call.ID]: // one that has kept something was started, too
 		f.notRun = true
 		return f
 	}

@@ -98,21 +98,22 @@ func oneOf[T ~string](set []T, value T) string {
 }
 
 // agent and tool return the label value of a configured name.
-func (m *Metrics) agent(name string) string { return configured(m.agents, name) }
+func (m *Metrics) agent(name string) string { return among(m.configured.Load().agents, name) }
 
 // tool returns the label value of a tool. started means that a call to it has run, so there
 // is such a tool, if only in a toolset; any other name may be a model's invention.
 func (m *Metrics) tool(name string, started bool) string {
-	if l, ok := m.tools[name]; ok {
+	c := m.configured.Load()
+	if l, ok := c.tools[name]; ok {
 		return l
 	}
-	if m.toolsets && started {
+	if c.toolsets && started {
 		return m.sets.label(name)
 	}
 	return other
 }
 
-func configured(labels map[string]string, name string) string {
+func among(labels map[string]string, name string) string {
 	if l, ok := labels[name]; ok {
 		return l
 	}

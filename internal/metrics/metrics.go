@@ -11,6 +11,8 @@ package metrics
 
 import (
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -27,11 +29,11 @@ type Metrics struct {
 	// registry has these metrics alone; served has those of the Go runtime and the process
 	// too.
 	registry, served *prometheus.Registry
-	// agents, tools and middleware are the configured names: no others become labels.
-	agents, tools, middleware map[string]string
-	// toolsets means that other tools may come while the server runs; sets has their names.
-	toolsets bool
-	sets     *names
+	// configured are the names that become labels, and adding is held while there come more.
+	configured atomic.Pointer[configured]
+	adding     sync.Mutex
+	// sets are the names of the tools of toolsets.
+	sets *names
 
 	runs      runMetrics
 	steps     stepMetrics
@@ -40,6 +42,7 @@ type Metrics struct {
 	hooks     hookMetrics
 	store     storeMetrics
 	endpoints httpMetrics
+	reloads   reloadMetrics
 }
 
 type runMetrics struct {
@@ -96,32 +99,19 @@ type httpMetrics struct {
 
 // New makes the metrics of a server with these agents, in a registry of their own.
 // Every series that the configuration determines exists from the start, at 0, so that
-// the first event is already an increase.
+// the first event is already an increase. See [Metrics.Add] for agents that come later.
 func New(agents []holdfast.Agent) *Metrics {
 	r, served := prometheus.NewRegistry(), prometheus.NewRegistry()
 	f := promauto.With(r)
 	m := &Metrics{
 		registry: r, served: served,
-		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{}, sets: &names{seen: map[string]bool{}, most: maxToolNames},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
+		sets: &names{seen: map[string]bool{}, most: maxToolNames},
+		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f), reloads: newReloadMetrics(f),
 	}
-	for i := range agents {
-		m.agents[agents[i].Name] = label(agents[i].Name)
-		m.models.add(&agents[i])
-		m.prompts.add(&agents[i])
-		for _, mw := range agents[i].Middleware {
-			m.middleware[mw.Name] = label(mw.Name)
-			m.zeroMiddleware(&mw)
-			for _, t := range mw.Tools {
-				m.tools[t.Spec().Name] = label(t.Spec().Name)
-			}
-		}
-		for _, t := range agents[i].Tools {
-			m.tools[t.Spec().Name] = label(t.Spec().Name)
-		}
-		m.toolsets = m.toolsets || len(agents[i].Toolsets) > 0
-	}
+	r.MustRegister(circuitCollector{m})
+	m.configured.Store(&configured{})
 	m.zero()
+	m.Add(agents)
 	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -258,29 +248,10 @@ func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
 }
 
-// zero creates every series whose labels are known.
+// zero creates every series whose labels no configuration names.
 func (m *Metrics) zero() {
-	for _, agent := range m.agents {
-		for _, outcome := range observe.Outcomes() {
-			m.runs.total.WithLabelValues(agent, string(outcome))
-		}
-		for _, result := range observe.ModelResults() {
-			m.steps.modelCalls.WithLabelValues(agent, string(result))
-		}
-		for _, kind := range []string{"input", "output", "cached", "cache_write", "reasoning"} {
-			m.steps.tokens.WithLabelValues(agent, kind)
-		}
-	}
 	for _, outcome := range observe.Outcomes() { // of runs whose agent is no longer configured
 		m.runs.total.WithLabelValues(other, string(outcome))
-	}
-	for _, tool := range m.tools {
-		m.steps.toolDuration.WithLabelValues(tool)
-		for _, result := range observe.ToolResults() {
-			if result != observe.ToolFrontend {
-				m.steps.toolCalls.WithLabelValues(tool, string(result))
-			}
-		}
 	}
 	m.steps.toolCalls.WithLabelValues(other, string(observe.ToolRefused)) // of tools that there are not
 	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
@@ -312,6 +283,9 @@ func (m *Metrics) zero() {
 	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")
+	for _, result := range reloadResults {
+		m.reloads.total.WithLabelValues(result)
+	}
 }
 
 // zeroMiddleware creates the series of a middleware: one for each hook that it has, and

@@ -115,7 +115,7 @@ func (m *Metrics) notified(_ holdfast.Iteration, name string) {
 
 // hookFailed counts the panic.
 func (m *Metrics) hookFailed(_ holdfast.Iteration, middleware, hook string) {
-	m.hooks.failed.WithLabelValues(configured(m.middleware, middleware), hook).Inc()
+	m.hooks.failed.WithLabelValues(among(m.configured.Load().middleware, middleware), hook).Inc()
 }
 
 // schemaChanged counts the run once for each kind of difference.

@@ -5,7 +5,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
@@ -29,13 +28,6 @@ func newPromptMetrics(f promauto.Factory) promptMetrics {
 	return m
 }
 
-// add creates the series of an agent's models.
-func (m *promptMetrics) add(a *holdfast.Agent) {
-	for _, model := range fallback.ChainOf(a) {
-		m.zero(label(model.Provider), label(model.ID))
-	}
-}
-
 func (m *promptMetrics) zero(provider, model string) {
 	for _, cut := range observe.PromptCuts() {
 		m.sent.WithLabelValues(provider, model, string(cut))
@@ -47,7 +39,7 @@ func (m *promptMetrics) zero(provider, model string) {
 // promptSent counts a request and what it repeats.
 func (m *Metrics) promptSent(_ holdfast.Iteration, p observe.Prompt) {
 	provider, model := label(p.Provider), label(p.Model)
-	if !m.models.known[p.Provider+"/"+p.Model] {
+	if !m.configured.Load().models[p.Provider+"/"+p.Model] {
 		provider, model = other, other
 	}
 	m.prompts.sent.WithLabelValues(provider, model, oneOf(observe.PromptCuts(), p.Cut)).Inc()

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,4 +146,33 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	}
 	m.StreamOpened()
 	m.ConnectionsChanged(1)
+}
+
+// TestAdd: agents that come later have their series from then on, those of agents that are
+// gone stay, and a registry that has the metrics from the beginning shows all of it.
+func TestAdd(t *testing.T) {
+	m := metrics.New([]holdfast.Agent{{Name: "gone", Model: modelNamed("old"), Tools: []holdfast.Tool{named("dig")}}})
+	m.CircuitsOpen(func(_, model string) int { return len(model) })
+	m.Observer().RunEnded(holdfast.Iteration{Agent: "gone"}, holdfast.OutcomeSuccess, "", time.Second)
+	var done sync.WaitGroup
+	done.Go(func() { // runs do not wait for that
+		for range 100 {
+			m.Observer().RunEnded(holdfast.Iteration{Agent: "gone"}, holdfast.OutcomeSuccess, "", time.Second)
+		}
+	})
+	m.Add(guarded())
+	done.Wait()
+	m.Observer().RunEnded(holdfast.Iteration{Agent: "a"}, holdfast.OutcomeSuccess, "", time.Second)
+	want(t, m, map[string]string{
+		`holdfast_runs_total{agent="gone",outcome="success"}`:                     "101",
+		`holdfast_runs_total{agent="a",outcome="success"}`:                        "1",
+		`holdfast_tool_calls_total{result="success",tool="look"}`:                 "0",
+		`holdfast_tool_calls_total{result="success",tool="dig"}`:                  "0",
+		`holdfast_model_circuit_open{model="old",provider="test"}`:                "3",
+		`holdfast_model_circuit_open{model="two",provider="test"}`:                "3",
+		`holdfast_model_fallbacks_total{agent="a",from="test/one",to="test/two"}`: "0",
+		`holdfast_middleware_failures_total{hook="tool",middleware="acme.guard"}`: "0",
+		`holdfast_model_failures_total{kind="quota",model="one",provider="test"}`: "0",
+		`holdfast_prompts_total{cut="none",model="one",provider="test"}`:          "0",
+	})
 }

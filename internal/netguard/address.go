@@ -116,7 +116,8 @@ type blocks struct {
 }
 
 var special = blocks{
-	reserved: prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4", "2001::/32"),
+	reserved: prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
+		"2001::/32", "2001:2::/48", "2001:10::/28", "2001:20::/28", "2001:db8::/32", "3fff::/20"),
 	embedded: []struct {
 		block netip.Prefix
 		at    int
@@ -126,8 +127,9 @@ var special = blocks{
 	},
 	unicast: netip.MustParsePrefix("2000::/3"),
 	metadata: []netip.Addr{
-		netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("169.254.170.2"), netip.MustParseAddr("fd00:ec2::254"),
-		netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("192.0.0.192"),
+		netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("169.254.170.2"), netip.MustParseAddr("169.254.170.23"), netip.MustParseAddr("169.254.42.42"),
+		netip.MustParseAddr("169.254.0.23"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd00:ec2::23"), netip.MustParseAddr("fd20:ce::254"),
+		netip.MustParseAddr("fd00:42::42"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("192.0.0.192"),
 	},
 }
 
@@ -144,7 +146,11 @@ func isPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !special.unicast.Contains(a) || slices.Contains(special.metadata, a) {
 		return false
 	}
-	return !slices.ContainsFunc(special.reserved, func(p netip.Prefix) bool { return p.Contains(a) })
+	return !isReserved(a)
+}
+
+func isReserved(a netip.Addr) bool {
+	return slices.ContainsFunc(special.reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // innermost returns the address that packets to a reach in the end, as far as a shows it:
@@ -156,6 +162,10 @@ func innermost(a netip.Addr) netip.Addr {
 			b := a.As16()
 			return netip.AddrFrom4([4]byte(b[e.at : e.at+4]))
 		}
+	}
+	// ISATAP is at home in every public block: its mark is in the lower half (RFC 5214, 6.1).
+	if b := a.As16(); special.unicast.Contains(a) && !isReserved(a) && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
+		return netip.AddrFrom4([4]byte(b[12:]))
 	}
 	return a
 }

@@ -253,6 +253,77 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
+	return g.race(ctx, network, port, addresses)
+}
+
+// fallbackDelay is how long addresses of one family have before those of the other are tried
+// too (RFC 8305; net.Dialer has the same).
+const fallbackDelay = 300 * time.Millisecond
+
+// dialed is what came of an attempt to connect.
+type dialed struct {
+	conn net.Conn
+	err  error
+}
+
+// race connects to one of the addresses: those of the first one's family first, and soon those
+// of the other beside them, because one family may lead nowhere in this network. It waits for
+// the attempt that it gives up.
+func (g *Guard) race(ctx context.Context, network, port string, addresses []netip.Addr) (net.Conn, error) {
+	var first, other []netip.Addr
+	for _, a := range addresses {
+		if a.Is4() == addresses[0].Is4() {
+			first = append(first, a)
+		} else {
+			other = append(other, a)
+		}
+	}
+	if len(other) == 0 {
+		return g.inTurn(ctx, network, port, first)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	begin := func(addresses []netip.Addr) chan dialed {
+		done := make(chan dialed, 1)
+		go func() {
+			conn, err := g.inTurn(ctx, network, port, addresses)
+			done <- dialed{conn, err}
+		}()
+		return done
+	}
+	one := begin(first)
+	delay := time.NewTimer(fallbackDelay)
+	defer delay.Stop()
+	select {
+	case d := <-one:
+		if d.err == nil {
+			return d.conn, nil
+		}
+		one <- d
+	case <-delay.C:
+	}
+	two := begin(other)
+	var won dialed
+	left := two
+	select {
+	case won = <-one:
+	case won = <-two:
+		left = one
+	}
+	if won.err == nil {
+		cancel()
+	}
+	switch late := <-left; {
+	case won.err != nil && late.err == nil:
+		return late.conn, nil
+	case late.err == nil:
+		_ = late.conn.Close() // nobody has used it
+	}
+	return won.conn, won.err
+}
+
+// inTurn connects to the first of the addresses that answers.
+func (g *Guard) inTurn(ctx context.Context, network, port string, addresses []netip.Addr) (net.Conn, error) {
 	var first error
 	for i, a := range addresses {
 		conn, err := g.dialOne(ctx, network, net.JoinHostPort(a.String(), port), len(addresses)-i)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -96,6 +98,7 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 		"168.63.129.16", "192.0.0.192", "192.88.99.1", "198.18.0.1", "224.0.0.1", "239.1.2.3", "240.0.0.1", "255.255.255.255",
 		"::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:0:10.0.0.1", "::127.0.0.1", "fe80::1", "fc00::1", "fd12::1", "fd00:ec2::254", "fec0::1", "ff02::1",
 		"64:ff9b::10.0.0.1", "64:ff9b:1::1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:4136:e378::1", "100::1", "4000::1", "5f00::1",
+		"2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1", "fe80::5efe:8.8.8.8", "fd12::5efe:8.8.8.8", "2001:db8::5efe:8.8.8.8", "2606:4700::5efe:169.254.169.254", "2001:db8::1", "2001:2::1", "2001:10::1", "2001:20::1", "3fff::1",
 	}
 	for _, a := range private {
 		n := newInternet(t, hello)
@@ -135,7 +138,7 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 // TestPublicAddressesAreDialed: also through the names and translations of public ones.
 func TestPublicAddressesAreDialed(t *testing.T) {
 	t.Parallel()
-	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8"} {
+	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8", "2001:4860:4860::8888"} {
 		n := newInternet(t, hello)
 		g := newGuard(t, Options{Resolver: &names{answers: map[string][]string{"xn--bcher-kva.example": {a}}}, Dial: n.dial})
 		body, err := get(t, g, "http://bücher.example:8080/")
@@ -239,6 +242,13 @@ func TestAllow(t *testing.T) {
 		{"169.254.0.0/16", "169.254.169.254", false},
 		{"0.0.0.0/0", "meta.internal", false},
 		{"meta.internal", "meta.internal", false},
+		{"169.254.0.0/16", "169.254.170.23", false},
+		{"169.254.0.0/16", "169.254.42.42", false},
+		{"169.254.0.0/16", "169.254.0.23", false},
+		{"fd00::/8", "[fd20:ce::254]", false},
+		{"fd00::/8", "[fd00:ec2::23]", false},
+		{"fd00::/8", "[fd00:42::42]", false},
+		{"fd20:ce::254", "[fd20:ce::254]", true},
 		{"nat.internal", "nat.internal", false},
 		{"169.254.169.254", "meta.internal", true},
 		{"169.254.169.254/32", "169.254.169.254", true},
@@ -350,3 +360,79 @@ type loopback struct{}
 func (loopback) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")}, nil
 }
+
+// TestBothFamilies: a host that has addresses of both families is reached soon if one of them
+// leads nowhere, and no attempt is left behind.
+func TestBothFamilies(t *testing.T) {
+	const six, four = "[2606:4700::1111]:443", "8.8.8.8:443"
+	type dial func(ctx context.Context) error
+	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	fails := func(context.Context) error { return errors.New("refused") }
+	works := func(context.Context) error { return nil }
+	after := func(d time.Duration) dial {
+		return func(ctx context.Context) error {
+			select {
+			case <-time.After(d):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		six, four dial
+		reached   string
+		took      time.Duration
+	}{
+		"the first works":   {works, works, six, 0},
+		"the first is slow": {after(200 * time.Millisecond), works, six, 200 * time.Millisecond},
+		"slower":            {after(time.Second), works, four, 300 * time.Millisecond},
+		"silent":            {silent, works, four, 300 * time.Millisecond},
+		"refused":           {fails, works, four, 0},
+		"both late":         {after(time.Second), after(time.Minute), six, time.Second},
+		"the other refused": {after(time.Second), fails, six, time.Second},
+		"neither":           {fails, fails, "", 0},
+		"both silent":       {silent, silent, "", 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var open atomic.Int32
+				g := newGuard(t, Options{
+					Resolver: &names{answers: map[string][]string{"both.example": {"2606:4700::1111 8.8.8.8"}}},
+					Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+						if err := map[string]dial{six: c.six, four: c.four}[address](ctx); err != nil {
+							return nil, err
+						}
+						open.Add(1)
+						return &conn{to: address, closed: func() { open.Add(-1) }}, nil
+					},
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				got, err := g.DialContext(ctx, "tcp", "both.example:443")
+				reached := ""
+				if err == nil {
+					reached = got.(*conn).to
+					_ = got.Close()
+				}
+				if took := time.Since(began); reached != c.reached || took != c.took {
+					t.Errorf("%q after %s, %v", reached, took, err)
+				}
+				synctest.Wait()
+				if n := open.Load(); n != 0 {
+					t.Errorf("%d connections are left", n)
+				}
+			})
+		})
+	}
+}
+
+// conn is a connection that is only counted.
+type conn struct {
+	net.Conn
+	to     string
+	closed func()
+}
+
+func (c *conn) Close() error { c.closed(); return nil }

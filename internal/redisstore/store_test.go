@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/sample"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -26,6 +27,10 @@ import (
 var shared redistest.Shared
 
 func TestMain(m *testing.M) {
+	if err := sample.Checks(4); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := shared.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the shared Redis:", err)
@@ -89,9 +94,10 @@ func setting(field, value string) func(*testing.T, store.Store, store.ThreadKey)
 	}
 }
 
-// conform runs the whole suite at one URL, and random commands beside the reference
-// at another, which holds nothing else: it is emptied before each sequence of
-// commands, because a walk through all threads costs as much as there are keys.
+// conform runs the whole suite at one URL, and random commands beside the reference at
+// another, in CI fewer of them: see TestMain. That one holds nothing else: it is emptied
+// before each sequence of commands, because a walk through all threads costs as much as
+// there are keys.
 func conform(t *testing.T, url, compareURL string) {
 	t.Run("Suite", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store { return openAt(t, url, newPrefix()) }, reopener(url))

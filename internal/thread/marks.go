@@ -12,10 +12,20 @@ import (
 // ResultMark is what the metadata of a result's message says about the result.
 type ResultMark struct {
 	// Failed means that the result is an error's text.
-	Failed bool `json:"failed"`
+	Failed bool `json:"failed,omitempty"`
 	// NotRun means that nothing was started for the call.
-	NotRun bool `json:"notRun"`
+	NotRun bool `json:"notRun,omitempty"`
+	// Code is the error's code, such as [CodeUnknown]; empty if it has none.
+	Code string `json:"code,omitempty"`
 }
+
+// The codes of results that the server itself gives calls which may have taken effect.
+const (
+	// CodeUnknown: nobody knows what became of the call.
+	CodeUnknown = "outcome_unknown"
+	// CodeNotDone: it was found out that the call has not taken effect.
+	CodeNotDone = "not_done"
+)
 
 // MarkOf returns the mark of a result's message; the zero mark if it has none.
 func MarkOf(m *agui.Message) ResultMark {
@@ -28,12 +38,9 @@ func MarkOf(m *agui.Message) ResultMark {
 	return metadata.Holdfast
 }
 
-// FailedMark returns the metadata of a failed result's message.
-func FailedMark(notRun bool) json.RawMessage {
-	if notRun {
-		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
-	}
-	return json.RawMessage(`{"holdfast":{"failed":true}}`)
+// FailedMark returns the metadata of a failed result's message; code may be empty.
+func FailedMark(notRun bool, code string) json.RawMessage {
+	return MustJSON(map[string]ResultMark{"holdfast": {Failed: true, NotRun: notRun, Code: code}})
 }
 
 // The results of calls that did not run to their end. Models and people read them.

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -215,12 +216,18 @@ func (rd Reader) OutsideEnd(ctx context.Context, key store.ThreadKey, call strin
 }
 
 // ResultHash returns a hash that is equal for results that say the same, however they are
-// written.
+// written, numbers too.
 func ResultHash(result json.RawMessage, failed bool) string {
 	kind := "result"
 	if failed {
 		kind = "error"
 	}
-	sum := sha256.Sum256([]byte(kind + "\x00" + canonical(string(result))))
+	text, d := string(result), json.NewDecoder(bytes.NewReader(result))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil && !d.More() {
+		text = string(MustJSON(sameNumbers(v)))
+	}
+	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	return hex.EncodeToString(sum[:16])
 }

@@ -109,6 +109,26 @@ func TestResultHash(t *testing.T) {
 	if hash != ResultHash(json.RawMessage(` { "b" : [ true ], "a" : 1 } `), false) {
 		t.Error("spaces and order count")
 	}
+	for _, one := range []string{`{"a":1.0,"b":[true]}`, `{"a":1e0,"b":[true]}`, `{"a":10.00E-1,"b":[true]}`, `{"\u0061":0.1e+1,"b":[true]}`} {
+		if ResultHash(json.RawMessage(one), false) != hash {
+			t.Errorf("%s has another hash", one)
+		}
+	}
+	same := func(a, b string) bool {
+		return ResultHash(json.RawMessage(a), false) == ResultHash(json.RawMessage(b), false)
+	}
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{`0`, `-0.0e7`, true}, {`100`, `1e2`, true}, {`0.001`, `1E-3`, true}, {`-1.50`, `-15e-1`, true}, {`1`, `-1`, false}, {`1`, `"1"`, false}, {`1`, `10`, false},
+		{`9007199254740993`, `9007199254740992`, false}, {`1e99999999999999999999`, `1e99999999999999999999`, true}, {`1e99999999999999999999`, `1e99999999999999999998`, false},
+		{`[[1.0]]`, `[[1]]`, true},
+	} {
+		if same(c.a, c.b) != c.want {
+			t.Errorf("%s and %s: %v", c.a, c.b, !c.want)
+		}
+	}
 	for _, other := range []string{`{"a":2,"b":[true]}`, `{"a":1}`, `"{}"`, `null`} {
 		if ResultHash(json.RawMessage(other), false) == hash {
 			t.Errorf("%s has the same hash", other)

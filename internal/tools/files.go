@@ -13,8 +13,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
@@ -24,6 +26,8 @@ import (
 type FilesOptions struct {
 	// Directory is the directory that can be read.
 	Directory string `json:"directory"`
+	// Prefix comes before the names of the tools; default none.
+	Prefix string `json:"prefix,omitempty"`
 	// MaxBytes is how much of a file one call reads at most; default 64 KiB.
 	MaxBytes int `json:"maxBytes,omitempty"`
 	// MaxEntries is how many entries of a directory one call lists at most; default 500.
@@ -33,13 +37,13 @@ type FilesOptions struct {
 const (
 	defaultFileBytes   = 64 << 10
 	defaultFileEntries = 500
-	// maxDirectory is how many entries of a directory are looked at.
-	maxDirectory = 100_000
+	// chunk is how many entries of a directory are read at a time.
+	chunk = 1000
 )
 
 // FileTools are the tools list_files and read_file.
 type FileTools struct {
-	// Tools are both of them.
+	// Tools are both of them, after the prefix.
 	Tools []holdfast.Tool
 	root  *os.Root
 }
@@ -64,8 +68,8 @@ func Files(o FilesOptions) (*FileTools, error) {
 	}
 	f := &files{FilesOptions: o, root: root}
 	return &FileTools{root: root, Tools: []holdfast.Tool{
-		holdfast.NewTool("list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
-		holdfast.NewTool("read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(o.Prefix+"list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(o.Prefix+"read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
 	}}, nil
 }
 
@@ -82,7 +86,7 @@ type listArgs struct {
 	After string `json:"after,omitempty" jsonschema:"list what comes after this name"`
 }
 
-func (f *files) list(_ context.Context, args listArgs) (string, error) {
+func (f *files) list(ctx context.Context, args listArgs) (string, error) {
 	path := args.Path
 	if path == "" {
 		path = "."
@@ -92,36 +96,66 @@ func (f *files) list(_ context.Context, args listArgs) (string, error) {
 		return "", err
 	}
 	defer d.Close()
-	entries, err := d.ReadDir(maxDirectory)
-	if err != nil && !errors.Is(err, io.EOF) {
+	entries, total, err := f.page(ctx, d, args.After)
+	if err != nil {
 		return "", readable(path, err)
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() <= args.After })
+	if total == 0 {
+		return "There is nothing.", nil
+	}
 	var b strings.Builder
-	for i, e := range entries {
-		if i == f.MaxEntries {
-			fmt.Fprintf(&b, "[%d more: list them with after %q]\n", len(entries)-i, entries[i-1].Name())
-			break
-		}
+	for _, e := range entries {
 		b.WriteString(describeEntry(e) + "\n")
 	}
-	if len(entries) == 0 {
-		return "There is nothing.", nil
+	if more := total - len(entries); more > 0 {
+		fmt.Fprintf(&b, "[%d more: list them with after %q]\n", more, entries[len(entries)-1].Name())
 	}
 	return b.String(), nil
 }
 
+// page returns the first entries after a name, in the order of their names, and how many
+// there are. Directories have no order and may be large, so it keeps only a few pages.
+func (f *files) page(ctx context.Context, d *os.File, after string) (entries []fs.DirEntry, total int, err error) {
+	first := func(entries []fs.DirEntry) []fs.DirEntry {
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		return entries[:min(len(entries), f.MaxEntries)]
+	}
+	for {
+		next, err := d.ReadDir(chunk)
+		for _, e := range next {
+			if e.Name() > after {
+				entries = append(entries, e)
+				total++
+			}
+		}
+		if len(entries) > chunk+f.MaxEntries {
+			entries = first(entries)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return first(entries), total, nil
+		case err != nil:
+			return nil, 0, err
+		case ctx.Err() != nil:
+			return nil, 0, context.Cause(ctx)
+		}
+	}
+}
+
 func describeEntry(e fs.DirEntry) string {
+	name := e.Name()
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		name = strconv.Quote(name)
+	}
 	switch info, err := e.Info(); {
 	case e.IsDir():
-		return e.Name() + "/"
+		return name + "/"
 	case e.Type()&fs.ModeSymlink != 0:
-		return e.Name() + " (a link)"
+		return name + " (a link)"
 	case err != nil || !e.Type().IsRegular():
-		return e.Name() + " (no file that can be read)"
+		return name + " (no file that can be read)"
 	default:
-		return fmt.Sprintf("%s %d", e.Name(), info.Size())
+		return fmt.Sprintf("%s %d", name, info.Size())
 	}
 }
 
@@ -149,7 +183,7 @@ func (f *files) read(_ context.Context, args readArgs) (string, error) {
 	case err != nil:
 		return "", readable(args.Path, err)
 	case info.IsDir():
-		return "", fmt.Errorf("%s is a directory: use list_files", args.Path)
+		return "", fmt.Errorf("%s is a directory: use %slist_files", args.Path, f.Prefix)
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no file that can be read", args.Path)
 	case args.Offset > info.Size():
@@ -205,8 +239,16 @@ func wholeCharacters(b []byte) []byte {
 	return b
 }
 
-// open opens a file or directory. It does not wait for a writer of a pipe.
+// open opens a file or directory. It does not touch a pipe or device, whose other end would
+// notice, and if one is put in its place meanwhile, it does not wait for it.
 func (f *files) open(path string) (*os.File, error) {
+	info, err := f.root.Stat(path)
+	if err != nil {
+		return nil, readable(path, err)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file that can be read", path)
+	}
 	file, err := f.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, readable(path, err)

@@ -2,8 +2,11 @@ package tools_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,5 +155,102 @@ func TestScratchpad(t *testing.T) {
 	empty := json.RawMessage(nil)
 	if got := use(t, pad, m{"action": "write", "text": "x"}, &empty); got != "Saved." || string(empty) != `{"scratchpad":"x"}` {
 		t.Errorf("%s, %s", got, empty)
+	}
+}
+
+// TestManyFiles: a large directory is listed in pages, whatever order the system has, and a
+// name cannot look like several lines.
+func TestManyFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var want []string
+	for i := range 1100 {
+		name := fmt.Sprintf("f%04d", (i*7919)%1100)
+		want = append(want, name+" 0")
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(want)
+	for _, name := range []string{"a\nb 7", "\x1b[2J", "\xff", "\u202eb", "é"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := tools.Files(tools.FilesOptions{Directory: dir, MaxEntries: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want = slices.Concat([]string{`"\x1b[2J" 0`, `"a\nb 7" 0`}, want, []string{"é 0", `"\u202eb" 0`, `"\xff" 0`})
+	var got []string
+	after := ""
+	for pages := 0; ; pages++ {
+		page := strings.TrimSuffix(use(t, f.Tools[0], m{"after": after}, nil), "\n")
+		lines := strings.Split(page, "\n")
+		last := lines[len(lines)-1]
+		if pages > 50 || !strings.HasPrefix(last, "[") {
+			got = append(got, lines...)
+			break
+		}
+		got = append(got, lines[:len(lines)-1]...)
+		var left int
+		if n, err := fmt.Sscanf(last, "[%d more: list them with after %q]", &left, &after); n != 2 || err != nil || left != len(want)-len(got) {
+			t.Fatalf("%s: %v, after %d", last, err, len(got))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %d of %d: %q", len(got), len(want), got[max(0, len(got)-5):])
+	}
+}
+
+// TestSwappedDirectory: while a directory is replaced by a link that leads out, and back,
+// nothing outside is read or listed.
+func TestSwappedDirectory(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir, outside := filepath.Join(top, "docs"), filepath.Join(top, "outside")
+	for _, d := range []string{filepath.Join(dir, "sub"), outside} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sub", "f"), []byte("fine"), 0o600), os.WriteFile(filepath.Join(outside, "f"), []byte("hidden"), 0o600),
+		os.WriteFile(filepath.Join(outside, "hidden"), nil, 0o600), os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := tools.Files(tools.FilesOptions{Directory: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stop, swapped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(swapped)
+		sub, away, link := filepath.Join(dir, "sub"), filepath.Join(dir, "away"), filepath.Join(dir, "link")
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_, _, _, _ = os.Rename(sub, away), os.Rename(link, sub), os.Rename(sub, link), os.Rename(away, sub)
+		}
+	}()
+	fine := 0
+	for range 500 {
+		for _, got := range []string{use(t, f.Tools[1], m{"path": "sub/f"}, nil), use(t, f.Tools[0], m{"path": "sub"}, nil)} {
+			if strings.Contains(got, "hidden") {
+				t.Fatalf("got %q", got)
+			}
+			if got == "fine" {
+				fine++
+			}
+		}
+	}
+	close(stop)
+	<-swapped
+	if fine == 0 {
+		t.Error("nothing was ever read, so this shows nothing")
 	}
 }

@@ -64,6 +64,9 @@ func (p *permissions) batch(ctx context.Context, b *holdfast.Batch) error {
 // its tool.
 func (p *permissions) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		if call.Finished {
+			return next(ctx, tool, call)
+		}
 		answered := isOurs(call.Answer)
 		v := p.byRules(&call)
 		var err error

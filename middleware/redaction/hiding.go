@@ -8,6 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// reasonLogin is credential.ReasonLogin, without the package's HTTP client.
+const reasonLogin = "holdfast:login_required"
+
 // hiding hides secrets in one call and counts them.
 type hiding struct {
 	*redactor
@@ -66,12 +69,19 @@ func (h *hiding) err(err error) error {
 		return nil
 	case errors.As(err, &ask):
 		c := *ask
-		c.Message, c.Metadata = h.text(ask.Message), h.json(ask.Metadata)
+		c.Message = h.text(ask.Message)
+		if ask.Reason != reasonLogin { // its address is for this user, and must stay whole
+			c.Metadata = h.json(ask.Metadata)
+		}
 		return &c
 	case errors.As(err, &end):
 		return &holdfast.EndRun{Err: h.known(end.Err)}
 	case errors.As(err, &known):
-		return h.known(known)
+		c := h.known(known)
+		if err != error(known) { // what is around it says something, too
+			c.Err = &redactedError{text: h.text(err.Error()), cause: err}
+		}
+		return c
 	case errors.As(err, &failed):
 		c := *failed
 		c.Public, c.Err = h.text(failed.Public), h.err(failed.Err)

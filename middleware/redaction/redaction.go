@@ -44,9 +44,6 @@ func New(o Options) holdfast.Middleware {
 func (r *redactor) run(next holdfast.RunCall) holdfast.RunCall {
 	return func(outer context.Context, it *holdfast.Iteration) (string, error) {
 		return next(holdfast.ContextWithRun(outer, &holdfast.RunContext{
-			Iteration: func() holdfast.Iteration { return holdfast.IterationFrom(outer) },
-			Notify:    func(_ context.Context, name string, value any) error { return holdfast.Notify(outer, name, value) },
-			History:   func() []holdfast.Message { return holdfast.HistoryFrom(outer) },
 			Record: func(ctx context.Context, a holdfast.Activity) error {
 				h := hiding{redactor: r}
 				content := h.json(a.Content)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/credential"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
@@ -421,4 +422,44 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("%q cut by %v\n got %q\nwant %q", text, cuts, joined, want)
 		}
 	})
+}
+
+// TestRedactionLeavesMeanings: an error keeps what it means besides its text, and a call can
+// keep a value.
+func TestRedactionLeavesMeanings(t *testing.T) {
+	t.Parallel()
+	m := redaction.New(redaction.Options{})
+	after := func(give error) error {
+		_, err := m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
+			return holdfast.ToolResult{}, give
+		})(t.Context(), nil, holdfast.ToolCall{Name: "pay"})
+		return err
+	}
+	public := holdfast.Errorf("pay_failed", "The bank does not answer to %s.", secrets["aws"])
+	for _, give := range []error{
+		fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, public), errors.Join(public, holdfast.ErrOutcomeUnknown), public.Wrap(holdfast.ErrOutcomeUnknown),
+		fmt.Errorf("%s: %w", secrets["aws"], holdfast.ErrOutcomeUnknown),
+	} {
+		if got := after(give); !errors.Is(got, holdfast.ErrOutcomeUnknown) || strings.Contains(fmt.Sprint(got), secrets["aws"]) {
+			t.Errorf("%v became %v", give, got)
+		}
+	}
+	login := &credential.LoginRequired{URL: "https://login.example/?state=" + secrets["jwt"]}
+	var ask, was *holdfast.Interrupt
+	if got := after(login); !errors.As(got, &ask) || !errors.As(error(login), &was) || string(ask.Metadata) != string(was.Metadata) {
+		t.Errorf("a user cannot log in any more: %+v", ask)
+	}
+	var kept string
+	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{
+		Keep: func(_ context.Context, call string, value json.RawMessage) error {
+			kept = call + string(value)
+			return nil
+		},
+	})
+	_, err := m.Run(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
+		return "", holdfast.Keep(holdfast.ContextWithCall(ctx, holdfast.ToolCall{ID: "c1"}, nil), json.RawMessage(`7`))
+	})(ctx, &holdfast.Iteration{})
+	if err != nil || kept != "c17" {
+		t.Errorf("kept %q, %v", kept, err)
+	}
 }

@@ -2,9 +2,13 @@
 // input and output (node server.mjs) or HTTP (node server.mjs http). What its tools do is
 // noted in files in NOTES.
 //
+// With JOURNAL it has tools that are killed in the middle of a call, which the tests in
+// internal/e2e count by that file. HOLDS is a folder with a file peer.TOOL.MOMENT for each
+// place where the first call that comes by stops for ever.
+//
 // Over HTTP a tool may become a task. The package has nothing for that, so tasks are
 // answered here; the official schemas of the extension judge what comes in and goes out.
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { acceptedContent, createMcpHandler, inputRequired, inputResponse, McpServer } from '@modelcontextprotocol/server'
@@ -43,18 +47,7 @@ function newServer() {
     return text('done')
   })
   add('meta', undefined, none, (_, ctx) => text(JSON.stringify(ctx.mcpReq._meta)))
-  // One for each effect: each notes when it begins and when it ends.
-  for (const [name, annotations] of [['look', { readOnlyHint: true }], ['put', { idempotentHint: true }], ['pay', undefined]]) {
-    add(name, annotations, z.object({ ms: z.number().default(0) }), async ({ ms }, ctx) => {
-      note(name, 'begun')
-      await new Promise((done) => {
-        const timer = setTimeout(done, ms)
-        ctx.mcpReq.signal.addEventListener('abort', () => { clearTimeout(timer); note(name, 'aborted'); done() })
-      })
-      note(name, 'ended')
-      return text(`${name} done`)
-    })
-  }
+  if (process.env.JOURNAL) addMortal(add)
   add('ask', undefined, none, (_, ctx) => {
     const answer = inputResponse(ctx.mcpReq.inputResponses, 'size')
     if (answer.kind === 'missing') {
@@ -81,6 +74,49 @@ function newServer() {
   return s
 }
 
+// The tools that are killed in the middle, by their effect; ask and once differ for their
+// caller only, and liar is idempotent by its own word alone. They have a family each: calls,
+// calls with a question, and tasks.
+const mortal = { pure: { readOnlyHint: true }, idempotent: { idempotentHint: true }, once: undefined, ask: undefined, liar: { idempotentHint: true } }
+
+function addMortal(add) {
+  const schema = z.object({ n: z.string() })
+  for (const [effect, annotations] of Object.entries(mortal)) {
+    add(`call_${effect}`, annotations, schema, (_, ctx) => work(`call_${effect}`, keyOf(ctx.mcpReq)))
+    add(`question_${effect}`, annotations, schema, (_, ctx) => {
+      if (acceptedContent(ctx.mcpReq.inputResponses, 'size', size)) {
+        return ctx.mcpReq.requestState() === 'state <1>' ? work(`question_${effect}`, keyOf(ctx.mcpReq)) : text('the state is lost')
+      }
+      journal(`asked tool=question_${effect}`)
+      return inputRequired({ inputRequests: { size: inputRequired.elicit({ message: 'Which size?', requestedSchema: size }) }, requestState: 'state <1>' })
+    })
+    add(`task_${effect}`, annotations, schema, () => text('never called'))
+  }
+}
+
+const keyOf = (request) => request._meta?.['io.github.holdfast-agents/key'] ?? ''
+const journal = (line) => appendFileSync(process.env.JOURNAL, `peer ${line} proc=peer\n`)
+const done = (key) => readFileSync(process.env.JOURNAL, 'utf8').split('\n').some((line) => line.startsWith('peer did ') && line.includes(` key=${key} `))
+
+async function work(tool, key) {
+  journal(`got tool=${tool} key=${key}`)
+  await hold(tool, 'received')
+  if (!tool.endsWith('idempotent') || !done(key)) journal(`did tool=${tool} key=${key}`)
+  await hold(tool, 'done')
+  return text('done')
+}
+
+// hold stops the first call for ever that comes to a place with a file.
+function hold(tool, moment) {
+  try { unlinkSync(join(process.env.HOLDS, `peer.${tool}.${moment}`)) } catch { return }
+  journal(`held tool=${tool} moment=${moment}`)
+  return new Promise(() => {})
+}
+
+if (process.env.JOURNAL) {
+  if (existsSync(join(process.env.HOLDS, 'down'))) process.exit(1)
+  journal(`started pid=${process.pid} ppid=${process.ppid}`)
+}
 if (process.argv[2] !== 'http') {
   note('started', String(process.pid))
   serveStdio(newServer)
@@ -94,26 +130,43 @@ const save = (t) => writeFileSync(file(t.taskId), JSON.stringify(t))
 
 // detailed returns a task as tasks/get tells it.
 function detailed(t) {
-  const { tool, until, answer, cancelled, ...base } = t
+  const { tool, until, answer, cancelled, key, did, ...base } = t
   if (cancelled) return { ...base, status: 'cancelled' }
   if (tool === 'job-asks' && !answer) {
     const elicit = { method: 'elicitation/create', params: { mode: 'form', message: 'Which size?', requestedSchema: { type: 'object', properties: { size: { type: 'integer' } } } } }
     return { ...base, status: 'input_required', inputRequests: { size: elicit } }
   }
+  if (mortalTask(tool)) return { ...base, status: 'completed', result: { resultType: 'complete', ...text('done') } }
   if (Date.now() < until) return { ...base, status: 'working', statusMessage: 'at it' }
   if (tool === 'job-fails') return { ...base, status: 'failed', error: { code: -32603, message: 'no paper' } }
   return { ...base, status: 'completed', result: { resultType: 'complete', ...text(`${tool} done ${JSON.stringify(answer ?? null)}`) } }
 }
 
+const mortalTask = (tool) => tool.startsWith('task_')
+
+// workOn does the work of a task that is killed in the middle when it is first asked for.
+async function workOn(t) {
+  if (!mortalTask(t.tool)) return
+  await hold(t.tool, 'handle')
+  if (!t.did && !(t.tool.endsWith('idempotent') && done(t.key))) journal(`did tool=${t.tool} key=${t.key}`)
+  save({ ...t, did: true })
+  await hold(t.tool, 'done')
+}
+
 // answerTask answers a request that is about a task; undefined for any other.
-function answerTask(m) {
+async function answerTask(m) {
   const judge = (schema, value) => schema.parse(value)
   const id = m.params?.taskId
-  if (m.method === 'tools/call' && m.params.name.startsWith('job')) {
+  if (m.method === 'tools/call' && (m.params.name.startsWith('job') || mortalTask(m.params.name))) {
     if (!tasks.hasTaskClientCapabilityV2(m.params)) throw new Error('tasks are not declared')
+    const key = keyOf(m.params)
+    if (mortalTask(m.params.name)) {
+      journal(`got tool=${m.params.name} key=${key}`)
+      await hold(m.params.name, 'received')
+    }
     const now = new Date().toISOString()
     const t = { taskId: `t${m.id}-${process.pid}`, status: 'working', createdAt: now, lastUpdatedAt: now, ttlMs: 60000, pollIntervalMs: 50 }
-    save({ ...t, tool: m.params.name, until: Date.now() + (m.params.arguments?.ms ?? 0) })
+    save({ ...t, tool: m.params.name, key, until: Date.now() + (m.params.arguments?.ms ?? 0) })
     note('job', 'begun')
     return judge(tasks.CreateTaskResultV2Schema, { resultType: 'task', ...t })
   }
@@ -121,6 +174,7 @@ function answerTask(m) {
     case 'tasks/get':
       judge(tasks.GetTaskRequestV2Schema, m)
       note('polled', id)
+      await workOn(load(id))
       return judge(tasks.GetTaskResultV2Schema, { resultType: 'complete', ...detailed(load(id)) })
     case 'tasks/update':
       judge(tasks.UpdateTaskRequestV2Schema, m)
@@ -144,7 +198,7 @@ function serveHTTP() {
     let m = {}
     try { m = JSON.parse(body) } catch { /* a request without a body */ }
     try {
-      const result = answerTask(m)
+      const result = await answerTask(m)
       if (result) {
         res.setHeader('content-type', 'application/json')
         res.end(JSON.stringify({ jsonrpc: '2.0', id: m.id, result }))

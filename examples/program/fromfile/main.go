@@ -50,11 +50,12 @@ var parts = server.Parts{
 }
 
 func serve() error {
-	agents, limits, err := server.LoadAgents("holdfast.yaml", parts)
+	loaded, err := server.Load("holdfast.yaml", parts)
 	if err != nil {
 		return err
 	}
-	return server.ListenAndServe(server.Config{Agents: agents, Limits: limits})
+	defer loaded.Close()
+	return server.ListenAndServe(server.Config{Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas})
 }
 
 // audit writes calls of the tools into the log.

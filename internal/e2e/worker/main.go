@@ -33,11 +33,12 @@ func run() error {
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
-	service := flag.String("service", "", "the URL of the service that the agent caller calls")
+	service := flag.String("service", "", "the URL of the service that the agent mortal calls")
 	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
+	mortalMCP := flag.String("mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -60,13 +61,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.outsider()}, w.limited()...)
-	if *service != "" {
-		caller, err := w.caller(*service)
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.holder()}, w.limited()...)
+	if *service != "" || *mortalMCP != "" {
+		mortal, end, err := w.mortal(*service, *mortalMCP)
 		if err != nil {
 			return err
 		}
-		agents = append(agents, caller)
+		defer end()
+		agents = append(agents, mortal)
 	}
 	remotes, end, err := remote(*mcpOptions)
 	if err != nil {

@@ -1,0 +1,70 @@
+package agenttest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Tools that are not the agent's own: toolsets, and calls that are finished from outside.
+
+// Toolset is a set of these tools, for a test in place of a server's.
+type Toolset []holdfast.Tool
+
+// Tools implements [holdfast.Toolset].
+func (t Toolset) Tools() []holdfast.Tool { return t }
+
+// Finish gives a call that waits its result from outside, as a service with the role for it
+// would, and returns when the run that goes on has ended, waits or was cut off. result is
+// written as JSON; an error is what the model reads of work that failed. If the thread waits
+// for more, or the result is not taken, nothing runs.
+func (h *Harness) Finish(call string, result any) *Result {
+	h.t.Helper()
+	who := h.on.who
+	who.Rights = &access.Rights{Roles: []access.Role{access.RoleService}}
+	var r threads.CallResult
+	if failed, ok := result.(error); ok {
+		r = threads.CallResult{Error: failed.Error(), Failed: true}
+	} else {
+		r.Result = h.json(result)
+	}
+	done, err := h.process.server.FinishCall(h.t.Context(), who, h.on.name, call, r)
+	var refused *holdfast.Error
+	switch {
+	case errors.As(err, &refused):
+		return &Result{Outcome: Refused, Code: refused.Code, Message: refused.Message, Messages: h.messages()}
+	case err != nil:
+		h.t.Fatalf("agenttest: the call %s cannot be finished: %v", call, err)
+	case done.Run == "":
+		return h.Resume()
+	}
+	return h.follow(&cursor{run: done.Run})
+}
+
+// wrappedToolset is a toolset whose tools are wrapped.
+type wrappedToolset struct {
+	holdfast.Toolset
+	wrap func(holdfast.Tool) holdfast.Tool
+
+	mu         sync.Mutex
+	from, list []holdfast.Tool // of the last call
+}
+
+// Tools returns the same list as long as the toolset does.
+func (s *wrappedToolset) Tools() []holdfast.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Toolset.Tools()
+	if same := len(now) == len(s.from) && (len(now) == 0 || &now[0] == &s.from[0]); same {
+		return s.list
+	}
+	s.from, s.list = now, slices.Clone(now)
+	for i, tool := range now {
+		s.list[i] = s.wrap(tool)
+	}
+	return s.list
+}

@@ -1,0 +1,336 @@
+package config
+
+// The keys of mcpServers, tools and openapi, and the names that are declared with them.
+
+import (
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"go.yaml.in/yaml/v4"
+)
+
+// maxDocument bounds an OpenAPI document, in bytes.
+const maxDocument = 16 << 20
+
+// declarer reads what a file declares.
+type declarer struct {
+	*parser
+	f *File
+}
+
+// declare takes over a declaration without mistakes: whoever knows its options looks at it,
+// and says which tools it makes. known is the number of mistakes before it was read.
+func (p declarer) declare(d *Declaration, before int) {
+	names := []string{}
+	switch {
+	case len(p.mistakes) > before:
+		p.catalog.unsure = p.catalog.unsure || d.Name == ""
+	case p.known.Declared != nil:
+		made, err := p.known.Declared(d)
+		var wrong *Error
+		switch {
+		case errors.As(err, &wrong):
+			p.mistakes = append(p.mistakes, wrong.Mistakes...)
+		case err != nil:
+			p.mistake(d.start, "%v", err)
+		}
+		p.catalog.unsure = p.catalog.unsure || err != nil && d.Name == ""
+		names = made
+	}
+	p.f.Declared = append(p.f.Declared, d)
+	if d.Kind == KindMCP {
+		p.catalog.servers, p.catalog.unsure = append(p.catalog.servers, d), p.catalog.unsure || strings.Contains(d.Name, "_")
+		return
+	}
+	if d.Name != "" {
+		names = []string{d.Name}
+	}
+	for i, name := range names {
+		at := d.start
+		for _, path := range []string{"name", item("operations", i), item("operations", i) + ".name"} {
+			if where, ok := d.at[path]; ok {
+				at = where
+			}
+		}
+		p.declareTool(name, at)
+	}
+}
+
+// declareTool takes over the name of a tool.
+func (p declarer) declareTool(name string, at place) {
+	if first, twice := p.catalog.places[name]; twice {
+		p.mistake(at, "the tool %s is declared twice, the first on line %d; give each a name of its own", show(name), first.line)
+		return
+	}
+	if i := slices.IndexFunc(p.catalog.servers, func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") }); i >= 0 {
+		server := p.catalog.servers[i].Name
+		p.mistake(at, "the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins with %s_; choose another", show(name), server, p.catalog.servers[i].start.line, server)
+	}
+	p.catalog.places[name] = at
+	p.catalog.names = append(p.catalog.names, name)
+}
+
+// servers reads the MCP servers.
+func (p declarer) servers(n *yaml.Node) {
+	p.entries(n, "mcpServers", func(name string, at place, value *yaml.Node) {
+		before := len(p.mistakes)
+		r := p.begin(KindMCP, at)
+		r.d.Name, r.d.at["name"], r.d.values["name"] = name, at, name
+		var args *yaml.Node
+		known := r.into(r.d.values, "", mcpKeys())
+		known["args"] = func(n *yaml.Node) { args = n }
+		r.hinted(value, "an MCP server", known, map[string]string{
+			"type": "it is not needed: command starts a server that speaks over its standard input and output, url reaches one over streamable HTTP",
+			"cwd":  "write dir", "transport": "it is not needed: command or url says it", "disabled": "remove the server, or put a # before its lines",
+		})
+		r.arguments(args)
+		if r.d.Credential != nil && r.d.values["url"] == nil && len(p.mistakes) == before {
+			r.mistake(r.d.at["credential"], "credential is for a server that is reached with url; a command gets what it needs with env")
+		}
+		p.declare(r.d, before)
+	})
+}
+
+// mcpKeys are the keys of an MCP server.
+func mcpKeys() map[string]reader {
+	once := choice(holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce)
+	return map[string]reader{
+		"command": command, "dir": with(pathText), "env": environment,
+		"url": with(addressText), "headers": headersAs(plainText), "allow": each(plain), "proxy": with(addressText), "credential": credential,
+		"effect": once, "effects": mapped(once), "inDoubt": doubt(), "tools": each(plain), "exceptTools": each(plain),
+		"elicitation": yes, "elicitationWait": duration, "timeout": duration, "maxDuration": duration, "connectTimeout": duration,
+		"maxMessageBytes": size, "maxResultBytes": size, "maxTools": count,
+	}
+}
+
+// command reads a program, or a program and its arguments.
+func command(r declaring, n *yaml.Node, what string) any {
+	if resolve(n).Kind == yaml.SequenceNode {
+		return each(with(plainText))(r, n, what)
+	}
+	program := with(plainText)(r, n, what)
+	if program == nil {
+		return nil
+	}
+	return []any{program}
+}
+
+// arguments adds args to the command.
+func (r declaring) arguments(args *yaml.Node) {
+	program, _ := r.d.values["command"].([]any)
+	if args == nil {
+		if p, ok := r.d.values["command"].([]any); ok && len(p) == 1 && resolveText(p[0]) {
+			r.mistake(r.d.at["command"], "command is only the program; list its arguments in args, one by one")
+		}
+		return
+	}
+	all, _ := each(with(plainText))(r, args, "args").([]any)
+	switch {
+	case r.d.at["command"] == (place{}):
+		r.mistake(position(resolve(args)), "args are the arguments of command, which is missing")
+	case len(program) > 1:
+		r.mistake(position(resolve(args)), "command is a list, so it has the arguments already; keep one of them")
+	default:
+		r.d.values["command"] = slices.Concat(program, all)
+	}
+}
+
+// resolveText reports whether a program looks like a whole line of a shell.
+func resolveText(program any) bool {
+	t, _ := program.(phrase)
+	first, rest, more := strings.Cut(t.text, " ")
+	return more && rest != "" && !strings.ContainsAny(first, `/\`)
+}
+
+// toolKinds are what a tool can be made of, with the keys of each.
+func toolKinds(values map[string]any) map[string]map[string]reader {
+	result := nested(map[string]reader{"select": each(pointer), "template": plain, "maxBytes": size})
+	return map[string]map[string]reader{
+		KindHTTP: {
+			"method": plain, "url": with(template), "headers": headersAs(template), "body": anything, "lookUp": with(template), "notDone": statuses(),
+			"result": result, "followRedirects": yes, "timeout": duration, "allow": each(plain), "proxy": with(addressText), "credential": credential,
+		},
+		KindOutside: {
+			"result": schemaHere, "resultFile": schemaIn("result", values), "expiresAfter": duration, "abandonable": yes,
+			"finishedBy": choice("service", "approver", "user"), "timeout": duration,
+			"webhook": nested(map[string]reader{"url": with(addressText), "headers": headersAs(plainText), "secret": secretText, "timeout": duration}),
+		},
+		KindFiles: {"directory": with(pathText), "prefix": toolName, "maxBytes": size, "maxEntries": count},
+		KindFetch: {"maxBytes": size, "timeout": duration, "allow": each(plain), "proxy": with(addressText)},
+	}
+}
+
+// pointer reads a JSON pointer, of which the empty one means all.
+func pointer(r declaring, n *yaml.Node, what string) any {
+	if n = resolve(n); n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+		return ""
+	}
+	return plain(r, n, what)
+}
+
+// tools reads the list of tools.
+func (p declarer) tools(n *yaml.Node) {
+	p.list(n, "tools", func(n *yaml.Node) {
+		before := len(p.mistakes)
+		r := p.begin("", position(n))
+		r.tool(n)
+		p.declare(r.d, before)
+	})
+}
+
+// tool reads an entry of tools.
+func (r declaring) tool(n *yaml.Node) {
+	known := r.into(r.d.values, "", map[string]reader{
+		"name": toolName, "description": plain, "effect": effect(), "inDoubt": doubt(),
+		"parameters": schemaHere, "parametersFile": schemaIn("parameters", r.d.values),
+	})
+	var first string
+	kinds, hints := toolKinds(r.d.values), map[string]string{}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		keys := kinds[kind]
+		known[kind] = func(n *yaml.Node) {
+			if r.d.Kind = kind; first != "" {
+				r.mistake(position(resolve(n)), "a tool is made of one thing, and this one has %s and %s; make two entries of it", first, kind)
+				return
+			}
+			first = kind
+			at := r.hinted(n, kind, r.into(r.d.values, "", keys), map[string]string{
+				"name": "write it beside " + kind, "description": "write it beside " + kind, "effect": "write it beside " + kind,
+				"inDoubt": "write it beside " + kind, "parameters": "write it beside " + kind,
+			})
+			r.onlyOne(at, "result", "resultFile")
+		}
+		for key := range keys {
+			hints[key] = or(hints[key], "indent it below what the tool is made of, ", kind)
+		}
+	}
+	before := len(r.mistakes)
+	at := r.hinted(n, "a tool", known, hints)
+	r.onlyOne(at, "parameters", "parametersFile")
+	if name, ok := r.d.values["name"].(string); ok {
+		r.d.Name = name
+	}
+	if len(r.mistakes) == before {
+		r.complete(n, first, at)
+	}
+}
+
+// onlyOne reports two keys that mean the same.
+func (r declaring) onlyOne(at map[string]place, a, b string) {
+	if at[a] != (place{}) && at[b] != (place{}) {
+		r.mistake(later(at[a], at[b]), "%s and %s are both set; keep one", a, b)
+	}
+}
+
+// or adds a word to a list that has a beginning.
+func or(list, beginning, word string) string {
+	if list == "" {
+		return beginning + word
+	}
+	return list + " or " + word
+}
+
+// complete finds out what is missing or too much in an entry of tools.
+func (r declaring) complete(n *yaml.Node, kind string, at map[string]place) {
+	switch kind {
+	case "":
+		r.mistake(position(n), "this tool has nothing that it is made of; add http, outside, files or fetch")
+	case KindFiles, KindFetch:
+		for _, key := range []string{"name", "description", "parameters", "parametersFile", "effect", "inDoubt"} {
+			if where, set := at[key]; set && !(key == "name" && r.d.Name == "http_get" && kind == KindFetch) {
+				r.mistake(where, "%s makes tools that have a %s already; remove it. %s", kind, key, map[string]string{
+					KindFiles: "They are list_files and read_file, after the prefix if there is one", KindFetch: "It is http_get",
+				}[kind])
+			}
+		}
+		if kind == KindFiles && r.d.values["directory"] == nil {
+			r.mistake(r.d.start, "files needs directory, the one that can be read")
+		}
+		r.d.Name, r.d.values["name"] = "", nil
+		delete(r.d.values, "name")
+	default:
+		if _, ok := at["name"]; !ok {
+			r.mistake(position(n), "this tool has no name; add name:, which agents list")
+		}
+		if _, ok := r.d.values["url"]; !ok && kind == KindHTTP {
+			r.mistake(r.d.start, "http needs url, like https://api.example/orders/{id}")
+		}
+	}
+}
+
+var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// toolName reads the name of a tool, or a part of it.
+func toolName(r declaring, n *yaml.Node, what string) any {
+	name, ok := r.text(n, what)
+	if ok && !toolNames.MatchString(name) {
+		r.mistake(position(resolve(n)), "%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -", what, show(name))
+		ok = false
+	}
+	if !ok {
+		return nil
+	}
+	return name
+}
+
+// openAPI reads the list of OpenAPI documents.
+func (p declarer) openAPI(n *yaml.Node) {
+	operation := map[string]reader{
+		"operation": plain, "name": toolName, "description": plain, "effect": effect(), "inDoubt": doubt(), "notDone": statuses(), "lookUp": with(template),
+		"result": toolKinds(nil)[KindHTTP]["result"],
+	}
+	p.list(n, "openapi", func(n *yaml.Node) {
+		before := len(p.mistakes)
+		r := p.begin(KindOpenAPI, position(n))
+		known := r.into(r.d.values, "", map[string]reader{
+			"server": with(template), "variables": mapped(plain), "headers": headersAs(template), "prefix": toolName, "credential": credential,
+			"followRedirects": yes, "timeout": duration, "allow": each(plain), "proxy": with(addressText),
+			"operations": each(func(r declaring, n *yaml.Node, what string) any {
+				if n.Kind == yaml.ScalarNode {
+					return map[string]any{"operation": plain(r, n, what)}
+				}
+				return nested(operation)(r, n, what)
+			}),
+		})
+		known["document"] = func(n *yaml.Node) {
+			r.d.at["document"] = position(resolve(n))
+			r.d.Document, _ = r.besideFile(n, "document", maxDocument)
+		}
+		at := r.object(n, "an entry of openapi", known)
+		if _, ok := at["document"]; !ok && len(p.mistakes) == before {
+			r.mistake(position(n), "this entry has no document; add document: with the path of an OpenAPI document in JSON or YAML")
+		}
+		if r.d.Credential != nil && r.d.values["server"] == nil {
+			r.mistake(r.d.at["credential"], "credential needs server, the URL of the one that gets it: otherwise the document would say who does")
+		}
+		p.declare(r.d, before)
+	})
+}
+
+// hinted walks a mapping whose keys are known. Of some others it is known what is meant.
+func (r declaring) hinted(n *yaml.Node, what string, known fields, hints map[string]string) map[string]place {
+	at := map[string]place{}
+	var names []string
+	for key := range known {
+		names = append(names, key)
+	}
+	slices.Sort(names)
+	r.entries(n, what, func(key string, where place, value *yaml.Node) {
+		read, ok := known[key]
+		hint, meant := hints[key]
+		switch {
+		case ok:
+			at[key] = where
+			read(value)
+		case meant:
+			r.mistake(where, "unknown key %s; %s", show(key), hint)
+		default:
+			r.mistake(where, "%s", unknownKey(key, names))
+		}
+	})
+	return at
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+)
+
+// Other agents while the server runs: what a Reload replaces is in one place, servedAgents, so
+// that whoever looks sees all of one configuration. The engine has its own, from which runs
+// get their agents.
+
+// servedAgents is what the server serves at one time. It does not change.
+type servedAgents struct {
+	Config // with the agents, limits and quotas of this time
+	list   agentList
+}
+
+// agentsNow lists the agents of the moment.
+type agentsNow struct{ s *Server }
+
+// Agents implements [hfhttp.Agents].
+func (n agentsNow) Agents() []hfhttp.AgentInfo { return n.s.served.Load().list.all() }
+
+// serveAgents shows the agents of a configuration from now on.
+func (s *Server) serveAgents(cfg Config, agents *loop.Agents) {
+	s.served.Store(&servedAgents{Config: cfg, list: cfg.agentList(agents.Tools)})
+	s.metrics.Loaded(cfg.Now())
+}
+
+// Reload replaces the agents and their limits, and the limits of tenants and users, as
+// [Config] has them. Whatever begins from then on has the new ones: new runs, answers to open
+// questions, runs that are taken over. Runs that are under way end as they began, with their
+// model, tools, middleware and limits. A thread of an agent that is not there any more keeps
+// what it has, and goes on when there is an agent of that name again.
+//
+// All of it is checked first, as [New] does. After an error everything is as it was.
+//
+// unused is closed as soon as no run of this process needs the agents that there were before;
+// then what belongs to them can be closed. A Shutdown ends all runs.
+func (s *Server) Reload(agents []holdfast.Agent, limits map[string]Limits, quotas Quotas) (unused <-chan struct{}, err error) {
+	s.reloads.Lock()
+	defer s.reloads.Unlock()
+	defer func() { s.metrics.Reloaded(err == nil) }()
+	next := s.cfg
+	next.Agents, next.Limits, next.Quotas = slices.Clone(agents), maps.Clone(limits), quotas
+	if err := next.validateAgents(); err != nil {
+		return nil, err
+	}
+	ready, err := s.engine.NewAgents(next.engineAgents(&s.tools))
+	if err != nil {
+		return nil, err
+	}
+	// Nothing can fail from here on. What runs need is there before the first run has them.
+	s.metrics.Add(next.Agents)
+	s.circuits.Add(modelsOf(next.Agents, s.store))
+	s.limits.Set(next.Quotas.limits())
+	s.serveAgents(next, ready)
+	return s.engine.Use(ready), nil
+}
+
+// ReloadFailed counts a reload that failed before [Server.Reload] was called: the agents could
+// not be read.
+func (s *Server) ReloadFailed() { s.metrics.Reloaded(false) }
