@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths takeover
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -62,6 +62,9 @@ smoke: ## ask the real providers whose keys are in the environment (OPENAI_API_K
 
 model-suite: ## what every model provider's client must pass, whole: answers are cut at each of their bytes
 	MODEL_SUITE_PART=0/1 go test -count=1 -run='TestConformance$$' ./model/...
+
+mcp: ## the MCP client against the official servers, over both transports; CI has one
+	MCP_TEST_ALL=1 HOLDFAST_REQUIRE_ALL=1 go test -count=1 ./mcp/...
 
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it

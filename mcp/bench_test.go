@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,39 +14,39 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// BenchmarkCall is a call over standard input and output; BenchmarkSDK is the same call with
-// nothing but the SDK. The first may take at most one and a half times as long.
+// BenchmarkCall is a call over standard input and output, to the same server, with this
+// package and with nothing but the SDK.
 func BenchmarkCall(b *testing.B) {
-	s := open(b, process(b, "plain"))
-	t := tool(b, s, "srv_echo")
-	ctx := context.Background()
-	c := holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(`{"text":"hello"}`)}
-	for b.Loop() {
-		if r, err := t.Call(ctx, c); err != nil || r.Failed {
-			b.Fatalf("%+v %v", r, err)
+	const arguments = `{"text":"hello"}`
+	b.Run("holdfast", func(b *testing.B) {
+		t := tool(b, open(b, process(b, "plain")), "srv_echo")
+		c := holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(arguments)}
+		for b.Loop() {
+			if r, err := t.Call(b.Context(), c); err != nil || r.Failed {
+				b.Fatalf("%+v %v", r, err)
+			}
 		}
-	}
-}
-
-func BenchmarkSDK(b *testing.B) {
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = []string{serverEnv + "=plain"}
-	client := sdk.NewClient(&sdk.Implementation{Name: "bench", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
-	x, err := client.Connect(context.Background(), &sdk.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer x.Close()
-	for b.Loop() {
-		r, err := x.CallTool(context.Background(), &sdk.CallToolParams{Name: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)})
-		if err != nil || r.IsError {
-			b.Fatalf("%+v %v", r, err)
+	})
+	b.Run("sdk", func(b *testing.B) {
+		self, err := os.Executable()
+		if err != nil {
+			b.Fatal(err)
 		}
-	}
+		cmd := exec.Command(self)
+		cmd.Env = []string{serverEnv + "=plain"}
+		client := sdk.NewClient(&sdk.Implementation{Name: "bench", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+		x, err := client.Connect(b.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer x.Close()
+		for b.Loop() {
+			r, err := x.CallTool(b.Context(), &sdk.CallToolParams{Name: "echo", Arguments: json.RawMessage(arguments)})
+			if err != nil || r.IsError {
+				b.Fatalf("%+v %v", r, err)
+			}
+		}
+	})
 }
 
 // BenchmarkTools is what a run pays for a server's thousand tools.

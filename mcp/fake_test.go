@@ -15,6 +15,7 @@ type fake struct {
 	*httptest.Server
 	mu    sync.Mutex
 	tools string // the members of a list of tools
+	pages bool   // the list has no end
 	// call answers tools/call and whatever else the fake does not know; params are the
 	// request's.
 	call func(w http.ResponseWriter, m message)
@@ -53,13 +54,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.seen = append(f.seen, m)
-	tools, call := f.tools, f.call
+	tools, call, next := f.tools, f.call, ""
+	if f.pages {
+		next = fmt.Sprintf(`"nextCursor":"%d",`, len(f.seen))
+	}
 	f.mu.Unlock()
 	switch m.Method {
 	case "server/discover":
 		m.result(w, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`)
 	case "tools/list":
-		m.result(w, `{"resultType":"complete","tools":[`+tools+`],"ttlMs":0,"cacheScope":"private"}`)
+		m.result(w, `{"resultType":"complete",`+next+`"tools":[`+tools+`],"ttlMs":0,"cacheScope":"private"}`)
 	default:
 		call(w, m)
 	}

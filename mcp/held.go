@@ -51,9 +51,12 @@ func (x *session) turn(ctx context.Context, f *flight, timeout time.Duration) (r
 	case <-x.ended:
 		return nil, errors.New("the connection has ended")
 	case <-t.C:
-		return nil, errors.New("another call of this server has not ended")
+		return nil, errBusy
 	}
 }
+
+// errBusy is the error of a call that did not get its turn.
+var errBusy = errors.New("another call of this server has not ended")
 
 // elicited hands a question to the call that it is of.
 func (x *session) elicited(ctx context.Context, m *jsonrpc.Request) {
@@ -79,7 +82,7 @@ func (x *session) reply(ctx context.Context, id jsonrpc.ID, answer json.RawMessa
 // hold keeps a request open and returns the server's question.
 func (c *calling) hold(ctx context.Context, f *flight, e *elicitation) error {
 	s := c.t.server
-	questions, err := c.questionsOf(inputRequests{"elicitation": {Method: "elicitation/create", Params: e.params}})
+	questions, err := c.questionsOf(inputRequests{"elicitation": {Method: "elicitation/create", Params: c.secrets.strip(e.params)}})
 	if err == nil {
 		c.kept.Round++
 		c.kept.Questions, c.kept.Answers, c.kept.Held = questions, nil, rand.Text()

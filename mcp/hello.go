@@ -157,6 +157,8 @@ func unknownMethod(err error) bool {
 		switch status.Status {
 		case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 			return false
+		case http.StatusNotFound: // perhaps of a gateway that does not find the server
+			return status.RPC != nil
 		}
 		return status.Refused() && status.Status >= 400
 	case errors.As(err, &rpc):

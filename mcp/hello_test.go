@@ -81,6 +81,7 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, stateless := range []bool{true, false} {
 		t.Run(fmt.Sprint(stateless), func(t *testing.T) {
+			t.Parallel()
 			server := newServer()
 			old, other := serveWeb(t, server, stateless), serveWeb(t, newServer(func(s *sdk.Server) {
 				s.AddTool(&sdk.Tool{Name: "zebra", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
@@ -113,20 +114,23 @@ func TestRestart(t *testing.T) {
 func TestOldServers(t *testing.T) {
 	t.Parallel()
 	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
 		o := process(t, "silent")
-		o.ConnectTimeout = time.Second
+		o.ConnectTimeout = 3 * time.Second
 		s := open(t, o)
 		if r, err := do(t, s, "srv_old", `{}`); r.Text != "as ever" || err != nil {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
 	t.Run("banner", func(t *testing.T) {
+		t.Parallel()
 		s := open(t, process(t, "banner"))
 		if got := fate(do(t, s, "srv_echo", `{}`)); got != fine {
 			t.Errorf("the call is %s", got)
 		}
 	})
 	t.Run("deaf", func(t *testing.T) {
+		t.Parallel()
 		o := process(t, "deaf")
 		o.ConnectTimeout = 100 * time.Millisecond
 		s := opened(t, o)

@@ -24,9 +24,23 @@ import (
 
 // listing is a list of tools as it was read.
 type listing struct {
+	read    bool // false before the first one was read
 	tools   []holdfast.Tool
 	refused []Refused
+	more    int // that are refused and not listed
 	leftOut []string
+}
+
+// maxRefused bounds the list of what is refused.
+const maxRefused = 100
+
+// refuse notes that a tool is not used.
+func (l *listing) refuse(name string, why error) {
+	if len(l.refused) == maxRefused {
+		l.more++
+		return
+	}
+	l.refused = append(l.refused, Refused{Name: shorten(name, 200), Why: why.Error()})
 }
 
 // Refused is a tool of a server that is not used.
@@ -44,7 +58,10 @@ func (l *listing) log(log *slog.Logger) {
 		log.Debug("a tool of an MCP server", "tool", t.spec.Name, "effect", t.spec.Effect, "why", t.why)
 	}
 	for _, r := range l.refused {
-		log.Warn("a tool of an MCP server is not used", "tool", shorten(r.Name, 100), "why", r.Why)
+		log.Warn("a tool of an MCP server is not used", "tool", r.Name, "why", r.Why)
+	}
+	if l.more > 0 {
+		log.Warn("more tools of an MCP server are not used", "tools", l.more)
 	}
 }
 
@@ -66,8 +83,8 @@ const maxPages = 1000
 // list reads the list of tools.
 func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
 	var all []offered
-	l := &listing{}
-	cursor := ""
+	l := &listing{read: true}
+	cursor, size := "", 0
 	for range maxPages {
 		p := &params{members: map[string]any{}}
 		if cursor != "" {
@@ -76,6 +93,10 @@ func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
 		raw, err := x.request(ctx, &wire.Request{Method: "tools/list"}, p)
 		if err != nil {
 			return nil, fmt.Errorf("its tools cannot be listed: %w", err)
+		}
+		raw = s.secrets.strip(raw)
+		if size += len(raw); size > s.o.MaxMessageBytes {
+			return nil, fmt.Errorf("its list of tools is larger than %d bytes", s.o.MaxMessageBytes)
 		}
 		var page struct {
 			Tools      []json.RawMessage `json:"tools"`
@@ -87,7 +108,7 @@ func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
 		for _, raw := range page.Tools {
 			var o offered
 			if err := json.Unmarshal(raw, &o); err != nil {
-				l.refused = append(l.refused, Refused{Name: o.Name, Why: "its description cannot be read: " + err.Error()})
+				l.refuse(o.Name, fmt.Errorf("its description cannot be read: %w", err))
 				continue
 			}
 			all = append(all, o)
@@ -109,7 +130,9 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		err := o.check(modern)
 		switch {
 		case !s.o.uses(o.Name):
-			l.leftOut = append(l.leftOut, o.Name)
+			if len(l.leftOut) < s.o.MaxTools {
+				l.leftOut = append(l.leftOut, shorten(o.Name, 200))
+			}
 			continue
 		case err == nil && seen[o.Name]:
 			err = errors.New("the server has another tool of this name")
@@ -117,7 +140,7 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 			err = fmt.Errorf("the server has more than %d tools", s.o.MaxTools)
 		}
 		if err != nil {
-			l.refused = append(l.refused, Refused{Name: o.Name, Why: err.Error()})
+			l.refuse(o.Name, err)
 			continue
 		}
 		seen[o.Name] = true
@@ -131,7 +154,7 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		}
 		taken[names[o.Name]] = true
 		if err != nil {
-			l.refused = append(l.refused, Refused{Name: o.Name, Why: err.Error()})
+			l.refuse(o.Name, err)
 			continue
 		}
 		l.tools = append(l.tools, t)
@@ -142,11 +165,17 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 // toolName is what the protocol allows as a tool's name.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
 
+// maxToolBytes bounds a tool's description with the schema of its arguments: models get all
+// of it with every request.
+const maxToolBytes = 128 << 10
+
 // check reports what keeps a tool from being used, apart from its schema.
 func (o *offered) check(modern bool) error {
 	switch {
 	case !toolName.MatchString(o.Name):
 		return errors.New("its name is not made of 1 to 128 letters, digits, underscores, hyphens and dots")
+	case len(o.Description)+len(o.InputSchema)+len(o.Annotations) > maxToolBytes:
+		return fmt.Errorf("what describes it has more than %d bytes", maxToolBytes)
 	case !modern && o.Execution.TaskSupport == "required":
 		return errors.New("it runs only as a task of the revision 2025-11-25, which is not supported")
 	}

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) {
 		serve(kind)
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // nearly all of the time they wait for processes
 	goleak.VerifyTestMain(m)
 }
 
@@ -42,6 +45,9 @@ func serve(kind string) {
 	switch kind {
 	case "silent": // it ignores what it does not know, as old servers do
 		silent()
+		return
+	case "hostile":
+		hostile()
 		return
 	case "deaf": // it never reads
 		select {}
@@ -202,7 +208,9 @@ func process(t testing.TB, kind string) mcp.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mcp.Options{Command: []string{self}, Env: map[string]string{serverEnv: kind, "NOTES": t.TempDir()}}
+	return mcp.Options{Command: []string{self}, Env: map[string]string{
+		serverEnv: kind, "NOTES": t.TempDir(), "GORACE": "atexit_sleep_ms=0", // else such a process takes a second to end
+	}}
 }
 
 // web is an HTTP server in front of an SDK server; what stands before can be changed.

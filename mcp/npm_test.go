@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
@@ -87,49 +86,67 @@ func serveNPM(t testing.TB, args ...string) (d *daemon, addr, notes string) {
 // notesIn returns the options' notes as noted reads them.
 func notesIn(dir string) mcp.Options { return mcp.Options{Env: map[string]string{"NOTES": dir}} }
 
-// TestEverything: the official server of the revision 2025-11-25 over both transports.
+// transports returns the transports over which the official servers are tried: all of them
+// costs CI more time than it finds mistakes, so that is left to "make mcp".
+func transports() []string {
+	if os.Getenv("MCP_TEST_ALL") != "" {
+		return []string{"stdio", "http"}
+	}
+	return []string{"http"}
+}
+
+// TestEverything: the official server of the revision 2025-11-25. In the end it is killed: its
+// streams can be taken up again, which must not keep a call for long when it is gone.
 func TestEverything(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []string{"stdio", "http"} {
+	for _, transport := range transports() {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			o := mcp.Options{Command: []string{"node", npm(t, everything), "stdio"}}
+			var d *daemon
+			var addr string
 			if transport == "http" {
-				_, addr, _ := serveNPM(t, npm(t, everything), "streamableHttp")
+				d, addr, _ = serveNPM(t, npm(t, everything), "streamableHttp")
 				o = mcp.Options{URL: "http://" + addr + "/mcp"}
 			}
 			s := open(t, o)
-			if r, err := do(t, s, "srv_echo", `{"message":"hello"}`); r.Text != "Echo: hello" || err != nil {
-				t.Errorf("echo: %+v, %v", r, err)
-			}
-			if r, err := do(t, s, "srv_get-sum", `{"a":1}`); !r.Failed || err != nil {
-				t.Errorf("wrong arguments: %+v, %v", r, err)
-			}
-			r, err := do(t, s, "srv_get-tiny-image", `{}`)
-			if len(r.Parts) != 3 || r.Parts[1].Type != holdfast.PartImage || r.Parts[1].Source.MIMEType != "image/png" || err != nil {
-				t.Errorf("an image: %.300v, %v", r, err)
-			}
-			if r, err = do(t, s, "srv_get-structured-content", `{"location":"New York"}`); !has(r.Text, `"temperature":`) || err != nil {
-				t.Errorf("structured content, which the text repeats: %+v, %v", r, err)
-			}
-			if r, err = do(t, s, "srv_get-resource-links", `{"count":2}`); len(r.Parts) != 3 || !has(r.Parts[1].Text, "[a resource: ") || err != nil {
-				t.Errorf("links: %+v, %v", r, err)
-			}
-			ctx, recorded := agenttest.Context(t)
-			r, err = call(t, ctx, tool(t, s, "srv_trigger-long-running-operation"), holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":0.2,"steps":2}`)})
-			if !has(r.Text, "completed") || err != nil || len(recorded.Notices()) == 0 {
-				t.Errorf("progress: %+v, %v, %v", r, err, recorded.Notices())
+			checkEverything(t, s)
+			if d != nil {
+				killEverything(t, s, d, addr)
 			}
 		})
 	}
 }
 
-// TestEverythingKilled: the official server's streams can be taken up again, which must not
-// keep a call for long when the server is gone.
-func TestEverythingKilled(t *testing.T) {
-	t.Parallel()
-	d, addr, _ := serveNPM(t, npm(t, everything), "streamableHttp")
-	s := open(t, mcp.Options{URL: "http://" + addr + "/mcp"})
+// checkEverything looks at what the tools of the server return.
+func checkEverything(t *testing.T, s *mcp.Server) {
+	t.Helper()
+	if r, err := do(t, s, "srv_echo", `{"message":"hello"}`); r.Text != "Echo: hello" || err != nil {
+		t.Errorf("echo: %+v, %v", r, err)
+	}
+	if r, err := do(t, s, "srv_get-sum", `{"a":1}`); !r.Failed || err != nil {
+		t.Errorf("wrong arguments: %+v, %v", r, err)
+	}
+	r, err := do(t, s, "srv_get-tiny-image", `{}`)
+	if len(r.Parts) != 3 || r.Parts[1].Type != holdfast.PartImage || r.Parts[1].Source.MIMEType != "image/png" || err != nil {
+		t.Errorf("an image: %.300v, %v", r, err)
+	}
+	if r, err = do(t, s, "srv_get-structured-content", `{"location":"New York"}`); !has(r.Text, `"temperature":`) || err != nil {
+		t.Errorf("structured content, which the text repeats: %+v, %v", r, err)
+	}
+	if r, err = do(t, s, "srv_get-resource-links", `{"count":2}`); len(r.Parts) != 3 || !has(r.Parts[1].Text, "[a resource: ") || err != nil {
+		t.Errorf("links: %+v, %v", r, err)
+	}
+	ctx, recorded := agenttest.Context(t)
+	r, err = call(t, ctx, tool(t, s, "srv_trigger-long-running-operation"), holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":0.2,"steps":2}`)})
+	if !has(r.Text, "completed") || err != nil || len(recorded.Notices()) == 0 {
+		t.Errorf("progress: %+v, %v, %v", r, err, recorded.Notices())
+	}
+}
+
+// killEverything kills the server in the middle of a call, and starts it again.
+func killEverything(t *testing.T, s *mcp.Server, d *daemon, addr string) {
+	t.Helper()
 	got := make(chan string)
 	ctx, recorded := agenttest.Context(t)
 	long := tool(t, s, "srv_trigger-long-running-operation")
@@ -137,13 +154,9 @@ func TestEverythingKilled(t *testing.T) {
 		got <- fate(call(t, ctx, long, holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":60,"steps":600}`)}))
 	}()
 	eventually(t, "it is at work", func() bool { return len(recorded.Notices()) > 0 })
-	began := time.Now()
 	d.kill()
-	if got := <-got; got != unknown {
+	if got := <-got; got != unknown { // long before the call's own time is up
 		t.Errorf("the call is %s", got)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %s", took)
 	}
 	d.start(addr)
 	eventually(t, "a call is served again", func() bool { return fate(do(t, s, "srv_echo", `{"message":"hello"}`)) == fine })
@@ -164,13 +177,15 @@ func modern(t testing.TB, transport string) (o mcp.Options, d *daemon, addr stri
 	return mcp.Options{URL: "http://" + addr + "/mcp"}, d, notes
 }
 
-// TestModern: the official server of the revision 2026-07-28 over both transports.
+// TestModern: the official server of the revision 2026-07-28.
 func TestModern(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []string{"stdio", "http"} {
+	for _, transport := range transports() {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			o, d, _ := modern(t, transport)
+			o, d, notes := modern(t, transport)
+			var log logged
+			o.Log = log.logger()
 			s := open(t, o)
 			if r, err := do(t, s, "srv_echo", `{"text":"hello"}`); r.Text != "hello" || err != nil {
 				t.Errorf("echo: %+v, %v", r, err)
@@ -208,21 +223,19 @@ func TestModern(t *testing.T) {
 				t.Errorf("a page: %+v, %v", r, err)
 			}
 			if d != nil {
-				tools := s.Tools()
+				checkTasks(t, s, o, notes)
 				if err := d.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 					t.Error(err)
 				}
-				eventually(t, "the list is read again", func() bool { return &s.Tools()[0] != &tools[0] })
+				eventually(t, "the list is read again", func() bool { return has(log.String(), "was read again") })
 			}
 		})
 	}
 }
 
-// TestTasksNPM: tasks as the official schemas of the extension know them.
-func TestTasksNPM(t *testing.T) {
-	t.Parallel()
-	o, _, notes := modern(t, "http")
-	s := open(t, o)
+// checkTasks looks at tasks as the official schemas of the extension know them.
+func checkTasks(t *testing.T, s *mcp.Server, o mcp.Options, notes string) {
+	t.Helper()
 	if r, err := do(t, s, "srv_job", `{"ms":100}`); r.Text != "job done null" || err != nil {
 		t.Errorf("a task: %+v, %v", r, err)
 	}

@@ -239,7 +239,6 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	o.Log = o.Log.With("mcp", o.Name)
 	return o
 }
 
@@ -248,9 +247,9 @@ func (o Options) withDefaults() Options {
 var inherited = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SystemRoot"}
 
 // spec returns how to start the command.
-func (o *Options) spec() stdio.Spec {
+func (o *Options) spec(known *secrets) stdio.Spec {
 	const grace = 2 * time.Second
-	s := stdio.Spec{Command: o.Command, Dir: o.Dir, Grace: grace, Log: o.Log, Redact: o.redact}
+	s := stdio.Spec{Command: o.Command, Dir: o.Dir, Grace: grace, Stuck: o.Timeout, Log: o.Log, Redact: known.redact}
 	for _, name := range inherited {
 		value, ok := os.LookupEnv(name)
 		if _, listed := o.Env[name]; ok && !listed {
@@ -261,23 +260,6 @@ func (o *Options) spec() stdio.Spec {
 		s.Env = append(s.Env, name+"="+o.Env[name])
 	}
 	return s
-}
-
-// redact takes the values of Env and Headers out of a text for the log. Short ones are no
-// secrets and would take too much with them.
-func (o *Options) redact(text string) string {
-	const shortest = 6
-	for _, secrets := range []map[string]string{o.Env, o.Headers} {
-		for _, value := range secrets {
-			if _, token, ok := strings.Cut(value, " "); ok && len(token) >= shortest {
-				text = strings.ReplaceAll(text, token, "[redacted]") // of "Bearer token"
-			}
-			if len(value) >= shortest {
-				text = strings.ReplaceAll(text, value, "[redacted]")
-			}
-		}
-	}
-	return text
 }
 
 // uses reports whether a tool of the server is used.

@@ -22,6 +22,9 @@ type paramHeader struct {
 	name string
 }
 
+// paramPrefix begins the names of such headers.
+const paramPrefix = "Mcp-Param-"
+
 // annotated is the part of a schema that matters here.
 type annotated struct {
 	Type       any                  `json:"type"`
@@ -52,7 +55,7 @@ func paramHeaders(parameters json.RawMessage) ([]paramHeader, error) {
 
 func (a *annotated) collect(path []string, found *[]paramHeader) error {
 	for name, p := range a.Properties {
-		at := append(slices.Clone(path), name)
+		at := append(path, name)
 		if p.Header != nil {
 			var header string
 			if json.Unmarshal(p.Header, &header) != nil || !token.MatchString(header) {
@@ -61,7 +64,7 @@ func (a *annotated) collect(path []string, found *[]paramHeader) error {
 			if p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {
 				return fmt.Errorf("its argument %s goes into a header and is no string, integer or boolean (x-mcp-header)", strings.Join(at, "."))
 			}
-			*found = append(*found, paramHeader{path: at, name: http.CanonicalHeaderKey("Mcp-Param-" + header)})
+			*found = append(*found, paramHeader{path: slices.Clone(at), name: http.CanonicalHeaderKey(paramPrefix + header)})
 		}
 		if err := p.collect(at, found); err != nil {
 			return err

@@ -34,7 +34,7 @@ func needProc(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	o := process(t, "plain")
-	o.Timeout = 200 * time.Millisecond
+	o.Timeout = time.Second
 	s, other := open(t, o), open(t, process(t, "plain"))
 	if got := fate(do(t, s, "srv_freeze", `{}`)); got != unknown {
 		t.Errorf("the call that froze it is %s", got)
@@ -53,7 +53,7 @@ func TestFrozen(t *testing.T) {
 				t.Errorf("a call is %s", got)
 			}
 		}
-		return len(noted(o, "started")) == 2
+		return len(noted(o, "started")) > 1
 	})
 	eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 }

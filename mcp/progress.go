@@ -58,6 +58,7 @@ type notices struct {
 
 // add shows the news, or keeps them until their time has come.
 func (n *notices) add(ctx context.Context, c *calling, p progress) {
+	p.Message = c.secrets.hide(p.Message)
 	n.latest = &p
 	wait := time.Until(n.shown.Add(noticePause))
 	switch {

@@ -3,12 +3,15 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // Questions of a server in the middle of a call. A person answers them one after the other,
@@ -78,6 +81,32 @@ func (c *calling) demanded(ctx context.Context, r *demand) (*holdfast.Interrupt,
 	return c.ask(""), nil
 }
 
+// pagesFirst returns the error with which a server of the older revisions says that a person
+// has to open pages before the call can be made, as the newer ones would say it; nil if err
+// is any other.
+func pagesFirst(err error) json.RawMessage {
+	const codePagesFirst = -32042
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != codePagesFirst {
+		return nil
+	}
+	var said struct {
+		Elicitations []json.RawMessage `json:"elicitations"`
+	}
+	if json.Unmarshal(rpc.Data, &said) != nil || len(said.Elicitations) == 0 {
+		return nil
+	}
+	d := demand{Type: typeInput, Requests: inputRequests{}}
+	for i, params := range said.Elicitations {
+		d.Requests[fmt.Sprintf("page%03d", i)] = inputRequest{Method: "elicitation/create", Params: params}
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
 // questionsOf returns the questions among what a server asks for, in the order of their
 // keys. It is not offered anything else, so anything else is a mistake.
 func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
@@ -95,6 +124,9 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 			return nil, wrong("a question that cannot be read")
 		}
 		q.Key = key
+		if u, err := url.Parse(q.URL); q.url() && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+			return nil, wrong("a page that has no address in the web")
+		}
 		if q.url() {
 			q.Schema = json.RawMessage(urlSchema)
 		} else if _, err := schema.Compile(q.Schema); err != nil {

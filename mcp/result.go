@@ -2,9 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -43,6 +45,9 @@ type resource struct {
 	Blob     string  `json:"blob"`
 }
 
+// maxParts bounds the pieces of content of a result.
+const maxParts = 1000
+
 // resultOf returns the result of a call of the tool that was completed; limit bounds it.
 func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult, error) {
 	unreadable := func(format string, args ...any) (holdfast.ToolResult, error) {
@@ -60,8 +65,11 @@ func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult,
 		return unreadable("it is of the unknown type %q", shorten(r.Type, 50))
 	}
 	var parts []holdfast.Part
-	for _, raw := range r.Content {
+	for _, raw := range r.Content[:min(len(r.Content), maxParts)] {
 		parts = append(parts, part(raw))
+	}
+	if more := len(r.Content) - maxParts; more > 0 {
+		parts = append(parts, named(fmt.Sprintf("%d more pieces of content, which are left out", more), "left_out", nil))
 	}
 	if structured := bytes.TrimSpace(r.Structured); len(structured) > 0 && !repeats(parts, structured) {
 		parts = append(parts, holdfast.Part{Type: holdfast.PartText, Text: string(structured), Metadata: about("structuredContent", nil)})
@@ -113,6 +121,9 @@ func part(raw json.RawMessage) holdfast.Part {
 		return named("a piece of content that cannot be read", "unknown", nil)
 	}
 	data := func(kind holdfast.PartType) holdfast.Part {
+		if !holdsData(c.Data, c.MIMEType, string(kind)) {
+			return named("content of the type \""+string(kind)+"\", which cannot be read", "unknown", map[string]any{"contentType": string(kind)})
+		}
 		return holdfast.Part{Type: kind, Source: &holdfast.Source{Type: holdfast.SourceData, Value: c.Data, MIMEType: c.MIMEType}}
 	}
 	switch {
@@ -128,6 +139,16 @@ func part(raw json.RawMessage) holdfast.Part {
 		return embedded(c.Resource)
 	}
 	return named(fmt.Sprintf("content of the type %q, which cannot be shown", shorten(c.Type, 50)), "unknown", map[string]any{"contentType": shorten(c.Type, 50)})
+}
+
+// mimeType is what the type of a file may be.
+var mimeType = regexp.MustCompile(`^[a-zA-Z]+/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}$`)
+
+// holdsData reports whether a file is one of the type that it is said to be of. A provider
+// of models would refuse it otherwise, and with it every further request of the thread.
+func holdsData(data, mime, kind string) bool {
+	_, err := base64.StdEncoding.DecodeString(data)
+	return err == nil && data != "" && (mimeType.MatchString(mime) || mime == "" && kind == "") && (kind == "" || strings.HasPrefix(strings.ToLower(mime), kind+"/"))
 }
 
 // named returns a part that stands for something which is not there.
@@ -154,6 +175,9 @@ func embedded(r *resource) holdfast.Part {
 	if r.Text != nil {
 		p.Type, p.Text = holdfast.PartText, *r.Text
 		return p
+	}
+	if !holdsData(r.Blob, r.MIMEType, "") {
+		return link(&content{URI: r.URI, MIMEType: r.MIMEType, Description: "its content cannot be read"})
 	}
 	p.Source = &holdfast.Source{Type: holdfast.SourceData, Value: r.Blob, MIMEType: r.MIMEType}
 	kind, _, _ := strings.Cut(r.MIMEType, "/")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,24 +26,27 @@ import (
 // for everybody, and the list of its tools up to date; a call takes whichever connection
 // there is. The methods may be called concurrently.
 type Server struct {
-	o      Options
-	http   *http.Client
-	tools  atomic.Pointer[listing]
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
-	first  chan struct{} // closed after the first attempt to connect
-	once   sync.Once
-	random func() float64
+	o       Options
+	secrets *secrets
+	http    *http.Client
+	tools   atomic.Pointer[listing]
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	wg      sync.WaitGroup
+	first   chan struct{} // closed after the first attempt to connect
+	once    sync.Once
+	random  func() float64
 
 	mu      sync.Mutex
 	current *session
 	alive   map[*session]bool
-	trying  chan struct{} // closed when the next attempt has ended; nil if calls do not wait for it
-	lostAt  time.Time     // when the last connection was lost
+	changed chan struct{} // closed when current or problem has changed
+	hope    time.Time     // until when it is waited for a connection if there is none
 	held    map[string]*held
 	problem error // why there is no connection
 }
+
+var _ holdfast.Toolset = (*Server)(nil)
 
 // Open starts to use a server. It does not wait for it: until the server can be reached it
 // has no tools. The error lists the mistakes in the options.
@@ -49,7 +54,9 @@ func Open(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("the MCP server %q: %w", o.Name, err)
 	}
-	s := &Server{o: o.withDefaults(), first: make(chan struct{}), alive: map[*session]bool{}, held: map[string]*held{}, trying: make(chan struct{}), random: rand.Float64}
+	s := &Server{o: o.withDefaults(), secrets: o.secrets(), first: make(chan struct{}), alive: map[*session]bool{}, held: map[string]*held{}, changed: make(chan struct{}), random: rand.Float64}
+	s.o.Log = slog.New(discreet{s.o.Log.Handler(), s.secrets}).With("mcp", o.Name)
+	s.hope = time.Now().Add(s.o.ConnectTimeout)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tools.Store(&listing{})
 	if o.URL != "" {
@@ -57,7 +64,7 @@ func Open(o Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.http = client(guard, o.RoundTripper)
+		s.http = client(guard, s.secrets, o.RoundTripper)
 	}
 	s.wg.Go(s.run)
 	return s, nil
@@ -65,11 +72,11 @@ func Open(o Options) (*Server, error) {
 
 // client returns a client whose requests go where the guard allows it, and not where an
 // answer says.
-func client(guard *netguard.Guard, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
-	var t http.RoundTripper = guard.Transport(&http.Transport{
+func client(guard *netguard.Guard, known *secrets, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	var t http.RoundTripper = watcher{guard.Transport(&http.Transport{
 		ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-	})
+	}), known}
 	if wrap != nil {
 		t = wrap(t)
 	}
@@ -138,35 +145,6 @@ func (s *Server) Close() {
 	}
 }
 
-// session returns the connection to use. It waits for an attempt to connect that is in
-// progress, and for further ones if the connection was lost only now. A server that is down
-// for longer fails its calls at once.
-func (s *Server) session(ctx context.Context) (*session, error) {
-	for {
-		s.mu.Lock()
-		x := s.current
-		if x != nil && x.dead() && s.trying == nil {
-			s.trying = make(chan struct{}) // what the manager is about to do
-		}
-		trying, problem := s.trying, s.problem
-		s.mu.Unlock()
-		switch {
-		case s.ctx.Err() != nil:
-			return nil, errClosed
-		case x != nil && !x.dead():
-			return x, nil
-		case trying == nil:
-			return nil, problem
-		}
-		select {
-		case <-trying:
-		case <-s.ctx.Done():
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
 // The pauses between attempts to connect double from the first to the longest.
 const (
 	firstPause   = 500 * time.Millisecond
@@ -183,8 +161,8 @@ func (s *Server) run() {
 	var e era
 	pause := firstPause
 	for s.ctx.Err() == nil {
-		s.begin()
 		x, list, err := s.connect(&e)
+		err = s.secrets.clean(err)
 		s.finish(x, list, err)
 		if err == nil {
 			err = s.watch(x, &e)
@@ -233,35 +211,23 @@ func (s *Server) rest(d time.Duration) bool {
 	}
 }
 
-// begin notes that an attempt to connect begins.
-func (s *Server) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.trying == nil {
-		s.trying = make(chan struct{})
-	}
-}
-
 // finish notes how the attempt to connect ended. The new connection takes the old one's
 // place, which ends when its calls have.
 func (s *Server) finish(x *session, list *listing, err error) {
 	s.mu.Lock()
 	old := s.current
+	differs := false
 	said := err != nil && s.problem != nil && err.Error() == s.problem.Error()
 	switch {
 	case x != nil:
 		s.current, s.problem = x, nil
-		s.tools.Store(list)
+		differs = s.replace(list)
 	case old == nil || old.dead():
 		s.current, s.problem = nil, err
 	default:
 		old = nil // it goes on
 	}
-	close(s.trying)
-	s.trying = nil
-	if err != nil && time.Since(s.lostAt) < settled {
-		s.trying = make(chan struct{})
-	}
+	s.change()
 	s.mu.Unlock()
 	defer s.once.Do(func() { close(s.first) })
 	if old != nil {
@@ -271,10 +237,22 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	case s.ctx.Err() != nil:
 	case err == nil:
 		s.o.Log.Info("connected to an MCP server", "revision", x.version, "tools", len(list.tools))
-		list.log(s.o.Log)
+		if differs {
+			list.log(s.o.Log)
+		}
 	case !said:
-		s.o.Log.Warn("an MCP server cannot be used; it is tried again", "error", s.o.redact(err.Error()))
+		log := s.o.Log
+		if hint := hintOf(err); hint != "" {
+			log = log.With("hint", hint)
+		}
+		log.Warn("an MCP server cannot be used; it is tried again", "error", err)
 	}
+}
+
+// change tells those who wait that something has changed. The caller holds mu.
+func (s *Server) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // start runs f in a goroutine that Close waits for; false if the server is closed.
@@ -310,7 +288,7 @@ func (s *Server) connect(e *era) (*session, *listing, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := connect(ctx, c, ev, h, s.o.Log)
+	x, err := connect(ctx, c, ev, h, s)
 	if err != nil {
 		h.learn(e, "", err)
 		return nil, nil, err
@@ -350,7 +328,7 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 		if !h.era.patient && !h.era.modern {
 			h.probe = min(probeTimeout, s.o.ConnectTimeout/2)
 		}
-		c, err := stdio.Start(s.o.spec(), s.o.MaxMessageBytes)
+		c, err := stdio.Start(s.o.spec(s.secrets), s.o.MaxMessageBytes)
 		if err != nil {
 			return nil, fmt.Errorf("it cannot be started: %w", err)
 		}
@@ -363,6 +341,9 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
 }
 
+// listPause is the least time between two readings of the list of tools.
+const listPause = 500 * time.Millisecond
+
 // watch follows changes of the list of tools until the connection is to be replaced, and
 // returns why.
 func (s *Server) watch(x *session, e *era) error {
@@ -370,6 +351,12 @@ func (s *Server) watch(x *session, e *era) error {
 	if x.followed {
 		late = nil
 	}
+	// However often a server says that its list has changed or cannot give it, it is asked
+	// for it only so often.
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	<-pause.C
+	relist, wait := x.events.relist, listPause
 	for {
 		select {
 		case <-late:
@@ -389,28 +376,43 @@ func (s *Server) watch(x *session, e *era) error {
 			s.lost(x, err)
 			return err
 		case err := <-x.events.stale:
-			s.o.Log.Info("an MCP server is connected to again", "reason", s.o.redact(err.Error()))
+			s.o.Log.Info("an MCP server is connected to again", "reason", err)
 			return err // and x serves calls until there is another
-		case <-x.events.relist:
+		case <-relist:
 			if err := s.relist(x); err != nil {
-				return err
+				signal(x.events.relist, struct{}{})
+				wait = min(2*wait, longestPause)
+			} else {
+				wait = listPause
 			}
+			relist = nil
+			pause.Reset(wait)
+		case <-pause.C:
+			relist = x.events.relist
 		}
 	}
 }
 
 // lost notes that a connection cannot be used any more. Calls wait for the next one.
 func (s *Server) lost(x *session, err error) {
+	err = s.secrets.clean(err)
 	s.mu.Lock()
-	s.current, s.problem, s.lostAt = nil, err, time.Now()
-	if s.trying == nil {
-		s.trying = make(chan struct{})
-	}
+	s.current, s.problem, s.hope = nil, err, time.Now().Add(settled)
+	s.change()
 	s.mu.Unlock()
 	if s.ctx.Err() == nil {
-		s.o.Log.Warn("the connection to an MCP server is lost", "error", s.o.redact(err.Error()))
+		s.o.Log.Warn("the connection to an MCP server is lost", "error", err)
 	}
 	s.retire(x)
+}
+
+// replace puts a list in the place of the last one; false if it says the same.
+func (s *Server) replace(list *listing) bool {
+	if old := s.tools.Load(); old.read && reflect.DeepEqual(old, list) {
+		return false
+	}
+	s.tools.Store(list)
+	return true
 }
 
 // relist takes over a changed list of tools.
@@ -419,10 +421,13 @@ func (s *Server) relist(x *session) error {
 	defer cancel()
 	list, err := s.list(ctx, x)
 	if err != nil {
-		s.o.Log.Warn("the changed list of an MCP server's tools cannot be read", "error", s.o.redact(err.Error()))
+		s.o.Log.Warn("the changed list of an MCP server's tools cannot be read", "error", err)
 		return err
 	}
-	s.tools.Store(list)
+	if !s.replace(list) {
+		s.o.Log.Debug("the list of an MCP server's tools was read again", "tools", len(list.tools))
+		return nil
+	}
 	s.o.Log.Info("the list of an MCP server's tools has changed", "tools", len(list.tools))
 	list.log(s.o.Log)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,8 +54,10 @@ type session struct {
 	err   error
 
 	hello *hello
-	// broken is the error with which reading ended.
+	// broken is the error with which reading ended, and deaf that it has; what ends the SDK's
+	// part of the session takes a moment longer.
 	broken atomic.Pointer[error]
+	deaf   atomic.Bool
 
 	// asker is the request that has its turn, if the server may ask in the middle of one.
 	turns chan struct{}
@@ -131,8 +134,8 @@ func (r *result) UnmarshalJSON(data []byte) error {
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // connect connects to the server over t, which it owns.
-func connect(ctx context.Context, t transport, ev *events, h *hello, log *slog.Logger) (_ *session, err error) {
-	x := &session{transport: t, log: log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
+func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) (_ *session, err error) {
+	x := &session{transport: t, log: s.o.Log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
 	client := sdk.NewClient(&sdk.Implementation{Name: "holdfast", Version: "1"}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // what it would log is in its errors
 		Capabilities: &sdk.ClientCapabilities{
@@ -200,7 +203,7 @@ func (x *session) dead() bool {
 	case <-x.ended:
 		return true
 	default:
-		return false
+		return x.deaf.Load()
 	}
 }
 
@@ -217,9 +220,8 @@ func (x *session) request(ctx context.Context, r *wire.Request, p *params) (raw 
 	res, err := sdk.CallCustomMethod[*params, *result](wire.WithRequest(ctx, r), x.cs, methodAny, p)
 	r.GiveUp()
 	if err != nil {
-		if c, ok := x.transport.(*stdio.Conn); ok && r.Stuck() && errors.Is(context.Cause(ctx), errTimeout) {
-			x.log.Warn("an MCP server does not read its input; it is ended")
-			c.Kill()
+		if why := errors.Unwrap(err); why != nil && strings.HasPrefix(err.Error(), "calling ") {
+			err = why // without the name that only the SDK knows
 		}
 		return nil, err
 	}
@@ -254,8 +256,8 @@ func (x *session) Write(ctx context.Context, m jsonrpc.Message) error {
 	return x.transport.Write(ctx, m)
 }
 
-// Read implements the SDK's Connection. The SDK gets answers and the few requests that it
-// is to answer; notifications are dealt with here.
+// Read implements the SDK's Connection. The SDK gets answers; what the server asks or says by
+// itself is dealt with here.
 func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := x.transport.Read(ctx)
@@ -263,6 +265,7 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if !errors.Is(err, io.EOF) {
 				x.broken.Store(&err)
 			}
+			x.deaf.Store(true)
 			return nil, err
 		}
 		switch m := m.(type) {
@@ -271,8 +274,8 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return m, nil
 		case *jsonrpc.Request:
 			switch {
-			case m.Method == "ping" && m.IsCall():
-				return m, nil
+			case m.Method == "ping" && m.IsCall(): // the SDK would queue any number of them
+				_ = x.transport.Write(ctx, &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")})
 			case m.Method == "elicitation/create" && m.IsCall() && x.hello.elicits:
 				x.elicited(ctx, m)
 			case m.IsCall():

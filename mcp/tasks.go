@@ -151,6 +151,13 @@ func (c *calling) passOn(ctx context.Context) error {
 	return c.keep(ctx)
 }
 
+// unusable reports whether an error means that the server has answered, and would answer
+// the same again.
+func unusable(err error) bool {
+	var e *holdfast.Error
+	return errors.As(err, &e) && e.Code == codeAnswer
+}
+
 // refused reports whether an error is the server's word that it has not started a request.
 func refused(err error) bool {
 	var e *holdfast.Error
@@ -178,7 +185,7 @@ func (c *calling) insist(ctx context.Context, method string, members map[string]
 		err := c.connect(ctx)
 		if err == nil {
 			var raw json.RawMessage
-			if raw, err = c.send(ctx, method, members); err == nil || refused(err) {
+			if raw, err = c.send(ctx, method, members); err == nil || refused(err) || unusable(err) {
 				return raw, err
 			}
 		}
@@ -204,7 +211,7 @@ func (c *calling) taskCut(ctx context.Context, err error) error {
 	case ctx.Err() != nil || !refused(err):
 		c.cancelTask(ctx)
 	}
-	if ctx.Err() != nil || errors.Is(err, holdfast.ErrOutcomeUnknown) {
+	if ctx.Err() != nil || unusable(err) || errors.Is(err, holdfast.ErrOutcomeUnknown) {
 		return err
 	}
 	return c.lost("it became a task, of which its server says nothing more", err)
@@ -222,7 +229,7 @@ func (c *calling) cancelTask(ctx context.Context) {
 		defer cancel()
 		r := &wire.Request{Method: "tasks/cancel", Header: c.header}
 		if _, err := x.request(ctx, r, &params{members: map[string]any{"taskId": id}}); err != nil {
-			c.t.server.o.Log.Warn("a task of an MCP server could not be cancelled", "tool", c.t.spec.Name, "error", c.t.server.o.redact(err.Error()))
+			c.t.server.o.Log.Warn("a task of an MCP server could not be cancelled", "tool", c.t.spec.Name, "error", err)
 		}
 	})
 }

@@ -56,6 +56,7 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 			return holdfast.ToolResult{}, err
 		}
 	}
+	c.secrets = t.server.secrets.with(c.header)
 	return c.run(ctx)
 }
 
@@ -79,6 +80,7 @@ type calling struct {
 	call      holdfast.ToolCall
 	arguments json.RawMessage
 	header    http.Header
+	secrets   *secrets
 	until     time.Time
 	notices   notices
 	kept      kept
@@ -146,18 +148,18 @@ func (c *calling) callTool(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	members := map[string]any{"name": c.t.remote, "arguments": c.arguments}
-	if c.kept.Round > 0 {
+	if c.kept.Round > 0 && c.x.modern() {
 		if len(c.kept.Answers) > 0 {
 			members["inputResponses"] = c.kept.Answers
 		}
 		if c.kept.State != nil {
 			members["requestState"] = c.kept.State
 		}
-		if c.once() {
-			c.kept.Sending = true
-			if err := c.keep(ctx); err != nil {
-				return nil, err
-			}
+	}
+	if c.kept.Round > 0 && c.once() {
+		c.kept.Sending = true
+		if err := c.keep(ctx); err != nil {
+			return nil, err
 		}
 	}
 	raw, err := c.send(ctx, "tools/call", members)
@@ -231,11 +233,17 @@ type flight struct {
 // send sends a request of the call and waits for its result, within the bounds of the
 // options. The error says what it means for the call.
 func (c *calling) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
-	f, err := c.launch(ctx, method, members)
-	if err != nil {
-		return nil, err
+	for began := time.Now(); ; {
+		f, err := c.launch(ctx, method, members)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := c.land(ctx, f)
+		// A request that met a connection at its end, and has not left, goes over the next one.
+		if err == nil || f.r.Sent() || !f.x.dead() || ctx.Err() != nil || time.Since(began) > c.t.server.o.Timeout || c.connect(ctx) != nil {
+			return raw, err
+		}
 	}
-	return c.land(ctx, f)
 }
 
 // launch sends a request of the call.
@@ -286,9 +294,12 @@ func (c *calling) land(ctx context.Context, f *flight) (json.RawMessage, error) 
 	f.cancel(nil)
 	if a.err != nil {
 		f.r.GiveUp()
+		if raw := pagesFirst(a.err); raw != nil && !f.x.modern() {
+			return c.secrets.strip(raw), nil
+		}
 		return nil, c.t.failure(ctx, f.r, a.err)
 	}
-	return a.raw, nil
+	return c.secrets.strip(a.raw), nil
 }
 
 // wait waits for the answer, as long as there is news of progress and the call's time is

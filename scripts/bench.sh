@@ -59,6 +59,26 @@ echo "== fallback: from the failure of a model in mid-sentence to the next one's
 go test -run='^$' -bench=Fallback -benchtime=200x -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/fallback"
 awk '{ for (i = 1; i < NF; i++) if ($(i+1) == "ms-mean") { sum += $i; n++ } } END { printf "fallback: %.1f ms (limit 50)\n", sum/n; exit !(sum/n <= 50) }' "$dir/fallback" || missed="$missed fallback"
 
+echo "== a thousand tools of MCP servers: what they add to a run's start, up to the model's request, if their list is the same and if it is another one (bar: each <= 5 ms)"
+go test -run='^$' -bench=Toolset -benchtime=200x -count=5 ./internal/loop | grep ^Benchmark | tee "$dir/tools"
+awk '
+	{ n = $1; sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3 }
+	END {
+		for (n in ns) if (n ~ /1000_tools/) {
+			none = n; sub(/1000_tools/, "0_tools", none); added = (ns[n] - ns[none])/1e6
+			what = n; sub(/.*,_/, "", what); printf "1,000 tools, the %s list: %.2f ms more (limit 5)\n", what, added
+			missed = missed || !(none in ns) || added > 5; rows++
+		}
+		exit missed || rows != 2
+	}' "$dir/tools" || missed="$missed tools"
+
+echo "== a call of an MCP tool over standard input and output compared with the SDK alone, the best of ten turns (bar: <= 1.5 x)"
+go test -c -o "$dir/mcp.test" ./mcp
+for _ in {1..10}; do "$dir/mcp.test" -test.run='^$' -test.bench='^BenchmarkCall$' -test.benchtime=300x 2>/dev/null | grep ^BenchmarkCall/; done >"$dir/mcp"
+awk '
+	{ n = $1; sub(/^BenchmarkCall\//, "", n); sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3 }
+	END { r = ns["holdfast"]/ns["sdk"]; printf "a call: %.2f x the SDK (%.0f us, limit 1.5)\n", r, ns["holdfast"]/1e3; exit !(ns["sdk"] > 0 && r <= 1.5) }' "$dir/mcp" || missed="$missed mcp"
+
 echo "== middleware state: the best of ten turns, with the bars and the papers' figures (printed only)"
 go test -run='^$' -bench=States -benchtime=20ms -count=10 ./state | grep ^Benchmark >"$dir/states"
 awk '

@@ -212,7 +212,9 @@ func (g *guard) Finish(ctx context.Context, who holdfast.Principal, thread, call
 // byURL is in the log who finished a call by its one-time URL.
 const byURL = "one-time URL"
 
-func (g *guard) Expects(ctx context.Context, token string) error { return loop.Expects(ctx, g.engine, token) }
+func (g *guard) Expects(ctx context.Context, token string) error {
+	return loop.Expects(ctx, g.engine, token)
+}
 
 func (g *guard) FinishByToken(ctx context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
 	f := finishing(r)

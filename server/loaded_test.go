@@ -183,6 +183,12 @@ func TestToolsetsAreLists(t *testing.T) {
 	if len(first) != 2 {
 		t.Fatalf("there are %d tools", len(first))
 	}
+	late, ok := set.(interface {
+		AwaitTool(ctx context.Context, name string) error
+	})
+	if !ok || late.AwaitTool(t.Context(), "other_tool") != nil || late.AwaitTool(t.Context(), first[0].Spec().Name) != nil {
+		t.Error("the engine cannot wait for its tools after a restart")
+	}
 	if n := testing.AllocsPerRun(100, func() {
 		if again := set.Tools(); len(again) != 2 || &again[0] != &first[0] {
 			t.Error("the list is another one")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"path"
 	"slices"
@@ -19,6 +20,7 @@ type serverTools struct {
 	server interface {
 		Name() string
 		Tools() []holdfast.Tool
+		AwaitTool(ctx context.Context, name string) error
 	}
 	patterns []string
 	agent    string
@@ -65,6 +67,17 @@ func (t *serverTools) Tools() []holdfast.Tool {
 	c := t.choose(from)
 	t.newest.Store(c)
 	return c.tools
+}
+
+// AwaitTool lets the engine wait for a tool of an open call after a restart, if the agent
+// lists it.
+func (t *serverTools) AwaitTool(ctx context.Context, name string) error {
+	for _, p := range t.patterns {
+		if ok, _ := path.Match(p, name); ok {
+			return t.server.AwaitTool(ctx, name)
+		}
+	}
+	return nil
 }
 
 // choose picks tools from a list, and warns of patterns that name none of them.

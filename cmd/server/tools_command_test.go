@@ -32,7 +32,9 @@ func child() *sdk.Server {
 		"read": {ReadOnlyHint: true}, "put": {IdempotentHint: true}, "pay": nil, "secret": nil, "no name": nil,
 	} {
 		s.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: hints},
-			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return &sdk.CallToolResult{}, nil })
+			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{}, nil
+			})
 	}
 	return s
 }

@@ -23,6 +23,7 @@ import (
 // them, so they have no words for the person in front of the page.
 var answersOnly = []string{
 	codes.BodyTimeout, codes.ForbiddenHost, codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept,
+	codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending,
 	codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidInput,
 	codes.MediaRefused, codes.MethodNotAllowed, codes.NothingToRun, codes.PayloadTooLarge, codes.RunIDReused,
 	codes.RunInProgress, codes.NotAcceptable, codes.ThreadExists, codes.TooManyBodies, codes.UnknownToolCall,

@@ -212,7 +212,10 @@ func TestByteLimit(t *testing.T) {
 		if err := begin("t", "r"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Minute) // the clock of the test: the log is archived and the thread measured
+		// The clock of the test: the log is archived and the thread measured. Half a second later
+		// nothing else is due that counts at the same moment.
+		time.Sleep(2*time.Minute + time.Second/2)
+		synctest.Wait()
 		info, err := e.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil {
 			t.Fatal(err)

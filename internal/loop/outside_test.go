@@ -433,6 +433,23 @@ func TestOutsideObserved(t *testing.T) {
 	})
 }
 
+// TestOutsideExpiresOnce: whoever gets the call is told the very time at which it expires.
+func TestOutsideExpiresOnce(t *testing.T) {
+	var told time.Time
+	var ticks atomic.Int64
+	p := &postbox{before: func(_ context.Context, call holdfast.OutsideCall) error {
+		told = call.ExpiresAt
+		return nil
+	}}
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+		withURLs(c)
+		c.Now = func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
+	}, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
+	if open := waitingFor(t, looptest.Started(t, e, "t")); !open[0].ExpiresAt.Equal(told) || told.IsZero() {
+		t.Errorf("it expires at %s, and who got it was told %s", open[0].ExpiresAt, told)
+	}
+}
+
 // TestExpects: only the tokens of a call's own URLs are expected, as long as the thread is
 // there, also once it is over.
 func TestExpects(t *testing.T) {
@@ -458,21 +475,4 @@ func TestExpects(t *testing.T) {
 		looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
 		want("deleted", codes.NotFound, token)
 	})
-}
-
-// TestOutsideExpiresOnce: whoever gets the call is told the very time at which it expires.
-func TestOutsideExpiresOnce(t *testing.T) {
-	var told time.Time
-	var ticks atomic.Int64
-	p := &postbox{before: func(_ context.Context, call holdfast.OutsideCall) error {
-		told = call.ExpiresAt
-		return nil
-	}}
-	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
-		withURLs(c)
-		c.Now = func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
-	}, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
-	if open := waitingFor(t, looptest.Started(t, e, "t")); !open[0].ExpiresAt.Equal(told) || told.IsZero() {
-		t.Errorf("it expires at %s, and who got it was told %s", open[0].ExpiresAt, told)
-	}
 }

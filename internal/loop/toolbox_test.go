@@ -232,9 +232,9 @@ func TestToolComesLate(t *testing.T) {
 					})
 				}
 				work, other := hang("late_work", func() {}), hang("other_work", func() { quick <- time.Now() })
-				var offered []string
+				var offered atomic.Value // what the model was offered last
 				model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					offered = append(offered, names(req))
+					offered.Store(names(req))
 					if len(req.Messages) > 1 {
 						return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
 					}
@@ -282,7 +282,7 @@ func TestToolComesLate(t *testing.T) {
 				if comes > time.Minute {
 					last = "other_work"
 				}
-				if got := offered[len(offered)-1]; got != last {
+				if got := offered.Load(); got != last {
 					t.Errorf("the model was offered %q", got)
 				}
 				sound(t, mortal.Store, "t")

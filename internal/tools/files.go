@@ -38,7 +38,7 @@ const (
 	defaultFileBytes   = 64 << 10
 	defaultFileEntries = 500
 	// chunk is how many entries of a directory are read at a time.
-	chunk = 1000
+	chunk = 250
 )
 
 // FileTools are the tools list_files and read_file.

@@ -268,8 +268,8 @@ const second = {
     const title = `document.querySelector('.threads [aria-current] .title')?.innerText`;
     const entry = (name) => page.click(`.threads [aria-current] ${name}`);
     await chat.open();
-    await chat.say('slow 60');
-    await page.until(`${title} === 'slow 60'`);
+    await chat.say('slow 600'); // it is stopped, and on a busy machine not over before
+    await page.until(`${title} === 'slow 600'`);
     await chat.writes();
     await entry('summary');
     await page.fill('.threads [aria-current] input', 'While it runs');
@@ -299,7 +299,7 @@ const second = {
   },
   async 'Stop, and then another message'(chat) {
     await chat.open();
-    await chat.say('slow 60');
+    await chat.say('slow 600');
     await chat.writes();
     await chat.page.click('[data-testid=copilot-send-button]');
     assert.equal((await chat.ended()).outcome, 'cancelled');

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"log"
+	"os"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/mcp"
@@ -28,14 +29,28 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	defer files.Close()
-	if err := files.Ready(ctx); err != nil {
-		log.Printf("without files for now: %v", err)
+	issues, err := mcp.Open(mcp.Options{
+		Name:    "issues",
+		URL:     "https://tracker.example.com/mcp",
+		Headers: map[string]string{"Authorization": "Bearer " + os.Getenv("TRACKER_TOKEN")},
+	})
+	if err != nil {
+		return err
+	}
+	defer issues.Close()
+	for _, s := range []*mcp.Server{files, issues} {
+		if err := s.Ready(ctx); err != nil {
+			log.Printf("without %s for now: %v", s.Name(), err)
+		}
+		for _, t := range s.Tools() {
+			log.Printf("%s: %s, because %s", t.Spec().Name, t.Spec().Effect, t.(*mcp.Tool).Why())
+		}
 	}
 	model, err := openai.New(openai.Options{Model: "gpt-5-mini"})
 	if err != nil {
 		return err
 	}
 	return server.ListenAndServe(server.Config{
-		Agents: []holdfast.Agent{{Name: "clerk", Model: model, Tools: files.Tools()}},
+		Agents: []holdfast.Agent{{Name: "clerk", Model: model, Toolsets: []holdfast.Toolset{files, issues}}},
 	})
 }

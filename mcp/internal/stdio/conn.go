@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -74,17 +75,27 @@ func Start(spec Spec, limit int) (*Conn, error) {
 	return c, nil
 }
 
+// lastWords is how long what a process has written is still read after it has ended.
+const lastWords = time.Second
+
 // serve moves messages until the connection is closed, and then ends the process.
 func (c *Conn) serve() {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		err := c.read()
 		if errors.Is(err, io.EOF) {
-			err = c.p.ended(time.Second)
+			err = c.p.ended(lastWords)
 		}
 		c.inbox.Close(err)
 	})
 	wg.Go(c.write)
+	wg.Go(func() {
+		select {
+		case <-c.p.exited: // a child that has left the group may still hold its output open
+			_ = c.p.stdout.SetReadDeadline(time.Now().Add(lastWords))
+		case <-c.stopping:
+		}
+	})
 	<-c.stopping
 	c.inbox.Close(nil)
 	c.p.stop()
@@ -163,7 +174,12 @@ func (c *Conn) write() {
 			if !m.req.Begin() {
 				continue
 			}
+			_ = c.p.stdin.SetWriteDeadline(time.Now().Add(c.p.spec.Stuck)) // there are deadlines for pipes
 			if _, err := c.p.stdin.Write(m.line); err != nil {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					c.log.Warn("an MCP server does not read its input; it is ended")
+					c.p.kill()
+				}
 				return // the reader tells why
 			}
 			m.req.Written()
@@ -203,12 +219,6 @@ func (c *Conn) Put(m jsonrpc.Message) bool { return c.inbox.Put(m) }
 func (c *Conn) Close() error {
 	c.closeOnce.Do(func() { close(c.stopping) })
 	return nil
-}
-
-// Kill ends the process and its children by force, at once.
-func (c *Conn) Kill() {
-	c.p.kill()
-	_ = c.Close()
 }
 
 // Wait waits until a closed connection's process and children have ended.

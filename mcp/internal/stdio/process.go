@@ -29,6 +29,8 @@ type Spec struct {
 	// Grace is how long it may take to end after its standard input was closed, and once
 	// more after it was told to.
 	Grace time.Duration
+	// Stuck is how long it may take to read a message; then it is ended.
+	Stuck time.Duration
 	// Log gets what it writes to its standard error. Redact takes secrets out of that.
 	Log    *slog.Logger
 	Redact func(string) string

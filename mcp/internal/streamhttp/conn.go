@@ -52,6 +52,7 @@ type Conn struct {
 	wg     sync.WaitGroup
 
 	closeOnce sync.Once
+	telling   chan struct{} // has a place for each message without an answer on its way
 
 	mu      sync.Mutex
 	closed  bool
@@ -61,7 +62,7 @@ type Conn struct {
 
 // New returns a connection. It sends nothing.
 func New(o Options) *Conn {
-	c := &Conn{o: o, inbox: wire.NewInbox()}
+	c := &Conn{o: o, inbox: wire.NewInbox(), telling: make(chan struct{}, maxTelling)}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
@@ -123,18 +124,30 @@ func (c *Conn) start(f func()) bool {
 	return !c.closed
 }
 
-// tellTimeout bounds messages that need no answer.
-const tellTimeout = 10 * time.Second
+// tellTimeout bounds messages that need no answer, and maxTelling how many of them are on
+// their way: a server could ask for any number of refusals.
+const (
+	tellTimeout = 10 * time.Second
+	maxTelling  = 64
+)
 
 // tell sends a message that needs no answer; nobody would use its error.
 func (c *Conn) tell(ctx context.Context, m jsonrpc.Message, body []byte) {
-	c.start(func() {
+	select {
+	case c.telling <- struct{}{}:
+	default:
+		return
+	}
+	if !c.start(func() {
+		defer func() { <-c.telling }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 		defer cancel()
 		if res, err := c.post(ctx, m, body, nil); err == nil {
 			res.Body.Close()
 		}
-	})
+	}) {
+		<-c.telling
+	}
 }
 
 // exchange sends a call and hands on its answer or, in its place, the error.
@@ -251,6 +264,9 @@ func (c *Conn) do(ctx context.Context, done func(), method string, body io.Reade
 		return nil, err
 	}
 	req.Header = h
+	if h.Get("Idempotency-Key") != "" || h.Get("X-Idempotency-Key") != "" {
+		req.GetBody = nil // or the HTTP client would take leave to send it twice by itself
+	}
 	res, err := c.o.Client.Do(req)
 	if err != nil {
 		if err = plain(err); ctx.Err() != nil {

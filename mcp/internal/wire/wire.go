@@ -75,9 +75,6 @@ func (r *Request) Written() {
 // GiveUp keeps the request from leaving if it has not begun to.
 func (r *Request) GiveUp() { r.state.CompareAndSwap(queued, dropped) }
 
-// Stuck reports whether the request has begun to leave and is not written yet.
-func (r *Request) Stuck() bool { return r.state.Load() == sending }
-
 // Sent reports whether the server may have received the request.
 func (r *Request) Sent() bool {
 	s := r.state.Load()

@@ -1,0 +1,151 @@
+package stdio
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// started starts a shell with a script.
+func started(t *testing.T, script string, change func(*Spec)) (*Conn, string) {
+	t.Helper()
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("there is no shell here")
+	}
+	dir := t.TempDir()
+	spec := Spec{
+		Command: []string{"/bin/sh", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: 50 * time.Millisecond, Stuck: time.Minute,
+		Log: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s },
+	}
+	if change != nil {
+		change(&spec)
+	}
+	c, err := Start(spec, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); c.Wait() })
+	return c, dir
+}
+
+// alive reports whether a process is there.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// pidIn waits for the process whose number is in a file.
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	for range 2000 {
+		if data, err := os.ReadFile(file); err == nil && bytes.HasSuffix(data, []byte("\n")) {
+			pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("it has not started")
+	return 0
+}
+
+// TestStubborn: a process that does not mind the end of its input nor SIGTERM is ended by
+// force, with its children.
+func TestStubborn(t *testing.T) {
+	t.Parallel()
+	c, dir := started(t, `trap '' TERM; sleep 3600 & echo $! >child; wait; wait; while :; do sleep 3600; done`, nil)
+	child, self := pidIn(t, filepath.Join(dir, "child")), c.p.cmd.Process.Pid
+	c.Close()
+	c.Wait()
+	for range 1000 { // whoever inherits the child has to reap it
+		if !alive(self) && !alive(child) {
+			return
+		}
+		if data, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat"); err == nil && bytes.Contains(data, []byte(") Z ")) && !alive(self) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("the process is there: %v, its child: %v", alive(self), alive(child))
+}
+
+// TestRunaway: a process whose child has left the group and keeps its output open has ended
+// all the same.
+func TestRunaway(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
+		t.Skip("there is no setsid here")
+	}
+	c, dir := started(t, `setsid sh -c 'echo $$ >child; exec sleep 3600' & while [ ! -s child ]; do sleep 0.01; done; echo bye >&2; exit 7`, nil)
+	child := pidIn(t, filepath.Join(dir, "child"))
+	t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestStuck: a process that does not read what was written to it is ended, also if nobody
+// waits for an answer any more.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	c, _ := started(t, `exec sleep 3600`, func(s *Spec) { s.Stuck = 50 * time.Millisecond })
+	text := `"` + strings.Repeat("x", 200<<10) + `"` // more than a pipe holds
+	if err := c.Write(t.Context(), &jsonrpc.Request{Method: "notifications/large", Params: []byte(`{"x":` + text + `}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestReads: what is no message is skipped, half a line at the end is none, and one that is
+// too long ends the connection.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for script, want := range map[string]int{
+		`head -c 5000 /dev/urandom | tr -d '\n' | head -c 900; echo; echo '` + ping + `'; echo '` + ping + `'`: 2,
+		`echo '[` + ping + `,` + ping + `]'; printf '\n \n'; printf '{"jsonrpc":"2.0","id":2,"met'`:            2,
+		`head -c 5000 /dev/zero | tr '\0' x; echo; echo '` + ping + `'`:                                        0,
+	} {
+		c, _ := started(t, script, nil)
+		n := 0
+		for {
+			_, err := c.Read(t.Context())
+			if err != nil {
+				break
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("%s: %d messages, want %d", script, n, want)
+		}
+	}
+}
+
+// TestTalks: of what a process writes to its standard error only so much is logged.
+func TestTalks(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c, _ := started(t, `yes 'words of no use' | head -c 4000000 >&2; echo the end >&2; exit 3`, func(s *Spec) {
+		s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the end") {
+		t.Errorf("the error is %v", err)
+	}
+	c.Close()
+	c.Wait()
+	if n := log.Len(); n == 0 || n > 500_000 {
+		t.Errorf("%d bytes were logged", n)
+	}
+}
