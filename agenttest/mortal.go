@@ -245,6 +245,13 @@ func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration
 	return m.Store.Announce(ctx, process, ttl)
 }
 
+func (m *mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.HandOver(ctx, process, key)
+}
+
 func (m *mortal) Reserve(ctx context.Context, r *store.Reservation) error {
 	if m.life.over() {
 		return errDead

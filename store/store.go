@@ -115,7 +115,8 @@ type Directory interface {
 	Children(ctx context.Context, parent ThreadKey, after string, limit int) ([]string, error)
 }
 
-// Presence is the lease: one per process, not one per run.
+// Presence says which processes live. Each has one lease, not one for each run. A store that
+// can tell the death of a process from its silence says so before the lease ends.
 type Presence interface {
 	// Announce grants the process a lease of ttl from now, or extends its lease.
 	Announce(ctx context.Context, process string, ttl time.Duration) error
@@ -125,6 +126,29 @@ type Presence interface {
 	// Lease returns what the store knows of the process; the zero Lease if it knows
 	// nothing.
 	Lease(ctx context.Context, process string) (Lease, error)
+	// HandOver tells the other processes that this one, whose lease has not ended, never
+	// writes to the thread again, although the head still names it as the owner: one of
+	// them is to take the thread over. It stores nothing. Nobody may hear it.
+	HandOver(ctx context.Context, process string, key ThreadKey) error
+	// OnDeparture calls f soon after another process than this one has left. Some
+	// departures may be missed: then the head and the lease tell. f must not block. The
+	// caller must call stop.
+	OnDeparture(process string, f func(Departure)) (stop func())
+}
+
+// Departure says that a process has left one thread, or all that it owned.
+type Departure struct {
+	// Process is the process that has left.
+	Process string
+	// Thread is the thread that it has handed over. It is the zero key if the process is
+	// gone, as its Lease says then.
+	Thread ThreadKey
+	// Retired means that the process has retired, instead of dying: it has handed over what
+	// it ran.
+	Retired bool
+	// Heir means that whoever is told is the one that is to take the thread over. At most
+	// one process is the heir. The others do it only if it does not.
+	Heir bool
 }
 
 // Lease is what a store knows of a process, by the store's clock.
@@ -135,14 +159,16 @@ type Lease struct {
 	// Left is how long the lease still lasts: zero or less if it has expired, or if there
 	// is none.
 	Left time.Duration
-	// Gone means that the process is certainly gone: it has retired, or nobody but the
-	// caller can have the store open. A lease that has only expired says less: the process
-	// was silent, perhaps because it could not reach the store.
+	// Gone means that the process is gone: it has retired, nobody but the caller can have
+	// the store open, or the process had connections to the store and has none any more. A
+	// lease that has only expired says less: the process was silent, perhaps because it
+	// could not reach the store.
 	Gone bool
 }
 
-// Alive reports whether the lease has not expired.
-func (l Lease) Alive() bool { return l.Left > 0 }
+// Alive reports whether the process counts as alive: the lease has not expired, and the
+// process is not gone.
+func (l Lease) Alive() bool { return l.Left > 0 && !l.Gone }
 
 // Notifier wakes those who wait for a thread.
 type Notifier interface {

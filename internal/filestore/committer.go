@@ -196,7 +196,7 @@ func (s *Store) commit(requests []*request) {
 	g := s.assemble(requests)
 	if g.txn.batch.Empty() {
 		g.txn.close()
-		s.answer(g, nil)
+		g.answer(&s.waiters, nil)
 		return
 	}
 	e := s.writing
@@ -219,7 +219,7 @@ func (s *Store) commit(requests []*request) {
 		_, why := e.disk.isFull()
 		s.refuseForRoom(why)
 	}
-	s.answer(g, *s.refused.Load())
+	g.answer(&s.waiters, *s.refused.Load())
 }
 
 // patience is for a group that is written while something else waits for room.
@@ -275,7 +275,7 @@ func (g *group) put() (failed int, err error) {
 func (s *Store) finish(g *group, err error) {
 	if err != nil && s.writing.disk.failure() != nil {
 		s.fence()
-		s.answer(g, *s.refused.Load())
+		g.answer(&s.waiters, *s.refused.Load())
 		return
 	}
 	if g == s.late {
@@ -290,16 +290,16 @@ func (s *Store) finish(g *group, err error) {
 		s.numbers = g.txn.numbers
 	}
 	g.txn.close()
-	s.answer(g, err)
+	g.answer(&s.waiters, err)
 }
 
 // answer wakes the watchers and then those who wait for the group. After an error
 // no result of a check holds: it may have seen what the group was going to write.
-func (s *Store) answer(g *group, err error) {
+func (g *group) answer(waiters *wake.List, err error) {
 	for i, r := range g.requests {
 		result := cmp.Or(err, g.results[i])
 		if result == nil {
-			r.op.tell(&s.waiters)
+			r.op.tell(waiters)
 		}
 		if errors.Is(result, errAlready) {
 			result = nil
@@ -318,7 +318,7 @@ func (s *Store) fence() {
 	cause := d.failure()
 	s.writing, s.late = nil, nil
 	s.hot.forgetAll()
-	s.refuse(reopens(s.dir, cause))
+	s.refused.Store(refusal(reopens(s.dir, cause)))
 	s.log.Error("the store could not write, and is opened again; commits are refused until then", "store", s.dir, "error", firstLine(cause))
 	s.keep(func() *engine { return s.reopen(d, cause) })
 }
@@ -326,7 +326,7 @@ func (s *Store) fence() {
 // takeOver goes on with an engine that the keeper has opened.
 func (s *Store) takeOver(e *engine) {
 	if err := s.use(e); err != nil {
-		s.refuse(fmt.Errorf("write to the store %s: %w", s.dir, err))
+		s.refused.Store(refusal(fmt.Errorf("write to the store %s: %w", s.dir, err)))
 		s.log.Error("the store was opened again, but cannot be written", "store", s.dir, "error", firstLine(err))
 		_ = e.close() // the error before it says more
 	}

@@ -41,7 +41,7 @@ func (s *Store) begin() error {
 	if e.readOnly {
 		s.engine.Store(e)
 		if s.readOnly {
-			s.refuse(fmt.Errorf("the store %s is open for reading only", s.dir))
+			s.refused.Store(refusal(fmt.Errorf("the store %s is open for reading only", s.dir)))
 		}
 	} else if err := s.use(e); err != nil {
 		return errors.Join(err, e.close())
@@ -123,7 +123,7 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 	for {
 		failed.leave()
 		if s.left.Add(1) > maxLeft {
-			s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
+			s.refused.Store(refusal(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause)))
 			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
 			return nil
 		}
@@ -145,7 +145,7 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 			return nil
 		}
 		s.log.Error("the store could not be opened again", "store", s.dir, "error", firstLine(err))
-		s.refuse(reopens(s.dir, err))
+		s.refused.Store(refusal(reopens(s.dir, err)))
 		failed, cause = o.disk, err
 	}
 }
@@ -184,15 +184,15 @@ func (s *Store) use(e *engine) error {
 	return nil
 }
 
-// refuse has commits refused from now on.
-func (s *Store) refuse(err error) {
+// refusal is the error of commits that are refused because of err.
+func refusal(err error) *error {
 	err = brief{errors.Join(store.ErrRefused, err), err.Error()}
-	s.refused.Store(&err)
+	return &err
 }
 
 // refuseForRoom has commits refused because there is no room.
 func (s *Store) refuseForRoom(why error) {
 	err := waitsForRoom(s.dir, why)
-	s.refuse(err)
+	s.refused.Store(refusal(err))
 	s.log.Error("the store has no room: commits are refused until it has", "store", s.dir, "error", firstLine(err))
 }

@@ -41,9 +41,24 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 		return err
 	}
 	s.leases.mu.Lock()
-	defer s.leases.mu.Unlock()
 	delete(s.leases.until, process)
+	s.leases.mu.Unlock()
+	s.waiters.Departed(store.Departure{Process: process, Retired: true}, "")
 	return nil
+}
+
+// HandOver implements [store.Presence]. Only this process can hear it.
+func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.waiters.Departed(store.Departure{Process: process, Thread: key}, "")
+	return nil
+}
+
+// OnDeparture implements [store.Presence].
+func (s *Store) OnDeparture(process string, f func(store.Departure)) (stop func()) {
+	return s.waiters.OnDeparture(process, f)
 }
 
 // Lease implements [store.Presence]. A process without a lease is gone.

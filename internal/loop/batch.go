@@ -164,6 +164,7 @@ func (b *batch) collect(running int) error {
 			late = t.C
 			running++
 		case <-late:
+			b.busy = true
 			return context.Cause(b.ctx)
 		}
 	}
@@ -265,7 +266,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 			return f
 		}
 	}
-	if err := b.confirmOwner(call); err != nil {
+	if err := confirmOwner(b.ctx, &b.host.cfg, b.host.contact, b.w, b.key, b.hasEffects(call)); err != nil {
 		f.err = err
 		return f
 	}

@@ -37,5 +37,14 @@ func TestContact(t *testing.T) {
 		if len(c.began) != 1 {
 			t.Error("the last contact was not announced")
 		}
+		here := time.Now()
+		time.Sleep(1500 * time.Millisecond)
+		if !c.heldSince(here) || c.heldSince(here.Add(-1)) {
+			t.Error("the lease was held since the contact began, and not since before")
+		}
+		time.Sleep(time.Nanosecond)
+		if c.heldSince(here) {
+			t.Error("a lease that was not renewed in time is held")
+		}
 	})
 }

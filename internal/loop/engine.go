@@ -40,9 +40,9 @@ type Engine struct {
 	turns chan struct{} // see turn
 	// waiting are the requests that wait for a sign of an owner; see outwait.
 	waiting chan struct{}
-	contact *contact
+	sweeper *sweeper
 
-	stopListening func() // ends the store's calls of posted
+	stopListening func() // ends the store's calls of posted, and of the sweeper
 
 	mu     sync.Mutex
 	runs   map[store.ThreadKey]*run
@@ -63,12 +63,15 @@ func New(cfg Config) (*Engine, error) {
 		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
-		contact:       newContact(cfg.Lease),
 		runs:          make(map[store.ThreadKey]*run),
 		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
+	e.sweeper = newSweeper(&h.cfg, h.process, h.contact)
+	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
+	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
+	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure
 	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, snapshot: cmp.Or(cfg.MaxSnapshot, maxSnapshot), reading: make(chan struct{}, maxReading)}
 	return e, nil
 }
@@ -80,9 +83,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.announce(ctx); err != nil {
 		return err
 	}
-	e.stopListening = e.cfg.Store.OnPost(e.posted)
+	noPosts, noDepartures := e.cfg.Store.OnPost(e.posted), e.cfg.Store.OnDeparture(e.process, e.sweeper.hear)
+	e.stopListening = func() { noPosts(); noDepartures() }
 	e.wg.Go(e.keepLease)
-	e.wg.Go(e.takeOverOrphans)
+	e.wg.Go(e.sweeper.run)
+	e.wg.Go(e.sweeper.inheritAll)
 	return nil
 }
 
@@ -200,15 +205,17 @@ type begun struct {
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a
-// shutdown nothing is started: the run has an owner that is about to die, and is taken over.
+// shutdown nothing is started, and the run is handed over.
 func (e *Engine) launch(b *begun, s *slot) {
 	r, head := b.run, thread.HeadAfter(b.c)
 	r.prepare(e, head, thread.RecordsOf(b.c))
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.stopping() {
+		e.mu.Unlock()
+		e.handOver(r.key)
 		return
 	}
+	defer e.mu.Unlock()
 	r.w = journal.New(r.writerConfig(), head, b.seq)
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.runs[r.key] = r

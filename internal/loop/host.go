@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -23,6 +24,7 @@ type host struct {
 	agents atomic.Pointer[Agents]
 	// process names this process among the owners of threads.
 	process string
+	contact *contact // with the store
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -40,6 +42,7 @@ func newHost(cfg Config) (*host, error) {
 		cfg:      cfg,
 		read:     thread.Reader{Store: cfg.Store},
 		process:  cfg.NewID("p"),
+		contact:  newContact(cfg.Lease),
 		draining: make(chan struct{}),
 	}
 	h.cfg.Observer = observe.Join(cfg.Observer)
@@ -102,4 +105,14 @@ func (h *host) commitAlone(ctx context.Context, at holdfast.Iteration, c *store.
 		return true, err
 	}
 	return false, err
+}
+
+// handOver tells the other processes that this one never writes to the thread again. If
+// nobody hears it, the thread is found when this process has retired.
+func (h *host) handOver(key store.ThreadKey) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.cfg.Store.HandOver(ctx, h.process, key); err != nil {
+		h.cfg.Log.Warn("a run could not be handed over; it continues when this server has stopped", "thread", key.Thread, "error", err)
+	}
 }

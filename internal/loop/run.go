@@ -60,6 +60,8 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 	started time.Time
+	// busy means that calls of the run go on although it has been cut off.
+	busy    bool
 	log     *slog.Logger // with the id of the run's trace, if it has one
 	resumed bool
 	// stale means that clients may show reasoning that was taken back; see mend.
@@ -238,10 +240,14 @@ func (r *run) conclude(err error) {
 }
 
 // leave stops the journal. At a shutdown it first commits what is finished, with this
-// process still named as the owner: once the process is gone, the thread is taken over.
+// process still named as the owner, and then hands the thread over, unless calls still go on
+// here that the next owner would make again.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
 		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
+			if !r.busy {
+				r.host.handOver(r.key)
+			}
 			return
 		}
 	}

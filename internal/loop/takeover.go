@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// A run whose process has died is an orphan: its thread claims to run, and its owner's
-// lease has expired. The process that finds it takes it over in three steps: read
-// everything it must know, decide whether the run continues here or ends, and commit once
-// (acquire.go), on the condition that the fence is the one it saw. If several find it, the
-// store accepts one commit.
+// A run whose process is gone is an orphan: its thread claims to run, and its owner has
+// died, has been silent for a whole lease, or has handed it over. The process that finds it
+// (sweep.go) takes it over in three steps: read everything it must know, decide whether the
+// run continues here or ends, and commit once (acquire.go), on the condition that the fence
+// is the one it saw. If several find it, the store accepts one commit.
 
 // A run that kills its process each time must end. MaxTakeovers is how many times a run is
 // taken over without making progress before it is given up. An answer that streams is
@@ -31,11 +29,11 @@ const (
 	MaxRetaken   = 10
 )
 
-// takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
-// or ends. agent is nil if there is none with the thread's work any more. The caller holds
-// the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agent)
+// takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
+// run continues here, or ends. agent is nil if there is none with the thread's work any more.
+// The caller holds the thread's lock, and makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent, handed)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +56,8 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent) (
 type orphan struct {
 	*host
 	t *thread.Thread
+	// handed means that the owner has handed the thread over, instead of dying with it.
+	handed bool
 	// refused is why nobody continues it; nil if run does.
 	refused *holdfast.Error
 	run     *run
@@ -69,12 +69,12 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent) (*orphan, error) {
-	o := &orphan{host: h, t: t}
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*orphan, error) {
+	o := &orphan{host: h, t: t, handed: handed}
 	switch {
 	case agent == nil:
 		o.refused = errAgentGone(t.State.Agent)
-	case t.State.Retaken >= MaxRetaken:
+	case t.State.Retaken >= MaxRetaken && !handed:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
@@ -103,7 +103,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent) (
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
-	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed:
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !handed:
 		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
@@ -160,16 +160,16 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 // and brings every watcher to the committed state.
 func (o *orphan) commit() (*store.Commit, error) {
 	st := o.run.st
-	if o.streamed {
-		st.Takeovers = 0
+	reason := "handed_over"
+	if !o.handed {
+		o.count()
+		reason = "owner_gone"
 	}
-	st.Takeovers++
-	st.Retaken++
 	c := o.acquisition(o.t, o.process)
 	events := o.seq.Close()
 	open := len(events)
 	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover",
-		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": "owner_gone"})...)
+		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason})...)
 	events = append(events, o.schemaEvent(o.states.change)...)
 	for _, ev := range events[open:] {
 		if _, err := o.seq.Next(ev); err != nil {
@@ -182,6 +182,16 @@ func (o *orphan) commit() (*store.Commit, error) {
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return c, nil
+}
+
+// count counts the takeover. A run that is handed over has not killed its process.
+func (o *orphan) count() {
+	st := o.run.st
+	if o.streamed {
+		st.Takeovers = 0
+	}
+	st.Takeovers++
+	st.Retaken++
 }
 
 // acquisition prepares a commit after which process owns the thread, or nobody if process
@@ -232,84 +242,25 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	}}, nil
 }
 
-// takeOverOrphans looks for threads whose owner is gone, whenever contact with the store
-// begins and then once per lease period, until nothing new may start.
-func (e *Engine) takeOverOrphans() {
-	tick := time.NewTicker(e.cfg.Lease)
-	defer tick.Stop()
-	var due <-chan time.Time // nil until the process is announced: it may own nothing before
-	told := map[store.ThreadKey]string{}
-	for {
-		select {
-		case <-e.ctx.Done():
-			return
-		case <-e.draining:
-			return
-		case <-e.contact.began:
-			tick.Reset(e.cfg.Lease) // from then on silence counts
-			due = tick.C
-		case <-due:
-		}
-		told = e.takeOverAll(told)
-		e.forgetUnsure()
-	}
-}
-
-// takeOverAll takes over every thread that the store reports as left by its owner. Trouble
-// with one, even a panic, does not keep it from the others. told has the threads that it
-// could not take over the last time, and why; it returns those of this time. The log has
-// each reason once.
-func (e *Engine) takeOverAll(told map[store.ThreadKey]string) map[store.ThreadKey]string {
-	var owned []store.OwnedThread
-	err := panics.Caught(func() (err error) {
-		owned, err = e.cfg.Store.Owned(e.ctx)
-		return err
-	})
-	if err != nil {
-		if e.ctx.Err() == nil {
-			e.cfg.Log.Warn("the sweep could not read the store", "error", err)
-		}
-		return told
-	}
-	left := map[store.ThreadKey]string{}
-	for _, o := range owned {
-		if e.stopping() {
-			break
-		}
-		if e.local(o.Key) != nil {
-			continue
-		}
-		err := panics.Caught(func() error { return e.ensureOwnerOf(e.ctx, o.Key) })
-		if err == nil || e.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		left[o.Key] = reason(err)
-		if told[o.Key] != left[o.Key] {
-			e.cfg.Log.Warn("a run could not be recovered yet", "thread", o.Key.Thread, "error", err)
-		}
-	}
-	return left
-}
-
-// reason returns what distinguishes one reason from another in the log. The stack of a
-// panic differs from time to time.
-func reason(err error) string {
-	var p *panics.Error
-	if errors.As(err, &p) {
-		return fmt.Sprint(p.Value)
-	}
-	return err.Error()
-}
-
 // ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
 // process is no error.
 func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
+	return e.succeed(ctx, key, "")
+}
+
+// succeed makes sure that the thread has a living owner. leaving is the process that has
+// handed it over, and so does not count as one; "" if none has.
+func (e *Engine) succeed(ctx context.Context, key store.ThreadKey, leaving string) error {
 	defer e.Lock(key)()
 	t, err := e.read.Head(ctx, key)
 	if err != nil {
 		return err
 	}
-	_, err = e.ensureOwner(ctx, t, nil)
+	if leaving != "" && t.Head.Process == leaving && t.State.Running() {
+		err = e.become(ctx, t, true)
+	} else {
+		_, err = e.ensureOwner(ctx, t, nil)
+	}
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil // another process was faster
 	}
@@ -327,18 +278,24 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	if err != nil || !gone {
 		return false, err
 	}
+	return true, e.become(ctx, t, false)
+}
+
+// become makes this process the owner of a thread, of which the owner is gone, or has
+// handed it over. The caller holds the thread's lock.
+func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
 	agents := e.use()
 	defer agents.drop()
 	agent, _ := agents.ofThread(t) // nil if it is gone
-	next, err := e.takeOver(ctx, t, agent)
+	next, err := e.takeOver(ctx, t, agent, handed)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
 	if err == nil {
-		return true, nil
+		return nil
 	}
 	if ctx.Err() == nil {
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
-	return true, thread.ReadUnlessMoved(t.Key, err)
+	return thread.ReadUnlessMoved(t.Key, err)
 }

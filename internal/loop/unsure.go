@@ -2,11 +2,9 @@ package loop
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What a run finds out about calls of which it is not known whether they took effect: doubt.go
@@ -86,30 +84,4 @@ func (b *batch) gone(call thread.Call) finished {
 		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
 	}
 	return f
-}
-
-// confirmOwner makes sure, immediately before a call with effects starts, that this
-// process still owns the thread; otherwise it returns [store.ErrFenced]. A commit that
-// the store has just acknowledged is proof enough. A process that was suspended reads the
-// head.
-func (b *batch) confirmOwner(call thread.Call) error {
-	if !b.hasEffects(call) || b.host.cfg.Now().Sub(b.w.Acknowledged()) < b.host.cfg.Lease/3 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(b.ctx, b.host.cfg.StoreTimeout)
-	defer cancel()
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := b.host.cfg.Store.Head(ctx, b.key)
-		switch {
-		case err == nil && head.Fence == b.w.Fence:
-			return nil
-		case err == nil:
-			return store.ErrFenced
-		}
-		select {
-		case <-ctx.Done():
-			return thread.StoreError(err)
-		case <-time.After(pause):
-		}
-	}
 }

@@ -61,6 +61,9 @@ func TestASummaryIsPaidForOnce(t *testing.T) {
 			for i := range 3 {
 				looptest.Succeeded(t, looptest.Posted(t, before, looptest.RunInput("t", fmt.Sprint("r", i), looptest.UserSays(fmt.Sprint("u", i), "go"))))
 			}
+			if err := before.Engine.Shutdown(t.Context()); err != nil { // or it would take over
+				t.Fatal(err)
+			}
 			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, agent(true))
 			_, _ = one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3", looptest.UserSays("u3", "go")))

@@ -541,6 +541,22 @@ func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration
 	return m.Store.Announce(ctx, process, ttl)
 }
 
+// Retire ends the lease unless the store is dead.
+func (m *Mortal) Retire(ctx context.Context, process string) error {
+	if m.Dead.Load() {
+		return ErrUnreachable
+	}
+	return m.Store.Retire(ctx, process)
+}
+
+// HandOver hands a thread over unless the store is dead.
+func (m *Mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	if m.Dead.Load() {
+		return ErrUnreachable
+	}
+	return m.Store.HandOver(ctx, process, key)
+}
+
 // ErrUnreachable is the error of a dead store.
 var ErrUnreachable = errors.New("unreachable")
 

@@ -24,11 +24,29 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.leases[process]; known {
+	_, known := s.leases[process]
+	if known {
 		s.leases[process] = store.Lease{Gone: true}
 	}
+	s.mu.Unlock()
+	if known {
+		s.waiters.Departed(store.Departure{Process: process, Retired: true}, "")
+	}
 	return nil
+}
+
+// HandOver implements [store.Presence].
+func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.waiters.Departed(store.Departure{Process: process, Thread: key}, "")
+	return nil
+}
+
+// OnDeparture implements [store.Presence].
+func (s *Store) OnDeparture(process string, f func(store.Departure)) func() {
+	return s.waiters.OnDeparture(process, f)
 }
 
 // Lease implements [store.Presence].

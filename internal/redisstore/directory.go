@@ -133,8 +133,12 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 		return nil, failed("list owned threads", err)
 	}
 	var found []claim
+	living := 0
 	mend := s.client.Pipeline()
 	for i := range processes {
+		if int64(processes[i].Score) > s.now().UnixMicro() {
+			living++
+		}
 		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.now().Add(-processAge).UnixMicro() {
 			mend.ZRem(ctx, s.keys.processes(), processes[i].Member)
 		}
@@ -146,6 +150,11 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	if err == nil {
 		// What this fails to correct is corrected the next time.
 		_, _ = mend.Exec(ctx)
+		owners := map[string]bool{}
+		for _, o := range owned {
+			owners[o.Process] = true
+		}
+		s.peers.listed(owners, living)
 	}
 	return owned, err
 }
@@ -202,7 +211,7 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 // keyspace at a time, so it also finds what no hint names. A whole walk costs as much as
 // Redis has keys, which is for maintenance only.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
-	nodes, err := s.nodes(ctx)
+	nodes, err := nodesOf(ctx, s.client)
 	if err != nil {
 		return nil, "", failed("list all threads", err)
 	}
@@ -239,11 +248,11 @@ func parseWalk(after string) (node int, cursor uint64, err error) {
 	return node, cursor, nil
 }
 
-// nodes returns the servers that have keys, always in the same order.
-func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
-	cluster, ok := s.client.(*redis.ClusterClient)
+// nodesOf returns the servers that have keys, always in the same order.
+func nodesOf(ctx context.Context, client redis.UniversalClient) ([]redis.Cmdable, error) {
+	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		return []redis.Cmdable{s.client}, nil
+		return []redis.Cmdable{client}, nil
 	}
 	type node struct {
 		addr   string

@@ -88,6 +88,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 	if acquires {
 		want.score = s.hints.score(s.now())
 	}
+	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
 	if moves || acquires || c.Parent != "" {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
@@ -101,6 +102,9 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 			if acquires {
 				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
 					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
+			}
+			if says { // the commit is made even if this fails
+				pipe.Publish(ctx, s.keys.peersChannel(), newsClaims+want.process)
 			}
 			return cmds
 		}
@@ -124,9 +128,13 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 func (s *Store) execWithHints(ctx context.Context, r *request) (int, error) {
 	if s.cluster && r.hints != nil {
 		pipe := s.client.Pipeline()
-		r.hints(pipe)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return 0, err
+		hinted := r.hints(pipe)
+		// Each command has its own error.
+		_, _ = pipe.Exec(ctx)
+		for _, h := range hinted {
+			if err := h.Err(); err != nil {
+				return 0, err
+			}
 		}
 		r.hints = nil
 	}

@@ -137,7 +137,7 @@ func fieldsOf(info string) map[string]string {
 // CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
 	const what = "look whether Redis can be written"
-	nodes, err := s.nodes(ctx)
+	nodes, err := nodesOf(ctx, s.client)
 	if err != nil {
 		return failed(what, err)
 	}

@@ -198,7 +198,7 @@ func (s *Store) decode(key store.ThreadKey, own, name, framed string) ([]byte, e
 	var data []byte
 	var err error
 	switch {
-	case s.misplaced(own, name, framed):
+	case misplaced(s.codec, own, name, framed):
 		err = errDamaged
 	case frame.Unsummed([]byte(framed)):
 		data, err = s.codec.DecodeUnsummed(name, []byte(framed))
@@ -213,7 +213,7 @@ func (s *Store) decode(key store.ThreadKey, own, name, framed string) ([]byte, e
 
 // misplaced reports whether the frame would be a whole one if a bit of the length with
 // which own begins had not flipped.
-func (s *Store) misplaced(own, name, framed string) bool {
+func misplaced(codec *frame.Codec, own, name, framed string) bool {
 	if own == "" || frame.Summed([]byte(framed)) {
 		return false
 	}
@@ -221,7 +221,7 @@ func (s *Store) misplaced(own, name, framed string) bool {
 	for bit := range 8 * min(2, len(value)) {
 		value[bit/8] ^= 1 << (bit % 8)
 		if _, rest, ok := cutName(string(value)); ok {
-			if _, err := s.codec.Decode(value[:len(value)-len(rest)], name, []byte(rest)); err == nil {
+			if _, err := codec.Decode(value[:len(value)-len(rest)], name, []byte(rest)); err == nil {
 				return true
 			}
 		}

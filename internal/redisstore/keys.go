@@ -48,7 +48,9 @@ import (
 // Every key and channel begins with the store's prefix, here "hf:". Every post is
 // published on the channel hf:inbox, with the thread's tag; posts are rare, so each
 // process listens to all of them. The key of a thread's log is also the name of the
-// channel of its commits.
+// channel of its commits. On the channel hf:peers processes say that they claim threads or
+// leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, on which nothing is
+// ever published.
 type keys struct{ prefix string }
 
 const (
@@ -65,6 +67,12 @@ func (k keys) processes() string { return k.prefix + "processes" }
 func (k keys) hints() string { return k.prefix + "hints" }
 
 func (k keys) inboxChannel() string { return k.prefix + "inbox" }
+
+func (k keys) peersChannel() string { return k.prefix + "peers" }
+
+// presence is the channel that shows that a process lives. In a cluster all of them are in
+// one slot.
+func (k keys) presence(process string) string { return k.prefix + "{presence}:" + process }
 
 // tag names a thread within keys. No two threads have the same tag, and none contains
 // a brace.

@@ -36,6 +36,7 @@ func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 type watchers struct {
 	wake.List
 	keys    keys
+	peers   *peers
 	mu      sync.Mutex
 	asked   map[string]time.Time // until when each watched thread publishes, by tag
 	changed chan struct{}        // there may be something to subscribe to or to leave
@@ -46,12 +47,12 @@ type watchers struct {
 
 // start subscribes and starts the goroutines; the caller must call stop.
 func (w *watchers) start(s *Store) {
-	w.keys = s.keys
+	w.keys, w.peers = s.keys, &s.peers
 	w.asked = map[string]time.Time{}
 	w.changed = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.pubsub = s.client.Subscribe(ctx, w.keys.inboxChannel())
+	w.pubsub = s.client.Subscribe(ctx, w.keys.inboxChannel(), w.keys.peersChannel())
 	w.running.Go(func() { w.listen(w.pubsub.ChannelWithSubscriptions()) })
 	w.running.Go(func() { w.ask(ctx, s) })
 }
@@ -88,9 +89,17 @@ func (w *watchers) listen(messages <-chan any) {
 	for m := range messages {
 		switch m := m.(type) {
 		case *redis.Message:
+			if m.Channel == w.keys.peersChannel() {
+				w.peers.heard(m.Payload)
+				continue
+			}
 			w.heard(m.Channel, m.Payload)
 		case *redis.Subscription:
-			if m.Kind == "subscribe" {
+			switch {
+			case m.Kind != "subscribe":
+			case m.Channel == w.keys.peersChannel():
+				w.peers.tell(newsCame)
+			default:
 				w.heard(m.Channel, "")
 			}
 		}

@@ -25,7 +25,7 @@ var settleLua string
 // scripts are called by their hash; a server that has forgotten one is sent its text.
 type scripts struct {
 	commit, append, post, remove, watch, release, announce, retire, lease *redis.Script
-	reserve, settle, used, putHint, hints                                 *redis.Script
+	handOver, reserve, settle, used, putHint, hints                       *redis.Script
 }
 
 func newScripts() scripts {
@@ -39,6 +39,7 @@ func newScripts() scripts {
 		announce: redis.NewScript(announceLua),
 		retire:   redis.NewScript(retireLua),
 		lease:    redis.NewScript(leaseLua),
+		handOver: redis.NewScript(handOverLua),
 		reserve:  redis.NewScript(reserveLua),
 		settle:   redis.NewScript(settleLua),
 		used:     redis.NewScript(usedLua),
@@ -137,9 +138,23 @@ redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 return 0
 `
 	// A retired process stays in the list, because it may have left threads behind;
-	// Owned looks for them. Its score says that it did not just fall silent.
+	// Owned looks for them. Its score says that it did not just fall silent. ARGV: the
+	// process, the channel of the peers, and what to say there, which may not be allowed.
 	retireLua = `
 redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
+redis.pcall('PUBLISH', ARGV[2], ARGV[3])
+return 0
+`
+	// handOverLua names the heir of a thread. KEYS: processes. ARGV: the process that
+	// leaves it, which of the others is the heir, the channel of the peers, and what to say
+	// there before the heir's name.
+	handOverLua = clockLua + `
+local living = {}
+for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
+  if p ~= ARGV[1] then living[#living + 1] = p end
+end
+local heir = #living > 0 and living[ARGV[2] % #living + 1] or ''
+redis.call('PUBLISH', ARGV[3], ARGV[4] .. heir)
 return 0
 `
 	// leaseLua returns when a process's lease ends and what time it is; nothing for a

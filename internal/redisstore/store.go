@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/frame"
@@ -40,9 +41,9 @@ type Options struct {
 	// Patience is how long New waits for a Redis that does not answer yet, or that still
 	// loads its data; 0 means not at all.
 	Patience time.Duration
-	// Log receives that New waits and, at debug level, what go-redis reports about
-	// connections, which is global to the process; by default it is dropped. Errors are
-	// returned anyway.
+	// Log receives that New waits, that another process is gone, and, at debug level, what
+	// go-redis reports about connections, which is global to the process; by default it is
+	// dropped. Errors are returned anyway.
 	Log *slog.Logger
 }
 
@@ -64,6 +65,8 @@ type Store struct {
 	now       func() time.Time
 	hints     hints
 	watchers  watchers
+	peers     peers
+	handed    atomic.Int64 // how many threads were handed over
 	sender    sender
 	closeOnce sync.Once
 	closeErr  error
@@ -198,6 +201,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		return nil, err
 	}
 	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)
 	return s, nil
@@ -207,6 +211,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.sender.stop()
+		s.peers.stop()
 		s.watchers.stop()
 		if err := s.client.Close(); err != nil {
 			s.closeErr = fmt.Errorf("close the connections to Redis: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/internal/sample"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
 
@@ -133,6 +134,11 @@ func TestOnCluster(t *testing.T) {
 	url := "redis+cluster://" + server.Addr
 	conform(t, url, url)
 	t.Run("Inspect", func(t *testing.T) { testInspectCluster(t, server) })
+	t.Run("Death", func(t *testing.T) {
+		testDeath(t, func(name string) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ClientName: name, Protocol: 2, ContextTimeoutEnabled: true})
+		})
+	})
 }
 
 func TestOpenRefuses(t *testing.T) {

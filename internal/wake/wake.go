@@ -15,6 +15,7 @@ type List struct {
 	mu      sync.Mutex
 	waiting map[store.ThreadKey]map[chan struct{}]bool
 	posts   map[*func(store.ThreadKey)]bool
+	leaves  map[*func(store.Departure)]string // the process that each was registered for
 }
 
 // Watch is what [store.Notifier] asks for. The channel holds one wake-up, so that none
@@ -89,4 +90,48 @@ func (l *List) Posted(key store.ThreadKey) {
 	for _, f := range called {
 		f(key)
 	}
+}
+
+// OnDeparture is what [store.Presence] asks for.
+func (l *List) OnDeparture(process string, f func(store.Departure)) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leaves == nil {
+		l.leaves = map[*func(store.Departure)]string{}
+	}
+	l.leaves[&f] = process
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.leaves, &f)
+	}
+}
+
+// Departed calls every function that was registered with OnDeparture for another process
+// than the one that has left, without holding a lock. heir is the process that is the
+// heir; if it is "", the first function is told that it is.
+func (l *List) Departed(d store.Departure, heir string) {
+	type listener struct {
+		process string
+		f       func(store.Departure)
+	}
+	l.mu.Lock()
+	told := make([]listener, 0, len(l.leaves))
+	for f, process := range l.leaves {
+		if process != d.Process {
+			told = append(told, listener{process, *f})
+		}
+	}
+	l.mu.Unlock()
+	for i, to := range told {
+		d.Heir = d.Thread != (store.ThreadKey{}) && (to.process == heir || heir == "" && i == 0)
+		to.f(d)
+	}
+}
+
+// HeardDepartures reports whether a function is registered with OnDeparture.
+func (l *List) HeardDepartures() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.leaves) > 0
 }

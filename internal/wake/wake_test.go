@@ -70,3 +70,38 @@ func TestOnPost(t *testing.T) {
 		t.Errorf("the second function was called with %v, want %v", second, want)
 	}
 }
+
+// TestOnDeparture: whoever is not the one that leaves is told, and one of them is the heir
+// of a thread.
+func TestOnDeparture(t *testing.T) {
+	t.Parallel()
+	var l wake.List
+	if l.HeardDepartures() {
+		t.Error("somebody listens to an empty list")
+	}
+	told := map[string][]store.Departure{}
+	var stops []func()
+	for _, process := range []string{"a", "b", "c"} {
+		stops = append(stops, l.OnDeparture(process, func(d store.Departure) { told[process] = append(told[process], d) }))
+	}
+	gone, left := store.Departure{Process: "a"}, store.Departure{Process: "a", Thread: key("t")}
+	l.Departed(gone, "")
+	l.Departed(left, "c")
+	l.Departed(left, "somebody else")
+	heir := left
+	heir.Heir = true
+	if len(told["a"]) > 0 || !slices.Equal(told["b"], []store.Departure{gone, left, left}) || !slices.Equal(told["c"], []store.Departure{gone, heir, left}) {
+		t.Errorf("they are told %v", told)
+	}
+	clear(told)
+	l.Departed(left, "")
+	if told["b"][0].Heir == told["c"][0].Heir {
+		t.Errorf("without a name, they are told %v", told)
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	if l.HeardDepartures() {
+		t.Error("somebody listens who has stopped")
+	}
+}

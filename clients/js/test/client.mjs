@@ -42,20 +42,21 @@ export async function freePort() {
   return port;
 }
 
-/** One server with a store of its own, which can be killed and started again. */
+/** One server with a store of its own unless it is given one, which can be killed and started again. */
 export class Server {
   #dir = mkdtempSync(join(tmpdir(), 'holdfast-clients-'));
   #process;
 
-  constructor(port, args = ['--demo-delay=5ms']) {
+  constructor(port, args = ['--demo-delay=5ms'], store) {
     this.port = port;
     this.args = args;
+    this.store = store ?? `file:${join(this.#dir, 'data')}`;
     this.base = `http://127.0.0.1:${port}`;
     this.url = `${this.base}/runs`;
   }
 
   async start() {
-    const args = ['--addr', `127.0.0.1:${this.port}`, '--store', `file:${join(this.#dir, 'data')}`, ...this.args];
+    const args = ['--addr', `127.0.0.1:${this.port}`, '--store', this.store, ...this.args];
     this.#process = spawn(resolve(binary), args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: this.#dir });
     await new Promise((done, fail) => {
       this.#process.stdout.on('data', (text) => String(text).includes('listening') && done());
@@ -64,11 +65,12 @@ export class Server {
     return this;
   }
 
-  /** kill -9. */
-  async kill() {
+  /** kill -9, or another signal that ends the server; returns its exit code. */
+  async kill(signal = 'SIGKILL') {
+    if (this.#process.exitCode !== null) return this.#process.exitCode;
     const gone = new Promise((done) => this.#process.removeAllListeners('exit').on('exit', done));
-    this.#process.kill('SIGKILL');
-    await gone;
+    this.#process.kill(signal);
+    return gone;
   }
 
   async stop() {

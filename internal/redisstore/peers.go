@@ -1,0 +1,364 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// How processes notice that one of them has died. No process connects to another. Each
+// subscribes to a channel of its own, on two connections, and the kernel closes both when
+// the process dies, so Redis counts no subscriber any more. The others ask for those
+// counts, all in one command. Nothing is published on these channels: what counts is who
+// listens (judge.go says what follows from it).
+//
+// A process that is suspended, or cut off without being told, keeps its connections, so
+// nothing is seen here, and its lease decides. So it does wherever subscribers cannot be
+// counted.
+//
+// Only what matters is watched: processes that own threads. Each says so when it claims
+// one, at most once a second, and again when another process has begun to listen; and every
+// list of the owned threads corrects what was heard.
+
+const (
+	// presences is how many connections show that a process lives, so that one that breaks
+	// does not look like a death.
+	presences = 2
+	// lookEvery is how often a process looks who is there; see pace.
+	lookEvery = 20 * time.Millisecond
+	// claimsEvery is how often a process says at most that it claims threads.
+	claimsEvery = time.Second
+	// pingEvery keeps the connections from looking idle to whatever lies between.
+	pingEvery = 10 * time.Second
+	// presencePause is the longest pause between two tries to connect, and refusedPause the
+	// one after Redis has refused.
+	presencePause = time.Second
+	refusedPause  = time.Minute
+)
+
+// peers is what this process shows of itself, and knows of the others.
+type peers struct {
+	s       *Store
+	log     *slog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	changed chan struct{} // there may be somebody to watch
+
+	mu     sync.Mutex
+	own    string // the process that was announced here; "" if none was
+	shown  []*redis.PubSub
+	said   time.Time // when it last said that it claims threads
+	fleet  int       // how many processes had a lease when they were last listed
+	told   bool      // the log has that subscribers cannot be counted
+	judge  judge
+	closed bool
+}
+
+// start prepares p. Nothing runs before the first process is announced. The caller must
+// call stop.
+func (p *peers) start(s *Store, log *slog.Logger) {
+	p.s, p.log, p.changed, p.judge = s, log, make(chan struct{}, 1), newJudge()
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+}
+
+// stop ends the connections and waits for the goroutines.
+func (p *peers) stop() {
+	p.cancel()
+	p.mu.Lock()
+	p.closed = true
+	for _, shown := range p.shown {
+		if shown == nil {
+			continue
+		}
+		// This ends what receives from it. The only error is that it is closed.
+		_ = shown.Close()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// announced begins to show that the process lives, unless another one was announced here
+// before.
+func (p *peers) announced(process string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own != "" || p.closed {
+		return
+	}
+	p.own = process
+	p.shown = make([]*redis.PubSub, presences)
+	for n := range p.shown {
+		p.running.Go(func() { p.show(n, p.s.keys.presence(process)) })
+	}
+	p.running.Go(p.watch)
+}
+
+// show keeps the connection with this number subscribed to the process's channel.
+func (p *peers) show(n int, channel string) {
+	pause := time.Duration(0)
+	for {
+		shown := p.connection(n)
+		if shown == nil {
+			return
+		}
+		err, worked := p.subscribe(shown, channel), false
+		if err == nil {
+			worked, err = receive(p.ctx, shown)
+		}
+		p.mu.Lock()
+		p.judge.broken()
+		p.mu.Unlock()
+		switch {
+		case p.ctx.Err() != nil:
+			return
+		case final(err):
+			p.refused(err)
+			pause = refusedPause
+		case worked:
+			pause = 0
+		default:
+			pause = min(2*pause+time.Millisecond, presencePause)
+		}
+		var reply redis.Error
+		if errors.As(err, &reply) || errors.Is(err, errMoved) {
+			p.drop(n) // otherwise go-redis connects again
+		}
+		p.wait(pause)
+	}
+}
+
+// connection returns the connection with this number; nil once p is stopped. In a cluster
+// the channel belongs to one node, as a key does, so that all count the same subscribers.
+func (p *peers) connection(n int) *redis.PubSub {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	if p.shown[n] == nil {
+		if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+			p.shown[n] = cluster.SSubscribe(p.ctx)
+		} else {
+			p.shown[n] = p.s.client.Subscribe(p.ctx)
+		}
+	}
+	return p.shown[n]
+}
+
+// drop closes the connection with this number, so that the next one is a new one.
+func (p *peers) drop(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// The only error is that it is closed.
+	_ = p.shown[n].Close()
+	p.shown[n] = nil
+}
+
+// subscribe subscribes the connection.
+func (p *peers) subscribe(shown *redis.PubSub, channel string) error {
+	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+		cluster.ReloadState(p.ctx) // the channel's node may be another one now
+		return shown.SSubscribe(p.ctx, channel)
+	}
+	return shown.Subscribe(p.ctx, channel)
+}
+
+// receive returns what ended the subscription, and whether there was one.
+func receive(ctx context.Context, shown *redis.PubSub) (worked bool, err error) {
+	for {
+		m, err := shown.ReceiveTimeout(ctx, pingEvery)
+		var slow net.Error
+		if errors.As(err, &slow) && slow.Timeout() {
+			err = shown.Ping(ctx)
+		}
+		if s, ok := m.(*redis.Subscription); ok {
+			worked = true
+			if s.Kind == "sunsubscribe" {
+				err = errMoved
+			}
+		}
+		if _, moved := redis.IsMovedError(err); moved {
+			err = errMoved
+		}
+		if err != nil {
+			return worked, err
+		}
+	}
+}
+
+// errMoved means that a node of the cluster has given the channel to another one.
+var errMoved = errors.New("the channel belongs to another node")
+
+// wait waits for d, or until p is stopped.
+func (p *peers) wait(d time.Duration) {
+	select {
+	case <-p.ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// refused says once in the log that Redis does not let subscribers be counted.
+func (p *peers) refused(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.told {
+		p.told = true
+		p.log.Warn("Redis does not let this server count subscribers, so it notices the death of others only when their leases end; "+
+			"allow the commands subscribe and pubsub and the channels "+p.s.keys.prefix+"* (in a cluster ssubscribe, of Redis 7)", "error", err)
+	}
+}
+
+// watch looks who is there, while there is somebody to watch.
+func (p *peers) watch() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-p.changed:
+		case <-timer.C:
+		}
+		if next := p.look(); next > 0 {
+			timer.Reset(next)
+		}
+	}
+}
+
+// look looks once, and tells of those that are gone. It returns when to look again; 0 if
+// there is nobody to watch.
+func (p *peers) look() time.Duration {
+	p.mu.Lock()
+	names := p.judge.watched()
+	l := looking{contact: p.judge.contact, began: time.Now()}
+	own, pace := p.own, p.pace()
+	p.mu.Unlock()
+	if len(names) == 0 || !p.s.watchers.HeardDepartures() {
+		return 0
+	}
+	channels := []string{p.s.keys.presence(own)}
+	for _, name := range names {
+		channels = append(channels, p.s.keys.presence(name))
+	}
+	counts, err := p.count(channels)
+	switch {
+	case p.ctx.Err() != nil:
+		return 0
+	case err != nil && final(err):
+		p.refused(err)
+		return refusedPause
+	case err != nil:
+		return pace // contact is broken, which the connections notice themselves
+	}
+	l.own, l.ended = counts[channels[0]], time.Now()
+	l.there = make(map[string]bool, len(names))
+	for i, name := range names {
+		l.there[name] = counts[channels[i+1]] > 0
+	}
+	p.mu.Lock()
+	gone, doubt := p.judge.see(l)
+	p.mu.Unlock()
+	for _, name := range gone {
+		p.log.Info("another server is gone: it has no connection to Redis any more", "process", name)
+		p.s.watchers.Departed(store.Departure{Process: name}, "")
+	}
+	if doubt {
+		return lookAgain
+	}
+	return pace
+}
+
+// pace returns how often to look. Whoever notices a death first takes over, so of many
+// processes each needs to look less often; together they look at most 200 times a second.
+// The caller holds mu.
+func (p *peers) pace() time.Duration { return lookEvery * time.Duration(max(p.fleet, 4)) / 4 }
+
+// count returns how many subscribers each channel has.
+func (p *peers) count(channels []string) (map[string]int64, error) {
+	cluster, ok := p.s.client.(*redis.ClusterClient)
+	if !ok {
+		return p.s.client.PubSubNumSub(p.ctx, channels...).Result()
+	}
+	node, err := cluster.MasterForKey(p.ctx, channels[0])
+	if err != nil {
+		return nil, err
+	}
+	return node.PubSubShardNumSub(p.ctx, channels...).Result()
+}
+
+// tell publishes news for the other processes. What nobody hears only makes something
+// happen later.
+func (p *peers) tell(news string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.running.Go(func() { p.s.client.Publish(p.ctx, p.s.keys.peersChannel(), news) })
+	}
+}
+
+// came notes that another process hears from now on what is told, or hears it again after
+// its connection broke. What was told a moment ago, and may not be in the lists yet, is
+// told again.
+func (p *peers) came() {
+	p.mu.Lock()
+	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery
+	p.mu.Unlock()
+	if again {
+		p.tell(newsClaims + own)
+	}
+}
+
+// claims reports whether the process is to say now that it claims threads.
+func (p *peers) claims(process string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if process != p.own || now.Sub(p.said) < claimsEvery {
+		return false
+	}
+	p.said = now
+	return true
+}
+
+// claimed notes that another process has said that it claims threads.
+func (p *peers) claimed(process string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if process != p.own && p.judge.watch(process, time.Now()) {
+		p.change()
+	}
+}
+
+// listed notes which processes own threads, and how many have a lease. Those that own none
+// any more, and have claimed none since, need not be watched.
+func (p *peers) listed(owners map[string]bool, fleet int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(owners, p.own)
+	p.fleet = fleet
+	p.judge.listed(owners, time.Now())
+	p.change()
+}
+
+// change has watch look at who is to be watched.
+func (p *peers) change() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// gone reports whether the process was seen to be gone and has not renewed its lease,
+// which ends then, since.
+func (p *peers) gone(process string, until time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.judge.isGone(process, until)
+}

@@ -1,0 +1,305 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// server is one of several servers on one Redis: a store with an announced process.
+type server struct {
+	*Store
+	process string
+	heard   chan store.Departure
+}
+
+// openServer opens a store for the process, which may be called so in Redis's list of
+// clients, too.
+func openServer(t *testing.T, client redis.UniversalClient, prefix, process string) *server {
+	t.Helper()
+	s, err := New(t.Context(), client, Options{Prefix: prefix, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	x := &server{s, process, make(chan store.Departure, 100)}
+	t.Cleanup(s.OnDeparture(process, func(d store.Departure) { x.heard <- d }))
+	x.announce(t)
+	return x
+}
+
+// openServers opens stores for the processes a and b, of which a owns a thread, and waits
+// until b has counted a.
+func openServers(t *testing.T, client func(name string) redis.UniversalClient) (a, b *server) {
+	t.Helper()
+	prefix := newPrefix()
+	a, b = openServer(t, client("a"), prefix, "a"), openServer(t, client("b"), prefix, "b")
+	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "a" })
+	b.counts(t, "a")
+	return a, b
+}
+
+func (x *server) announce(t *testing.T) {
+	t.Helper()
+	if err := x.Announce(t.Context(), x.process, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits until f holds of what the server knows of a process.
+func (x *server) until(t *testing.T, process string, f func(*other) bool) {
+	t.Helper()
+	await(t, process, func() bool {
+		if _, err := x.Owned(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x.peers.mu.Lock()
+		defer x.peers.mu.Unlock()
+		o := x.peers.judge.others[process]
+		return o != nil && f(o)
+	})
+}
+
+// counts waits until the server has counted the process in its present contact.
+func (x *server) counts(t *testing.T, process string) {
+	t.Helper()
+	x.until(t, process, func(o *other) bool { return o.counted == x.peers.judge.contact })
+}
+
+// await polls until f holds, of which nobody is told.
+func await(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for begun := time.Now(); !f(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// wantDeparture waits for a departure.
+func (x *server) wantDeparture(t *testing.T, want store.Departure) {
+	t.Helper()
+	select {
+	case d := <-x.heard:
+		if d != want {
+			t.Errorf("%s is told %+v, want %+v", x.process, d, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s is not told %+v", x.process, want)
+	}
+}
+
+// clients returns a function that makes clients of the server with names.
+func clients(addr string) func(name string) redis.UniversalClient {
+	return func(name string) redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: addr, ClientName: name, Protocol: 2, ContextTimeoutEnabled: true})
+	}
+}
+
+// TestDeathIsSeen: when the connections of a process that owns threads are closed, as the
+// kernel does when it dies, the others know that it is gone long before its lease ends.
+func TestDeathIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]func(*testing.T) func(string) redis.UniversalClient{
+		"redis":     func(t *testing.T) func(string) redis.UniversalClient { return clients(shared.Server(t).Addr) },
+		"miniredis": func(t *testing.T) func(string) redis.UniversalClient { return clients(miniredis.RunT(t).Addr()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDeath(t, client(t))
+		})
+	}
+}
+
+func testDeath(t *testing.T, client func(string) redis.UniversalClient) {
+	a, b := openServers(t, client)
+	if l, err := b.Lease(t.Context(), "a"); err != nil || !l.Alive() {
+		t.Fatalf("the lease of the living is %+v, %v", l, err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.wantDeparture(t, store.Departure{Process: "a"})
+	if l, err := b.Lease(t.Context(), "a"); err != nil || !l.Gone || l.Alive() || l.Left < time.Minute {
+		t.Errorf("the lease of the dead is %+v, %v", l, err)
+	}
+	// It was only cut off after all.
+	back := openServer(t, client("a"), a.keys.prefix, "a")
+	b.until(t, "a", func(o *other) bool { return o.counted != 0 })
+	if l, err := b.Lease(t.Context(), "a"); err != nil || !l.Alive() {
+		t.Errorf("the lease of one that is back is %+v, %v", l, err)
+	}
+	if err := back.Retire(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	b.wantDeparture(t, store.Departure{Process: "a", Retired: true})
+}
+
+// presenceClients returns the ids of the connections that show that the process lives.
+func (x *server) presenceClients(t *testing.T) (ids []string) {
+	t.Helper()
+	list, err := x.client.ClientList(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(list, "\n") {
+		fields := map[string]string{}
+		for f := range strings.FieldsSeq(line) {
+			name, value, _ := strings.Cut(f, "=")
+			fields[name] = value
+		}
+		if fields["name"] == x.process && fields["sub"] == "1" {
+			ids = append(ids, fields["id"])
+		}
+	}
+	return ids
+}
+
+// cut ends connections of the server, with a pause between them, as a network does.
+func (x *server) cut(t *testing.T, pause time.Duration, ids ...string) {
+	t.Helper()
+	for i, id := range ids {
+		if i > 0 {
+			time.Sleep(pause)
+		}
+		if err := x.client.ClientKillByFilter(t.Context(), "ID", id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFlappingIsNoDeath: one connection that breaks, or one after the other, does not look
+// like a death. If both break at once, the process is usually back before anybody judges.
+func TestFlappingIsNoDeath(t *testing.T) {
+	t.Parallel()
+	a, b := openServers(t, clients(redistest.Start(t).Addr))
+	const flaps = 20
+	flap := func(pause time.Duration, n int) (deaths int) {
+		for range flaps {
+			await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+			b.counts(t, "a")
+			a.cut(t, pause, a.presenceClients(t)[:n]...)
+			await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+			time.Sleep(lookEvery + lookAgain) // for two looks, which would see it
+		}
+		for ; len(b.heard) > 0; deaths++ {
+			<-b.heard
+		}
+		return deaths
+	}
+	if n := flap(0, 1); n > 0 {
+		t.Errorf("one connection broke %d times, and %d times the process was dead", flaps, n)
+	}
+	t.Logf("one after the other, with 5 ms in between: %d deaths of %d; both at once: %d", flap(5*time.Millisecond, 2), flaps, flap(0, 2))
+}
+
+// TestNobodyIsJudgedAfterARestart: when Redis has been away, everybody has lost their
+// connections, and who is slower to come back is not dead.
+func TestNobodyIsJudgedAfterARestart(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t, "--appendonly", "yes")
+	a, b := openServers(t, clients(r.Addr))
+	// From now on a cannot come back.
+	a.peers.stop()
+	r.Kill(t)
+	r.Run(t)
+	await(t, "b's own connections", func() bool { return len(b.presenceClients(t)) == presences })
+	b.until(t, "a", func(o *other) bool { return o.counted != b.peers.judge.contact })
+	for range 5 {
+		time.Sleep(lookEvery)
+		b.peers.look()
+	}
+	if len(b.heard) > 0 {
+		t.Errorf("b is told %+v", <-b.heard)
+	}
+}
+
+// TestNewcomersAreTold: who has just begun to listen is told of claims that were published a
+// moment before, and so are not published again.
+func TestNewcomersAreTold(t *testing.T) {
+	t.Parallel()
+	prefix, client := newPrefix(), clients(shared.Server(t).Addr)
+	a := openServer(t, client("a"), prefix, "a")
+	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "a" })
+	b := openServer(t, client("b"), prefix, "b")
+	await(t, "the word that a claims threads", func() bool {
+		b.peers.mu.Lock()
+		defer b.peers.mu.Unlock()
+		return b.peers.judge.others["a"] != nil
+	})
+}
+
+// TestNobodyToWatch: a server looks only while others own threads.
+func TestNobodyToWatch(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	a, b := openServers(t, clients(r.Addr))
+	looks := func() int { return executed(t, b.Store, func() { time.Sleep(10 * lookEvery) })["pubsub|numsub"] }
+	if n := looks(); n < 2 {
+		t.Errorf("%d looks in the time of ten, while another server owns a thread", n)
+	}
+	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "" })
+	b.peers.mu.Lock()
+	b.peers.judge.others["a"].heard = time.Now().Add(-time.Minute)
+	b.peers.mu.Unlock()
+	if _, err := b.Owned(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * lookEvery)
+	if n := looks(); n > 0 {
+		t.Errorf("%d looks, while nobody owns anything", n)
+	}
+}
+
+// TestWithoutPermission: a server that may not count subscribers says so once, and goes on
+// with leases.
+func TestWithoutPermission(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]string{"channels": "resetchannels", "pubsub": "-pubsub"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Start(t)
+			admin := redis.NewClient(&redis.Options{Addr: r.Addr})
+			defer admin.Close()
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">secret", "allkeys", "allchannels", "allcommands", rule).Err(); err != nil {
+				t.Fatal(err)
+			}
+			said := newLines("count subscribers")
+			open := func(process string) *Store {
+				s, err := Open(t.Context(), fmt.Sprintf("redis://limited:secret@%s", r.Addr), Options{Log: said.logger()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() })
+				t.Cleanup(s.OnDeparture(process, func(d store.Departure) { t.Errorf("%s is told %+v", process, d) }))
+				if err := s.Announce(t.Context(), process, time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			a := open("a")
+			b := open("b")
+			// Publishing the claim fails, which does not keep the commit from being made.
+			err := tryAdvance(context.Background(), a, aThread("t"), func(c *store.Commit) { c.Process = "a" })
+			if _, lost := b.Owned(t.Context()); err != nil || lost != nil {
+				t.Fatal(err, lost)
+			}
+			select {
+			case <-said.found:
+			case <-time.After(20 * time.Second):
+				t.Error("the log does not say that subscribers cannot be counted")
+			}
+			if l, err := b.Lease(t.Context(), "a"); err != nil || !l.Alive() {
+				t.Errorf("the lease is %+v, %v", l, err)
+			}
+		})
+	}
+}
