@@ -260,6 +260,7 @@ func TestToolComesLate(t *testing.T) {
 				agent.Toolsets = []holdfast.Toolset{two}
 				second := looptest.Start(t, mortal.Store, nil, agent)
 				began := <-quick // it waits for nobody
+				synctest.Wait()  // the other one waits by now
 				if waits := two.waited.Load(); waits != 0 != (comes > 0) {
 					t.Errorf("waited %d times", waits)
 				}
