@@ -286,6 +286,7 @@ func TestReloadOutside(t *testing.T) {
 		use(t, e, outsideAgent(finance(p, holdfast.Outside{})))
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("rests", "r1", looptest.UserSays("u1", "go")))
 		waitingFor(t, looptest.Collect(t, reply, err))
+		synctest.Wait() // a run is held to its own contract until it has left
 		use(t, e, other)
 		if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.AgentNotFound {
 			t.Errorf("a result for an agent that is gone: %v", err)
