@@ -253,7 +253,7 @@ const parts = {
     await page.type('A bad day');
     await page.press('Enter');
     await page.until("document.querySelector('#threads [aria-current] .title').textContent === 'A bad day'");
-    assert.equal(await page.run("document.getElementById('title').textContent"), 'A bad day');
+    await page.until("document.getElementById('title').textContent === 'A bad day'");
     await page.run('localStorage.clear()');
     await page.reload();
     await page.until("document.getElementById('title').textContent === 'A bad day'");
