@@ -75,7 +75,7 @@ func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(
 func serviceTool(service, name string) (holdfast.Tool, error) {
 	e := effects[name]
 	o := httptool.Options{
-		Name: name, Description: "A service of the tests.", URL: service + "/work/" + name + "?n={n}",
+		Name: name, Description: "A service of the tests.", URL: service + "/deeds/" + name + "?n={n}",
 		Effect: e.effect, InDoubt: e.inDoubt, Allow: []string{"127.0.0.1"},
 	}
 	if e.effect != holdfast.EffectPure {

@@ -41,7 +41,7 @@ func (w *worker) serve(addr, journal string) error {
 		}
 		fmt.Fprint(rw, "done, looked up")
 	})
-	mux.HandleFunc("/work/{tool}", p.work)
+	mux.HandleFunc("/deeds/{tool}", p.work)
 	mux.HandleFunc("POST /deliver", p.take)
 	mux.HandleFunc("POST /jobs/{tool}", p.begin)
 	mux.HandleFunc("GET /jobs/{tool}/{job}", p.poll)
