@@ -290,7 +290,7 @@ func TestRunErrors(t *testing.T) {
 		codes.NothingToRun + " ":               s.Run(t.Context(), me, server.Input{}),
 		codes.NotFound + " ":                   s.Watch(t.Context(), me, "nope"),
 		codes.NotFound + "  (a run)":           s.Events(t.Context(), me, "nope", "r", ""),
-		codes.InvalidInput + " ":               s.Events(t.Context(), me, "t", "r", "soon"),
+		codes.InvalidCursor + " ":              s.Events(t.Context(), me, "t", "r", "soon"),
 		codes.StreamCut + " ":                  s.Run(gone, me, server.Input{Text: "hi"}),
 	} {
 		n := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestArchive: the log of a run that has ended keeps nothing that the messages hold, and a
@@ -169,6 +170,29 @@ func FuzzArchive(f *testing.F) {
 		}
 		if got != whole {
 			t.Errorf("after %d parts the rest makes %q, want %q", seen, got, whole)
+		}
+	})
+}
+
+// TestPrunedText: an archived log whose texts were pruned shows no message without its words;
+// the watcher starts over, and reads why.
+func TestPrunedText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := looptest.Start(t, memstore.New(), nil, looptest.Wordy())
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		frames, _ := looptest.FramesOf(t, reply, err)
+		time.Sleep(2 * time.Minute)
+		at := looptest.Checkpoints(t, e, "t")[1] // after the first answer
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID}))(t)
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		reasons := map[string]int{}
+		for _, f := range frames[:len(frames)-3] { // up to the second answer's last word
+			after := looptest.Must(store.ParseCursor(f.ID))(t)
+			shown := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t), nil)
+			reasons[string(shown[0].(agui.RunStarted).Metadata)]++
+		}
+		if want := `{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r1"}}`; reasons[want] != len(frames)-3 {
+			t.Errorf("the streams begin with %v", reasons)
 		}
 	})
 }
