@@ -105,3 +105,17 @@ func TestOfficialClientFallsBack(t *testing.T) {
 		}
 	})
 }
+
+// TestOfficialClientContinues: the official client reads the cursors in events, is cut again
+// and again, and loses and repeats nothing.
+func TestOfficialClientContinues(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=5ms")
+		out, err := oracle(t, "cursors.mjs", version, p.url).CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Fatalf("%v\n%s\nserver:\n%s", err, out, p.out)
+		}
+	})
+}
