@@ -20,8 +20,8 @@ func oracle(t *testing.T, script, version, url string) *exec.Cmd {
 	return cmd
 }
 
-// eachClient runs f for each version of the official client, if it is installed.
-func eachClient(t *testing.T, f func(t *testing.T, version string)) {
+// needsClients skips the test if the official client is not installed.
+func needsClients(t *testing.T) {
 	t.Helper()
 	needs(t, "node", "scripts/install-test-deps.sh installs it")
 	if _, err := os.Stat(filepath.Join("..", "..", "test", "oracle", "node_modules")); err != nil {
@@ -30,6 +30,12 @@ func eachClient(t *testing.T, f func(t *testing.T, version string)) {
 		}
 		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
 	}
+}
+
+// eachClient runs f for each version of the official client, if it is installed.
+func eachClient(t *testing.T, f func(t *testing.T, version string)) {
+	t.Helper()
+	needsClients(t)
 	for _, version := range []string{"1.0.0", "0.0.59"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
