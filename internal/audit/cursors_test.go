@@ -116,8 +116,8 @@ func (s *cursorScene) replica() *looptest.Engine {
 		}
 	})
 	return looptest.Start(s.T, s.open(), func(c *looptest.Config) {
-		c.ArchiveAfter = time.Hour
-		c.NewID = func(prefix string) string { // whose first characters differ, as those of tags do
+		c.ArchiveAfter, c.Lease = time.Hour, time.Minute // nobody is taken for dead
+		c.NewID = func(prefix string) string {           // whose first characters differ, as those of tags do
 			id := fmt.Appendf(nil, "%08d", looptest.Serial.Add(1))
 			slices.Reverse(id)
 			return prefix + string(id)
