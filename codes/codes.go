@@ -88,6 +88,8 @@ const (
 	RateLimited = "rate_limited"
 	// RecoveryGaveUp: the run was taken over too often without progress.
 	RecoveryGaveUp = "recovery_gave_up"
+	// RevisionGone: no server has the revision of the agent that the run is pinned to.
+	RevisionGone = "revision_gone"
 	// RunIDReused: the run id was used with other input.
 	RunIDReused = "run_id_reused"
 	// RunInProgress: a run is in progress on the thread.

@@ -22,7 +22,9 @@ type Agents interface {
 type AgentInfo struct {
 	Name        string
 	Description string
-	Tools       []holdfast.ToolSpec
+	// Revision is a short hash of what shapes the agent's runs.
+	Revision string
+	Tools    []holdfast.ToolSpec
 	// Middleware are the names of the agent's middleware, the outermost first.
 	Middleware []string
 	// ParallelTools is how many calls of one answer may run at the same time.
@@ -42,6 +44,7 @@ type AgentInfo struct {
 type shownAgent struct {
 	Name         string       `json:"name"`
 	Description  string       `json:"description"`
+	Revision     string       `json:"revision,omitempty"`
 	Default      bool         `json:"default"`
 	Tools        []shownTool  `json:"tools"`
 	Middleware   []string     `json:"middleware"`
@@ -216,7 +219,7 @@ func errNoAgents() error {
 
 func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 	v := shownAgent{
-		Name: a.Name, Description: a.Description, Default: first,
+		Name: a.Name, Description: a.Description, Revision: a.Revision, Default: first,
 		Tools: make([]shownTool, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {

@@ -39,8 +39,9 @@ type Engine struct {
 	slots chan struct{}
 	turns chan struct{} // see turn
 	// waiting are the requests that wait for a sign of an owner; see outwait.
-	waiting chan struct{}
-	sweeper *sweeper
+	waiting    chan struct{}
+	sweeper    *sweeper
+	successors *successors
 
 	stopListening func() // ends the store's calls of posted, and of the sweeper
 
@@ -68,7 +69,8 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.sweeper = newSweeper(&h.cfg, h.process, h.contact)
+	e.sweeper, e.successors = newSweeper(&h.cfg, h.process, h.contact), newSuccessors(e)
+	h.used = e.sweeper.look
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -32,8 +33,8 @@ const (
 // takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
 // run continues here, or ends. agent is nil if there is none with the thread's work any more.
 // The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agent, handed)
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent, how)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +49,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		o.announceAdopted()
 		e.announceSchema(t.Place(), o.states.change)
 	}}, nil
 }
@@ -56,8 +58,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 type orphan struct {
 	*host
 	t *thread.Thread
-	// handed means that the owner has handed the thread over, instead of dying with it.
-	handed bool
+	loss
 	// refused is why nobody continues it; nil if run does.
 	refused *holdfast.Error
 	run     *run
@@ -66,15 +67,27 @@ type orphan struct {
 	// a part of an answer.
 	seq      agui.Sequencer
 	streamed bool
+	// adopted is the revision that the run was with before this takeover; empty if it stays
+	// with its own, or has none.
+	adopted string
+}
+
+// loss is how a run has lost its owner.
+type loss struct {
+	// handed means that the owner has handed the thread over, instead of dying with it.
+	handed bool
+	// cancelled means that the run waited for its revision, and is continued only to be
+	// ended, because its user has cancelled it.
+	cancelled bool
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*orphan, error) {
-	o := &orphan{host: h, t: t, handed: handed}
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*orphan, error) {
+	o := &orphan{host: h, t: t, loss: how}
 	switch {
 	case agent == nil:
 		o.refused = errAgentGone(t.State.Agent)
-	case t.State.Retaken >= MaxRetaken && !handed:
+	case t.State.Retaken >= MaxRetaken && !how.handed:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
@@ -94,7 +107,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
+	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
 	o.run.ground(found.Ground)
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
@@ -103,7 +116,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
-	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !handed:
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !how.handed:
 		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
@@ -166,22 +179,46 @@ func (o *orphan) commit() (*store.Commit, error) {
 		reason = "owner_gone"
 	}
 	c := o.acquisition(o.t, o.process)
+	value := map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason}
+	c.Put = append(o.states.put, o.adopt(value)...)
 	events := o.seq.Close()
 	open := len(events)
-	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover",
-		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason})...)
+	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover", value)...)
 	events = append(events, o.schemaEvent(o.states.change)...)
 	for _, ev := range events[open:] {
 		if _, err := o.seq.Next(ev); err != nil {
 			return nil, fmt.Errorf("take over: %w", err)
 		}
 	}
-	c.Put = o.states.put
 	c.Records = thread.EncodeEvents(events)
 	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return c, nil
+}
+
+// adopt notes that the run goes on with the revision of its agent here: in the value of the
+// takeover's event, and in what it returns, which is to be stored.
+func (o *orphan) adopt(value map[string]any) []store.Value {
+	from, to := o.run.rec.Revision, o.run.agent.Revision
+	if o.cancelled || to == "" || from == to {
+		return nil
+	}
+	if o.adopted = from; from != "" {
+		value["fromRevision"], value["toRevision"] = from, to
+	}
+	rec := *o.run.rec
+	rec.Format, rec.Revision = thread.Format, to
+	o.run.rec = &rec
+	return []store.Value{{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}}
+}
+
+// announceAdopted says in the log that a run that was taken over has another revision now.
+func (o *orphan) announceAdopted() {
+	if o.adopted != "" {
+		rec := o.run.rec
+		o.cfg.Log.Info("a run goes on with another revision of its agent", "thread", o.t.Key.Thread, "run", rec.ID, "agent", rec.Agent, "from", o.adopted, "to", rec.Revision)
+	}
 }
 
 // count counts the takeover. A run that is handed over has not killed its process.
@@ -208,6 +245,7 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 // incarnation, because it is new or of an earlier format, gets one.
 func (h *host) acquired(t *thread.Thread) *thread.State {
 	st := t.State.Clone()
+	st.Waiting = nil
 	if st.Incarnation == "" {
 		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))
 	}
@@ -257,7 +295,7 @@ func (e *Engine) succeed(ctx context.Context, key store.ThreadKey, leaving strin
 		return err
 	}
 	if leaving != "" && t.Head.Process == leaving && t.State.Running() {
-		err = e.become(ctx, t, true)
+		_, err = e.become(ctx, t, true)
 	} else {
 		_, err = e.ensureOwner(ctx, t, nil)
 	}
@@ -278,24 +316,36 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	if err != nil || !gone {
 		return false, err
 	}
-	return true, e.become(ctx, t, false)
+	return e.become(ctx, t, false)
 }
 
 // become makes this process the owner of a thread, of which the owner is gone, or has
-// handed it over. The caller holds the thread's lock.
-func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
-	agents := e.use()
-	defer agents.drop()
-	agent, _ := agents.ofThread(t) // nil if it is gone
-	next, err := e.takeOver(ctx, t, agent, handed)
+// handed it over, unless the run waits for another one. It reports whether the head has
+// moved, also with an error. The caller holds the thread's lock.
+func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
+	s, err := e.successors.of(ctx, t)
+	defer s.agents.drop()
+	var next *begun
+	switch {
+	case err != nil:
+	case s.verdict == pin.Wait:
+		return false, nil
+	case s.verdict == pin.Stored:
+		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverWaits, "")
+		return true, nil
+	case s.verdict == pin.Over:
+		next, err = e.cutOff(ctx, t, errRevisionGone(t, s.agent))
+	default:
+		next, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
+	}
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
 	if err == nil {
-		return nil
+		return true, nil
 	}
 	if ctx.Err() == nil {
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
-	return thread.ReadUnlessMoved(t.Key, err)
+	return true, thread.ReadUnlessMoved(t.Key, err)
 }

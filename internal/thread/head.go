@@ -103,6 +103,9 @@ type Work struct {
 	// Model is the name of the agent's model that the run has fallen back to; empty for the
 	// agent's first. The agent may have it no more.
 	Model string `json:"model,omitempty"`
+	// Waiting means that the run waits for a process with its agent's revision; nil for most.
+	// Its times are by the store's clock.
+	Waiting *threads.Waiting `json:"waiting,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack
