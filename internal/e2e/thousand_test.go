@@ -251,7 +251,7 @@ func TestKilledInEachStep(t *testing.T) {
 	service := newOutside(t, 25*time.Millisecond, signs)
 	h := &hunt{
 		T: t, random: rand.New(rand.NewPCG(seed, 1)), steps: steps, dead: map[string]time.Time{}, killed: map[string]int{},
-		replicas: newReplicas(t, 3, redis, signs, "--config="+service.agents(), "--demo-delay=5ms", "--max-iterations=2000"),
+		replicas: newReplicas(t, 3, redis, signs, "--config="+service.agents(), "--demo-delay=5ms", "--max-iterations=2000", "--archive-after=1h"),
 	}
 	for slices.ContainsFunc(h.all, func(r *replica) bool { return !r.ready }) {
 		h.next()
