@@ -44,7 +44,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
+	return &begun{run: o.run, c: c, seq: o.seq, messages: o.messages, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
@@ -62,6 +62,9 @@ type orphan struct {
 	refused *holdfast.Error
 	run     *run
 	states  *restored
+	// messages are those of run, which gets them once it is known that this process has
+	// become the owner: of several that try to, the others have not decoded them.
+	messages *thread.Undecoded
 	// seq is the stream as the owner left it, and streamed means that the owner has shown
 	// a part of an answer.
 	seq      agui.Sequencer
@@ -82,7 +85,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if o.refused != nil {
 		return o, nil
 	}
-	found, err := h.read.Resumable(ctx, t)
+	found, err := h.read.Orphan(ctx, t)
 	if h.isDamaged(ctx, t, err) {
 		o.refused = holdfast.AsError(err)
 		return o, nil
@@ -90,12 +93,13 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	if err := thread.CheckStale(t.Key, t.State, found.History); err != nil {
+	if err := thread.CheckStale(t.Key, t.State, found.Undecoded.Len()); err != nil {
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
 	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
 	o.run.ground(found.Ground)
+	o.messages = found.Undecoded
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
@@ -281,6 +285,22 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	return true, e.become(ctx, t, false)
 }
 
+// errUndecodable means that this process owns a run whose messages cannot be decoded.
+var errUndecodable = errors.New("a run was taken over whose messages cannot be decoded")
+
+// giveUp ends a run that this process has taken over, and cannot continue.
+func (e *Engine) giveUp(ctx context.Context, key store.ThreadKey, reason error) error {
+	t, err := e.read.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+	next, err := e.cutOff(ctx, t, holdfast.AsError(reason))
+	if err != nil {
+		return err
+	}
+	return e.acquire(ctx, t.Place(), next)
+}
+
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over. The caller holds the thread's lock.
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
@@ -290,6 +310,9 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) erro
 	next, err := e.takeOver(ctx, t, agent, handed)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
+	}
+	if errors.Is(err, errUndecodable) {
+		err = e.giveUp(ctx, t.Key, err)
 	}
 	if err == nil {
 		return nil
