@@ -93,7 +93,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	if err := thread.CheckStale(t.Key, t.State, found.Undecoded.Len()); err != nil {
+	if err := thread.CheckStale(t.Key, t.State, found.Undecoded.Messages); err != nil {
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
@@ -288,37 +288,30 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 // errUndecodable means that this process owns a run whose messages cannot be decoded.
 var errUndecodable = errors.New("a run was taken over whose messages cannot be decoded")
 
-// giveUp ends a run that this process has taken over, and cannot continue.
-func (e *Engine) giveUp(ctx context.Context, key store.ThreadKey, reason error) error {
-	t, err := e.read.Head(ctx, key)
-	if err != nil {
-		return err
-	}
-	next, err := e.cutOff(ctx, t, holdfast.AsError(reason))
-	if err != nil {
-		return err
-	}
-	return e.acquire(ctx, t.Place(), next)
-}
-
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over. The caller holds the thread's lock.
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
+	place, key := t.Place(), t.Key
 	agents := e.use()
 	defer agents.drop()
 	agent, _ := agents.ofThread(t) // nil if it is gone
 	next, err := e.takeOver(ctx, t, agent, handed)
 	if err == nil {
-		err = e.acquire(ctx, t.Place(), next)
+		err = e.acquire(ctx, place, next)
 	}
-	if errors.Is(err, errUndecodable) {
-		err = e.giveUp(ctx, t.Key, err)
+	if reason := err; errors.Is(err, errUndecodable) {
+		if t, err = e.read.Head(ctx, key); err == nil {
+			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
+		}
+		if err == nil {
+			err = e.acquire(ctx, place, next)
+		}
 	}
 	if err == nil {
 		return nil
 	}
 	if ctx.Err() == nil {
-		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
+		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
 	}
-	return thread.ReadUnlessMoved(t.Key, err)
+	return thread.ReadUnlessMoved(key, err)
 }

@@ -127,6 +127,8 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 
 // Undecoded is a history that was read, and is known to be whole, but not what it says.
 type Undecoded struct {
+	Messages int // how many the path has
+
 	key    store.ThreadKey
 	stored []store.Message
 	path   []int // the places of the path's messages in stored
@@ -142,11 +144,8 @@ func (rd Reader) Undecoded(ctx context.Context, key store.ThreadKey, leaf string
 	if err != nil {
 		return nil, err
 	}
-	return &Undecoded{key, stored, path}, nil
+	return &Undecoded{len(path), key, stored, path}, nil
 }
-
-// Len returns how many messages the path has.
-func (u *Undecoded) Len() int { return len(u.path) }
 
 // Decode does the second part.
 func (u *Undecoded) Decode() (*History, error) {
