@@ -347,9 +347,10 @@ func (h *hunt) table(c *calls, got followed, records int, took time.Duration) st
 		moments = append(moments, fmt.Sprintf("%d %s", h.killed[m.name], m.name))
 	}
 	return strings.Join([]string{
+		"| | |", "|---|---|",
 		row("steps, and deaths of the owner with kill -9", "%d, %d: %s", h.steps, kills, strings.Join(moments, ", ")),
 		row("takeovers; from the death to the next sign of life", "%d; p50 %s, p99 %s, at worst %s", len(all), all.at(50), all.at(99), all.at(100)),
-		row("in the first hundred, and in the last", "p50 %s, p90 %s; p50 %s, p90 %s", early.at(50), early.at(90), late.at(50), late.at(90)),
+		row("in the first hundred, and in the last hundred", "p50 %s, p90 %s; p50 %s, p90 %s", early.at(50), early.at(90), late.at(50), late.at(90)),
 		row("calls of tools: needed, made, looked up; work done", "%d, %d, %d; %d", c.needed, c.sent, c.lookedUp, c.did),
 		row("finished calls that were made again, work that was done twice", "%d", len(c.complaints)),
 		row("calls of the model: needed, made", "%d, %d", h.steps+1, h.models),
