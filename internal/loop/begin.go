@@ -158,7 +158,7 @@ func (b *beginning) load(ctx context.Context) error {
 		b.r.ground(g)
 		return err
 	}
-	if err := thread.CheckStale(b.p.Key, b.st, b.p.History); err != nil {
+	if err := thread.CheckStale(b.p.Key, b.st, len(b.p.History.Path)); err != nil {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}

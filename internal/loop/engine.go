@@ -204,18 +204,24 @@ type begun struct {
 	unsure   bool           // it is not known yet whether the commit has landed; see acquire
 	// elsewhere means that the run has begun in another process.
 	elsewhere bool
+	messages  *thread.Undecoded // its messages then
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a
-// shutdown nothing is started, and the run is handed over.
-func (e *Engine) launch(b *begun, s *slot) {
+// shutdown nothing is started, and the run is handed over. The error is errUndecodable.
+func (e *Engine) launch(b *begun, s *slot) (err error) {
 	r, head := b.run, thread.HeadAfter(b.c)
+	if b.messages != nil {
+		if r.hist, err = b.messages.Decode(); err != nil {
+			return fmt.Errorf("%w: %w", errUndecodable, err)
+		}
+	}
 	r.prepare(e, head, thread.RecordsOf(b.c))
 	e.mu.Lock()
 	if e.stopping() {
 		e.mu.Unlock()
 		e.handOver(r.key)
-		return
+		return nil
 	}
 	defer e.mu.Unlock()
 	r.w = journal.New(r.writerConfig(), head, b.seq)
@@ -224,6 +230,7 @@ func (e *Engine) launch(b *begun, s *slot) {
 	s.kept = true
 	e.wg.Go(r.main)
 	r.inbox.readers.Go(mail{r}.read) // something may have been posted before it was listed
+	return nil
 }
 
 // unlist implements lister.

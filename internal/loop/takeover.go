@@ -45,7 +45,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
+	return &begun{run: o.run, c: c, seq: o.seq, messages: o.messages, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
@@ -63,6 +63,9 @@ type orphan struct {
 	refused *holdfast.Error
 	run     *run
 	states  *restored
+	// messages are those of run, which gets them once it is known that this process has
+	// become the owner: of several that try to, the others have not decoded them.
+	messages *thread.Undecoded
 	// seq is the stream as the owner left it, and streamed means that the owner has shown
 	// a part of an answer.
 	seq      agui.Sequencer
@@ -95,7 +98,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if o.refused != nil {
 		return o, nil
 	}
-	found, err := h.read.Resumable(ctx, t)
+	found, err := h.read.Orphan(ctx, t)
 	if h.isDamaged(ctx, t, err) {
 		o.refused = holdfast.AsError(err)
 		return o, nil
@@ -103,12 +106,13 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	if err := thread.CheckStale(t.Key, t.State, found.History); err != nil {
+	if err := thread.CheckStale(t.Key, t.State, found.Undecoded.Messages); err != nil {
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
 	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
 	o.run.ground(found.Ground)
+	o.messages = found.Undecoded
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
@@ -319,10 +323,14 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	return e.become(ctx, t, false)
 }
 
+// errUndecodable means that this process owns a run whose messages cannot be decoded.
+var errUndecodable = errors.New("a run was taken over whose messages cannot be decoded")
+
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over, unless the run waits for another one. It reports whether the head has
 // moved, also with an error. The caller holds the thread's lock.
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
+	place, key := t.Place(), t.Key
 	s, err := e.successors.of(ctx, t)
 	defer s.agents.drop()
 	var next *begun
@@ -331,7 +339,7 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 	case s.verdict == pin.Wait:
 		return false, nil
 	case s.verdict == pin.Stored:
-		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverWaits, "")
+		e.cfg.Observer.TakenOver(place, observe.TakeoverWaits, "")
 		return true, nil
 	case s.verdict == pin.Over:
 		next, err = e.cutOff(ctx, t, errRevisionGone(t, s.agent))
@@ -339,13 +347,21 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 		next, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
 	}
 	if err == nil {
-		err = e.acquire(ctx, t.Place(), next)
+		err = e.acquire(ctx, place, next)
+	}
+	if reason := err; errors.Is(err, errUndecodable) {
+		if t, err = e.read.Head(ctx, key); err == nil {
+			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
+		}
+		if err == nil {
+			err = e.acquire(ctx, place, next)
+		}
 	}
 	if err == nil {
 		return true, nil
 	}
 	if ctx.Err() == nil {
-		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
+		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
 	}
-	return true, thread.ReadUnlessMoved(t.Key, err)
+	return true, thread.ReadUnlessMoved(key, err)
 }
