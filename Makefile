@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover mixed
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach mixed
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -50,6 +50,9 @@ api: ## write api/*.txt, the public API as text, after a change that is meant
 
 program: ## build, test and run examples/program, which uses every public package
 	scripts/program.sh
+
+attach: ## come to every run of the golden stores with the cursor of every record: live, archived and imported; the official client reads what is seen
+	ATTACH_TEST_EVERY=1 go test -count=1 -run='TestAttachFromEveryRecord$$' -v ./internal/e2e
 
 FUZZTIME ?= 10s
 FUZZGUIDE ?= all

@@ -55,6 +55,8 @@ const (
 	Interrupted = "interrupted"
 	// InvalidAnswer: an answer is not what its question's schema asks for.
 	InvalidAnswer = "invalid_answer"
+	// InvalidCursor: what was sent as a cursor is none.
+	InvalidCursor = "invalid_cursor"
 	// InvalidInput: the request cannot be read or contradicts itself.
 	InvalidInput = "invalid_input"
 	// LimitExceeded: the tenant or the user has as many runs, streams, threads or bytes as

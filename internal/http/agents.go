@@ -70,6 +70,24 @@ type capabilities struct {
 	Multimodal     *mediaCap    `json:"multimodal,omitempty"`
 	Execution      *executeCap  `json:"execution,omitempty"`
 	HumanInTheLoop humanCap     `json:"humanInTheLoop"`
+	Custom         customCap    `json:"custom"`
+}
+
+// customCap is what AG-UI has no word for.
+type customCap struct {
+	Holdfast holdfastCap `json:"holdfast"`
+}
+
+// holdfastCap says how interrupted streams are resumed, which transport.resumable leaves
+// open: see docs/protocol.md, "A proposal".
+type holdfastCap struct {
+	Cursors cursorsCap `json:"cursors"`
+}
+
+type cursorsCap struct {
+	Request  string `json:"request"`  // the header that asks for cursors in events, with its value
+	Member   string `json:"member"`   // where an event has its cursor
+	Continue string `json:"continue"` // the header in which the cursor of the last event is sent back
 }
 
 type identityCap struct {
@@ -218,13 +236,16 @@ func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 func (h *handler) capabilities(a *AgentInfo) capabilities {
 	c := capabilities{
 		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: h.Version},
-		// Resumable: GET …/events continues after Last-Event-ID.
+		// Resumable: what streams a run continues after Last-Event-ID.
 		Transport: transportCap{Streaming: true, Resumable: true},
 		Tools: toolsCap{
 			Supported: true, Items: make([]toolItem, len(a.Tools)), ParallelCalls: a.ParallelTools > 1, ClientProvided: true,
 		},
 		State:          stateCap{Snapshots: true, PersistentState: a.Persistent},
 		HumanInTheLoop: humanCap{Supported: true, Interrupts: true},
+		Custom: customCap{holdfastCap{cursorsCap{
+			Request: headerCursors + ": " + inMetadata, Member: "metadata.holdfast.cursor", Continue: headerLastEvent,
+		}}},
 	}
 	for i, t := range a.Tools {
 		c.Tools.Items[i] = toolItem{Name: t.Name, Description: t.Description, Parameters: t.Parameters}

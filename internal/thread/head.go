@@ -54,6 +54,9 @@ type Work struct {
 	Incarnation string `json:"incarnation,omitempty"`
 	// Rewinds counts how often the thread was rewound.
 	Rewinds int `json:"rewinds,omitempty"`
+	// Rewound is the number of the last record before the last rewind; 0 if there was none, or
+	// an earlier version made it.
+	Rewound uint64 `json:"rewound,omitempty"`
 	// Iteration is the one that runs, or runs next.
 	Iteration int `json:"iteration"`
 	// GrantedAt is the iteration at which the last request started or resumed the run.
