@@ -10,6 +10,7 @@ import (
 type scenario struct {
 	name, about string
 	targets     []string
+	agents      string // an agents file for Holdfast, in which {model} is the model's URL
 	before      func(t *target) error
 	run         func(t *target) (*result, error)
 	figures     []figure
@@ -68,6 +69,12 @@ func scenarios() []scenario {
 			value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
 			value("bytes per iteration at 10", 3072), value("bytes per iteration at 90", 3072),
 		}},
+		{name: "rounds", about: "one run of 100 rounds of one call of a pure tool, results of 200 characters, 50 words each", targets: redis,
+			agents: reporter("pure"), run: reports(0), figures: perRound(8, 3072)},
+		{name: "effects", about: "the same with a tool that has effects", targets: redis,
+			agents: reporter("idempotent"), run: reports(0), figures: perRound(0, 0)},
+		{name: "words", about: "the same with a pure tool and words 10 ms apart", targets: redis,
+			agents: reporter("pure"), run: reports(10 * time.Millisecond), figures: perRound(0, 0)},
 		{name: "long", about: "one run of 100 rounds of one call, 50 tokens each", targets: []string{onFile, onSynced, onRedis}, run: longRun, judged: onFile, against: onSynced, figures: []figure{
 			{name: "ms per iteration", of: func(r *result) float64 { return r.values["ms per iteration"] }, limit: 1.5, ratio: true},
 			value("MB to disk", 1.2),

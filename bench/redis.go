@@ -61,12 +61,13 @@ type usage struct {
 	commands int64 // executed commands, including those inside scripts and transactions
 	requests int64 // those of them that came over the network
 	bytes    int64 // received bytes
+	memory   int64 // bytes of memory in use
 }
 
 // usage reads INFO, after giving the last run's remaining work time to arrive.
 func (s *redisServer) usage() (u usage, err error) {
 	time.Sleep(200 * time.Millisecond)
-	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()
+	text, err := s.client.Info(context.Background(), "stats", "commandstats", "memory").Result()
 	if err != nil {
 		return u, err
 	}
@@ -75,6 +76,8 @@ func (s *redisServer) usage() (u usage, err error) {
 		switch {
 		case name == "total_net_input_bytes":
 			u.bytes, err = strconv.ParseInt(value, 10, 64)
+		case name == "used_memory":
+			u.memory, err = strconv.ParseInt(value, 10, 64)
 		case strings.HasPrefix(name, "cmdstat_"):
 			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
 			var n int64
