@@ -192,6 +192,9 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	for _, name := range s.targets {
 		line += fmt.Sprintf("  %s %.4g", name, of(name))
 	}
+	if f.before > 0 {
+		line += fmt.Sprintf("  (before: %.4g)", f.before)
+	}
 	name := cmp.Or(s.judged, onRedis)
 	got, what := of(name), "at most"
 	if f.ratio {

@@ -61,13 +61,12 @@ type usage struct {
 	commands int64 // executed commands, including those inside scripts and transactions
 	requests int64 // those of them that came over the network
 	bytes    int64 // received bytes
-	memory   int64 // bytes of memory in use
 }
 
 // usage reads INFO, after giving the last run's remaining work time to arrive.
 func (s *redisServer) usage() (u usage, err error) {
 	time.Sleep(200 * time.Millisecond)
-	text, err := s.client.Info(context.Background(), "stats", "commandstats", "memory").Result()
+	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()
 	if err != nil {
 		return u, err
 	}
@@ -76,8 +75,6 @@ func (s *redisServer) usage() (u usage, err error) {
 		switch {
 		case name == "total_net_input_bytes":
 			u.bytes, err = strconv.ParseInt(value, 10, 64)
-		case name == "used_memory":
-			u.memory, err = strconv.ParseInt(value, 10, 64)
 		case strings.HasPrefix(name, "cmdstat_"):
 			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
 			var n int64
@@ -93,4 +90,17 @@ func (s *redisServer) usage() (u usage, err error) {
 		}
 	}
 	return u, nil
+}
+
+// held returns how much memory the keys take whose names contain part.
+func (s *redisServer) held(part string) (bytes int64, err error) {
+	ctx := context.Background()
+	for keys := s.client.Scan(ctx, 0, "*"+part+"*", 10_000).Iterator(); keys.Next(ctx); {
+		n, err := s.client.MemoryUsage(ctx, keys.Val(), 0).Result()
+		if err != nil {
+			return 0, fmt.Errorf("measure the key %s: %w", keys.Val(), err)
+		}
+		bytes += n
+	}
+	return bytes, nil
 }

@@ -62,10 +62,10 @@ func word() string {
 	return string(b)
 }
 
-// reports is one run of 100 rounds, with this time between two words.
-func reports(every time.Duration) func(t *target) (*result, error) {
+// reports is one run of n rounds, with this time between two words.
+func reports(n int, every time.Duration) func(t *target) (*result, error) {
 	return func(t *target) (*result, error) {
-		const n = 100
+		rounds := float64(n)
 		before, err := t.redis.usage()
 		if err != nil {
 			return nil, err
@@ -75,11 +75,15 @@ func reports(every time.Duration) func(t *target) (*result, error) {
 			return nil, err
 		}
 		after, err := t.redis.usage()
+		if err != nil {
+			return nil, err
+		}
+		held, err := t.redis.held(t.thread(0, 0))
 		r.values = map[string]float64{
-			commandsPerRound: float64(after.commands-before.commands) / n,
-			"requests":       float64(after.requests-before.requests) / n,
-			bytesPerRound:    float64(after.bytes-before.bytes) / n,
-			"memory":         float64(after.memory-before.memory) / n,
+			commandsPerRound: float64(after.commands-before.commands) / rounds,
+			"requests":       float64(after.requests-before.requests) / rounds,
+			bytesPerRound:    float64(after.bytes-before.bytes) / rounds,
+			memoryPerRound:   float64(held) / rounds,
 		}
 		return r, err
 	}
@@ -87,15 +91,21 @@ func reports(every time.Duration) func(t *target) (*result, error) {
 
 const (
 	commandsPerRound = "commands per round"
-	bytesPerRound    = "bytes sent to Redis per round"
+	bytesPerRound    = "bytes received per round"
+	memoryPerRound   = "bytes of memory per round"
 )
 
-// perRound returns the figures of reports, with the bars for the first and the third.
-func perRound(commands, bytes float64) []figure {
-	return []figure{
+// perRound returns the figures of reports with what they were before rounds were made
+// cheaper, and the bars for commands and for bytes.
+func perRound(before [4]float64, commands, bytes float64) []figure {
+	figures := []figure{
 		value(commandsPerRound, commands),
 		{name: "of these over the network", of: func(r *result) float64 { return r.values["requests"] }},
 		value(bytesPerRound, bytes),
-		{name: "memory of Redis, bytes per round", of: func(r *result) float64 { return r.values["memory"] }},
+		value(memoryPerRound, bytes),
 	}
+	for i := range figures {
+		figures[i].before = before[i]
+	}
+	return figures
 }
