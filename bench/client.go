@@ -1,5 +1,7 @@
 package main
 
+// The client: it makes runs, checks that every token comes exactly once, and notes when.
+
 import (
 	"bufio"
 	"bytes"

@@ -245,12 +245,13 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		commit := func(answer func()) (commits int) {
+			synctest.Wait()
 			before := len(s.commits)
 			answer()
-			synctest.Wait()
 			if err := w.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait()
 			return len(s.commits) - before
 		}
 		answer := func(words int, pause time.Duration) func() {
@@ -262,7 +263,8 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 			}
 		}
 		slowly := 2 * time.Second // each word has a commit of its own, of a second
-		for i, c := range []struct {
+		commit(func() {}) // the beginning of the message
+		for _, c := range []struct {
 			what    string
 			answer  func()
 			commits int
@@ -273,9 +275,6 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 			{"the first slow one after them", answer(1, slowly), 1},
 			{"slow words again", answer(3, slowly), 3},
 		} {
-			if i == 1 {
-				time.Sleep(time.Second) // nothing is in flight
-			}
 			if n := commit(c.answer); n != c.commits {
 				t.Errorf("%s took %d commits, want %d", c.what, n, c.commits)
 			}
@@ -287,6 +286,7 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 		time.Sleep(company + time.Millisecond)
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if len(s.commits) != before+1 {
 			t.Errorf("a word that waited took %d commits, want 1", len(s.commits)-before)
 		}

@@ -244,16 +244,16 @@ func TestStreamingIsProgress(t *testing.T) {
 // the run continues as if nothing had happened. Only a pure tool may have started when that
 // is noticed, because it does not wait for its call to be durable.
 func TestStoreAway(t *testing.T) {
-	for effect, starts := range map[holdfast.Effect]bool{
+	for effect, may := range map[holdfast.Effect]bool{
 		holdfast.EffectPure: true, holdfast.EffectIdempotent: false, holdfast.EffectOnce: false, holdfast.EffectQuery: false,
 	} {
 		t.Run(string(effect), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { storeAway(t, effect, starts) })
+			synctest.Test(t, func(t *testing.T) { storeAway(t, effect, may) })
 		})
 	}
 }
 
-func storeAway(t *testing.T, effect holdfast.Effect, starts bool) {
+func storeAway(t *testing.T, effect holdfast.Effect, may bool) {
 	store := &looptest.Mortal{Store: memstore.New()}
 	ran := make(chan struct{}, 1)
 	probe := looptest.Tool("probe", effect, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
@@ -274,8 +274,8 @@ func storeAway(t *testing.T, effect holdfast.Effect, starts bool) {
 	close(asked)
 	time.Sleep(time.Second)
 	synctest.Wait()
-	if started := len(ran) > 0; started != starts {
-		t.Errorf("a tool has started before its call was durable: %t, want %t", started, starts)
+	if len(ran) > 0 && !may {
+		t.Error("a tool started before its call was durable")
 	}
 	store.Dead.Store(false)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
