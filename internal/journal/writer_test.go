@@ -245,7 +245,6 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		commit := func(answer func()) (commits int) {
-			synctest.Wait()
 			before := len(s.commits)
 			answer()
 			if err := w.Flush(t.Context()); err != nil {
@@ -263,7 +262,10 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 			}
 		}
 		slowly := 2 * time.Second // each word has a commit of its own, of a second
-		commit(func() {}) // the beginning of the message
+		if err := w.Flush(t.Context()); err != nil { // the beginning of the message
+			t.Fatal(err)
+		}
+		synctest.Wait()
 		for _, c := range []struct {
 			what    string
 			answer  func()
