@@ -163,13 +163,13 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 		return err
 	}
 	note(r, in.ThreadID, in.RunID)
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	dialect := agui.DialectOf(in.ProtocolVersion)
-	reply, err := h.Runs.Attach(r.Context(), who, in.ThreadID, dialect)
+	reply, err := h.Runs.Attach(o.ctx, who, in.ThreadID, dialect)
 	switch {
 	case err == nil:
 	case holdfast.AsError(err).Code == codes.NotFound:
@@ -179,7 +179,7 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	}
 	endTurn()
 	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
-	h.stream(w, r, reply)
+	h.stream(w, r, o, reply)
 	return nil
 }
 

@@ -75,6 +75,9 @@ type Config struct {
 	// Streams counts the open streams of each caller. Optional: nil if they are not
 	// limited.
 	Streams Streams
+	// Detached takes over the connections of silent streams. Optional: without it every
+	// stream stays in its handler.
+	Detached *Detached
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.

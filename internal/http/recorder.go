@@ -2,6 +2,7 @@ package http
 
 import (
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -12,6 +13,7 @@ import (
 // So a stream that has nothing to send can stay open for ever, and one that is taken more
 // slowly than it may be is cut, however steadily it is read.
 type recorder struct {
+	writing sync.Mutex // held while something is written, and while a stream detaches
 	http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration // 0: no bounds
@@ -28,6 +30,7 @@ type recorder struct {
 	tenant      string     // the caller's; empty before authentication
 	body        *timedBody // nil without a body
 	held        int64      // bytes of the body that count; see receive
+	detached    bool       // the response goes on without its handler; see Detached
 }
 
 // Unwrap lets [http.ResponseController] find the deadlines.
@@ -55,6 +58,8 @@ const maxWrite = 64 << 10
 const lastFlush = 4 << 10
 
 func (rec *recorder) Write(b []byte) (int, error) {
+	rec.writing.Lock()
+	defer rec.writing.Unlock()
 	if rec.code == 0 {
 		rec.begin(http.StatusOK)
 	}
@@ -74,6 +79,13 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // FlushError is what [http.ResponseController] calls: what waits in a small write waits
 // here.
 func (rec *recorder) FlushError() error {
+	rec.writing.Lock()
+	defer rec.writing.Unlock()
+	return rec.flush()
+}
+
+// flush is FlushError for whoever holds writing.
+func (rec *recorder) flush() error {
 	began := rec.deadline(0)
 	defer rec.spend(began)
 	return rec.rc.Flush()
@@ -102,6 +114,15 @@ func (rec *recorder) deadline(n int) time.Time {
 func (rec *recorder) spend(began time.Time) {
 	rec.waited = time.Now()
 	rec.patience = max(0, rec.patience-rec.waited.Sub(began))
+}
+
+// silent reports whether nothing has been written for a while. The caller holds writing.
+func (rec *recorder) silent(while time.Duration) bool { return time.Since(rec.waited) >= while }
+
+// detach goes on writing to another connection than the handler's, and lets go of all that
+// belongs to the request. The caller holds writing.
+func (rec *recorder) detach(to http.ResponseWriter) {
+	rec.ResponseWriter, rec.rc, rec.body, rec.detached = to, http.NewResponseController(to), nil, true
 }
 
 // statusClientClosed is nginx's status for a client that did not wait; it is never sent.

@@ -49,16 +49,16 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		return err
 	}
 	in.Chat, in.Traceparent = req.chat, traceparent.Parse(r.Header.Values(traceparent.Header))
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	if req.asJSON && in.ProtocolVersion == "" {
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
-	reply, err := h.Runs.Post(r.Context(), who, req.agent, in)
+	reply, err := h.Runs.Post(o.ctx, who, req.agent, in)
 	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if req.asJSON {
 		return h.answer(w, r, who, reply)
 	}
-	h.stream(w, r, reply)
+	h.stream(w, r, o, reply)
 	return nil
 }
 
@@ -79,12 +79,12 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
-	reply, err := h.Runs.Events(r.Context(), who, param(r, "thread"), param(r, "run"), after, dialect)
+	defer o.close()
+	reply, err := h.Runs.Events(o.ctx, who, param(r, "thread"), param(r, "run"), after, dialect)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	h.stream(w, r, reply)
+	h.stream(w, r, o, reply)
 	return nil
 }
 
@@ -104,16 +104,16 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
-	reply, err := h.Runs.Attach(r.Context(), who, param(r, "thread"), dialect)
+	defer o.close()
+	reply, err := h.Runs.Attach(o.ctx, who, param(r, "thread"), dialect)
 	if err != nil {
 		return err
 	}
-	h.stream(w, r, reply)
+	h.stream(w, r, o, reply)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -15,13 +16,79 @@ import (
 // How a stream is written: its header, its frames as Server-Sent Events, what is kept for
 // a flush and what is not, and how it ends if something goes wrong.
 
+// opened is a stream that counts as open. It ends with its request or, if it has detached,
+// later.
+type opened struct {
+	ctx      context.Context // of the reply
+	cancel   context.CancelFunc
+	unlink   func() bool // from the request's context
+	closed   func()      // it no longer counts
+	may      bool        // detach
+	detached bool
+}
+
+// open counts a stream of the caller. A stream that may outlive its request has a context
+// of its own, which also does not keep the request in memory.
+func (h *handler) open(r *http.Request, who holdfast.Principal) (*opened, error) {
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return nil, err
+	}
+	if !h.Detached.takes(r) {
+		return &opened{ctx: r.Context(), cancel: func() {}, unlink: func() bool { return true }, closed: closed}, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &opened{ctx: ctx, cancel: cancel, unlink: context.AfterFunc(r.Context(), cancel), closed: closed, may: true}, nil
+}
+
+// close is deferred by the handler.
+func (o *opened) close() {
+	if !o.detached {
+		o.unlink()
+		o.end()
+	}
+}
+
+// end ends the stream.
+func (o *opened) end() {
+	o.cancel()
+	o.closed()
+}
+
+// outlive says that the stream goes on without its request.
+func (o *opened) outlive() {
+	o.unlink()
+	o.unlink, o.detached = nil, true
+}
+
+// ending is how a stream ends.
+type ending int
+
+const (
+	whole  ending = iota
+	gone          // the client has left, or does not read
+	broken        // an event, or what follows it, cannot be sent
+)
+
+// streaming is a reply on its way to a client.
+type streaming struct {
+	*sse
+	*opened
+	log     *slog.Logger
+	reply   *agui.Reply
+	path    string
+	resumes bool // the client comes back by itself after a clean end
+
+	// These are guarded by the recorder's writing.
+	over  bool
+	taken *detached // nil unless the stream has detached
+	line  line      // if it has
+}
+
 // stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
 // the official client understands nothing else; comments keep proxies from closing an
 // idle connection; everything available is sent with one flush.
-func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Reply) {
-	h.Observer.StreamOpened()
-	defer h.Observer.StreamClosed()
-	s := &sse{w: w, rc: http.NewResponseController(w)}
+func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) {
 	header := w.Header()
 	header.Set("Content-Type", typeSSE)
 	// no-transform and X-Accel-Buffering keep proxies from buffering or compressing
@@ -31,53 +98,90 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Holdfast-Run", reply.RunID)
 	w.WriteHeader(http.StatusOK)
-	resumes := r.Header.Get("Holdfast-Resume") == "1"
-	if resumes {
+	s := &streaming{
+		sse: &sse{w: w, rc: http.NewResponseController(w)}, opened: o, log: h.Log, reply: reply,
+		path: r.URL.Path, resumes: r.Header.Get("Holdfast-Resume") == "1",
+	}
+	h.Observer.StreamOpened()
+	var end ending
+	if o.may {
+		end = h.inBackground(r, s)
+	} else {
+		end = s.guarded()
+	}
+	if s.opened.detached {
+		return
+	}
+	h.Observer.StreamClosed()
+	if end == broken {
+		// Cutting the connection is the only way left to show that the response is incomplete.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// guarded sends the stream; a panic breaks it.
+func (s *streaming) guarded() (end ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			panicked(s.log, s.path, p)
+			end = broken
+		}
+	}()
+	return s.send()
+}
+
+// send sends the stream to its end.
+func (s *streaming) send() ending {
+	if s.resumes {
 		// Random, so that clients do not all come back at once after a restart.
 		s.buf = append(s.buf, "retry: "...)
 		s.buf = strconv.AppendInt(s.buf, 250+rand.Int64N(750), 10)
 		s.buf = append(s.buf, "\n\n"...)
 	}
 	s.buf = append(s.buf, ": holdfast\n\n"...)
-	for frames, err := range reply.Frames {
+	for frames, err := range s.reply.Frames {
 		if err != nil {
-			h.cut(s, r, err, resumes)
-			return
+			return s.cut(err)
 		}
 		if err := s.frames(frames); err != nil {
-			broken(r, h.Log, err)
-			return
+			return s.broken(err)
 		}
 		if s.flush() != nil {
-			return // the client went away or does not read; it may come back
+			return gone // it may come back
+		}
+		if len(frames) == 0 {
+			s.buf = nil // nothing was sent for a while, and that may go on
 		}
 	}
+	return whole
 }
 
-// broken ends a stream in the middle of an event. If that is not because of the client,
-// cutting the connection is the only way left to show that the event is incomplete.
-func broken(r *http.Request, log *slog.Logger, err error) {
+// broken returns how a stream ends in the middle of an event.
+func (s *streaming) broken(err error) ending {
 	var unmade *unmadeError
-	if !errors.As(err, &unmade) || r.Context().Err() != nil {
-		return
+	if !errors.As(err, &unmade) || s.ctx.Err() != nil {
+		return gone
 	}
-	log.Warn("stream cut in the middle of an event", "path", r.URL.Path, "error", unmade.err)
-	panic(http.ErrAbortHandler)
+	s.log.Warn("stream cut in the middle of an event", "path", s.path, "error", unmade.err)
+	return broken
 }
 
 // cut ends a stream whose run continues. Stock clients take a clean end for success,
 // so they get a RUN_ERROR, which is a notice, not a record, and has no id.
-func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
+func (s *streaming) cut(err error) ending {
 	e := holdfast.AsError(err)
-	if e.Code != codes.StreamCut && r.Context().Err() == nil {
-		h.Log.Warn("stream cut", "path", r.URL.Path, "error", err)
+	if e.Code != codes.StreamCut && s.ctx.Err() == nil {
+		s.log.Warn("stream cut", "path", s.path, "error", err)
 	}
-	if !resumes {
+	if !s.resumes {
 		// As below, an error means that the client has gone.
 		_ = s.frames([]agui.Frame{{Data: agui.NewRunError(e).AppendJSON(nil)}})
 	}
 	// An error means that the client has gone, and nothing can be done for it.
-	_ = s.flush()
+	if s.flush() != nil {
+		return gone
+	}
+	return whole
 }
 
 // sse writes frames.
