@@ -126,10 +126,6 @@ func (d *Detached) take(rec *recorder, reuse bool, cancel func()) *detached {
 		return nil
 	}
 	c := &detached{of: d, reuse: reuse, cancel: cancel}
-	if err := rec.flush(); err != nil {
-		d.wg.Done()
-		return nil
-	}
 	conn, buffered, err := rec.rc.Hijack()
 	if err != nil {
 		d.wg.Done()
@@ -196,7 +192,9 @@ func (h *handler) inBackground(r *http.Request, s *streaming) ending {
 
 // detach lets a stream take its connection over if it is silent. It tries that once.
 func (d *Detached) detach(rec *recorder, r *http.Request, s *streaming) (detached, tried bool) {
-	rec.writing.Lock()
+	if !rec.writing.TryLock() {
+		return false, false // it is writing
+	}
 	defer rec.writing.Unlock()
 	if s.over || !rec.silent(silence) {
 		return false, s.over

@@ -19,6 +19,7 @@ type recorder struct {
 	timeout time.Duration // 0: no bounds
 	rate    int64         // bytes per second; 0: none
 	code    int
+	flushed bool // everything
 
 	patience time.Duration // how long writes may still wait
 	waited   time.Time     // when the last write ended; patience grows again from then on
@@ -63,6 +64,7 @@ func (rec *recorder) Write(b []byte) (int, error) {
 	if rec.code == 0 {
 		rec.begin(http.StatusOK)
 	}
+	rec.flushed = false
 	done := 0
 	for {
 		piece := b[done:min(len(b), done+maxWrite)]
@@ -81,14 +83,11 @@ func (rec *recorder) Write(b []byte) (int, error) {
 func (rec *recorder) FlushError() error {
 	rec.writing.Lock()
 	defer rec.writing.Unlock()
-	return rec.flush()
-}
-
-// flush is FlushError for whoever holds writing.
-func (rec *recorder) flush() error {
 	began := rec.deadline(0)
 	defer rec.spend(began)
-	return rec.rc.Flush()
+	err := rec.rc.Flush()
+	rec.flushed = err == nil
+	return err
 }
 
 // deadline bounds all writes from now on, of which the next one has n bytes; the last one
@@ -116,8 +115,11 @@ func (rec *recorder) spend(began time.Time) {
 	rec.patience = max(0, rec.patience-rec.waited.Sub(began))
 }
 
-// silent reports whether nothing has been written for a while. The caller holds writing.
-func (rec *recorder) silent(while time.Duration) bool { return time.Since(rec.waited) >= while }
+// silent reports whether everything has been sent, and nothing for a while. The caller holds
+// writing.
+func (rec *recorder) silent(while time.Duration) bool {
+	return rec.flushed && time.Since(rec.waited) >= while
+}
 
 // detach goes on writing to another connection than the handler's, and lets go of all that
 // belongs to the request. The caller holds writing.
