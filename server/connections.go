@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// The connections of a server that listens itself: how many may be open, which are closed to
+// make room, and how one is served again that a stream had taken over.
+
 // connections is a listener that bounds how many connections are open. While all are in
 // use, new ones wait in the kernel, and those that are only kept for a next request are
 // closed to make room: whoever opens connections and leaves them idle takes them from

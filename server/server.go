@@ -31,6 +31,7 @@ import (
 	// together, and how all of it starts and shuts down.
 
 	"github.com/holdfast-agents/holdfast/internal/circuit"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
@@ -59,7 +60,7 @@ type Server struct {
 	side     *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler  http.Handler
 	http     *http.Server
-	detached *hfhttp.Detached // streams whose connections http no longer has
+	detached *detached.Conns // streams whose connections http no longer has
 	listener *connections
 	reached  string // host and port by which this machine reaches the server
 	operators
@@ -98,7 +99,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.detached = hfhttp.NewDetached(idleTimeout, func(c net.Conn, state http.ConnState) { s.listener.state(c, state) }, func(c net.Conn, read []byte) { serveAgain(s.http, s.listener, c, read) })
+	s.detached = detached.New(idleTimeout, func(c net.Conn, state http.ConnState) { s.listener.state(c, state) }, func(c net.Conn, read []byte) { serveAgain(s.http, s.listener, c, read) })
 	s.handler = hfhttp.New(hfhttp.Config{
 		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Detached: s.detached, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,

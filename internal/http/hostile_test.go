@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -28,7 +29,7 @@ type pipes struct {
 	conns    chan net.Conn
 	closed   chan struct{}
 	once     sync.Once
-	detached *Detached
+	detached *detached.Conns
 
 	mu    sync.Mutex
 	count map[http.ConnState]int // how often a connection was in a state
@@ -103,7 +104,7 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 		},
 	}
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{}), count: map[http.ConnState]int{}}
-	l.detached = NewDetached(2*time.Minute, l.state, l.again)
+	l.detached = detached.New(2*time.Minute, l.state, l.again)
 	c.Detached = l.detached
 	if change != nil {
 		change(&c)

@@ -2,9 +2,13 @@ package http
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
+
+// How a response is sent, whatever it is: with what status, how slowly a client may take it,
+// and what its end needs to know of its request.
 
 // recorder records the status, and bounds how slowly a client may take a response. A
 // client that does not read is disconnected after the timeout, whatever is sent to it. One
@@ -31,7 +35,7 @@ type recorder struct {
 	tenant      string     // the caller's; empty before authentication
 	body        *timedBody // nil without a body
 	held        int64      // bytes of the body that count; see receive
-	detached    bool       // the response goes on without its handler; see Detached
+	detached    bool       // the response goes on without its handler; see package detached
 }
 
 // Unwrap lets [http.ResponseController] find the deadlines.
@@ -125,6 +129,7 @@ func (rec *recorder) silent(while time.Duration) bool {
 // belongs to the request. The caller holds writing.
 func (rec *recorder) detach(to http.ResponseWriter) {
 	rec.ResponseWriter, rec.rc, rec.body, rec.detached = to, http.NewResponseController(to), nil, true
+	rec.thread, rec.run = strings.Clone(rec.thread), strings.Clone(rec.run) // they may be parts of a body
 }
 
 // statusClientClosed is nginx's status for a client that did not wait; it is never sent.

@@ -7,14 +7,16 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 )
 
-// How a stream is written: its header, its frames as Server-Sent Events, what is kept for
-// a flush and what is not, and how it ends if something goes wrong.
+// A stream from its header to its end, also if something goes wrong, and how it goes on
+// without its handler once it is silent. What is written is in sse.go.
 
 // opened is a stream that counts as open. It ends with its request or, if it has detached,
 // later.
@@ -34,7 +36,7 @@ func (h *handler) open(r *http.Request, who holdfast.Principal) (*opened, error)
 	if err != nil {
 		return nil, err
 	}
-	if !h.Detached.takes(r) {
+	if body := recorderOf(r).body; body != nil && !body.ended || !h.Detached.Takes(r) {
 		return &opened{ctx: r.Context(), cancel: func() {}, unlink: func() bool { return true }, closed: closed}, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,8 +83,8 @@ type streaming struct {
 
 	// These are guarded by the recorder's writing.
 	over  bool
-	taken *detached // nil unless the stream has detached
-	line  line      // if it has
+	taken *detached.Conn // nil unless the stream has detached
+	line  line           // if it has
 }
 
 // stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
@@ -105,7 +107,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, repl
 	h.Observer.StreamOpened()
 	var end ending
 	if o.may {
-		end = h.inBackground(r, s)
+		end = s.inBackground(h, r)
 	} else {
 		end = s.guarded()
 	}
@@ -184,89 +186,66 @@ func (s *streaming) cut(err error) ending {
 	return whole
 }
 
-// sse writes frames.
-type sse struct {
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	buf []byte
-}
+// silence is how long a stream has nothing to send before it detaches. An answer that is
+// being written does not pause for so long, and stays where its connection is looked after
+// anyway.
+const silence = time.Second
 
-// unmadeError is the error of a frame whose next piece could not be made.
-type unmadeError struct{ err error }
-
-func (e *unmadeError) Error() string { return e.err.Error() }
-
-// frames adds frames to what the next flush sends; without any, a keep-alive. What is
-// large does not wait for the flush.
-func (s *sse) frames(frames []agui.Frame) error {
-	if len(frames) == 0 {
-		return s.add([]byte(": keep-alive\n\n"))
-	}
-	for i := range frames {
-		if err := s.frame(&frames[i]); err != nil {
-			return err
+// inBackground sends a stream in a goroutine of its own, and looks now and then whether it
+// is silent. If it then detaches, which s.opened tells, the handler can return; otherwise the
+// result is how the stream has ended.
+func (s *streaming) inBackground(h *handler, r *http.Request) ending {
+	rec := recorderOf(r)
+	ended := make(chan ending, 1)
+	go func() {
+		end := s.guarded()
+		rec.writing.Lock()
+		s.over = true
+		c := s.taken
+		rec.writing.Unlock()
+		if c == nil {
+			ended <- end
+			return
+		}
+		h.Observer.StreamClosed()
+		s.opened.end()
+		h.done(context.Background(), rec, s.line)
+		c.End(end == whole)
+	}()
+	look := time.NewTicker(silence)
+	defer look.Stop()
+	for {
+		select {
+		case end := <-ended:
+			return end
+		case <-look.C:
+		}
+		done, tried := s.detach(h.Detached, rec, r)
+		if done {
+			return whole
+		}
+		if tried {
+			look.Stop()
 		}
 	}
-	return nil
 }
 
-func (s *sse) frame(f *agui.Frame) error {
-	if f.ID != "" {
-		s.buf = append(append(append(s.buf, "id: "...), f.ID...), '\n')
+// detach lets a stream take its connection over if it is silent. It tries that once.
+func (s *streaming) detach(conns *detached.Conns, rec *recorder, r *http.Request) (done, tried bool) {
+	if !rec.writing.TryLock() {
+		return false, false // it is writing
 	}
-	s.buf = append(s.buf, "data: "...)
-	if err := s.add(f.Data); err != nil {
-		return err
+	defer rec.writing.Unlock()
+	if s.over || !rec.silent(silence) {
+		return false, s.over
 	}
-	if f.Pieces != nil {
-		for piece, err := range f.Pieces {
-			if err != nil {
-				return &unmadeError{err}
-			}
-			if err := s.add(piece); err != nil {
-				return err
-			}
-		}
+	l := lineOf(rec, r)
+	taken, rest := conns.Take(rec.rc, r, s.cancel)
+	if taken == nil {
+		return false, true
 	}
-	return s.add([]byte("\n\n"))
-}
-
-// maxBuffer is about the largest buffer of a connection.
-const maxBuffer = 16 << 10
-
-// add adds bytes to the buffer or, if that would grow too large, writes both.
-func (s *sse) add(b []byte) error {
-	if len(s.buf)+len(b) <= maxBuffer {
-		s.buf = append(s.buf, b...)
-		return nil
-	}
-	if err := s.write(); err != nil {
-		return err
-	}
-	if len(b) <= maxBuffer {
-		s.buf = append(s.buf, b...)
-		return nil
-	}
-	_, err := s.w.Write(b)
-	return err
-}
-
-// write writes the buffer.
-func (s *sse) write() error {
-	_, err := s.w.Write(s.buf)
-	if cap(s.buf) > maxBuffer {
-		s.buf = nil
-	} else {
-		s.buf = s.buf[:0]
-	}
-	return err
-}
-
-// flush sends everything. A client that does not read is disconnected (see recorder); the
-// run does not wait for it.
-func (s *sse) flush() error {
-	if err := s.write(); err != nil {
-		return err
-	}
-	return s.rc.Flush()
+	s.taken, s.line = taken, l
+	s.opened.outlive()
+	rec.detach(rest)
+	return true, true
 }
