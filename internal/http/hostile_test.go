@@ -343,7 +343,9 @@ func TestSlowReaders(t *testing.T) {
 			})
 		}
 		t.Run(name, func(t *testing.T) { slowReader(t, 0) })
-		t.Run(name+", after a silence", func(t *testing.T) { slowReader(t, 2*silence) })
+		if c.bytes < size && c.bytes != 1 { // these two take the test long, and show nothing else
+			t.Run(name+", after a silence", func(t *testing.T) { slowReader(t, 2*silence) })
+		}
 	}
 }
 

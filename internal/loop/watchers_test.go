@@ -22,11 +22,15 @@ import (
 type readers struct {
 	store.Store
 	reads atomic.Int64
-	away  atomic.Bool // the log cannot be read
+	away  atomic.Bool                   // the log cannot be read
+	slow  atomic.Pointer[chan struct{}] // reads wait until it is closed
 }
 
 func (c *readers) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
 	c.reads.Add(1)
+	if slow := c.slow.Load(); slow != nil {
+		<-*slow
+	}
 	if c.away.Load() {
 		return nil, looptest.ErrUnreachable
 	}
@@ -172,12 +176,11 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 }
 
 // TestWatchersOfAMovingRun: watchers at the server that takes a run over, and at a third one,
-// see every record once while the run moves there. Then the reader has gone.
+// see every record once while the run moves. Then only the third reads the log.
 func TestWatchersOfAMovingRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, step := memstore.New(), make(chan struct{})
 		mortal := &looptest.Mortal{Store: shared}
-		heir, third := &readers{Store: shared}, &readers{Store: shared}
 		owner := looptest.Start(t, mortal, nil, stepped(step))
 		var seen crowd
 		reply, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
@@ -187,11 +190,13 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		synctest.Wait()
 		step <- struct{}{}
 		synctest.Wait()
-		heirs := looptest.Start(t, heir, nil, stepped(step))
-		// The third does not take over, because it cannot run anything.
-		thirds := looptest.Start(t, third, func(c *looptest.Config) { c.Recover = false }, stepped(nil))
+		others := map[*looptest.Engine]*readers{}
+		for range 2 {
+			counted := &readers{Store: shared}
+			others[looptest.Start(t, counted, nil, stepped(step))] = counted
+		}
 		for range 10 {
-			for _, e := range []*looptest.Engine{heirs, thirds} {
+			for e := range others {
 				reply, err := e.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
 				seen.add(t, reply, err, nil)
 			}
@@ -200,13 +205,18 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		mortal.Dead.Store(true)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		heir.reads.Store(0)
-		for range 5 {
+		for _, counted := range others {
+			counted.reads.Store(0)
+		}
+		const words = 5
+		for range words {
 			step <- struct{}{}
 			synctest.Wait()
 		}
-		if got := heir.reads.Load(); got > 0 {
-			t.Errorf("watchers of a run that lives here read its log %d times", got)
+		for e, counted := range others {
+			if got := counted.reads.Load(); got > words || (got == 0) != (e.Running() == 1) {
+				t.Errorf("10 watchers at a server that has %d runs read the log %d times for %d words", e.Running(), got, words)
+			}
 		}
 		close(step)
 		seen.wg.Wait()
@@ -270,6 +280,50 @@ func TestStoreAwayFromWatchers(t *testing.T) {
 		for n := range again.seen {
 			if got := slices.Concat(records(cut.seen[0]), records(again.seen[n])); !slices.Equal(got, want) {
 				t.Fatalf("%d records were seen of %d", len(got), len(want))
+			}
+		}
+	})
+}
+
+// TestArchivedUnderWatchers: the run ends, and its log is archived, before the reader at
+// another server has read on. Everybody who watches there gets the rest from the archive.
+func TestArchivedUnderWatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, step := memstore.New(), make(chan struct{})
+		late := &readers{Store: shared}
+		owner := looptest.Start(t, shared, nil, stepped(step))
+		other := looptest.Start(t, late, nil, stepped(nil))
+		var first, seen crowd
+		reply, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
+		first.add(t, reply, err, nil)
+		synctest.Wait()
+		step <- struct{}{}
+		synctest.Wait()
+		const watchers = 10
+		for range watchers {
+			reply, err := other.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
+			seen.add(t, reply, err, nil)
+		}
+		synctest.Wait()
+		wait := make(chan struct{})
+		late.slow.Store(&wait)
+		for range 3 {
+			step <- struct{}{}
+			synctest.Wait()
+		}
+		close(step)
+		first.wg.Wait()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if log, err := shared.Records(t.Context(), looptest.KeyOf("t"), store.Cursor{}, 1000); err != nil || len(log) > 0 {
+			t.Fatalf("%d records are not archived, %v", len(log), err)
+		}
+		close(wait)
+		seen.wg.Wait()
+		want := looptest.Reduce(eventsOf(t, first.seen[0]))
+		for n, frames := range seen.seen {
+			if got := looptest.Reduce(eventsOf(t, frames)); seen.errs[n] != nil || !slices.Equal(got, want) {
+				t.Errorf("watcher %d has seen %q, want %q: %v", n, got, want, seen.errs[n])
 			}
 		}
 	})
