@@ -103,7 +103,7 @@ func TestConnectionsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var open, opened atomic.Int64
-	limited := newConnections(l, 1, func(n int) {
+	limited := newConnections(l, 2, func(n int) {
 		open.Add(int64(n))
 		opened.Add(int64(max(n, 0)))
 	})
