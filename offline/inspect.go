@@ -121,6 +121,9 @@ type Run struct {
 	ID string
 	// Agent is the agent that ran it.
 	Agent string
+	// Revision is the revision of the agent that the run is, or was last, with; empty for runs
+	// of early versions.
+	Revision string
 	// Code is the error code of a run that ended in error.
 	Code string
 	// Continues is the run that this one continued; empty for a fresh run.

@@ -106,6 +106,14 @@ type Config struct {
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
+	// OnRevision is what happens to a run that has lost its process, if its agent has another
+	// revision here than the one that the run was with: "adopt" (default) continues it with
+	// this one, and "pin" leaves it to a process that has the run's. An agent may say it
+	// itself: [holdfast.Agent].OnRevision.
+	OnRevision string
+	// PinTimeout is how long such a run waits for that process, before it ends with the error
+	// revision_gone; default 15m.
+	PinTimeout time.Duration
 	// Chat: every agent has the policy chat, whatever it says itself; see
 	// [holdfast.Policy]. A request may choose otherwise.
 	Chat bool
@@ -268,6 +276,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Version, Version())
 	setDefault(&c.Store, "file:./data")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
+	setDefault(&c.OnRevision, loop.Adopt)
+	setDefault(&c.PinTimeout, 15*time.Minute)
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)
 	setDefault(&c.ArchiveAfter, time.Minute)
@@ -352,6 +362,8 @@ func (c *Config) validateAgents() error {
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
 		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
 			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
+		case a.OnRevision != "" && a.OnRevision != loop.Adopt && a.OnRevision != loop.Pin:
+			return fmt.Errorf("agent %q has OnRevision %q: use adopt or pin", a.Name, a.OnRevision)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
 			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name, a.Approvals)
 		}
@@ -398,6 +410,12 @@ func (c *Config) validateModes() error {
 	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
 	default:
 		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
+	}
+	if c.OnRevision != loop.Adopt && c.OnRevision != loop.Pin {
+		return fmt.Errorf("Config.OnRevision is %q: use adopt or pin", c.OnRevision)
+	}
+	if c.PinTimeout < 0 {
+		return fmt.Errorf("a pin timeout of %s is not possible: use one above 0s, like 15m", c.PinTimeout)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
 	return loop.Config{
-		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
+		Store: s.store, Agents: agents, Recover: !c.NoRecovery, OnRevision: c.OnRevision, PinTimeout: c.PinTimeout, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,

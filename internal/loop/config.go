@@ -13,6 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// What an Engine is made of, and what its settings mean. The server has their defaults.
+
 // Frequency says which of a run's checkpoints are listed. The head moves in every commit
 // in any case.
 type Frequency string
@@ -69,6 +71,10 @@ type Config struct {
 	// Recover continues runs that a crash cut off. Without it they end with RUN_ERROR
 	// cut_off and wait for an empty-messages POST.
 	Recover bool
+	// OnRevision is Adopt or Pin, for agents that do not say it themselves; empty means Adopt.
+	OnRevision string
+	// PinTimeout is how long a pinned run waits for a process with its agent's revision.
+	PinTimeout time.Duration
 	// Frequency says which checkpoints are listed.
 	Frequency Frequency
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; all if it is not

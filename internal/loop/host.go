@@ -22,6 +22,7 @@ type host struct {
 	cfg    Config
 	read   thread.Reader
 	agents atomic.Pointer[Agents]
+	used   func() // called when the agents were replaced: a run may have waited for the new ones
 	// process names this process among the owners of threads.
 	process string
 	contact *contact // with the store

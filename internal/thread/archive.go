@@ -188,6 +188,19 @@ func (a *ArchivedLog) Check(run string, t *Texts) string {
 	return ""
 }
 
+// whole reports whether the text is there that the entry's deltas are taken from.
+func (n *LogEntry) whole(t *Texts) bool {
+	if n.Kind == "" {
+		return true
+	}
+	end := n.Offset
+	for _, length := range n.Lengths {
+		end += length
+	}
+	text, there := t.items[itemKey{n.Kind, n.ID}]
+	return there && end <= len(text)
+}
+
 // data returns the entry as one record, without the first skip deltas.
 func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 	if n.Kind == "" {
