@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -81,6 +81,9 @@ bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md
 
 fairness: ## how long one tenant's commits take while another sends the largest requests (needs redis-server)
 	go run ./bench -fairness
+
+watchers: ## what idle watchers hold in memory, and what many watchers of a run cost Redis (needs redis-server)
+	go run ./bench -watchers
 
 web: ## make web/dist from web/src (needs Node, no packages)
 	node web/build.mjs

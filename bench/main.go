@@ -7,6 +7,7 @@
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
+//	go run ./bench -watchers        memory of idle watchers, and what many cost Redis
 //	go run ./bench -idle            what idle servers cost
 package main
 
@@ -34,7 +35,11 @@ func main() {
 	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
 	var f fairness
 	f.flags(flag.CommandLine)
-	serve := flag.String("serve", "", "act as a helper of the bench: model, floor or fairness")
+	watch := flag.Bool("watchers", false, "instead of load: what idle watchers hold in memory, and what many watchers of a run cost Redis")
+	var l watchers
+	l.flags(flag.CommandLine)
+	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, watched or bare")
+	control := flag.String("control", "", "another address on which a helper listens")
 	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
 	model := flag.String("model", "", "the model's URL, for the floor")
@@ -42,6 +47,10 @@ func main() {
 	flag.Parse()
 	var err error
 	switch {
+	case *serve == "bare":
+		err = serveBare(*addr, *control)
+	case *serve == "watched":
+		err = serveWatched(*addr, *storeURL, *control)
 	case *serve != "":
 		err = helper(*serve, *addr, *model, *redisURL, *storeURL)
 	case *fair:
@@ -51,6 +60,8 @@ func main() {
 		err = measureIdle()
 	case *growth:
 		err = measureGrowth()
+	case *watch:
+		err = l.run()
 	default:
 		err = b.run()
 	}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The benchmarks behind docs/benchmarks.md, with their bars. Takes about ten
+# The benchmarks behind docs/benchmarks.md, with their bars. Takes about fifteen
 # minutes; needs Linux and redis-server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -124,6 +124,9 @@ grep -q '^ok' "$dir/bytes" || missed="$missed bytes-stored"
 echo "== bytes written per iteration by the embedded store (bar: <= 1.2 x)"
 go build -o "$dir/bench" ./bench
 "$dir/bench" -growth || missed="$missed growth"
+
+echo "== idle watchers (bar: <= 32 KB each), and what many viewers cost Redis (bar: <= 4 requests a token)"
+"$dir/bench" -watchers || missed="$missed watchers"
 
 echo "== load: the servers on one CPU, model, client and Redis on another"
 pin=""

@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// The connections of a server that listens itself: how many may be open, which are closed to
+// make room, and how one is served again that a stream had taken over.
+
 // connections is a listener that bounds how many connections are open. While all are in
 // use, new ones wait in the kernel, and those that are only kept for a next request are
 // closed to make room: whoever opens connections and leaves them idle takes them from
@@ -52,9 +55,9 @@ func (l *connections) Accept() (net.Conn, error) {
 		<-l.slots
 	})
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return &tcpConn{tcp, done}, nil
+		return &tcpConn{TCPConn: tcp, done: done}, nil
 	}
-	return &otherConn{c, done}, nil
+	return &otherConn{Conn: c, done: done}, nil
 }
 
 // wait makes room, and waits for it.
@@ -115,13 +118,18 @@ func (l *connections) drop(c net.Conn) {
 type (
 	tcpConn struct {
 		*net.TCPConn
-		done func()
+		done   func()
+		unread []byte
 	}
 	otherConn struct {
 		net.Conn
-		done func()
+		done   func()
+		unread []byte
 	}
 )
+
+// Read implements [net.Conn].
+func (c *tcpConn) Read(b []byte) (int, error) { return readFirst(&c.unread, c.TCPConn, b) }
 
 // Close implements [net.Conn].
 func (c *tcpConn) Close() error {
@@ -129,8 +137,56 @@ func (c *tcpConn) Close() error {
 	return c.TCPConn.Close()
 }
 
+// Read implements [net.Conn].
+func (c *otherConn) Read(b []byte) (int, error) { return readFirst(&c.unread, c.Conn, b) }
+
 // Close implements [net.Conn].
 func (c *otherConn) Close() error {
 	defer c.done()
 	return c.Conn.Close()
 }
+
+// readFirst reads what is unread before anything else.
+func readFirst(unread *[]byte, c net.Conn, b []byte) (int, error) {
+	if len(*unread) == 0 {
+		return c.Read(b)
+	}
+	n := copy(b, *unread)
+	*unread = (*unread)[n:]
+	return n, nil
+}
+
+// again is a listener of one connection that was served before.
+type again struct {
+	net.Listener
+	conn net.Conn
+}
+
+// serveAgain has a server serve a connection that has been taken from it; unread is what has
+// been read of the next request.
+func serveAgain(s *http.Server, of net.Listener, c net.Conn, unread []byte) {
+	switch c := c.(type) {
+	case *tcpConn:
+		c.unread = unread
+	case *otherConn:
+		c.unread = unread
+	}
+	l := &again{of, c}
+	// The error says that there is no further connection, or that the server has stopped.
+	_ = s.Serve(l)
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+}
+
+// Accept implements [net.Listener].
+func (l *again) Accept() (net.Conn, error) {
+	c := l.conn
+	if l.conn = nil; c == nil {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Close implements [net.Listener]. The one that the connection came from stays open.
+func (l *again) Close() error { return nil }

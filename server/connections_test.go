@@ -2,11 +2,16 @@ package server
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/detached"
 )
 
 // TestConnections: no more connections are open than allowed; idle ones make room for new
@@ -87,5 +92,79 @@ func TestConnections(t *testing.T) {
 	}
 	if open.Load() != 0 {
 		t.Errorf("%d connections count as open after the end", open.Load())
+	}
+}
+
+// TestConnectionsComeBack: a connection that a response has taken over serves the next
+// request afterwards, all of it, and counts as open once, until it is closed.
+func TestConnectionsComeBack(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open, opened atomic.Int64
+	limited := newConnections(l, 2, func(n int) {
+		open.Add(int64(n))
+		opened.Add(int64(max(n, 0)))
+	})
+	taken, proceed := make(chan struct{}), make(chan struct{})
+	s := &http.Server{ConnState: limited.state}
+	conns := detached.New(time.Minute, limited.state, func(c net.Conn, read []byte) { serveAgain(s, limited, c, read) })
+	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context { return conns.ConnContext(ctx) }
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_, _ = io.WriteString(w, "before, ")
+		if err := rc.Flush(); err != nil || !conns.Takes(r) {
+			t.Errorf("the connection cannot be taken over: %v", err)
+		}
+		c, rest := conns.Take(rc, r, func() {})
+		if c == nil {
+			t.Error("the connection was not taken over")
+			return
+		}
+		go func() {
+			<-proceed
+			_, _ = io.WriteString(rest, "after")
+			c.End(true)
+		}()
+		taken <- struct{}{}
+	})
+	served := make(chan error)
+	go func() { served <- s.Serve(limited) }()
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	in := bufio.NewReader(client)
+	for n := range 3 {
+		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		<-taken
+		proceed <- struct{}{}
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); err != nil || string(body) != "before, after" {
+			t.Errorf("response %d is %q, %v", n, body, err)
+		}
+	}
+	if open.Load() != 1 || opened.Load() != 1 {
+		t.Errorf("%d connections are open, %d were opened", open.Load(), opened.Load())
+	}
+	if err := errors.Join(conns.Shutdown(t.Context()), s.Close()); err != nil {
+		t.Error(err)
+	}
+	<-served
+	if open.Load() != 0 {
+		t.Errorf("%d connections count as open after the end", open.Load())
+	}
+	// Whatever comes back after the end is closed.
+	one, two := net.Pipe()
+	serveAgain(s, limited, &otherConn{Conn: two, done: func() {}}, []byte("x"))
+	if _, err := one.Read(make([]byte, 1)); err == nil {
+		t.Error("a server that has stopped serves a connection")
 	}
 }

@@ -32,6 +32,7 @@ import (
 	// together, and how all of it starts and shuts down.
 
 	"github.com/holdfast-agents/holdfast/internal/circuit"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
@@ -60,7 +61,8 @@ type Server struct {
 	side     *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler  http.Handler
 	http     *http.Server
-	listener net.Listener
+	detached *detached.Conns // streams whose connections http no longer has
+	listener *connections
 	reached  string // host and port by which this machine reaches the server
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
@@ -98,8 +100,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.detached = detached.New(idleTimeout, func(c net.Conn, state http.ConnState) { s.listener.state(c, state) }, func(c net.Conn, read []byte) { serveAgain(s.http, s.listener, c, read) })
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Detached: s.detached, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
@@ -109,9 +112,9 @@ func New(cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
-		ConnContext:       smallSendBuffer,
+		ConnContext:       s.connected,
 	}
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {
@@ -136,6 +139,9 @@ func finishURL(s *Server, token string) string {
 	}
 	return strings.TrimSuffix(base, "/") + "/calls?token=" + url.QueryEscape(token)
 }
+
+// idleTimeout is how long a connection may wait for its next request.
+const idleTimeout = 2 * time.Minute
 
 // retentionEvery is how often retention looks at a page of threads.
 const retentionEvery = 10 * time.Second
@@ -179,14 +185,14 @@ func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) 
 // LocalPrincipal is the one user that every caller is without Authenticate.
 func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "default", User: "local"} }
 
-// smallSendBuffer keeps the kernel from buffering minutes of a stream for a client
-// that does not read.
-func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
+// connected prepares a new connection. Its small send buffer keeps the kernel from buffering
+// minutes of a stream for a client that does not read.
+func (s *Server) connected(ctx context.Context, c net.Conn) context.Context {
 	if tcp, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// With its default buffer the connection works too, so an error is ignored.
 		_ = tcp.SetWriteBuffer(64 << 10)
 	}
-	return ctx
+	return s.detached.ConnContext(ctx)
 }
 
 // Handler returns the server's HTTP handler, for use in another server. The engine
@@ -244,7 +250,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		err = errors.Join(err, s.http.Shutdown(short))
+		err = errors.Join(err, s.detached.Shutdown(short), s.http.Shutdown(short))
 		if e := <-s.ended; !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}

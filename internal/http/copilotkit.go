@@ -167,13 +167,13 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 		return err
 	}
 	note(r, in.ThreadID, in.RunID)
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	dialect := agui.DialectOf(in.ProtocolVersion)
-	reply, err := asked.attach(r.Context(), h.Runs, who, in.ThreadID, dialect)
+	reply, err := asked.attach(o.ctx, h.Runs, who, in.ThreadID, dialect)
 	switch {
 	case err == nil:
 	case holdfast.AsError(err).Code == codes.NotFound:
@@ -183,7 +183,7 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	}
 	endTurn()
 	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
-	return asked.answer(h.handler, w, r, reply)
+	return asked.answer(h.handler, w, r, o, reply)
 }
 
 // nothingYet is the stream of a thread that does not exist: a page has opened a new one,

@@ -61,7 +61,7 @@ func (c cursors) attach(ctx context.Context, runs Runs, who holdfast.Principal, 
 }
 
 // answer sends what comes after the cursor; no reply means that nothing does.
-func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, reply *agui.Reply) error {
+func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) error {
 	if reply == nil {
 		// The run has ended and the client has all of it; 204 tells an EventSource not to
 		// reconnect.
@@ -71,6 +71,6 @@ func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, repl
 	if c.inside {
 		reply = reply.WithCursors()
 	}
-	h.stream(w, r, reply)
+	h.stream(w, r, o, reply)
 	return nil
 }

@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -125,11 +126,16 @@ func (h *handler) recoverPanic(rec *recorder, r *http.Request) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	h.Log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	panicked(h.Log, r.URL.Path, p)
 	if rec.code != 0 {
 		// The response has started. Cutting the connection is the only way left to
 		// show that it is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 	h.fail(rec, r, errors.New("panic"))
+}
+
+// panicked logs a panic, with the stack of the function that recovers from it.
+func panicked(log *slog.Logger, path string, p any) {
+	log.Error("panic in a handler", "path", path, "panic", p, "stack", string(debug.Stack()))
 }

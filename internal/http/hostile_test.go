@@ -20,14 +20,50 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// pipes is a listener whose connections are pipes.
+// pipes is a listener whose connections are pipes. Streams of its server detach.
 type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
+	conns    chan net.Conn
+	closed   chan struct{}
+	once     sync.Once
+	detached *detached.Conns
+
+	mu    sync.Mutex
+	count map[http.ConnState]int // how often a connection was in a state
+}
+
+// state counts the states of connections.
+func (p *pipes) state(_ net.Conn, s http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count[s]++
+}
+
+// times returns how often a connection was in a state.
+func (p *pipes) times(s http.ConnState) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count[s]
+}
+
+// resumed is a connection of which something has been read.
+type resumed struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c *resumed) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// again takes a connection back.
+func (p *pipes) again(c net.Conn, read []byte) {
+	select {
+	case p.conns <- &resumed{c, io.MultiReader(strings.NewReader(string(read)), c)}:
+	case <-p.closed:
+		_ = c.Close()
+	}
 }
 
 func (p *pipes) Accept() (net.Conn, error) {
@@ -67,14 +103,22 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 			return holdfast.Principal{Tenant: tenant, User: "u"}, nil
 		},
 	}
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{}), count: map[http.ConnState]int{}}
+	l.detached = detached.New(2*time.Minute, l.state, l.again)
+	c.Detached = l.detached
 	if change != nil {
 		change(&c)
 	}
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	s := &http.Server{Handler: New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	s := &http.Server{
+		Handler: New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnState: l.state,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context { return l.detached.ConnContext(ctx) },
+	}
 	served := make(chan error)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = l.detached.Shutdown(ctx)
 		_ = s.Close()
 		<-served
 	})
@@ -180,6 +224,11 @@ func TestSlowBodies(t *testing.T) {
 // TestBodyDeadlineEnds: what comes after the body takes as long as it needs, and the next
 // request on the connection has a deadline of its own.
 func TestBodyDeadlineEnds(t *testing.T) {
+	t.Run("detached", func(t *testing.T) { bodyDeadlineEnds(t, nil, 2) })
+	t.Run("in the handler", func(t *testing.T) { bodyDeadlineEnds(t, func(c *Config) { c.Detached = nil }, 0) })
+}
+
+func bodyDeadlineEnds(t *testing.T, change func(*Config), detached int) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
 			return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
@@ -196,7 +245,7 @@ func TestBodyDeadlineEnds(t *testing.T) {
 				yield([]agui.Frame{{ID: "1-x", Data: []byte(`{"done":true}`)}}, nil)
 			}}, nil
 		}}
-		l := hostile(t, f, nil)
+		l := hostile(t, f, change)
 		conn := l.dial(t)
 		in := bufio.NewReader(conn)
 		for range 2 {
@@ -214,6 +263,9 @@ func TestBodyDeadlineEnds(t *testing.T) {
 			if err != nil || !strings.HasSuffix(string(body), "data: {\"done\":true}\n\n") || strings.Count(string(body), "keep-alive") != 240 {
 				t.Errorf("%d, %v: %d bytes", res.StatusCode, err, len(body))
 			}
+		}
+		if got := l.times(http.StateHijacked); got != detached {
+			t.Errorf("%d streams have detached, want %d", got, detached)
 		}
 	})
 }
@@ -236,12 +288,16 @@ func TestSlowReaders(t *testing.T) {
 		"in bursts":             {160 << 10, 8 * time.Second, false, 10 * time.Minute},
 		"fast":                  {size, 0, false, time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
+		slowReader := func(t *testing.T, silent time.Duration) {
 			synctest.Test(t, func(t *testing.T) {
 				ended := make(chan time.Duration, 1)
-				began := time.Now()
 				f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 					return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+						if silent > 0 && !yield(nil, nil) {
+							return
+						}
+						time.Sleep(silent)
+						began := time.Now()
 						defer func() { ended <- time.Since(began) }()
 						yield([]agui.Frame{{ID: "1-x", Data: make([]byte, size)}}, nil)
 					}}, nil
@@ -249,6 +305,13 @@ func TestSlowReaders(t *testing.T) {
 				l := hostile(t, f, func(c *Config) { c.MinRate = 16 << 10 })
 				conn := l.dial(t)
 				sendOn(conn, posts("mallory", "/runs", minimal))
+				for head := []byte(nil); silent > 0 && !strings.HasSuffix(string(head), "keep-alive\n\n\r\n"); {
+					b := make([]byte, 1)
+					if _, err := conn.Read(b); err != nil {
+						t.Fatal(err)
+					}
+					head = append(head, b...)
+				}
 				got := 0
 				go func() {
 					buf := make([]byte, max(1, c.bytes))
@@ -274,8 +337,15 @@ func TestSlowReaders(t *testing.T) {
 				if whole := got >= size-c.bytes; whole == c.cut {
 					t.Errorf("%d of %d bytes were read in %s", got, size, took)
 				}
+				if detached := l.times(http.StateHijacked) > 0; detached != (silent > silence) {
+					t.Errorf("the stream has detached: %t", detached)
+				}
 			})
-		})
+		}
+		t.Run(name, func(t *testing.T) { slowReader(t, 0) })
+		if c.bytes < size && c.bytes != 1 { // these two take the test long, and show nothing else
+			t.Run(name+", after a silence", func(t *testing.T) { slowReader(t, 2*silence) })
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -77,6 +78,9 @@ type Config struct {
 	// Streams counts the open streams of each caller. Optional: nil if they are not
 	// limited.
 	Streams Streams
+	// Detached takes over the connections of silent streams. Optional: without it every
+	// stream stays in its handler.
+	Detached *detached.Conns
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.

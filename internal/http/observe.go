@@ -45,7 +45,11 @@ func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, r := h.record(w, r)
 		// Deferred, because a handler may end its connection with a panic.
-		defer h.done(rec, r)
+		defer func() {
+			if !rec.detached { // otherwise the response is not done
+				h.done(context.WithoutCancel(r.Context()), rec, lineOf(rec, r))
+			}
+		}()
 		defer h.recoverPanic(rec, r)
 		next.ServeHTTP(rec, r)
 	})
@@ -56,26 +60,43 @@ func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *ht
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
 }
 
-func (h *handler) done(rec *recorder, r *http.Request) {
+// line is what the log says about a request, without what only its end shows.
+type line struct {
+	route, method string
+	run           bool   // it is for a run
+	trace         string // the id of the caller's trace; usually empty
+	code          int
+}
+
+func lineOf(rec *recorder, r *http.Request) line {
+	l := line{route: routeOf(r), method: methodOf(r), code: rec.status(r)}
+	if l.run = l.method == http.MethodPost && slices.Contains(runRoutes, l.route); l.run {
+		l.trace = traceparent.TraceID(traceparent.Parse(r.Header.Values(traceparent.Header)))
+	}
+	return l
+}
+
+// done counts and logs a request whose response has ended.
+func (h *handler) done(ctx context.Context, rec *recorder, l line) {
 	rec.deadline(lastFlush)
 	h.bodies.letGo(rec)
-	took, route, method, code := h.Now().Sub(rec.began), routeOf(r), methodOf(r), rec.status(r)
-	h.Observer.RequestDone(route, method, code, took)
+	took := h.Now().Sub(rec.began)
+	h.Observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
-		slog.String("method", method), slog.String("route", route), slog.Int("status", code), slog.Duration("took", took),
+		slog.String("method", l.method), slog.String("route", l.route), slog.Int("status", l.code), slog.Duration("took", took),
 	}
 	if rec.errCode != "" && !rec.gone {
 		attrs = append(attrs, slog.String("code", rec.errCode))
 	}
 	level := slog.LevelDebug
-	if method == http.MethodPost && slices.Contains(runRoutes, route) {
+	if l.run {
 		level = slog.LevelInfo
 		attrs = append(attrs, slog.String("thread", rec.thread), slog.String("run", rec.run))
-		if id := traceparent.TraceID(traceparent.Parse(r.Header.Values(traceparent.Header))); id != "" {
-			attrs = append(attrs, slog.String("traceId", id))
+		if l.trace != "" {
+			attrs = append(attrs, slog.String("traceId", l.trace))
 		}
 	}
-	h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+	h.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // routeOf returns the pattern of the matched route.

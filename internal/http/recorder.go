@@ -2,8 +2,13 @@ package http
 
 import (
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 )
+
+// How a response is sent, whatever it is: with what status, how slowly a client may take it,
+// and what its end needs to know of its request.
 
 // recorder records the status, and bounds how slowly a client may take a response. A
 // client that does not read is disconnected after the timeout, whatever is sent to it. One
@@ -12,11 +17,13 @@ import (
 // So a stream that has nothing to send can stay open for ever, and one that is taken more
 // slowly than it may be is cut, however steadily it is read.
 type recorder struct {
+	writing sync.Mutex // held while something is written, and while a stream detaches
 	http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration // 0: no bounds
 	rate    int64         // bytes per second; 0: none
 	code    int
+	flushed bool // everything
 
 	patience time.Duration // how long writes may still wait
 	waited   time.Time     // when the last write ended; patience grows again from then on
@@ -28,6 +35,7 @@ type recorder struct {
 	tenant      string     // the caller's; empty before authentication
 	body        *timedBody // nil without a body
 	held        int64      // bytes of the body that count; see receive
+	detached    bool       // the response goes on without its handler; see package detached
 }
 
 // Unwrap lets [http.ResponseController] find the deadlines.
@@ -55,9 +63,12 @@ const maxWrite = 64 << 10
 const lastFlush = 4 << 10
 
 func (rec *recorder) Write(b []byte) (int, error) {
+	rec.writing.Lock()
+	defer rec.writing.Unlock()
 	if rec.code == 0 {
 		rec.begin(http.StatusOK)
 	}
+	rec.flushed = false
 	done := 0
 	for {
 		piece := b[done:min(len(b), done+maxWrite)]
@@ -74,9 +85,13 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // FlushError is what [http.ResponseController] calls: what waits in a small write waits
 // here.
 func (rec *recorder) FlushError() error {
+	rec.writing.Lock()
+	defer rec.writing.Unlock()
 	began := rec.deadline(0)
 	defer rec.spend(began)
-	return rec.rc.Flush()
+	err := rec.rc.Flush()
+	rec.flushed = err == nil
+	return err
 }
 
 // deadline bounds all writes from now on, of which the next one has n bytes; the last one
@@ -102,6 +117,19 @@ func (rec *recorder) deadline(n int) time.Time {
 func (rec *recorder) spend(began time.Time) {
 	rec.waited = time.Now()
 	rec.patience = max(0, rec.patience-rec.waited.Sub(began))
+}
+
+// silent reports whether everything has been sent, and nothing for a while. The caller holds
+// writing.
+func (rec *recorder) silent(while time.Duration) bool {
+	return rec.flushed && time.Since(rec.waited) >= while
+}
+
+// detach goes on writing to another connection than the handler's, and lets go of all that
+// belongs to the request. The caller holds writing.
+func (rec *recorder) detach(to http.ResponseWriter) {
+	rec.ResponseWriter, rec.rc, rec.body, rec.detached = to, http.NewResponseController(to), nil, true
+	rec.thread, rec.run = strings.Clone(rec.thread), strings.Clone(rec.run) // they may be parts of a body
 }
 
 // statusClientClosed is nginx's status for a client that did not wait; it is never sent.

@@ -51,11 +51,11 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		return err
 	}
 	in.Chat, in.Traceparent = req.chat, traceparent.Parse(r.Header.Values(traceparent.Header))
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	if !req.asJSON { // which is about the whole run
 		in.After = agui.Position(asked.after)
 	}
@@ -63,7 +63,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
-	reply, err := h.Runs.Post(r.Context(), who, req.agent, in)
+	reply, err := h.Runs.Post(o.ctx, who, req.agent, in)
 	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if req.asJSON {
 		return h.answer(w, r, who, reply)
 	}
-	return asked.answer(h, w, r, reply)
+	return asked.answer(h, w, r, o, reply)
 }
 
 // getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
@@ -94,21 +94,21 @@ func getRest(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	if err != nil {
 		return err
 	}
-	closed, err := h.Streams.OpenStream(who)
+	o, err := h.open(r, who)
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	var reply *agui.Reply
 	if run == "" {
-		reply, err = asked.attach(r.Context(), h.Runs, who, param(r, "thread"), dialectOf(r))
+		reply, err = asked.attach(o.ctx, h.Runs, who, param(r, "thread"), dialectOf(r))
 	} else {
-		reply, err = h.Runs.Events(r.Context(), who, param(r, "thread"), run, asked.after, dialectOf(r))
+		reply, err = h.Runs.Events(o.ctx, who, param(r, "thread"), run, asked.after, dialectOf(r))
 	}
 	if err != nil {
 		return err
 	}
-	return asked.answer(h, w, r, reply)
+	return asked.answer(h, w, r, o, reply)
 }
 
 // dialectOf returns the dialect that a GET asks for: 1.0 unless ?protocolVersion= says "none".

@@ -7,17 +7,10 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-)
-
-// How many threads or checkpoints a list has.
-const (
-	defaultLimit = 50
-	maxLimit     = 200
 )
 
 // listThreads is GET /threads?limit=&before=, most recently active first.
@@ -39,19 +32,6 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"threads": threads})
 	return nil
-}
-
-func limitParam(r *http.Request) (int, error) {
-	s := r.URL.Query().Get("limit")
-	if s == "" {
-		return defaultLimit, nil
-	}
-	limit, err := strconv.Atoi(s)
-	if err != nil || limit < 1 || limit > maxLimit {
-		return 0, holdfast.Errorf(codes.InvalidInput, "limit must be a number from 1 to %d.", maxLimit).
-			WithHint("Leave it out to get %d.", defaultLimit)
-	}
-	return limit, nil
 }
 
 // getThread is GET /threads/{thread}.

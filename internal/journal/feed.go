@@ -13,6 +13,7 @@ type Feed struct {
 	limit int
 
 	mu      sync.Mutex
+	before  store.Cursor // of the record before the first one; zero if it is not known
 	records []store.Record
 	bytes   int
 	wake    chan struct{} // closed at the next change
@@ -21,6 +22,13 @@ type Feed struct {
 
 // NewFeed returns an empty Feed. It keeps about limit bytes, at most twice as many.
 func NewFeed(limit int) *Feed { return &Feed{limit: limit, wake: make(chan struct{})} }
+
+// newFeedAfter returns a Feed that begins after a record.
+func newFeedAfter(c store.Cursor, limit int) *Feed {
+	f := NewFeed(limit)
+	f.before = c
+	return f
+}
 
 // Append adds records and wakes the watchers.
 func (f *Feed) Append(records []store.Record) {
@@ -36,6 +44,9 @@ func (f *Feed) Append(records []store.Record) {
 		for f.bytes > f.limit && drop < len(f.records)-1 {
 			f.bytes -= len(f.records[drop].Data)
 			drop++
+		}
+		if drop > 0 {
+			f.before = f.records[drop-1].Cursor
 		}
 		f.records = append(make([]store.Record, 0, 2*(len(f.records)-drop)), f.records[drop:]...)
 	}
@@ -54,20 +65,34 @@ func (f *Feed) End() {
 }
 
 // After returns the records after the cursor; the caller must not change them. behind
-// means that the Feed does not reach back to the cursor, so the store must be asked.
-// wake is closed when there is more; it is nil if nothing more will come. The records are
-// only ever appended to, so the slice can be read without the lock.
+// means that the Feed does not reach back to the cursor, or has another record of that
+// number, so the store must be asked. wake is closed when there is more; it is nil if
+// nothing more will come. The records are only ever appended to, so the slice can be read
+// without the lock.
 func (f *Feed) After(c store.Cursor) (records []store.Record, behind bool, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if wake = f.wake; f.ended {
 		wake = nil
 	}
-	if len(f.records) == 0 || c.Number+1 < f.records[0].Number {
+	at := f.before // the Feed's record of the cursor's number
+	first := f.before.Number + 1
+	if len(f.records) > 0 {
+		first = f.records[0].Number
+	}
+	switch {
+	case len(f.records) == 0 && f.before == store.Cursor{}, c.Number+1 < first:
+		return nil, true, wake
+	case c.Number+1 > first+uint64(len(f.records)): // the Feed has yet to come so far
+		return nil, false, wake
+	case c.Number >= first:
+		at = f.records[c.Number-first].Cursor
+	}
+	if at != (store.Cursor{}) && at != c {
 		return nil, true, wake
 	}
-	n := c.Number + 1 - f.records[0].Number
-	if n >= uint64(len(f.records)) {
+	n := c.Number + 1 - first
+	if n == uint64(len(f.records)) {
 		return nil, false, wake
 	}
 	return f.records[n:len(f.records):len(f.records)], false, wake

@@ -261,7 +261,7 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 				}
 			}
 		}
-		slowly := 2 * time.Second // each word has a commit of its own, of a second
+		slowly := 2 * time.Second                    // each word has a commit of its own, of a second
 		if err := w.Flush(t.Context()); err != nil { // the beginning of the message
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func New(cfg Config) (*Engine, error) {
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure
-	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, snapshot: cmp.Or(cfg.MaxSnapshot, maxSnapshot), reading: make(chan struct{}, maxReading)}
+	e.streams = &streams{read: h.read, tails: journal.NewTails(cfg.Store, cfg.TailBytes), live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, snapshot: cmp.Or(cfg.MaxSnapshot, maxSnapshot), reading: make(chan struct{}, maxReading)}
 	return e, nil
 }
 
@@ -133,6 +133,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	clear(e.unsure)
 	e.mu.Unlock()
 	e.wg.Wait()
+	e.streams.tails.Close()
 	e.stopListening()
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

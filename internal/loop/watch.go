@@ -18,8 +18,9 @@ import (
 // The end of the road: a watcher gets a run's log as a stream. The handler of a POST is a
 // watcher like any other. A stream is a prelude made of committed state, for a watcher
 // that may have seen any part, and then the log: from the run's feed while the run lives
-// in this process, and from the store otherwise. A watcher is a cursor, not a queue, so a
-// slow one costs the run nothing. render.go turns records into frames.
+// in this process, and otherwise from the one reader that all watchers of the thread share.
+// What neither has any more comes from the store. A watcher is a cursor, not a queue, so a
+// slow one costs nobody anything. render.go turns records into frames.
 
 // viewer is how a watcher wants to see a run.
 type viewer struct {
@@ -35,7 +36,7 @@ type viewer struct {
 // streams makes streams of logs. It knows no run, only the feeds of those that live here.
 type streams struct {
 	read  thread.Reader
-	store store.Notifier
+	tails *journal.Tails
 	// live returns the feed of the thread's run while it lives in this process.
 	live      func(store.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
@@ -74,8 +75,12 @@ type watching struct {
 	rec     *thread.Run
 	after   store.Cursor
 	prelude []agui.Frame
-	// feed is the run's while it lives in this process; nil otherwise.
-	feed *journal.Feed
+	// feed has the newest records: the run's own while it lives in this process, and
+	// otherwise that of reader. Without one, the store is read.
+	feed   *journal.Feed
+	reader *journal.Tail
+	// alone means that no reader begins at the cursor before the store was read.
+	alone bool
 	// ended means that nothing follows the prelude.
 	ended bool
 	// contents are the contents of results by message id; see readResults.
@@ -97,6 +102,7 @@ func (w *watching) reply(ctx context.Context) *agui.Reply {
 		if w.ended {
 			return
 		}
+		defer w.leave()
 		err := w.tail(ctx, yield)
 		if err != nil && ctx.Err() == nil {
 			yield(nil, err)
@@ -113,50 +119,36 @@ func (w *watching) show(events ...[]byte) {
 	}
 }
 
-// tail yields the log until the run's last record. While the run lives in this process it
-// reads the run's feed; otherwise it reads the store, and only then asks it for wake-ups.
+// tail yields the log until the run's last record.
 func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) bool) error {
-	var wake <-chan struct{}
 	idle := time.NewTimer(w.keepAlive)
 	defer idle.Stop()
 	for {
-		records, changed, err := w.read(ctx)
+		records, more, err := w.next(ctx)
 		if err != nil {
 			return err
 		}
-		if len(records) > 0 {
-			frames, ended, err := w.render(ctx, records)
-			if err != nil {
+		if len(records) == 0 {
+			if goOn, err := w.wait(ctx, more, idle, yield); !goOn {
 				return err
 			}
-			if !yield(frames, nil) || ended {
-				return nil
-			}
-			idle.Reset(w.keepAlive)
 			continue
 		}
-		if changed == nil && wake == nil {
-			var stop func()
-			wake, stop = w.store.Watch(w.key)
-			defer stop()
-			continue // read again what came before the watch began
-		}
-		if goOn, err := w.wait(ctx, changed, wake, idle, yield); !goOn {
+		frames, ended, err := w.render(ctx, records)
+		if err != nil {
 			return err
 		}
+		if !yield(frames, nil) || ended {
+			return nil
+		}
+		idle.Reset(w.keepAlive)
 	}
 }
 
 // wait sleeps until there may be more. It reports false when the stream ends.
-func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
-	if changed != nil {
-		// The store's wake-up comes before the feed has the records; the feed's own comes
-		// after.
-		wake = nil
-	}
+func (w *watching) wait(ctx context.Context, more <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
 	select {
-	case <-changed:
-	case <-wake:
+	case <-more:
 	case <-idle.C:
 		idle.Reset(w.keepAlive)
 		return yield(nil, nil), nil
@@ -168,31 +160,79 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 	return true, nil
 }
 
-// read returns what follows the cursor. changed is the feed's wake-up if the run lives in
-// this process.
-func (w *watching) read(ctx context.Context) (records []store.Record, changed <-chan struct{}, err error) {
-	if w.feed == nil {
-		w.feed = w.live(w.key)
-	}
-	if w.feed != nil {
-		records, behind, wake := w.feed.After(w.after)
-		switch {
-		case len(records) > 0 || !behind && wake != nil:
-			return records, wake, nil
-		case wake == nil:
-			w.feed = nil // the run has left this process, and the feed has no more
-		default:
-			changed = wake
+// next returns what follows the cursor, or else a channel that is closed when there may be
+// more.
+func (w *watching) next(ctx context.Context) ([]store.Record, <-chan struct{}, error) {
+	for {
+		w.choose()
+		if w.feed == nil {
+			records, err := w.stored(ctx)
+			if err != nil || len(records) > 0 {
+				return records, nil, err
+			}
+			if w.choose(); w.feed == nil {
+				return nil, nil, nil // the process stops
+			}
+		}
+		records, behind, more := w.feed.After(w.after)
+		if behind {
+			var err error
+			if records, err = w.stored(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		if len(records) > 0 || more != nil {
+			return records, more, nil
+		}
+		if err := w.left(); err != nil {
+			return nil, nil, thread.ReadError(w.key, err)
 		}
 	}
-	records, err = w.streams.read.Records(ctx, w.key, w.rec, w.after, 256)
+}
+
+// choose finds out from where the next records come.
+func (w *watching) choose() {
+	if live := w.live(w.key); live != nil && live != w.feed {
+		w.leave()
+		w.feed = live
+	}
+	if w.feed != nil {
+		return
+	}
+	// The place before a run's first record need not be that of a record.
+	if w.reader = w.tails.Join(w.key, w.after, !w.alone && w.after != w.rec.After); w.reader != nil {
+		w.feed = w.reader.Feed
+	}
+}
+
+// leave gives up the feed.
+func (w *watching) leave() {
+	if w.reader != nil {
+		w.reader.Leave()
+	}
+	w.feed, w.reader = nil, nil
+}
+
+// left gives up a feed that has ended, and returns the error that it has ended with.
+func (w *watching) left() (err error) {
+	if w.reader != nil {
+		err, w.alone = w.reader.Err(), true
+	}
+	w.leave()
+	return err
+}
+
+// stored reads what follows the cursor from the store.
+func (w *watching) stored(ctx context.Context) ([]store.Record, error) {
+	records, err := w.streams.read.Records(ctx, w.key, w.rec, w.after, journal.Page)
 	if errors.Is(err, store.ErrCursor) { // it is not there any more; whoever comes back is told why
-		return nil, nil, errStreamCut(w.key.Thread, w.rec.ID).Wrap(err)
+		return nil, errStreamCut(w.key.Thread, w.rec.ID).Wrap(err)
 	}
 	if err != nil {
-		return nil, nil, thread.ReadError(w.key, err)
+		return nil, thread.ReadError(w.key, err)
 	}
-	return records, changed, nil
+	w.alone = false
+	return records, nil
 }
 
 // attach shows a thread to a watcher that may have seen any part of it: snapshots, then

@@ -122,25 +122,27 @@ func inOrder[T any](list []T, numbers []int) []T {
 const pageEntries = 128
 
 // Records implements [store.Reader]. An entry's id is the number of its last record,
-// so the first entry from a number on is the one that has this record.
+// so the first entry from a number on is the one that has this record. A log that has it
+// belongs to a thread that exists, so only a reader that finds nothing asks for that: those
+// who follow a run read often.
 func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
 	tag := tag(key)
 	from := after.Number
 	count := int64(min(max(limit, 0)+1, pageEntries))
-	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
-	page := pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
-	_, err := pipe.Exec(ctx)
-	if err == nil && !head.Val() {
-		return nil, notFound(key)
-	}
 	var found []store.Record
 	held := after == store.Cursor{}
 	for {
+		entries, err := s.client.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count).Result()
 		if err != nil {
 			return nil, failed("read the log of thread "+key.String(), err)
 		}
-		entries := page.Val()
+		if len(entries) == 0 && len(found) == 0 {
+			if exists, err := s.client.HExists(ctx, s.keys.thread(tag), "h").Result(); err != nil {
+				return nil, failed("read the log of thread "+key.String(), err)
+			} else if !exists {
+				return nil, notFound(key)
+			}
+		}
 		for i := range entries {
 			records, err := s.decodeEntry(key, &entries[i])
 			if err != nil {
@@ -160,8 +162,6 @@ func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cu
 		if len(found) >= limit || int64(len(entries)) < count {
 			return found, nil
 		}
-		page = s.client.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
-		err = page.Err()
 	}
 }
 
