@@ -79,7 +79,8 @@ func TestFormatStep(t *testing.T) {
 		if err := shared.Retire(t.Context(), "before"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second) // both have renewed their leases twice
+		time.Sleep(2 * time.Second) // both renew their leases twice
+		synctest.Wait()
 		goes(t, first, "a", "r2")
 		if got := formatsOf(t, shared, "a", "r2"); got != "9 9 9 9 6f1e" {
 			t.Errorf("after the step, a is written as %s", got)
