@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand watchers
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -141,3 +141,7 @@ takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measu
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_REQUIRE_ALL=1 HOLDFAST_STEPS=$(STEPS) HOLDFAST_SEED=$(SEED) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestKilledInEachStep$$' -v ./internal/e2e | sed -nE 's/^ +(\|)/\1/p; /FAIL|_test.go:|^ok/p'"
+
+MIXED ?= 5
+mixed: ## replace servers of the build before and of this one by each other, MIXED times, while conversations go on; prints the tables in docs/durability.md (needs redis-server and the history)
+	HOLDFAST_MIXED=$(MIXED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestMixedBuilds$$' -v ./internal/e2e

@@ -21,6 +21,7 @@ import (
 	// The server's configuration: what every setting means, its default, and the checks
 	// that find mistakes before anything runs.
 
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -156,6 +157,12 @@ type Config struct {
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100. 1 keeps only the latest, so there is no history; a negative number keeps all.
 	KeepCheckpoints int
+	// DataFormat asks the servers that share the store to write a newer data format: its
+	// number, or "newest". They do once all of them read it. By default they write the
+	// format that they write already, and in a new store the newest one. An embedded store
+	// always has the newest format. A store of the program's own that is no
+	// [store.FormatKeeper] has the one before, unless this says otherwise.
+	DataFormat string
 	// Lease is how long a silent process counts as alive; default 3s.
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
@@ -417,7 +424,8 @@ func (c *Config) validateModes() error {
 	if c.PinTimeout < 0 {
 		return fmt.Errorf("a pin timeout of %s is not possible: use one above 0s, like 15m", c.PinTimeout)
 	}
-	return nil
+	_, err := dataformat.Parse(c.DataFormat)
+	return err
 }
 
 // validatePatterns checks the patterns as the middleware with the same options does.

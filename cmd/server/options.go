@@ -64,6 +64,7 @@ type options struct {
 	jwtAudience   string
 	jwtTenant     string
 	jwtClaims     string
+	dataFormat    string
 	logFormat     string
 	logLevel      slog.Level
 	demoDelay     time.Duration
@@ -111,6 +112,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0,
 		"a thread that takes more bytes and is not running is pruned to its newest checkpoint; 0: never")
 	fs.Int64Var(&o.maxBytes, "thread-max-bytes", server.DefaultThreadMaxBytes, "a thread that takes more bytes cannot be continued until it is pruned; 0: no limit")
+	fs.StringVar(&o.dataFormat, "data-format", "",
+		"the data format that the servers of a shared store write once all of them read it: a number, or newest; by default they write what they write already")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0,
 		"how long a model's words may wait for more before they are stored and shown; 0s: each piece at once")
@@ -274,7 +277,7 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
-		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		DataFormat: o.dataFormat, Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
 		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -84,6 +85,12 @@ type Config struct {
 	// answer are done, not the moment they exist. The results of other tools are always
 	// saved at once.
 	NoPendingWrites bool
+	// Alone means that no other process can have the store open.
+	Alone bool
+	// DataFormat is the data format that the process asks the others to write; 0 for none.
+	DataFormat int
+	// FormatAgreed is told of each agreement on the data format. It may be nil.
+	FormatAgreed func(dataformat.Status)
 	// Lease is how long a process that says nothing counts as alive.
 	Lease time.Duration
 	// MaxRuns bounds the runs of this process at a time.

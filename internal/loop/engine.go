@@ -156,6 +156,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if !e.contact.announced() {
 		return errUnannounced()
 	}
+	if err := e.formats.Err(); err != nil {
+		return thread.StoreError(err)
+	}
 	return nil
 }
 

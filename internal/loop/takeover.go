@@ -212,7 +212,10 @@ func (o *orphan) adopt(value map[string]any) []store.Value {
 		value["fromRevision"], value["toRevision"] = from, to
 	}
 	rec := *o.run.rec
-	rec.Format, rec.Revision = thread.Format, to
+	rec.Revision = to
+	if rec.In(o.run.st.Format); rec.Revision == "" {
+		return nil // it is not written yet
+	}
 	o.run.rec = &rec
 	return []store.Value{{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}}
 }
@@ -245,10 +248,12 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 	}
 }
 
-// acquired returns a copy of the thread's state for its next owner. A thread that has no
-// incarnation, because it is new or of an earlier format, gets one.
+// acquired returns a copy of the thread's state for its next owner, in the format that is
+// written now. A thread that has no incarnation, because it is new or of an earlier format,
+// gets one.
 func (h *host) acquired(t *thread.Thread) *thread.State {
 	st := t.State.Clone()
+	st.Raise(h.formats.Write())
 	st.Waiting = nil
 	if st.Incarnation == "" {
 		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))

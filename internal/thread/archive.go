@@ -96,7 +96,7 @@ func TextsOf(stored []store.Message) (*Texts, error) {
 // Deltas that do not add up to what the message table holds stay as they are: they
 // belong to answers that were taken back.
 func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
-	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
+	a := &ArchivedLog{Format: FormatBefore, Run: run, First: records[0].Number}
 	whole := map[itemKey]string{}
 	for i := range records {
 		if key, text, ok := DeltaOf(records[i].Data); ok {

@@ -195,9 +195,12 @@ func (s *State) Clone() *State {
 		q := *s.Question
 		c.Question = &q
 	}
-	c.Format = Format // a copy is changed and written in the current format
+	c.Format = max(c.Format, FormatBefore) // a copy is changed and written; nothing writes an earlier format
 	return &c
 }
+
+// Raise has the state written in that format from now on, unless it has a newer one.
+func (s *State) Raise(format int) { s.Format = max(s.Format, format) }
 
 // Interrupts returns the open questions: the hook's first, then those of the calls in
 // their order.

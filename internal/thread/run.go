@@ -41,6 +41,17 @@ type Run struct {
 	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
 }
 
+// In has the record written in a format, without what that does not have.
+func (rec *Run) In(format int) {
+	rec.Format = format
+	if format < formatRevision {
+		rec.Revision = ""
+	}
+}
+
+// formatRevision is the first format that has revisions.
+const formatRevision = 9
+
 // RunEnd is how a run ended.
 type RunEnd struct {
 	Format  int              `json:"format"`         // of this value
@@ -64,7 +75,7 @@ func (rec *Run) Public(o RunEnd) threads.Run {
 
 // PutRunEnd adds to the commit c how the run ended.
 func PutRunEnd(c *store.Commit, run string, o RunEnd) {
-	o.Format = Format
+	o.Format = FormatBefore
 	c.Put = append(c.Put, store.Value{Kind: store.KindOutcome, ID: run, Data: MustJSON(o)})
 }
 

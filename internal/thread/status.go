@@ -41,7 +41,7 @@ var ErrTransition = errors.New("no such transition")
 
 // New returns the state of a thread without history.
 func New() *State {
-	return &State{Format: Format, standing: standing{status: threads.StatusIdle}}
+	return &State{Format: FormatBefore, standing: standing{status: threads.StatusIdle}}
 }
 
 // Status returns what the thread does.
