@@ -127,14 +127,8 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 // of a pipeline; the nodes of a cluster do not.
 func (s *Store) execWithHints(ctx context.Context, r *request) (int, error) {
 	if s.cluster && r.hints != nil {
-		pipe := s.client.Pipeline()
-		hinted := r.hints(pipe)
-		// Each command has its own error.
-		_, _ = pipe.Exec(ctx)
-		for _, h := range hinted {
-			if err := h.Err(); err != nil {
-				return 0, err
-			}
+		if err := s.replicas.announce(ctx, r.hints); err != nil {
+			return 0, err
 		}
 		r.hints = nil
 	}

@@ -66,6 +66,11 @@ func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []stri
 	return script.Run(ctx, s.client, keys, args...).Int()
 }
 
+// write is runScript for what must be kept: at level failover, replicas have it.
+func (r *replicas) write(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+	return r.script(ctx, script, keys, args...).Int()
+}
+
 // run makes the call and returns the number that the script returns.
 func (c call) run(ctx context.Context, s *Store) (int, error) {
 	return s.runScript(ctx, c.script, c.keys, c.args...)

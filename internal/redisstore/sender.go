@@ -117,6 +117,10 @@ func (c *sender) run(s *Store, requests <-chan *request, most int) {
 
 // send runs the batch and hands each request its result.
 func (s *Store) send(batch []*request) {
+	if s.replicas.need > 0 {
+		s.replicas.send(batch)
+		return
+	}
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
 		code, err := batch[0].do.run(ctx, s)

@@ -45,6 +45,10 @@ type Options struct {
 	// go-redis reports about connections, which is global to the process; by default it is
 	// dropped. Errors are returned anyway.
 	Log *slog.Logger
+	// Replicas is how many replicas must have a write before it counts, and before anything
+	// of it is shown: the level failover. New refuses a Redis that has fewer. 0 means that
+	// Redis's own answer is enough.
+	Replicas int
 }
 
 // connectionLog passes on what go-redis logs.
@@ -68,6 +72,7 @@ type Store struct {
 	peers     peers
 	handed    atomic.Int64 // how many threads were handed over
 	sender    sender
+	replicas  *replicas
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -197,10 +202,17 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if cluster { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
 	}
-	if err := reach(ctx, ping, opts.Patience, opts.Log); err != nil {
+	acks := &replicas{need: opts.Replicas, client: client, keys: keys{opts.Prefix}}
+	answers := func(ctx context.Context) error {
+		if err := ping(ctx); err != nil || opts.Replicas == 0 {
+			return err
+		}
+		return acks.try(ctx)
+	}
+	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s := &Store{replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
 	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)

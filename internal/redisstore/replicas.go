@@ -1,0 +1,307 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The level failover: a write counts once replicas have it, and nothing is shown before. Redis
+// replicates after it has answered, so that a replica that takes its primary's place may lack
+// what was acknowledged. WAIT says how many replicas have what this connection has written; so
+// it travels in the pipeline of each write, and its number is checked. With too few, the write
+// has not been acknowledged, whatever its own reply says: the caller tries again, and the script
+// recognizes a commit that was written before.
+//
+// Two things about WAIT matter here. It speaks of its own connection only, so everything goes
+// through one pipeline to one server. And a connection that has written nothing has nothing to
+// wait for: a commit that turns out to be written already would be acknowledged for nothing. So
+// each WAIT follows a small write of its own. Replication is one stream, so whoever has that
+// write has all that came before it, whoever wrote it.
+//
+// That is also how a reader knows. What it finds may be another process's write that nobody has
+// acknowledged yet. It remembers the newest commit of each thread that it knows to be
+// acknowledged; if it finds another one, it reads again, with a write and WAIT behind. Only the
+// thread's head is compared: all else that a reader returns changes only with the head.
+
+const (
+	// ackTimeout is how long WAIT waits for the replicas.
+	ackTimeout = time.Second
+	// ackAge is how long the small writes stay.
+	ackAge = 10 * time.Second
+	// redirections is how often a write follows a slot that moves in the cluster.
+	redirections = 6
+	// maxKnown bounds of how many threads the acknowledged commit is remembered.
+	maxKnown = 100_000
+)
+
+// replicas has writes acknowledged by replicas, and reads confirmed.
+type replicas struct {
+	need   int // how many replicas must have a write; 0: Redis's own answer is enough
+	client redis.UniversalClient
+	keys   keys
+
+	mu    sync.Mutex
+	known map[string]string // the newest commit known to be acknowledged, by the thread's tag
+}
+
+// errUnacknowledged means that too few replicas have a write in time.
+type errUnacknowledged struct{ have, need int }
+
+func (e errUnacknowledged) Error() string {
+	return fmt.Sprintf("only %d of %d replicas have it after %s (durability failover); are the replicas running, and connected?", e.have, e.need, ackTimeout)
+}
+
+// errNoWait means that Redis refuses WAIT.
+type errNoWait struct{ error }
+
+func (e errNoWait) Unwrap() error { return e.error }
+
+// try makes a small write to each server that holds threads, and waits for its replicas. It
+// fails if there are too few, or Redis does not let this user wait for them.
+func (r *replicas) try(ctx context.Context) error {
+	one := map[redis.Cmdable]string{} // a key of each server
+	for n := range 16 * 64 {          // enough to meet each server of a large cluster
+		key := strconv.Itoa(n)
+		node, err := r.nodeOf(ctx, key, "")
+		if err != nil {
+			return err
+		}
+		one[node] = key
+		if node == r.client {
+			break
+		}
+	}
+	for node, key := range one {
+		if err := r.once(ctx, node, key, false, func(redis.Pipeliner) {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exec sends what queue adds to the server that has the key, in one pipeline, and waits until
+// replicas have all that is there. queue may be called several times, and every command has its
+// own error besides.
+func (r *replicas) exec(ctx context.Context, key string, queue func(redis.Pipeliner)) error {
+	asked := ""
+	pause := 10 * time.Millisecond
+	for try := 1; ; try++ {
+		node, err := r.nodeOf(ctx, key, asked)
+		if err == nil {
+			err = r.once(ctx, node, key, asked != "", queue)
+		}
+		if !r.elsewhere(err) || try == redirections {
+			return err
+		}
+		if asked, _ = redis.IsAskError(err); asked != "" {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// nodeOf returns the server that has the key: the one at the address asked, if that is not
+// empty, because a slot is on its way there.
+func (r *replicas) nodeOf(ctx context.Context, key, asked string) (redis.Cmdable, error) {
+	cluster, ok := r.client.(*redis.ClusterClient)
+	switch {
+	case !ok:
+		return r.client, nil
+	case asked == "":
+		return cluster.MasterForKey(ctx, key)
+	}
+	found := make(chan redis.Cmdable, 1)
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		if c.Options().Addr == asked {
+			found <- c
+		}
+		return nil
+	})
+	select {
+	case node := <-found:
+		return node, nil
+	default:
+		return nil, errors.Join(fmt.Errorf("the cluster has no master at %s", asked), err)
+	}
+}
+
+// once is one try of exec at one server. Its error is that of a redirection, if there was one.
+// After an error, the cluster is asked again who has what.
+func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, asking bool, queue func(redis.Pipeliner)) (err error) {
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
+		defer func() {
+			if err != nil {
+				cluster.ReloadState(ctx)
+			}
+		}()
+	}
+	pipe := node.Pipeline()
+	queue(pipe)
+	write := pipe.Set(ctx, r.keys.ack(key), "", ackAge)
+	cmds := pipe.Cmds()
+	if asking {
+		pipe = node.Pipeline()
+		for _, c := range cmds {
+			pipe.Do(ctx, "asking")
+			// It is only queued here.
+			_ = pipe.Process(ctx, c)
+		}
+	}
+	wait := pipe.Do(ctx, "wait", r.need, ackTimeout.Milliseconds())
+	// Each command has its own error.
+	_, _ = pipe.Exec(ctx)
+	for _, c := range cmds {
+		if redirected(c.Err()) {
+			return c.Err()
+		}
+	}
+	if err := write.Err(); err != nil {
+		return err
+	}
+	have, err := wait.Int()
+	var reply redis.Error
+	switch {
+	case errors.As(err, &reply):
+		return errNoWait{err}
+	case err == nil && have < r.need:
+		return errUnacknowledged{have, r.need}
+	}
+	return err
+}
+
+// redirected reports whether the key's slot is, or will soon be, at another server.
+func redirected(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, moved := redis.IsMovedError(err)
+	_, asked := redis.IsAskError(err)
+	return moved || asked || redis.IsTryAgainError(err)
+}
+
+// elsewhere reports whether it is worth while to look again which server has the key: it has
+// moved, or the connection to it has broken. A plain client connects again by itself.
+func (r *replicas) elsewhere(err error) bool {
+	if _, cluster := r.client.(*redis.ClusterClient); !cluster {
+		return false
+	}
+	var broken net.Error
+	return redirected(err) || errors.Is(err, io.EOF) || errors.As(err, &broken) && !broken.Timeout()
+}
+
+// script runs a script that writes.
+func (r *replicas) script(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	if r.need == 0 {
+		return script.Run(ctx, r.client, keys, args...)
+	}
+	var reply *redis.Cmd
+	err := r.exec(ctx, keys[0], func(pipe redis.Pipeliner) { reply = script.EvalSha(ctx, pipe, keys, args...) })
+	if reply != nil && redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+		err = r.exec(ctx, keys[0], func(pipe redis.Pipeliner) { reply = script.Eval(ctx, pipe, keys, args...) })
+	}
+	if reply == nil {
+		reply = redis.NewCmd(ctx)
+	}
+	if reply.Err() == nil {
+		reply.SetErr(err)
+	}
+	return reply
+}
+
+// read runs the commands that queue adds, all of one thread, and returns their first error. At
+// level failover, all that they have read is acknowledged then. queue may be called twice.
+func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeliner)) error {
+	pipe := r.client.Pipeline()
+	queue(pipe)
+	if r.need == 0 {
+		_, err := pipe.Exec(ctx)
+		return err
+	}
+	// The head comes last: what was read before it belongs to this head, or an older one.
+	cmds, thread := pipe.Cmds(), r.keys.thread(tag)
+	head := pipe.HGet(ctx, thread, "h")
+	// Each command has its own error.
+	_, _ = pipe.Exec(ctx)
+	if is, ok := commitOf(head); !ok || r.isKnown(tag, is) {
+		return firstError(cmds, head)
+	}
+	err := r.exec(ctx, thread, func(pipe redis.Pipeliner) {
+		queue(pipe)
+		cmds = pipe.Cmds()
+		head = pipe.HGet(ctx, thread, "h")
+	})
+	if failed := firstError(cmds, head); failed != nil || err != nil {
+		return errors.Join(failed, err)
+	}
+	if is, ok := commitOf(head); ok {
+		r.know(tag, is)
+	}
+	return nil
+}
+
+// commitOf returns the id of a head's commit; false if there is no head to be read.
+func commitOf(head *redis.StringCmd) (string, bool) {
+	if head.Err() != nil {
+		return "", false
+	}
+	h, ok := parseHead(head.Val())
+	return h.ETag, ok
+}
+
+// firstError returns the first error of the commands, or that of the head, for which it is no
+// error that there is none.
+func firstError(cmds []redis.Cmder, head *redis.StringCmd) error {
+	for _, c := range cmds {
+		if err := c.Err(); err != nil {
+			return err
+		}
+	}
+	if err := head.Err(); !errors.Is(err, redis.Nil) {
+		return err
+	}
+	return nil
+}
+
+// know notes that a commit is acknowledged.
+func (r *replicas) know(tag, commit string) {
+	if r.need == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil || len(r.known) >= maxKnown {
+		r.known = map[string]string{}
+	}
+	r.known[tag] = commit
+}
+
+func (r *replicas) isKnown(tag, commit string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is, known := r.known[tag]
+	return known && is == commit
+}
+
+// ack is the key of the small write that precedes WAIT. It is in the slot of the other key.
+func (k keys) ack(key string) string {
+	_, rest, found := strings.Cut(key, "{")
+	tag, _, closed := strings.Cut(rest, "}")
+	if !found || !closed || tag == "" {
+		tag = key
+	}
+	return k.prefix + "ack:{" + tag + "}"
+}
