@@ -32,7 +32,7 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 		if err != nil {
 			return store.Durability{}, failed(what, err)
 		}
-		return d, nil
+		return s.replicas.raise(d), nil
 	}
 	var mu sync.Mutex
 	nodes := map[string]store.Durability{}
@@ -52,8 +52,21 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err != nil {
 		return store.Durability{}, failed(what, err)
 	}
-	return weakest(nodes), nil
+	return s.replicas.raise(weakest(nodes)), nil
 }
+
+// raise returns what holds if replicas have each commit.
+func (r *replicas) raise(d store.Durability) store.Durability {
+	if r.need == 0 {
+		return d
+	}
+	d.Level = store.LevelFailover
+	d.Notes = slices.DeleteFunc(d.Notes, func(note string) bool { return strings.HasPrefix(note, beforeReplicas) })
+	return d
+}
+
+// beforeReplicas begins the note on what a failover may lose.
+const beforeReplicas = "Redis acknowledges before its replicas"
 
 // weakest returns what holds for all nodes, which are given by their addresses.
 func weakest(nodes map[string]store.Durability) store.Durability {
@@ -155,6 +168,9 @@ func (s *Store) CanCommit(ctx context.Context) error {
 		}
 		if err := f.refusesWrites(); err != nil {
 			return refusing{err}
+		}
+		if has := number(f.info["connected_slaves"]); f.info["role"] == "master" && has < int64(s.replicas.need) {
+			return refusing{fmt.Errorf("only %d of %d replicas are connected to Redis (durability failover); start the others", has, s.replicas.need)}
 		}
 	}
 	return nil
@@ -278,7 +294,7 @@ func (f *facts) replication() string {
 		return "this Redis is a replica, which refuses writes: use the master's address, or Sentinel"
 	}
 	if n := number(f.info["connected_slaves"]); n > 0 {
-		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose what was acknowledged", n)
+		return fmt.Sprintf(beforeReplicas+" (%d connected) have a commit: a failover to one of them may lose what was acknowledged; with --durability=failover it does not", n)
 	}
 	return ""
 }

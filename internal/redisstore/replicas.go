@@ -22,9 +22,9 @@ import (
 // recognizes a commit that was written before.
 //
 // Two things about WAIT matter here. It speaks of its own connection only, so everything goes
-// through one pipeline to one server. And a connection that has written nothing has nothing to
-// wait for: a commit that turns out to be written already would be acknowledged for nothing. So
-// each WAIT follows a small write of its own. Replication is one stream, so whoever has that
+// through one pipeline to one server. And a connection that has written nothing may have nothing
+// to wait for, which depends on the server's version: a commit that turns out to be written
+// already would be acknowledged for nothing. So each WAIT follows a small write of its own. Replication is one stream, so whoever has that
 // write has all that came before it, whoever wrote it.
 //
 // That is also how a reader knows. What it finds may be another process's write that nobody has
@@ -45,7 +45,8 @@ const (
 
 // replicas has writes acknowledged by replicas, and reads confirmed.
 type replicas struct {
-	need   int // how many replicas must have a write; 0: Redis's own answer is enough
+	need   int           // how many replicas must have a write; 0: Redis's own answer is enough
+	within time.Duration // how long WAIT waits for them
 	client redis.UniversalClient
 	keys   keys
 
@@ -54,10 +55,13 @@ type replicas struct {
 }
 
 // errUnacknowledged means that too few replicas have a write in time.
-type errUnacknowledged struct{ have, need int }
+type errUnacknowledged struct {
+	have, need int
+	within     time.Duration
+}
 
 func (e errUnacknowledged) Error() string {
-	return fmt.Sprintf("only %d of %d replicas have it after %s (durability failover); are the replicas running, and connected?", e.have, e.need, ackTimeout)
+	return fmt.Sprintf("only %d of %d replicas have it after %s (durability failover); are the replicas running, and connected?", e.have, e.need, e.within)
 }
 
 // errNoWait means that Redis refuses WAIT.
@@ -161,7 +165,7 @@ func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, ask
 			_ = pipe.Process(ctx, c)
 		}
 	}
-	wait := pipe.Do(ctx, "wait", r.need, ackTimeout.Milliseconds())
+	wait := pipe.Do(ctx, "wait", r.need, r.within.Milliseconds())
 	// Each command has its own error.
 	_, _ = pipe.Exec(ctx)
 	for _, c := range cmds {
@@ -178,7 +182,7 @@ func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, ask
 	case errors.As(err, &reply):
 		return errNoWait{err}
 	case err == nil && have < r.need:
-		return errUnacknowledged{have, r.need}
+		return errUnacknowledged{have, r.need, r.within}
 	}
 	return err
 }

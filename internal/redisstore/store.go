@@ -202,7 +202,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if cluster { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
 	}
-	acks := &replicas{need: opts.Replicas, client: client, keys: keys{opts.Prefix}}
+	acks := &replicas{need: opts.Replicas, within: ackTimeout, client: client, keys: keys{opts.Prefix}}
 	answers := func(ctx context.Context) error {
 		if err := ping(ctx); err != nil || opts.Replicas == 0 {
 			return err
