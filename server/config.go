@@ -40,6 +40,10 @@ type Config struct {
 	// RedisPrefix is the prefix of every key in Redis, so that several installations
 	// can share one; default "hf:".
 	RedisPrefix string
+	// Durability is "failover" or "failover:N" for a store in Redis whose commits must be at
+	// one replica, or N, before they count and before anything of them is shown; empty, or
+	// "store", if what the store itself acknowledges is enough.
+	Durability string
 	// OpenStore, if set, opens the store instead of Store; the server closes it.
 	OpenStore func() (store.Store, error)
 	// AllowEviction accepts a store that may discard threads when it is full.

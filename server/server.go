@@ -83,6 +83,7 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.metrics.Durability(s.level)
 	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits = s.limiter(), s.newCircuits()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
@@ -122,9 +123,12 @@ func New(cfg Config) (*Server, error) {
 
 func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
+		if cfg.Durability != "" && cfg.Durability != "store" {
+			return nil, errors.New("Config.Durability is for a store that Config.Store names; the program's own store decides itself what counts")
+		}
 		return cfg.OpenStore()
 	}
-	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
+	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Durability: cfg.Durability, Now: cfg.Now, Log: cfg.Log})
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.
@@ -146,7 +150,7 @@ func (s *Server) loopConfig() loop.Config {
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
-		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
+		Durability: s.level, StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
