@@ -72,7 +72,7 @@ func (g *redisGroup) primary(random *rand.Rand) (primary *redistest.Server, repl
 	return primary, replicas
 }
 
-// failOver kills a primary, whose replicas have been suspended for so long before. When one of
+// failOver kills a primary, whose replicas have been cut off for so long before. When one of
 // them has taken its place, the dead one comes back as a replica.
 func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 	g.Helper()
@@ -81,6 +81,8 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 		for _, r := range replicas {
 			r.Suspend(g.T)
 		}
+		// What is on its way to them would reach them when they go on.
+		primary.Command(g.T, "client", "kill", "type", "replica")
 		time.Sleep(stalled)
 	}
 	primary.Kill(g.T)
