@@ -40,6 +40,9 @@ type Config struct {
 	// RedisPrefix is the prefix of every key in Redis, so that several installations
 	// can share one; default "hf:".
 	RedisPrefix string
+	// RedisPasswordFile is a file with the password of Redis, instead of the one in Store's
+	// URL. It is read for each new connection, so that the password can change meanwhile.
+	RedisPasswordFile string
 	// Durability is "failover" or "failover:N" for a store in Redis whose commits must be at
 	// one replica, or N, before they count and before anything of them is shown; empty, or
 	// "store", if what the store itself acknowledges is enough.

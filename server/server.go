@@ -128,7 +128,7 @@ func openStore(cfg Config) (store.Store, error) {
 		}
 		return cfg.OpenStore()
 	}
-	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Durability: cfg.Durability, Now: cfg.Now, Log: cfg.Log})
+	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, RedisPasswordFile: cfg.RedisPasswordFile, Durability: cfg.Durability, Now: cfg.Now, Log: cfg.Log})
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.

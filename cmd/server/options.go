@@ -25,6 +25,7 @@ type options struct {
 	addr          string
 	store         string
 	redisPrefix   string
+	redisPassword string
 	durability    string
 	model         string
 	configFile    string
@@ -83,6 +84,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.store, "store", defaultStore,
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
+	fs.StringVar(&o.redisPassword, "redis-password-file", "", "a file with the password of Redis, which is read again for each connection; by default the one in --store")
 	fs.StringVar(&o.durability, "durability", "store",
 		"which acknowledgment counts: store (the store's own), or, in Redis, failover (a replica has it too) or failover:N (N replicas)")
 	fs.StringVar(&o.model, "model", "",
@@ -267,7 +269,7 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, Durability: o.durability, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", Chat: o.chat, CheckpointFrequency: o.frequency,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, RedisPasswordFile: o.redisPassword, Durability: o.durability, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", Chat: o.chat, CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,

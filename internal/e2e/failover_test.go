@@ -89,27 +89,50 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 	for _, r := range replicas {
 		r.Resume(g.T)
 	}
-	heir := primary
 	redistest.Await(g.T, func() error {
 		for _, r := range replicas {
 			if r.Role() == "master" && (g.sentinel == nil || g.sentinel.Primary() == r.Addr) {
-				heir = r
+				primary.Follow(g.T, r)
 				return nil
 			}
 		}
 		return errors.New("no replica has taken the primary's place")
 	})
-	primary.Follow(g.T, heir)
 	primary.Run(g.T)
-	for _, r := range replicas { // Sentinel tells them too, but after seconds those that were suspended
-		if r != heir {
-			r.FollowNow(g.T, heir)
+	g.settle()
+}
+
+// settle waits until everybody follows the new primary.
+func (g *redisGroup) settle() {
+	g.Helper()
+	if g.sentinel == nil {
+		for _, s := range g.servers {
+			redistest.Await(g.T, func() error {
+				if s.Role() == "master" {
+					return s.HasReplicas(1)
+				}
+				return nil
+			})
 		}
+		return
 	}
-	heir.AwaitReplicas(g.T, len(replicas))
-	if g.sentinel != nil {
-		g.sentinel.AwaitReady(g.T, 2)
-	}
+	redistest.Await(g.T, func() error {
+		at := g.sentinel.Primary()
+		for _, s := range g.servers {
+			if s.Addr != at {
+				continue
+			}
+			for _, r := range g.servers { // Sentinel tells them too, but after seconds those that were suspended
+				if r != s && r.PrimaryPort() != s.Port() {
+					r.Follow(g.T, s)
+					r.FollowNow(s)
+				}
+			}
+			return s.HasReplicas(2)
+		}
+		return errors.New("the sentinels do not agree")
+	})
+	g.sentinel.AwaitReady(g.T, 2)
 }
 
 // campaign is a group of servers on such a Redis.
@@ -201,7 +224,7 @@ func (c *campaign) follow(ctx context.Context, at, thread string, a *audience) {
 // trial is one failover under two runs, each of which three others follow.
 func (c *campaign) trial(i int) {
 	c.Helper()
-	ctx, stop := context.WithTimeout(c.Context(), 60*time.Second)
+	ctx, stop := context.WithTimeout(c.Context(), 3*time.Minute)
 	defer stop()
 	threads := []string{fmt.Sprintf("plan%d", i), fmt.Sprintf("shop%d", i)}
 	everybody := map[string][]*audience{}

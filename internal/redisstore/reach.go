@@ -62,6 +62,9 @@ func final(err error) bool {
 		!redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) && !redis.IsMaxClientsError(err)
 }
 
+// forbidden reports whether Redis refuses what was asked, to a user that it has let in.
+func forbidden(err error) bool { return final(err) && !wrongPassword(err) }
+
 // unreachable is the error of a Redis that could not be reached.
 func unreachable(err error, patience time.Duration) error {
 	var few errUnacknowledged

@@ -45,6 +45,9 @@ type Options struct {
 	// go-redis reports about connections, which is global to the process; by default it is
 	// dropped. Errors are returned anyway.
 	Log *slog.Logger
+	// PasswordFile is a file with the password, which Open uses instead of the URL's. It is
+	// read for each new connection, so that the password can change.
+	PasswordFile string
 	// Replicas is how many replicas must have a write before it counts, and before anything
 	// of it is shown: the level failover. New refuses a Redis that has fewer. 0 means that
 	// Redis's own answer is enough.
@@ -105,10 +108,11 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	redis.SetLogger(connectionLog{opts.Log})
-	client, err := connect(rawURL)
+	client, err := connect(rawURL, opts.PasswordFile)
 	if err != nil {
 		return nil, err
 	}
+	(&passwordLog{log: opts.Log, file: opts.PasswordFile}).watch(client)
 	s, err := New(ctx, client, opts)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -117,7 +121,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 }
 
 // connect makes the client for the URL.
-func connect(rawURL string) (redis.UniversalClient, error) {
+func connect(rawURL, passwordFile string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	plain, known := schemes[scheme]
 	if !known {
@@ -131,6 +135,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := redis.ParseFailoverURL(plain + "://" + rest)
@@ -142,6 +147,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewFailoverClient(o), nil
 	default:
 		o, err := redis.ParseURL(plain + "://" + rest)
@@ -150,6 +156,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewClient(o), nil
 	}
 }

@@ -54,31 +54,36 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	s.args = append(s.args, "--replicaof", host+" "+port)
 }
 
-// FollowNow makes the server a replica of another one at once.
-func (s *Server) FollowNow(t testing.TB, primary *Server) {
-	t.Helper()
+// FollowNow asks the server to be a replica of another one at once.
+func (s *Server) FollowNow(primary *Server) {
 	host, port := primary.hostPort()
-	s.Command(t, "replicaof", host, port)
+	c := s.client()
+	defer c.Close()
+	// Whether it has done so is seen in its role.
+	_ = c.Do(context.Background(), "replicaof", host, port).Err()
 }
 
 // AwaitReplicas waits until so many replicas have all that was written.
 func (s *Server) AwaitReplicas(t testing.TB, n int) {
 	t.Helper()
+	await(t, func() error { return s.HasReplicas(n) })
+}
+
+// HasReplicas returns an error unless so many replicas have all that was written.
+func (s *Server) HasReplicas(n int) error {
+	ctx := context.Background()
 	c := s.client()
 	defer c.Close()
-	await(t, func() error {
-		ctx := context.Background()
-		pipe := c.Pipeline()
-		pipe.Publish(ctx, "redistest", "")
-		have := pipe.Do(ctx, "wait", n, 100)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		if got, _ := have.Int(); got < n {
-			return fmt.Errorf("%d of %d replicas are connected", got, n)
-		}
-		return nil
-	})
+	pipe := c.Pipeline()
+	pipe.Publish(ctx, "redistest", "")
+	have := pipe.Do(ctx, "wait", n, 100)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	if got, _ := have.Int(); got < n {
+		return fmt.Errorf("%d of %d replicas are connected", got, n)
+	}
+	return nil
 }
 
 // Role returns what the server says it is: master or slave; empty if it does not answer.
@@ -218,7 +223,7 @@ func (s *Sentinels) Primary() string {
 	return is
 }
 
-// Await tries until f succeeds, for up to 15 seconds: Redis gives no signal that could be
+// Await tries until f succeeds, for up to a minute: Redis gives no signal that could be
 // waited for.
 func Await(t testing.TB, f func() error) {
 	t.Helper()

@@ -27,6 +27,8 @@ type Options struct {
 	ReadOnly bool
 	// RedisPrefix is the prefix of every key in Redis.
 	RedisPrefix string
+	// RedisPasswordFile is a file with the password of Redis; it is read for each connection.
+	RedisPasswordFile string
 	// Durability is which acknowledgment counts: see [ParseDurability].
 	Durability string
 	// Now is the clock of a store in Redis.
@@ -44,7 +46,7 @@ func Open(url string, o Options) (store.Store, error) {
 		return nil, err
 	}
 	if redisstore.Handles(url) {
-		return redisstore.Open(context.Background(), url, redisstore.Options{Prefix: o.RedisPrefix, Replicas: replicas, Now: o.Now, Patience: Patience, Log: o.Log})
+		return redisstore.Open(context.Background(), url, redisstore.Options{Prefix: o.RedisPrefix, PasswordFile: o.RedisPasswordFile, Replicas: replicas, Now: o.Now, Patience: Patience, Log: o.Log})
 	}
 	if replicas > 0 {
 		return nil, fmt.Errorf("the durability %s is only possible with replicas of Redis, and the store is not in Redis (it is %s:); use a Redis with replicas, or leave it out", o.Durability, kind)
