@@ -222,7 +222,8 @@ type Config struct {
 	Log *slog.Logger
 	// RedactPatterns are further patterns to hide in the log.
 	RedactPatterns []redaction.Pattern
-	// Now is the clock; default time.Now.
+	// Now is the clock; default that of the store if all its processes share one (a
+	// [store.Clock]), else time.Now.
 	Now func() time.Time
 }
 

@@ -70,6 +70,7 @@ type Server struct {
 // New checks the configuration, opens the store and finds out how durable it is. It
 // does not start anything.
 func New(cfg Config) (*Server, error) {
+	own := cfg.Now != nil
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -79,6 +80,9 @@ func New(cfg Config) (*Server, error) {
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
+	}
+	if c, shared := s.store.(store.Clock); shared && !own {
+		cfg.Now, s.cfg.Now = c.Now, c.Now
 	}
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())

@@ -12,9 +12,11 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if _, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds()); err != nil {
+	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds())
+	if err != nil {
 		return failed("announce the process", err)
 	}
+	s.read(now)
 	s.peers.announced(process)
 	return nil
 }

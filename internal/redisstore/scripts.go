@@ -140,7 +140,7 @@ local now = t[1] * 1000000 + t[2]
 `
 	announceLua = clockLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-return 0
+return now
 `
 	// A retired process stays in the list, because it may have left threads behind;
 	// Owned looks for them. Its score says that it did not just fall silent. ARGV: the

@@ -36,7 +36,8 @@ type Options struct {
 	// Prefix begins every key and channel, so that several installations can share
 	// one Redis; the default is "hf:". It contains no braces.
 	Prefix string
-	// Now is the clock for hints; the default is time.Now. Leases use Redis's own.
+	// Now is this process's clock, which may be wrong: only the time between two readings of
+	// Redis's counts. The default is time.Now.
 	Now func() time.Time
 	// Patience is how long New waits for a Redis that does not answer yet, or that still
 	// loads its data; 0 means not at all.
@@ -64,12 +65,12 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
+	clock
 	client    redis.UniversalClient
 	cluster   bool
 	codec     *frame.Codec
 	scripts   scripts
 	keys      keys
-	now       func() time.Time
 	hints     hints
 	watchers  watchers
 	peers     peers
@@ -219,7 +220,9 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s := &Store{replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s.local = opts.Now
+	s.ask(ctx, client)
 	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)

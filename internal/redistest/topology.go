@@ -223,6 +223,12 @@ func (s *Sentinels) Primary() string {
 	return is
 }
 
+// Urge has a sentinel begin a failover now, if it is not at it already.
+func (s *Sentinels) Urge() {
+	// It refuses while there is no need.
+	_ = s.all[0].Failover(context.Background(), "primary").Err()
+}
+
 // Await tries until f succeeds, for up to a minute: Redis gives no signal that could be
 // waited for.
 func Await(t testing.TB, f func() error) {
