@@ -160,7 +160,7 @@ func (c tally) row(what string) string {
 // newCampaign starts the servers at a level of durability.
 func newCampaign(t *testing.T, g *redisGroup, level string, seed int) *campaign {
 	g.T = t
-	prefix := fmt.Sprintf("%s-%d:", level, seed)
+	prefix := fmt.Sprintf("%s-%d:", strings.ReplaceAll(level, ":", "-"), seed)
 	f := &fleet{T: t, store: g.url, lease: time.Second}
 	f.args = []string{"--lease=1s", "--demo-delay=10ms", "--archive-after=1h", "--durability=" + level, "--redis-prefix=" + prefix}
 	for i := range 3 {
@@ -360,12 +360,15 @@ func (c *campaign) effects() {
 func TestFailovers(t *testing.T) {
 	t.Parallel()
 	n, seed := setting(t, "HOLDFAST_FAILOVERS", failovers), setting(t, "HOLDFAST_FAILOVERS_SEED", os.Getpid())
-	plays := []play{{"Sentinel, `failover`", newSentinelGroup, "failover", n}}
+	plays := []play{{"Cluster, `failover`", newClusterGroup, "failover", n}}
 	if os.Getenv("HOLDFAST_FAILOVERS") != "" {
 		plays = []play{
-			{"Sentinel, `failover`", newSentinelGroup, "failover", (n + 2) / 3}, {"Sentinel, `failover`", newSentinelGroup, "failover", (n + 1) / 3},
-			{"Cluster, `failover`", newClusterGroup, "failover", (n + 2) / 3},
-			{"Sentinel, `store`: the control", newSentinelGroup, "store", (n + 4) / 5}, {"Cluster, `store`: the control", newClusterGroup, "store", (n + 9) / 10},
+			{"Sentinel and two replicas, `failover:2`", newSentinelGroup, "failover:2", (n + 2) / 3},
+			{"Sentinel and two replicas, `failover:2`", newSentinelGroup, "failover:2", (n + 1) / 3},
+			{"Cluster with a replica each, `failover`", newClusterGroup, "failover", (n + 2) / 3},
+			{"Sentinel and two replicas, `failover`: one of them is enough", newSentinelGroup, "failover", (n + 4) / 5},
+			{"Sentinel and two replicas, `store`: the control", newSentinelGroup, "store", (n + 4) / 5},
+			{"Cluster with a replica each, `store`: the control", newClusterGroup, "store", (n + 9) / 10},
 		}
 	}
 	all := map[string]*tally{}
@@ -414,6 +417,12 @@ type play struct {
 	n     int
 }
 
+// safe reports whether nothing may be lost: every replica that can take the primary's place has
+// what was acknowledged. With one of two it depends on which of them Sentinel chooses.
+func (p play) safe() bool {
+	return p.level != "store" && !strings.HasSuffix(p.what, "one of them is enough")
+}
+
 // run plays it.
 func (p play) run(t *testing.T, seed int) tally {
 	c := newCampaign(t, p.start(t), p.level, seed)
@@ -427,7 +436,7 @@ func (p play) run(t *testing.T, seed int) tally {
 		}
 	}
 	c.effects()
-	if p.level != "store" && (c.lost > 0 || c.resynced > 0 || c.repeated > 0) {
+	if p.safe() && (c.lost > 0 || c.resynced > 0 || c.repeated > 0) {
 		t.Errorf("with --durability=%s: %+v, seed %d", p.level, c.tally, seed)
 	}
 	return c.tally

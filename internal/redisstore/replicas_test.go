@@ -38,9 +38,24 @@ func TestFailover(t *testing.T) {
 	})
 	t.Run("Level", func(t *testing.T) {
 		d, err := openFailover(t, primary.URL(), newPrefix()).Durability(t.Context())
-		if err != nil || d.Level != store.LevelFailover || strings.Contains(strings.Join(d.Notes, "\n"), "a failover to one of them") {
+		if err != nil || d.Level != store.LevelFailover || strings.Contains(strings.Join(d.Notes, "\n"), "a failover to") {
 			t.Errorf("%+v, %v", d, err)
 		}
+		extra := redistest.Start(t)
+		extra.Follow(t, primary)
+		extra.FollowNow(primary)
+		primary.AwaitReplicas(t, 2)
+		d, err = openFailover(t, primary.URL(), newPrefix()).Durability(t.Context())
+		if err != nil || d.Level != store.LevelFailover || !strings.Contains(strings.Join(d.Notes, "\n"), "use --durability=failover:2") {
+			t.Errorf("with one replica more: %+v, %v", d, err)
+		}
+		extra.Command(t, "replicaof", "no", "one")
+		redistest.Await(t, func() error {
+			if err := primary.HasReplicas(2); err == nil {
+				return errors.New("the other replica is still there")
+			}
+			return nil
+		})
 	})
 	t.Run("Stalled", func(t *testing.T) { testStalled(t, primary.URL(), replicas[0]) })
 	t.Run("Forgotten", func(t *testing.T) {
