@@ -23,6 +23,7 @@ import (
 
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -407,7 +408,8 @@ func (c *Config) validateModes() error {
 	default:
 		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
 	}
-	return nil
+	_, err := stores.ParseDurability(c.Durability)
+	return err
 }
 
 // validatePatterns checks the patterns as the middleware with the same options does.

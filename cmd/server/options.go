@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/web"
 )
@@ -210,9 +209,6 @@ func (o *options) validate() error {
 	}
 	if _, err := o.keepCheckpoints(); err != nil {
 		return err
-	}
-	if _, err := stores.ParseDurability(o.durability); err != nil {
-		return fmt.Errorf("--durability: %w", err)
 	}
 	models := list(o.model)
 	for _, model := range models {
