@@ -30,7 +30,7 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	}
 	switch n % 8 {
 	case codeOK, codeAlready:
-		s.replicas.know(tag, c.ID)
+		s.replicas.know(tag, acknowledged{commit: c.ID})
 		if n == codeOK && len(c.Records) > 0 {
 			s.watchers.Committed(c.Key)
 		}

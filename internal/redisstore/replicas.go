@@ -51,7 +51,13 @@ type replicas struct {
 	keys   keys
 
 	mu    sync.Mutex
-	known map[string]string // the newest commit known to be acknowledged, by the thread's tag
+	known map[string]acknowledged // by the thread's tag
+}
+
+// acknowledged is the newest commit of a thread that is known to be acknowledged.
+type acknowledged struct {
+	commit string
+	moving bool // the last reader found another one before: the next one will, too
 }
 
 // errUnacknowledged means that too few replicas have a write in time.
@@ -229,32 +235,46 @@ func (r *replicas) script(ctx context.Context, script *redis.Script, keys []stri
 // read runs the commands that queue adds, all of one thread, and returns their first error. At
 // level failover, all that they have read is acknowledged then. queue may be called twice.
 func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeliner)) error {
-	pipe := r.client.Pipeline()
-	queue(pipe)
 	if r.need == 0 {
+		pipe := r.client.Pipeline()
+		queue(pipe)
 		_, err := pipe.Exec(ctx)
 		return err
 	}
-	// The head comes last: what was read before it belongs to this head, or an older one.
-	cmds, thread := pipe.Cmds(), r.keys.thread(tag)
-	head := pipe.HGet(ctx, thread, "h")
-	// Each command has its own error.
-	_, _ = pipe.Exec(ctx)
-	if is, ok := commitOf(head); !ok || r.isKnown(tag, is) {
-		return firstError(cmds, head)
-	}
-	err := r.exec(ctx, thread, func(pipe redis.Pipeliner) {
+	var cmds []redis.Cmder
+	var head *redis.StringCmd
+	all := func(pipe redis.Pipeliner) {
 		queue(pipe)
 		cmds = pipe.Cmds()
-		head = pipe.HGet(ctx, thread, "h")
-	})
-	if failed := firstError(cmds, head); failed != nil || err != nil {
+		// The head comes last: what was read before it belongs to this head, or an older one.
+		head = pipe.HGet(ctx, r.keys.thread(tag), "h")
+	}
+	known := r.knownOf(tag)
+	if !known.moving {
+		pipe := r.client.Pipeline()
+		all(pipe)
+		// Each command has its own error.
+		_, _ = pipe.Exec(ctx)
+		if is, ok := commitOf(head); !ok || is == known.commit {
+			return firstError(cmds, head)
+		}
+	}
+	err := r.exec(ctx, r.keys.thread(tag), all)
+	if head == nil {
+		return err // there is no server
+	}
+	if failed := firstError(cmds, head); failed != nil {
 		return errors.Join(failed, err)
 	}
-	if is, ok := commitOf(head); ok {
-		r.know(tag, is)
+	is, ok := commitOf(head)
+	switch {
+	case ok && is == known.commit: // which needs no replica any more
+		err = nil
+		r.know(tag, acknowledged{commit: is})
+	case ok && err == nil:
+		r.know(tag, acknowledged{is, true})
 	}
-	return nil
+	return err
 }
 
 // commitOf returns the id of a head's commit; false if there is no head to be read.
@@ -266,8 +286,8 @@ func commitOf(head *redis.StringCmd) (string, bool) {
 	return h.ETag, ok
 }
 
-// firstError returns the first error of the commands, or that of the head, for which it is no
-// error that there is none.
+// firstError returns the first error of the commands, or that of the head, whose absence is no
+// error.
 func firstError(cmds []redis.Cmder, head *redis.StringCmd) error {
 	for _, c := range cmds {
 		if err := c.Err(); err != nil {
@@ -280,24 +300,23 @@ func firstError(cmds []redis.Cmder, head *redis.StringCmd) error {
 	return nil
 }
 
-// know notes that a commit is acknowledged.
-func (r *replicas) know(tag, commit string) {
+// know notes what is acknowledged of a thread.
+func (r *replicas) know(tag string, is acknowledged) {
 	if r.need == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known == nil || len(r.known) >= maxKnown {
-		r.known = map[string]string{}
+		r.known = map[string]acknowledged{}
 	}
-	r.known[tag] = commit
+	r.known[tag] = is
 }
 
-func (r *replicas) isKnown(tag, commit string) bool {
+func (r *replicas) knownOf(tag string) acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	is, known := r.known[tag]
-	return known && is == commit
+	return r.known[tag]
 }
 
 // ack is the key of the small write that precedes WAIT. It is in the slot of the other key.
