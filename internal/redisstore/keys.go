@@ -27,6 +27,10 @@ import (
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
 //	                               1970), and the hint; the key expires when all of them have
 //
+// At level failover there is a small key beside each WAIT, for ten seconds; see replicas.go:
+//
+//	hf:ack:{…}             string  nothing; in the slot of what is waited for
+//
 // What a tenant has counted is apart from the threads, and also in one slot. A key
 // expires with what it holds; see reserve.lua.
 //
