@@ -13,6 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// What an engine is made of: its configuration, and the interfaces and modes in it.
+
 // Frequency says which of a run's checkpoints are listed. The head moves in every commit
 // in any case.
 type Frequency string

@@ -5,11 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
-
-var _ store.Clock = (*Store)(nil)
 
 // clock is the clock of Redis, as far as this process knows it: what Redis said last, and how
 // much time has passed here since. Every renewal of the lease brings a new reading. So a process

@@ -49,6 +49,9 @@ type replicas struct {
 	within time.Duration // how long WAIT waits for them
 	client redis.UniversalClient
 	keys   keys
+	// commitOf returns the id of the commit in a head as it is stored; false if it cannot be
+	// read.
+	commitOf func(head string) (string, bool)
 
 	mu    sync.Mutex
 	known map[string]acknowledged // by the thread's tag
@@ -255,7 +258,7 @@ func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeli
 		all(pipe)
 		// Each command has its own error.
 		_, _ = pipe.Exec(ctx)
-		if is, ok := commitOf(head); !ok || is == known.commit {
+		if is, ok := r.commit(head); !ok || is == known.commit {
 			return firstError(cmds, head)
 		}
 	}
@@ -266,7 +269,7 @@ func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeli
 	if failed := firstError(cmds, head); failed != nil {
 		return errors.Join(failed, err)
 	}
-	is, ok := commitOf(head)
+	is, ok := r.commit(head)
 	switch {
 	case ok && is == known.commit: // which needs no replica any more
 		err = nil
@@ -277,13 +280,12 @@ func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeli
 	return err
 }
 
-// commitOf returns the id of a head's commit; false if there is no head to be read.
-func commitOf(head *redis.StringCmd) (string, bool) {
+// commit returns the id of a head's commit; false if there is no head to be read.
+func (r *replicas) commit(head *redis.StringCmd) (string, bool) {
 	if head.Err() != nil {
 		return "", false
 	}
-	h, ok := parseHead(head.Val())
-	return h.ETag, ok
+	return r.commitOf(head.Val())
 }
 
 // firstError returns the first error of the commands, or that of the head, whose absence is no

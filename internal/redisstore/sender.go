@@ -9,6 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// The way of commits to Redis: a few goroutines, which take what has gathered, send it in one
+// pipeline, and hand each commit its result. How they do so at level failover is in
+// replicas_send.go.
+
 const (
 	// senders is how many pipelines of commits are sent at a time, and maxPipeline how
 	// many commits each can hold. The client's own timeouts bound a pipeline, so one

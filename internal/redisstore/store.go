@@ -23,7 +23,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Clock = (*Store)(nil)
+)
 
 // Format is the version of a thread's layout, stored with each thread. A thread with
 // a higher one is refused.
@@ -210,7 +213,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if cluster { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
 	}
-	acks := &replicas{need: opts.Replicas, within: ackTimeout, client: client, keys: keys{opts.Prefix}}
+	acks := &replicas{need: opts.Replicas, within: ackTimeout, client: client, keys: keys{opts.Prefix}, commitOf: commitOf}
 	answers := func(ctx context.Context) error {
 		if err := ping(ctx); err != nil || opts.Replicas == 0 {
 			return err
