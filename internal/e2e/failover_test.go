@@ -72,8 +72,9 @@ func (g *redisGroup) primary(random *rand.Rand) (primary *redistest.Server, repl
 	return primary, replicas
 }
 
-// failOver kills a primary, whose replicas have been cut off for so long before. When one of
-// them has taken its place, the dead one comes back as a replica.
+// failOver kills a primary, or in one of three cases suspends it, whose replicas have been cut off
+// for so long before. When one of them has taken its place, the dead one comes back as a replica,
+// and the suspended one goes on.
 func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 	g.Helper()
 	primary, replicas := g.primary(random)
@@ -85,7 +86,12 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 		primary.Command(g.T, "client", "kill", "type", "replica")
 		time.Sleep(stalled)
 	}
-	primary.Kill(g.T)
+	frozen := random.IntN(3) == 0
+	if frozen {
+		primary.Suspend(g.T)
+	} else {
+		primary.Kill(g.T)
+	}
 	for _, r := range replicas {
 		r.Resume(g.T)
 	}
@@ -102,7 +108,12 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 		}
 		return errors.New("no replica has taken the primary's place")
 	})
-	primary.Run(g.T)
+	if frozen { // it goes on as the primary that it was, until it is told
+		primary.Resume(g.T)
+		time.Sleep(time.Duration(100+random.IntN(300)) * time.Millisecond)
+	} else {
+		primary.Run(g.T)
+	}
 	g.settle()
 }
 
