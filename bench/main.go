@@ -7,6 +7,7 @@
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
+//	go run ./bench -idle            what idle servers cost
 package main
 
 // The program: starts each server in turn, runs the scenarios and reports their figures.
@@ -30,6 +31,7 @@ func main() {
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
 	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
+	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
 	var f fairness
 	f.flags(flag.CommandLine)
 	serve := flag.String("serve", "", "act as a helper of the bench: model, floor or fairness")
@@ -45,6 +47,8 @@ func main() {
 	case *fair:
 		f.only = b.only
 		err = f.run()
+	case *idle:
+		err = measureIdle()
 	case *growth:
 		err = measureGrowth()
 	default:

@@ -212,8 +212,8 @@ func (w *watching) metadata(said json.RawMessage) json.RawMessage {
 		m.Holdfast = map[string]any{}
 	}
 	m.Holdfast["runId"] = w.rec.ID
-	if w.resync {
-		m.Holdfast["resync"] = true
+	if w.resync != "" {
+		m.Holdfast["resync"], m.Holdfast["resyncReason"] = true, w.resync
 	}
 	return thread.MustJSON(m)
 }

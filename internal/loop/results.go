@@ -69,7 +69,7 @@ func (r *run) save(f finished) error {
 		}
 		r.marks.note(c)
 		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
-			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
+			Format: thread.FormatBefore, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),
 		})})
 	})

@@ -37,7 +37,7 @@ func known() []string {
 		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
 		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
-		codes.NotRecorded, codes.NothingToRun, codes.OutputCut, codes.OutputInvalid, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RunIDReused,
+		codes.NotRecorded, codes.NothingToRun, codes.OutputCut, codes.OutputInvalid, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RevisionGone, codes.RunIDReused,
 		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyBodies, codes.TooManyRuns,
 		codes.ShuttingDown, codes.Unauthenticated, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.VersionTooNew,
 		codes.WrongAgent,

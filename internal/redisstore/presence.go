@@ -18,6 +18,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 	}
 	s.read(now)
 	s.peers.announced(process)
+	s.peers.follow(ctx)
 	return nil
 }
 

@@ -69,6 +69,7 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
 	clock
+	formats
 	client    redis.UniversalClient
 	cluster   bool
 	codec     *frame.Codec
@@ -223,7 +224,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s := &Store{formats: newFormats(client, keys{opts.Prefix}), replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}}
 	s.local = opts.Now
 	s.ask(ctx, client)
 	s.peers.start(s, opts.Log)
