@@ -165,12 +165,6 @@ func member(z redis.Z) string {
 	return m
 }
 
-// claim is a hint that a process has a thread.
-type claim struct {
-	process, tag string
-	score        int64
-}
-
 // confirmOwned returns what the heads say about the claimed threads. It adds to mend the
 // removal of hints that are wrong, and whose commit is not on the way: because they have been
 // there for long, or because the head has moved since they were seen first. A commit that

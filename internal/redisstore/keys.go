@@ -8,6 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The names of all keys and channels.
+
 // keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so
 // that a cluster keeps all keys of a thread in one hash slot.
 //
