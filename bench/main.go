@@ -155,7 +155,7 @@ func (b *bench) scenario(s scenario) error {
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
 		for _, name := range s.targets {
-			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n))
+			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n), s.agents)
 			if err != nil {
 				return err
 			}
@@ -196,6 +196,9 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	for _, name := range s.targets {
 		line += fmt.Sprintf("  %s %.4g", name, of(name))
 	}
+	if f.before > 0 {
+		line += fmt.Sprintf("  (before: %.4g)", f.before)
+	}
 	name := cmp.Or(s.judged, onRedis)
 	got, what := of(name), "at most"
 	if f.ratio {
@@ -227,7 +230,7 @@ func ratios(f figure, of, other []*result) float64 {
 	return median(all)
 }
 
-func (b *bench) launch(name, part string) (t *target, err error) {
+func (b *bench) launch(name, part, agents string) (t *target, err error) {
 	t = &target{name: name, redis: b.redis, part: strings.NewReplacer(" ", "-", ",", "").Replace(name) + "-" + part}
 	if name == onFloor {
 		t.process, err = launch(0, nil, b.self, "-serve", "floor", "-addr", "{addr}", "-model", b.model.url+"/v1", "-redis", b.redis.url())
@@ -243,6 +246,13 @@ func (b *bench) launch(name, part string) (t *target, err error) {
 	args := []string{"--addr", "{addr}", "--store", store, "--model", "openai/bench", "--max-iterations", "2000", "--lease", "30s"}
 	if name == onWindow {
 		args = append(args, "--delta-window=1s")
+	}
+	if agents != "" {
+		file := filepath.Join(b.dir, t.part+".yaml")
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(agents, "{model}", b.model.url)), 0o600); err != nil {
+			return nil, err
+		}
+		args = append(args, "--config", file)
 	}
 	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
 	t.process, err = launch(0, env, b.binary, args...)

@@ -78,7 +78,7 @@ type watching struct {
 	feed *journal.Feed
 	// ended means that nothing follows the prelude.
 	ended bool
-	// contents are the contents of results by message id; see expandResult.
+	// contents are the contents of results by message id; see readResults.
 	contents map[string]json.RawMessage
 	viewer
 }

@@ -33,7 +33,7 @@ func known() []string {
 		codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
 		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.Forbidden, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
-		codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations, codes.MediaRefused,
+		codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations, codes.MediaRefused,
 		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
 		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,

@@ -71,7 +71,7 @@ func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record
 
 // MinRef is the size in bytes from which the log refers to the message of a tool's
 // result instead of storing the result a second time.
-const MinRef = 256
+const MinRef = 128
 
 // AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
 // call's arguments.
