@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -133,6 +133,10 @@ prefixes: ## kill workers KILLS times, and compare what models are asked before 
 UPDATE ?=
 deaths: ## kill Holdfast, the other side and the network in the middle of every kind of tool call, on both stores; prints the table in docs/durability.md, and with UPDATE=-update writes it (needs redis-server, node)
 	HOLDFAST_DEATHS=all HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=20m -run='^TestDeaths' -v ./internal/e2e -args $(UPDATE) | sed -nE 's/^ +(\|)/\1/p; /FAIL|deaths_.*go:|^ok/p'"
+
+FAILOVERS ?= 105
+failover: ## let Redis's primaries die FAILOVERS times, with replicas that lag behind, and compare what was seen with what is left; prints the table in docs/durability.md (needs redis-server)
+	HOLDFAST_FAILOVERS=$(FAILOVERS) HOLDFAST_FAILOVERS_SEED=$(SEED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestFailovers$$' -v ./internal/e2e
 
 TAKEOVERS ?= 100
 takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server)

@@ -77,9 +77,10 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 	if err != nil {
 		return admission{}, err
 	}
-	patience := l.Now().Add(time.Duration(l.MaxWait))
+	clock := ledgers.Clock(ledger, l.Now)
+	patience := clock().Add(time.Duration(l.MaxWait))
 	for {
-		now := l.Now()
+		now := clock()
 		begin, end := ledgers.Window(now, time.Duration(l.Window))
 		err := l.reserve(ctx, ledger, c, now, begin, end)
 		var full *store.LimitError

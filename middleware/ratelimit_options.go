@@ -78,7 +78,7 @@ type RateLimitOptions struct {
 	// [StoreFailureAllow] or [StoreFailureDeny]. Empty means to allow it: a limit protects
 	// a service, and a store that is down is no reason to stop everybody's work.
 	OnStoreFailure string `json:"onStoreFailure"`
-	// Now is the clock; nil means [time.Now].
+	// Now is the clock; nil means that of the store, if it has one, or [time.Now].
 	Now func() time.Time `json:"-"`
 }
 
@@ -87,9 +87,6 @@ func (o RateLimitOptions) withDefaults() RateLimitOptions {
 	o.Then = cmp.Or(o.Then, RateLimitWait)
 	o.MaxWait = cmp.Or(o.MaxWait, o.Window)
 	o.OnStoreFailure = cmp.Or(o.OnStoreFailure, StoreFailureAllow)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return o
 }
 

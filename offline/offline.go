@@ -31,6 +31,8 @@ type Location struct {
 	URL string
 	// RedisPrefix is the prefix of every key in Redis; default "hf:".
 	RedisPrefix string
+	// RedisPasswordFile is a file with the password of Redis, instead of the one in the URL.
+	RedisPasswordFile string
 	// Create makes an embedded store if it does not exist, and lets [Import] write to it.
 	// Without it, an embedded store is only read: not a byte of it changes.
 	Create bool
@@ -40,7 +42,7 @@ type Location struct {
 // [store.ErrStoreLocked], and a store in memory, which exists only inside its server. The
 // caller must close the store.
 func Open(at Location) (store.Store, error) {
-	o := stores.Options{RedisPrefix: at.RedisPrefix, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	o := stores.Options{RedisPrefix: at.RedisPrefix, RedisPasswordFile: at.RedisPasswordFile, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if strings.Contains(at.URL, "://") {
 		return stores.Open(at.URL, o)
 	}

@@ -78,9 +78,10 @@ func (c *Config) storeText() string {
 // durabilityLine explains the store's level; it returns "" if the level is not known.
 func durabilityLine(level store.Level) string {
 	meaning, ok := map[store.Level]string{
-		store.LevelNone:    "nothing survives the end of this process",
-		store.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
-		store.LevelMachine: "commits survive a crash of the machine",
+		store.LevelNone:     "nothing survives the end of this process",
+		store.LevelProcess:  "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
+		store.LevelMachine:  "commits survive a crash of the machine",
+		store.LevelFailover: "commits survive the loss of Redis's primary, at a replica",
 	}[level]
 	if !ok {
 		return ""

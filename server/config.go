@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -41,6 +42,13 @@ type Config struct {
 	// RedisPrefix is the prefix of every key in Redis, so that several installations
 	// can share one; default "hf:".
 	RedisPrefix string
+	// RedisPasswordFile is a file with the password of Redis, instead of the one in Store's
+	// URL. It is read for each new connection, so that the password can change meanwhile.
+	RedisPasswordFile string
+	// Durability is "failover" or "failover:N" for a store in Redis whose commits must be at
+	// one replica, or N, before they count and before anything of them is shown; empty, or
+	// "store", if what the store itself acknowledges is enough.
+	Durability string
 	// OpenStore, if set, opens the store instead of Store; the server closes it.
 	OpenStore func() (store.Store, error)
 	// AllowEviction accepts a store that may discard threads when it is full.
@@ -230,7 +238,8 @@ type Config struct {
 	Log *slog.Logger
 	// RedactPatterns are further patterns to hide in the log.
 	RedactPatterns []redaction.Pattern
-	// Now is the clock; default time.Now.
+	// Now is the clock; default that of the store if all its processes share one (a
+	// [store.Clock]), else time.Now.
 	Now func() time.Time
 }
 
@@ -424,7 +433,10 @@ func (c *Config) validateModes() error {
 	if c.PinTimeout < 0 {
 		return fmt.Errorf("a pin timeout of %s is not possible: use one above 0s, like 15m", c.PinTimeout)
 	}
-	_, err := dataformat.Parse(c.DataFormat)
+	if _, err := dataformat.Parse(c.DataFormat); err != nil {
+		return err
+	}
+	_, err := stores.ParseDurability(c.Durability)
 	return err
 }
 

@@ -73,6 +73,7 @@ type Server struct {
 // New checks the configuration, opens the store and finds out how durable it is. It
 // does not start anything.
 func New(cfg Config) (*Server, error) {
+	own := cfg.Now != nil
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -83,9 +84,13 @@ func New(cfg Config) (*Server, error) {
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
 	}
+	if c, shared := s.store.(store.Clock); shared && !own {
+		cfg.Now, s.cfg.Now = c.Now, c.Now
+	}
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.metrics.Durability(s.level)
 	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits = s.limiter(), s.newCircuits()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
@@ -126,9 +131,12 @@ func New(cfg Config) (*Server, error) {
 
 func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
+		if cfg.Durability != "" && cfg.Durability != "store" {
+			return nil, errors.New("Config.Durability is for a store that Config.Store names; the program's own store decides itself what counts")
+		}
 		return cfg.OpenStore()
 	}
-	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
+	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, RedisPasswordFile: cfg.RedisPasswordFile, Durability: cfg.Durability, Now: cfg.Now, Log: cfg.Log})
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.
@@ -154,7 +162,7 @@ func (s *Server) loopConfig() loop.Config {
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, OnRevision: c.OnRevision, PinTimeout: c.PinTimeout, Alone: c.OpenStore == nil && strings.HasPrefix(c.Store, "file:"), DataFormat: format, FormatAgreed: func(f dataformat.Status) { s.metrics.FormatAgreed(f.Write, f.Reads, len(f.Behind)) }, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
-		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
+		Durability: s.level, StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 var hello = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -46,23 +47,28 @@ func config(t *testing.T) server.Config {
 // what to do.
 func TestConfigMistakes(t *testing.T) {
 	for want, change := range map[string]func(*server.Config){
-		"set Config.Agents":        func(c *server.Config) { c.Agents = nil },
-		"set Agent.Name":           func(c *server.Config) { c.Agents[0].Name = "" },
-		"set Agent.Model":          func(c *server.Config) { c.Agents[0].Model = nil },
-		"Fallbacks that is nil":    func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
-		"two agents are named":     func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
-		"two tools named":          func(c *server.Config) { c.Agents[0].Tools = append(c.Agents[0].Tools, c.Agents[0].Tools[0]) },
-		"use per_iteration":        func(c *server.Config) { c.CheckpointFrequency = "hourly" },
-		"at least 100ms":           func(c *server.Config) { c.Lease = time.Millisecond },
-		"listens on loopback only": func(c *server.Config) { c.Addr = "0.0.0.0:8080" },
-		"write host:port":          func(c *server.Config) { c.Addr = "8080" },
-		"use file:FOLDER":          func(c *server.Config) { c.Store = "floppy:a" },
-		"unknown Client.Import":    func(c *server.Config) { c.Agents[0].Client.Import = "user" },
-		"use system, user, drop":   func(c *server.Config) { c.Agents[0].Client.Context = "none" },
-		"Client.Instructions":      func(c *server.Config) { c.Agents[0].Client.Instructions = "all" },
-		"use https, any, none":     func(c *server.Config) { c.Agents[0].Client.MediaURLs = "http" },
-		"has no path":              func(c *server.Config) { c.Store = "file:" },
-		"lets any page use":        func(c *server.Config) { c.AllowedOrigins = []string{"*"} },
+		"set Config.Agents":                    func(c *server.Config) { c.Agents = nil },
+		"set Agent.Name":                       func(c *server.Config) { c.Agents[0].Name = "" },
+		"set Agent.Model":                      func(c *server.Config) { c.Agents[0].Model = nil },
+		"Fallbacks that is nil":                func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
+		"two agents are named":                 func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
+		"two tools named":                      func(c *server.Config) { c.Agents[0].Tools = append(c.Agents[0].Tools, c.Agents[0].Tools[0]) },
+		"use per_iteration":                    func(c *server.Config) { c.CheckpointFrequency = "hourly" },
+		"at least 100ms":                       func(c *server.Config) { c.Lease = time.Millisecond },
+		"listens on loopback only":             func(c *server.Config) { c.Addr = "0.0.0.0:8080" },
+		"write host:port":                      func(c *server.Config) { c.Addr = "8080" },
+		"use file:FOLDER":                      func(c *server.Config) { c.Store = "floppy:a" },
+		"unknown Client.Import":                func(c *server.Config) { c.Agents[0].Client.Import = "user" },
+		"use system, user, drop":               func(c *server.Config) { c.Agents[0].Client.Context = "none" },
+		"Client.Instructions":                  func(c *server.Config) { c.Agents[0].Client.Instructions = "all" },
+		"use https, any, none":                 func(c *server.Config) { c.Agents[0].Client.MediaURLs = "http" },
+		"failover:N":                           func(c *server.Config) { c.Durability = "machine" },
+		"only possible with replicas of Redis": func(c *server.Config) { c.Durability = "failover" },
+		"the program's own store decides": func(c *server.Config) {
+			c.Durability, c.OpenStore = "failover", func() (store.Store, error) { return nil, errors.New("not opened") }
+		},
+		"has no path":       func(c *server.Config) { c.Store = "file:" },
+		"lets any page use": func(c *server.Config) { c.AllowedOrigins = []string{"*"} },
 		"configure API keys, or list the origins": func(c *server.Config) {
 			c.AllowAnonymous, c.AllowedOrigins = true, []string{"*"}
 		},

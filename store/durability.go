@@ -36,7 +36,7 @@ type Durability struct {
 	Policy string
 }
 
-// Level is a level of durability; each one includes those before it.
+// Level is a level of durability.
 type Level string
 
 // The levels.
@@ -48,4 +48,7 @@ const (
 	LevelProcess Level = "process"
 	// LevelMachine: commits survive a crash of the machine.
 	LevelMachine Level = "machine"
+	// LevelFailover: commits survive the loss of the store's primary, if a replica that has
+	// them takes its place. What they survive without that is in the notes.
+	LevelFailover Level = "failover"
 )

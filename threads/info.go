@@ -172,6 +172,9 @@ type Run struct {
 	Revision string `json:"revision,omitempty"`
 	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
+	// Durability is what commits survived when the run was accepted: none, process, machine or
+	// failover; empty if that is not known.
+	Durability string `json:"durability,omitempty"`
 	// EndedAt is when the run ended; missing while it runs.
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Outcome is how the run ended: success, interrupt, cancelled or error; missing

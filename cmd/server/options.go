@@ -24,6 +24,8 @@ type options struct {
 	addr          string
 	store         string
 	redisPrefix   string
+	redisPassword string
+	durability    string
 	model         string
 	configFile    string
 	retention     string
@@ -84,6 +86,9 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.store, "store", defaultStore,
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
+	fs.StringVar(&o.redisPassword, "redis-password-file", "", "a file with the password of Redis, which is read again for each connection; by default the one in --store")
+	fs.StringVar(&o.durability, "durability", "store",
+		"which acknowledgment counts: store (the store's own), or, in Redis, failover (a replica has it too) or failover:N (N replicas)")
 	fs.StringVar(&o.model, "model", "",
 		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME, or several with commas between them, each of which is asked if the one before it fails; without it, responses/gpt-6-luna if OPENAI_API_KEY is set "+
 			"(openai/gpt-5-mini if OPENAI_BASE_URL is not OpenAI's), or else anthropic/claude-sonnet-5-5 if ANTHROPIC_API_KEY is, or gemini/gemini-3.8-flash if GEMINI_API_KEY is, else demo")
@@ -272,7 +277,7 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", OnRevision: o.onRevision, PinTimeout: o.pinTimeout, Chat: o.chat, CheckpointFrequency: o.frequency,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, RedisPasswordFile: o.redisPassword, Durability: o.durability, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", OnRevision: o.onRevision, PinTimeout: o.pinTimeout, Chat: o.chat, CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,

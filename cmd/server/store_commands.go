@@ -52,6 +52,7 @@ type storeCommand struct {
 func (c *storeCommand) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("holdfast "+name, flag.ContinueOnError)
 	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"), "the prefix of every key in Redis (HOLDFAST_REDIS_PREFIX)")
+	f.StringVar(&c.store.RedisPasswordFile, "redis-password-file", c.getenv("HOLDFAST_REDIS_PASSWORD_FILE"), "a file with the password of Redis; by default the one in the store's URL (HOLDFAST_REDIS_PASSWORD_FILE)")
 	f.StringVar(&c.tenant, "tenant", server.LocalPrincipal().Tenant, "whose thread it is; the default is that of a server without keys")
 	f.StringVar(&c.thread, "thread", "", "the thread")
 	return f

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -49,7 +48,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 		t.History = thread.NewHistory()
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
-	p.rec = p.runRecord(h.cfg.Now(), who)
+	p.rec = p.runRecord(&h.cfg, who)
 	p.rec.In(st.Format)
 	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
 	r.tools.Store(p.box)
@@ -57,10 +56,10 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 }
 
 // runRecord returns how the run begins, as it is stored.
-func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
+func (p *plan) runRecord(cfg *Config, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
 		ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, Revision: p.agent.Revision, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
-		Traceparent: p.in.Traceparent, StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+		Traceparent: p.in.Traceparent, StartedAt: cfg.Now(), Durability: cfg.Durability, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))

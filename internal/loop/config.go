@@ -113,6 +113,8 @@ type Config struct {
 	MaxMedia int
 	// MaxMediaOf is MaxMedia for single agents, by name; it may be nil.
 	MaxMediaOf map[string]int
+	// Durability is what the store's commits survive; empty if that is not known.
+	Durability store.Level
 	// StoreTimeout is how long a run waits for a store that does not answer. Then this
 	// process gives it up, and it is taken over later.
 	StoreTimeout time.Duration

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -88,6 +89,7 @@ type storeMetrics struct {
 	looked        prometheus.Counter
 	unreadable    prometheus.Gauge
 	large         prometheus.Counter
+	durability    *prometheus.GaugeVec
 }
 
 type httpMetrics struct {
@@ -112,6 +114,7 @@ func New(agents []holdfast.Agent) *Metrics {
 	r.MustRegister(circuitCollector{m}, serverCollector{m})
 	m.configured.Store(&configured{})
 	m.zero()
+	m.Durability("")
 	m.Add(agents)
 	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -126,6 +129,17 @@ func (m *Metrics) Handler(others prometheus.Gatherer) http.Handler {
 		others = m.served
 	}
 	return promhttp.HandlerFor(others, promhttp.HandlerOpts{})
+}
+
+// Durability notes what the store's commits survive; empty if that is not known.
+func (m *Metrics) Durability(is store.Level) {
+	for _, level := range []store.Level{store.LevelNone, store.LevelProcess, store.LevelMachine, store.LevelFailover} {
+		value := 0.0
+		if level == is {
+			value = 1
+		}
+		m.store.durability.WithLabelValues(string(level)).Set(value)
+	}
 }
 
 // Collector returns the metrics of this server as one collector, for the registry of a
@@ -196,6 +210,8 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 			"Resumes and takeovers that found such results; their tools did not run again.")),
 		deleted: f.NewCounter(counter("holdfast_pending_writes_deleted_total",
 			"Commits that cleared a thread's pending writes.")),
+		durability: f.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_store_durability",
+			Help: "1 for the level of durability that the store had when the server started."}, []string{"level"}),
 		perCheckpoint: f.NewHistogram(histogram("holdfast_pending_writes_per_checkpoint",
 			"Tool results per checkpoint that includes any.", 1, 2, 3, 5, 8, 16, 32, 64)),
 		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",

@@ -47,7 +47,7 @@ func (s *Store) appendCall(tag string, c *store.Commit) call {
 	next := c.Expect.Next + uint64(len(c.Records))
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
 		appendPosition(nil, c.Expect), appendHead(nil, c, next), strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
-		formatText, s.now().UnixMilli(),
+		formatText, s.Now().UnixMilli(),
 	}}
 }
 
@@ -91,7 +91,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 		historyAt = a.place(s.keys.history(tag))
 	}
 	clear, put, del := s.valueArgs(a, c, historyAt)
-	a.list[0] = fmt.Sprint(Format, s.now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
+	a.list[0] = fmt.Sprint(Format, s.Now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
 		len(c.Messages), clear, put, del, len(c.Keep), c.Trim, a.fields(c), len(c.Forget))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)

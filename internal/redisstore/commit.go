@@ -30,6 +30,7 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	}
 	switch n % 8 {
 	case codeOK, codeAlready:
+		s.replicas.know(tag, acknowledged{commit: c.ID})
 		if n == codeOK && len(c.Records) > 0 {
 			s.watchers.Committed(c.Key)
 		}
@@ -82,7 +83,7 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 		return err
 	}
 	tag := tag(key)
-	n, err := s.runScript(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
+	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
 		formatText, item.ID, s.codec.Encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
@@ -129,7 +130,7 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	for _, k := range knownKinds {
 		keys = append(keys, s.keys.values(tag, k))
 	}
-	n, err := s.runScript(ctx, s.scripts.remove, keys, args...)
+	n, err := s.replicas.write(ctx, s.scripts.remove, keys, args...)
 	switch {
 	case err != nil:
 		return failed("delete thread "+key.String(), err)

@@ -28,16 +28,16 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	const what = "inspect the store"
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
-		d, err := inspectNode(ctx, s.client)
+		d, err := s.replicas.inspect(ctx, s.client)
 		if err != nil {
 			return store.Durability{}, failed(what, err)
 		}
-		return d, nil
+		return s.replicas.raise(d), nil
 	}
 	var mu sync.Mutex
 	nodes := map[string]store.Durability{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-		d, err := inspectNode(ctx, c)
+		d, err := s.replicas.inspect(ctx, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Options().Addr, err)
 		}
@@ -52,7 +52,15 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err != nil {
 		return store.Durability{}, failed(what, err)
 	}
-	return weakest(nodes), nil
+	return s.replicas.raise(weakest(nodes)), nil
+}
+
+// raise returns what holds if replicas have each commit.
+func (r *replicas) raise(d store.Durability) store.Durability {
+	if r.need > 0 {
+		d.Level = store.LevelFailover
+	}
+	return d
 }
 
 // weakest returns what holds for all nodes, which are given by their addresses.
@@ -83,12 +91,13 @@ func weakest(nodes map[string]store.Durability) store.Durability {
 	return all
 }
 
-// inspectNode looks at one server.
-func inspectNode(ctx context.Context, c redis.Cmdable) (store.Durability, error) {
+// inspect looks at one server.
+func (r *replicas) inspect(ctx context.Context, c redis.Cmdable) (store.Durability, error) {
 	f, err := look(ctx, c)
 	if err != nil {
 		return store.Durability{}, err
 	}
+	f.need = r.need
 	return f.judge()
 }
 
@@ -97,6 +106,7 @@ type facts struct {
 	info    map[string]string // the fields of INFO
 	config  map[string]string // settings
 	refusal error             // the first question that Redis refused
+	need    int               // how many replicas must have a write
 }
 
 // look asks Redis. INFO without sections returns all that is needed; Redis 6 accepts
@@ -155,6 +165,9 @@ func (s *Store) CanCommit(ctx context.Context) error {
 		}
 		if err := f.refusesWrites(); err != nil {
 			return refusing{err}
+		}
+		if has := number(f.info["connected_slaves"]); f.info["role"] == "master" && has < int64(s.replicas.need) {
+			return refusing{fmt.Errorf("only %d of %d replicas are connected to Redis (durability failover); start the others", has, s.replicas.need)}
 		}
 	}
 	return nil
@@ -277,8 +290,12 @@ func (f *facts) replication() string {
 	if f.info["role"] == "slave" {
 		return "this Redis is a replica, which refuses writes: use the master's address, or Sentinel"
 	}
-	if n := number(f.info["connected_slaves"]); n > 0 {
-		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose what was acknowledged", n)
+	switch n := number(f.info["connected_slaves"]); {
+	case n > 0 && f.need == 0:
+		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose what was acknowledged; with --durability=failover it does not", n)
+	case n > int64(f.need):
+		return fmt.Sprintf("%d replicas are connected, and %d of them must have a commit: a failover to another one may lose what was acknowledged; "+
+			"use --durability=failover:%d, or give those that must not become primary replica-priority 0", n, f.need, n)
 	}
 	return ""
 }

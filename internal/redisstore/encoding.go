@@ -113,6 +113,12 @@ func parseHead(text string) (*store.Head, bool) {
 	return h, ok && errors.Join(err1, err2, err3, err4) == nil
 }
 
+// commitOf returns the id of the commit in a head as it is stored; false if it cannot be read.
+func commitOf(head string) (string, bool) {
+	h, ok := parseHead(head)
+	return h.ETag, ok
+}
+
 // appendText writes a text, preceded by its length in decimal.
 func appendText(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)

@@ -8,6 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The names of all keys and channels.
+
 // keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so
 // that a cluster keeps all keys of a thread in one hash slot.
 //
@@ -27,6 +29,10 @@ import (
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
 //	                               1970), and the hint; the key expires when all of them have
+//
+// At level failover there is a small key beside each WAIT, for ten seconds; see replicas.go:
+//
+//	hf:ack:{…}             string  nothing; in the slot of what is waited for
 //
 // What a tenant has counted is apart from the threads, and also in one slot. A key
 // expires with what it holds; see reserve.lua.

@@ -25,7 +25,7 @@ func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 		keys = append(keys, s.keys.account(r.Tenant, e.Account))
 		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), int64(expiry.Of(e)))
 	}
-	refused, err := s.scripts.reserve.Run(ctx, s.client, keys, args...).Int64Slice()
+	refused, err := s.replicas.script(ctx, s.scripts.reserve, keys, args...).Int64Slice()
 	if err != nil {
 		return failed("make reservation "+strconv.Quote(r.ID), err)
 	}
@@ -57,7 +57,7 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 		args = append(args, url.QueryEscape(account), amount)
 	}
 	keys := []string{s.keys.reservation(tenant, id), s.keys.clock(tenant)}
-	if _, err := s.runScript(ctx, s.scripts.settle, keys, args...); err != nil {
+	if _, err := s.replicas.write(ctx, s.scripts.settle, keys, args...); err != nil {
 		return failed("settle reservation "+strconv.Quote(id), err)
 	}
 	return nil

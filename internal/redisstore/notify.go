@@ -166,7 +166,7 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 		case <-w.changed:
 		case <-tick.C:
 		}
-		begin, end := w.due(s.now())
+		begin, end := w.due(s.Now())
 		for _, tag := range begin {
 			w.askFor(ctx, s, tag)
 		}
@@ -212,7 +212,7 @@ func (w *watchers) askFor(ctx context.Context, s *Store, tag string) {
 		w.mu.Unlock()
 		return
 	}
-	until := s.now().Add(watchFor)
+	until := s.Now().Add(watchFor)
 	n, err := s.runScript(ctx, s.scripts.watch, []string{s.keys.thread(tag)}, until.UnixMilli())
 	if err != nil || n == 0 {
 		return

@@ -119,7 +119,7 @@ func (p *peers) show(n int, channel string) {
 		switch {
 		case p.ctx.Err() != nil:
 			return
-		case final(err):
+		case forbidden(err):
 			p.refused(err)
 			pause = refusedPause
 		case worked:
@@ -275,7 +275,7 @@ func (p *peers) look() time.Duration {
 	switch {
 	case p.ctx.Err() != nil:
 		return 0
-	case err != nil && final(err):
+	case err != nil && forbidden(err):
 		p.refused(err)
 		return refusedPause
 	case err != nil:

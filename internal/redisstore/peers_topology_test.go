@@ -97,7 +97,7 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 func connectTo(t *testing.T, url string) func(string) redis.UniversalClient {
 	return func(string) redis.UniversalClient {
 		redis.SetLogger(connectionLog{slog.New(slog.DiscardHandler)})
-		client, err := connect(url)
+		client, err := connect(url, "")
 		if err != nil {
 			t.Fatal(err)
 		}

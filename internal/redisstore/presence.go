@@ -12,9 +12,11 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if _, err := s.runScript(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds()); err != nil {
+	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds())
+	if err != nil {
 		return failed("announce the process", err)
 	}
+	s.read(now)
 	s.peers.announced(process)
 	s.peers.follow(ctx)
 	return nil
@@ -22,7 +24,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 
 // Retire implements [store.Presence].
 func (s *Store) Retire(ctx context.Context, process string) error {
-	if _, err := s.runScript(ctx, s.scripts.retire, []string{s.keys.processes()}, process, s.keys.peersChannel(), newsGone+process); err != nil {
+	if _, err := s.replicas.write(ctx, s.scripts.retire, []string{s.keys.processes()}, process, s.keys.peersChannel(), newsGone+process); err != nil {
 		return failed("retire the process", err)
 	}
 	return nil

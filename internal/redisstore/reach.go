@@ -62,9 +62,18 @@ func final(err error) bool {
 		!redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) && !redis.IsMaxClientsError(err)
 }
 
+// forbidden reports whether Redis refuses what was asked, to a user that it has let in.
+func forbidden(err error) bool { return final(err) && !wrongPassword(err) }
+
 // unreachable is the error of a Redis that could not be reached.
 func unreachable(err error, patience time.Duration) error {
+	var few errUnacknowledged
+	var forbidden errNoWait
 	switch {
+	case errors.As(err, &few):
+		return fmt.Errorf("durability failover: of a first write, %w; start the replicas, ask for fewer of them (failover:N), or choose another durability", err)
+	case errors.As(err, &forbidden):
+		return fmt.Errorf("durability failover: %w; allow this user the command WAIT (ACL SETUSER … +wait), or choose another durability", err)
 	case redis.IsLoadingError(err):
 		return fmt.Errorf("cannot reach Redis: %w; it has been loading for %s: start again when it has loaded its data", err, patience)
 	case final(err):

@@ -19,10 +19,15 @@ import (
 
 // Head implements [store.Reader].
 func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), "v", "h", "s", fieldUser).Result()
+	tag := tag(key)
+	var found *redis.SliceCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		found = pipe.HMGet(ctx, s.keys.thread(tag), "v", "h", "s", fieldUser)
+	})
 	if err != nil {
 		return nil, failed("read the head of thread "+key.String(), err)
 	}
+	fields := found.Val()
 	h, err := decodeHead(key, fields)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -38,11 +43,14 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 
 // Messages implements [store.Reader].
 func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Message, error) {
-	fields, err := s.client.HGetAll(ctx, s.keys.thread(tag(key))).Result()
-	switch {
-	case err != nil:
+	tag := tag(key)
+	var found *redis.MapStringStringCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) { found = pipe.HGetAll(ctx, s.keys.thread(tag)) })
+	if err != nil {
 		return nil, failed("read the messages of thread "+key.String(), err)
-	case fields["h"] == "":
+	}
+	fields := found.Val()
+	if fields["h"] == "" {
 		return nil, notFound(key)
 	}
 	var messages []store.Message
@@ -81,11 +89,14 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 	for _, id := range ids {
 		fields = append(fields, "m:"+id)
 	}
-	values, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), fields...).Result()
-	switch {
-	case err != nil:
+	tag := tag(key)
+	var found *redis.SliceCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) { found = pipe.HMGet(ctx, s.keys.thread(tag), fields...) })
+	if err != nil {
 		return nil, failed("read messages of thread "+key.String(), err)
-	case values[0] == nil:
+	}
+	values := found.Val()
+	if values[0] == nil {
 		return nil, notFound(key)
 	}
 	var messages []store.Message
@@ -132,10 +143,14 @@ func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cu
 	var found []store.Record
 	held := after == store.Cursor{}
 	for {
-		entries, err := s.client.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count).Result()
+		var page *redis.XMessageSliceCmd
+		err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+			page = pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
+		})
 		if err != nil {
 			return nil, failed("read the log of thread "+key.String(), err)
 		}
+		entries := page.Val()
 		if len(entries) == 0 && len(found) == 0 {
 			if exists, err := s.client.HExists(ctx, s.keys.thread(tag), "h").Result(); err != nil {
 				return nil, failed("read the log of thread "+key.String(), err)
@@ -167,14 +182,16 @@ func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cu
 
 // Value implements [store.Reader].
 func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
-	framed, err := s.client.HGet(ctx, s.keys.values(tag(key), kind), id).Result()
+	tag := tag(key)
+	var framed *redis.StringCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) { framed = pipe.HGet(ctx, s.keys.values(tag, kind), id) })
 	if errors.Is(err, redis.Nil) {
 		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
 	}
 	if err != nil {
 		return nil, failed("read a value of thread "+key.String(), err)
 	}
-	return s.decode(key, "", valueName(kind, id), framed)
+	return s.decode(key, "", valueName(kind, id), framed.Val())
 }
 
 // Values implements [store.Reader]. It reads all values of the kind; only of
@@ -184,10 +201,13 @@ func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind
 		return s.checkpoints(ctx, key, before, limit)
 	}
 	tag := tag(key)
-	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
-	all := pipe.HGetAll(ctx, s.keys.values(tag, kind))
-	if _, err := pipe.Exec(ctx); err != nil {
+	var head *redis.BoolCmd
+	var all *redis.MapStringStringCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		head = pipe.HExists(ctx, s.keys.thread(tag), "h")
+		all = pipe.HGetAll(ctx, s.keys.values(tag, kind))
+	})
+	if err != nil {
 		return nil, failed("read values of thread "+key.String(), err)
 	}
 	if !head.Val() {
@@ -218,10 +238,13 @@ func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before str
 	if before != "" {
 		page.Max = "(" + before
 	}
-	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
-	ids := pipe.ZRevRangeByLex(ctx, s.keys.history(tag), page)
-	if _, err := pipe.Exec(ctx); err != nil {
+	var head *redis.BoolCmd
+	var ids *redis.StringSliceCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		head = pipe.HExists(ctx, s.keys.thread(tag), "h")
+		ids = pipe.ZRevRangeByLex(ctx, s.keys.history(tag), page)
+	})
+	if err != nil {
 		return nil, failed("read the history of thread "+key.String(), err)
 	}
 	switch {
@@ -230,13 +253,16 @@ func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before str
 	case len(ids.Val()) == 0:
 		return nil, nil
 	}
-	framed, err := s.client.HMGet(ctx, s.keys.values(tag, store.KindCheckpoint), ids.Val()...).Result()
+	var framed *redis.SliceCmd
+	err = s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		framed = pipe.HMGet(ctx, s.keys.values(tag, store.KindCheckpoint), ids.Val()...)
+	})
 	if err != nil {
 		return nil, failed("read checkpoints of thread "+key.String(), err)
 	}
 	var values []store.Value
 	for i, id := range ids.Val() {
-		text, there := framed[i].(string)
+		text, there := framed.Val()[i].(string)
 		if !there {
 			continue // removed since the history was read
 		}

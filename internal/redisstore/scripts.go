@@ -66,6 +66,11 @@ func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []stri
 	return script.Run(ctx, s.client, keys, args...).Int()
 }
 
+// write is runScript for what must be kept: at level failover, replicas have it.
+func (r *replicas) write(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+	return r.script(ctx, script, keys, args...).Int()
+}
+
 // run makes the call and returns the number that the script returns.
 func (c call) run(ctx context.Context, s *Store) (int, error) {
 	return s.runScript(ctx, c.script, c.keys, c.args...)
@@ -135,7 +140,7 @@ local now = t[1] * 1000000 + t[2]
 `
 	announceLua = clockLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-return 0
+return now
 `
 	// A retired process stays in the list, because it may have left threads behind;
 	// Owned looks for them. Its score says that it did not just fall silent. ARGV: the

@@ -9,6 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// The way of commits to Redis: a few goroutines, which take what has gathered, send it in one
+// pipeline, and hand each commit its result. How they do so at level failover is in
+// replicas_send.go.
+
 const (
 	// senders is how many pipelines of commits are sent at a time, and maxPipeline how
 	// many commits each can hold. The client's own timeouts bound a pipeline, so one
@@ -117,6 +121,10 @@ func (c *sender) run(s *Store, requests <-chan *request, most int) {
 
 // send runs the batch and hands each request its result.
 func (s *Store) send(batch []*request) {
+	if s.replicas.need > 0 {
+		s.replicas.send(batch)
+		return
+	}
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
 		code, err := batch[0].do.run(ctx, s)

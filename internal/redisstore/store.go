@@ -23,7 +23,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Clock = (*Store)(nil)
+)
 
 // Format is the version of a thread's layout, stored with each thread. A thread with
 // a higher one is refused.
@@ -36,7 +39,8 @@ type Options struct {
 	// Prefix begins every key and channel, so that several installations can share
 	// one Redis; the default is "hf:". It contains no braces.
 	Prefix string
-	// Now is the clock for hints; the default is time.Now. Leases use Redis's own.
+	// Now is this process's clock, which may be wrong: only the time between two readings of
+	// Redis's counts. The default is time.Now.
 	Now func() time.Time
 	// Patience is how long New waits for a Redis that does not answer yet, or that still
 	// loads its data; 0 means not at all.
@@ -45,6 +49,13 @@ type Options struct {
 	// go-redis reports about connections, which is global to the process; by default it is
 	// dropped. Errors are returned anyway.
 	Log *slog.Logger
+	// PasswordFile is a file with the password, which Open uses instead of the URL's. It is
+	// read for each new connection, so that the password can change.
+	PasswordFile string
+	// Replicas is how many replicas must have a write before it counts, and before anything
+	// of it is shown: the level failover. New refuses a Redis that has fewer. 0 means that
+	// Redis's own answer is enough.
+	Replicas int
 }
 
 // connectionLog passes on what go-redis logs.
@@ -57,18 +68,19 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
+	clock
 	formats
 	client    redis.UniversalClient
 	cluster   bool
 	codec     *frame.Codec
 	scripts   scripts
 	keys      keys
-	now       func() time.Time
 	hints     hints
 	watchers  watchers
 	peers     peers
 	handed    atomic.Int64 // how many threads were handed over
 	sender    sender
+	replicas  *replicas
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -101,10 +113,11 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	redis.SetLogger(connectionLog{opts.Log})
-	client, err := connect(rawURL)
+	client, err := connect(rawURL, opts.PasswordFile)
 	if err != nil {
 		return nil, err
 	}
+	(&passwordLog{log: opts.Log, file: opts.PasswordFile}).watch(client)
 	s, err := New(ctx, client, opts)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -113,7 +126,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 }
 
 // connect makes the client for the URL.
-func connect(rawURL string) (redis.UniversalClient, error) {
+func connect(rawURL, passwordFile string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	plain, known := schemes[scheme]
 	if !known {
@@ -127,6 +140,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := redis.ParseFailoverURL(plain + "://" + rest)
@@ -138,6 +152,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewFailoverClient(o), nil
 	default:
 		o, err := redis.ParseURL(plain + "://" + rest)
@@ -146,6 +161,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		}
 		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
 		return redis.NewClient(o), nil
 	}
 }
@@ -198,10 +214,19 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if cluster { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
 	}
-	if err := reach(ctx, ping, opts.Patience, opts.Log); err != nil {
+	acks := &replicas{need: opts.Replicas, within: ackTimeout, client: client, keys: keys{opts.Prefix}, commitOf: commitOf}
+	answers := func(ctx context.Context) error {
+		if err := ping(ctx); err != nil || opts.Replicas == 0 {
+			return err
+		}
+		return acks.try(ctx)
+	}
+	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{formats: newFormats(client, keys{opts.Prefix}), client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s := &Store{formats: newFormats(client, keys{opts.Prefix}), replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s.local = opts.Now
+	s.ask(ctx, client)
 	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)

@@ -182,12 +182,12 @@ func (s *Server) Database(t testing.TB) string {
 func await(t testing.TB, f func() error) {
 	t.Helper()
 	var err error
-	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(10 * time.Millisecond) {
 		if err = f(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("redis-server is not ready after 15 seconds: %v", err)
+	t.Fatalf("redis-server is not ready after a minute: %v", err)
 }
 
 // ports counts the ports that were handed out, so that no two tests get the same one.

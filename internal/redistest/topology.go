@@ -54,24 +54,36 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	s.args = append(s.args, "--replicaof", host+" "+port)
 }
 
+// FollowNow asks the server to be a replica of another one at once.
+func (s *Server) FollowNow(primary *Server) {
+	host, port := primary.hostPort()
+	c := s.client()
+	defer c.Close()
+	// Whether it has done so is seen in its role.
+	_ = c.Do(context.Background(), "replicaof", host, port).Err()
+}
+
 // AwaitReplicas waits until so many replicas have all that was written.
 func (s *Server) AwaitReplicas(t testing.TB, n int) {
 	t.Helper()
+	await(t, func() error { return s.HasReplicas(n) })
+}
+
+// HasReplicas returns an error unless so many replicas have all that was written.
+func (s *Server) HasReplicas(n int) error {
+	ctx := context.Background()
 	c := s.client()
 	defer c.Close()
-	await(t, func() error {
-		ctx := context.Background()
-		pipe := c.Pipeline()
-		pipe.Publish(ctx, "redistest", "")
-		have := pipe.Do(ctx, "wait", n, 100)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		if got, _ := have.Int(); got < n {
-			return fmt.Errorf("%d of %d replicas are connected", got, n)
-		}
-		return nil
-	})
+	pipe := c.Pipeline()
+	pipe.Publish(ctx, "redistest", "")
+	have := pipe.Do(ctx, "wait", n, 100)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	if got, _ := have.Int(); got < n {
+		return fmt.Errorf("%d of %d replicas are connected", got, n)
+	}
+	return nil
 }
 
 // Role returns what the server says it is: master or slave; empty if it does not answer.
@@ -84,6 +96,20 @@ func (s *Server) Role() string {
 	}
 	return fmt.Sprint(role[0])
 }
+
+// PrimaryPort returns the port of the server's primary; empty if it is no replica.
+func (s *Server) PrimaryPort() string {
+	c := s.client()
+	defer c.Close()
+	role, err := c.Do(context.Background(), "role").Slice()
+	if err != nil || len(role) < 3 || role[0] != "slave" {
+		return ""
+	}
+	return fmt.Sprint(role[2])
+}
+
+// Port returns the server's port.
+func (s *Server) Port() string { return port(s.Addr) }
 
 // Command sends a command to the server.
 func (s *Server) Command(t testing.TB, args ...any) {
@@ -117,7 +143,7 @@ func (s *Server) signal(t testing.TB, sig os.Signal) {
 type Sentinels struct {
 	// URL is that of a store.
 	URL string
-	c   *redis.SentinelClient
+	all []*redis.SentinelClient
 }
 
 // StartSentinels starts three sentinels that take a primary for dead that has been silent for
@@ -130,7 +156,7 @@ func StartSentinels(t testing.TB, primary *Server, silence int) *Sentinels {
 		addr := FreeAddr(t)
 		file := filepath.Join(t.TempDir(), "sentinel.conf")
 		text := fmt.Sprintf("sentinel monitor primary 127.0.0.1 %s 2\nsentinel down-after-milliseconds primary %d\n"+
-			"sentinel failover-timeout primary 3000\nsentinel parallel-syncs primary 5\n", port, silence)
+			"sentinel failover-timeout primary 10000\nsentinel parallel-syncs primary 5\n", port, silence)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -146,51 +172,64 @@ func StartSentinels(t testing.TB, primary *Server, silence int) *Sentinels {
 		})
 		addrs = append(addrs, addr)
 	}
-	s := &Sentinels{
-		URL: "redis+sentinel://" + addrs[0] + "?master_name=primary&addr=" + addrs[1] + "&addr=" + addrs[2],
-		c:   redis.NewSentinelClient(&redis.Options{Addr: addrs[0], MaxRetries: -1, Protocol: 2, DisableIdentity: true}),
+	s := &Sentinels{URL: "redis+sentinel://" + addrs[0] + "?master_name=primary&addr=" + addrs[1] + "&addr=" + addrs[2]}
+	for _, addr := range addrs {
+		c := redis.NewSentinelClient(&redis.Options{Addr: addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true})
+		t.Cleanup(func() { _ = c.Close() })
+		s.all = append(s.all, c)
 	}
-	t.Cleanup(func() { _ = s.c.Close() })
 	return s
 }
 
-// AwaitReady waits until a sentinel knows the two others, and so many replicas that can take
-// the primary's place.
+// AwaitReady waits until the sentinels know each other, and so many replicas that can take the
+// primary's place.
 func (s *Sentinels) AwaitReady(t testing.TB, replicas int) {
 	t.Helper()
-	await(t, func() error {
-		ctx := context.Background()
-		others, err := s.c.Sentinels(ctx, "primary").Result()
-		if err != nil {
-			return err
-		}
-		known, err := s.c.Replicas(ctx, "primary").Result()
-		if err != nil {
-			return err
-		}
-		able := 0
-		for _, r := range known {
-			if r["flags"] == "slave" && r["master-link-status"] == "ok" {
-				able++
+	for _, c := range s.all {
+		await(t, func() error {
+			ctx := context.Background()
+			others, err := c.Sentinels(ctx, "primary").Result()
+			if err != nil {
+				return err
 			}
-		}
-		if len(others) < 2 || able < replicas {
-			return fmt.Errorf("a sentinel knows %d others and %d replicas", len(others), able)
-		}
-		return nil
-	})
-}
-
-// Primary returns the address of the primary, as a sentinel says.
-func (s *Sentinels) Primary() string {
-	addr, err := s.c.GetMasterAddrByName(context.Background(), "primary").Result()
-	if err != nil || len(addr) != 2 {
-		return ""
+			known, err := c.Replicas(ctx, "primary").Result()
+			if err != nil {
+				return err
+			}
+			able := 0
+			for _, r := range known {
+				if r["flags"] == "slave" {
+					able++
+				}
+			}
+			if len(others) < 2 || able < replicas {
+				return fmt.Errorf("a sentinel knows %d others and these replicas: %v", len(others), known)
+			}
+			return nil
+		})
 	}
-	return addr[0] + ":" + addr[1]
 }
 
-// Await tries until f succeeds, for up to 15 seconds: Redis gives no signal that could be
+// Primary returns the address of the primary; empty while the sentinels do not agree.
+func (s *Sentinels) Primary() string {
+	is := ""
+	for n, c := range s.all {
+		addr, err := c.GetMasterAddrByName(context.Background(), "primary").Result()
+		if err != nil || len(addr) != 2 || n > 0 && is != addr[0]+":"+addr[1] {
+			return ""
+		}
+		is = addr[0] + ":" + addr[1]
+	}
+	return is
+}
+
+// Urge has a sentinel begin a failover now, if it is not at it already.
+func (s *Sentinels) Urge() {
+	// It refuses while there is no need.
+	_ = s.all[0].Failover(context.Background(), "primary").Err()
+}
+
+// Await tries until f succeeds, for up to a minute: Redis gives no signal that could be
 // waited for.
 func Await(t testing.TB, f func() error) {
 	t.Helper()

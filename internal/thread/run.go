@@ -32,6 +32,8 @@ type Run struct {
 	After store.Cursor `json:"after"`
 	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
+	// Durability is what the store's commits survived then, if that was known.
+	Durability store.Level `json:"durability,omitempty"`
 
 	// Instructions, Tools, Context and ForwardedProps are the request's. They hold for
 	// this run only and are no part of the history.
@@ -68,7 +70,7 @@ type RunEnd struct {
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) threads.Run {
 	return threads.Run{
-		ID: rec.ID, Agent: rec.Agent, Revision: rec.Revision, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
+		ID: rec.ID, Agent: rec.Agent, Revision: rec.Revision, StartedAt: rec.StartedAt, Durability: string(rec.Durability), EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
 }

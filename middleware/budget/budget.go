@@ -63,7 +63,7 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	if err := b.takeAnswer(ctx, &it, &thread, &run); err != nil {
 		return nil, err
 	}
-	now := b.Now()
+	now := ledgers.Clock(ledger, b.Now)()
 	c := &spending{
 		budgeter: b, ctx: ctx, ledger: ledger, tenant: it.Principal.Tenant, limits: b.allowances(&it, thread, run, now),
 		id:    ledgers.Name("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),

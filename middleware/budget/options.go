@@ -67,7 +67,7 @@ type Options struct {
 	UnknownPrice string `json:"unknownPrice"`
 	// WarnAt is the percentage of a limit at which [NoticeWarning] is sent; 0 means 80.
 	WarnAt int `json:"warnAt"`
-	// Now is the clock; nil means [time.Now].
+	// Now is the clock; nil means that of the store, if it has one, or [time.Now].
 	Now func() time.Time `json:"-"`
 	// NewID makes a unique id for each reservation; nil means [rand.Text].
 	NewID func() string `json:"-"`
@@ -116,9 +116,6 @@ func (o Options) withDefaults() Options {
 	o.Then = cmp.Or(o.Then, ThenEnd)
 	o.UnknownPrice = cmp.Or(o.UnknownPrice, UnknownPriceRefuse)
 	o.WarnAt = cmp.Or(o.WarnAt, warnAt)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.NewID == nil {
 		o.NewID = rand.Text
 	}

@@ -15,6 +15,18 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// Clock returns the clock for what is counted in the ledger: the given one or, if that is nil,
+// the ledger's own, which the servers that share it agree on, or else [time.Now].
+func Clock(ledger store.Ledger, given func() time.Time) func() time.Time {
+	if given != nil {
+		return given
+	}
+	if c, ok := ledger.(store.Clock); ok {
+		return c.Now
+	}
+	return time.Now
+}
+
 // Name joins parts to the name of an account or a reservation. Different lists of parts
 // have different names. A name that would be too long for a store is replaced by a hash.
 func Name(parts ...string) string {
