@@ -4,6 +4,7 @@
 //
 //	go run ./bench                  every scenario
 //	go run ./bench -only paced1k    one of them
+//	go run ./bench -only storm -before OLD   and what another build of the server does
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
@@ -19,6 +20,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,11 +30,12 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "only the scenarios whose names start with this")
 	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
+	flag.StringVar(&b.before, "before", "", "another build of the server, measured in the same turns")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
 	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
 	var f fairness
 	f.flags(flag.CommandLine)
-	serve := flag.String("serve", "", "act as a helper of the bench: model, floor or fairness")
+	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness or storm")
 	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
 	model := flag.String("model", "", "the model's URL, for the floor")
@@ -57,8 +60,11 @@ func main() {
 }
 
 func helper(what, addr, model, redisURL, storeURL string) error {
-	if what == "fairness" {
+	switch what {
+	case "fairness":
 		return serveFair(addr, storeURL)
+	case "storm":
+		return serveStorm(addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -85,6 +91,7 @@ func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t
 type bench struct {
 	repeat     int
 	only       string
+	before     string
 	runs, rate int
 
 	dir, binary, self string
@@ -104,6 +111,8 @@ const (
 	onSynced = "holdfast redis, synced"
 	// onWindow is Holdfast on Redis with a delta window.
 	onWindow = "with --delta-window=1s"
+	// onBefore is the build of -before on Redis.
+	onBefore = "before"
 )
 
 func (b *bench) run() (err error) {
@@ -148,6 +157,9 @@ func (b *bench) run() (err error) {
 
 // scenario measures the targets in turns, each time with a new process.
 func (b *bench) scenario(s scenario) error {
+	if b.before != "" {
+		s.targets = slices.Insert(slices.Clone(s.targets), 1, onBefore)
+	}
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
 		for _, name := range s.targets {
@@ -191,6 +203,9 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	line := fmt.Sprintf("   %-32s", f.name)
 	for _, name := range s.targets {
 		line += fmt.Sprintf("  %s %.4g", name, of(name))
+		if name == onBefore && f.ratio {
+			line += fmt.Sprintf(" (ratio %.2f)", ratios(f, results[name], results[onFloor]))
+		}
 	}
 	name := cmp.Or(s.judged, onRedis)
 	got, what := of(name), "at most"
@@ -241,6 +256,10 @@ func (b *bench) launch(name, part string) (t *target, err error) {
 		args = append(args, "--delta-window=1s")
 	}
 	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
-	t.process, err = launch(0, env, b.binary, args...)
+	binary := b.binary
+	if name == onBefore {
+		binary = b.before
+	}
+	t.process, err = launch(0, env, binary, args...)
 	return t, err
 }
