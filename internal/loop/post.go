@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
@@ -112,7 +111,7 @@ type plan struct {
 // of what is to start, all under the thread's lock. While w must wait, the error is a
 // silence.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*plan, error) {
-	defer e.turn(ctx)()
+	defer e.turns.Enter(ctx)()
 	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
@@ -174,32 +173,6 @@ func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan)
 		}
 	}
 	return e.cfg.Authorize(ctx, who, action, p.agent.Name)
-}
-
-// turnWait bounds how long a request waits for its turn. A store that is far away makes
-// turns long without keeping the processor busy.
-const turnWait = 250 * time.Millisecond
-
-// turn waits until it is a request's turn to be decided, and returns what ends the turn.
-// When many requests come at once, each is begun as if it had come alone, instead of all
-// of them in step: the first ones answer sooner, and their deltas do not come in bursts
-// for the rest of their runs.
-func (e *Engine) turn(ctx context.Context) (end func()) {
-	end = func() { <-e.turns }
-	select {
-	case e.turns <- struct{}{}:
-		return end
-	default:
-	}
-	t := time.NewTimer(turnWait)
-	defer t.Stop()
-	select {
-	case e.turns <- struct{}{}:
-		return end
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return func() {}
 }
 
 // agentFor returns the agent that was asked for. A request that names none goes to the one
