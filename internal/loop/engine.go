@@ -144,6 +144,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	clear(e.unsure)
 	e.mu.Unlock()
 	e.wg.Wait()
+	e.writers.Wait()
 	e.stopListening()
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
