@@ -235,7 +235,11 @@ func (e *Engine) launch(b *begun, s *slot) {
 	e.runs[r.key] = r
 	s.kept = true
 	e.wg.Go(r.main)
-	r.inbox.readers.Go(mail{r}.read) // something may have been posted before it was listed
+	r.inbox.readers.Add(1) // something may have been posted before it was listed
+	e.writers.Go(func() {
+		defer r.inbox.readers.Done()
+		mail{r}.read()
+	})
 }
 
 // unlist implements lister.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -30,6 +31,7 @@ const maxDecisions = 8
 // reply is the stream to send. An input without a run id gets one. An error means that
 // nothing was started and nothing was lost.
 func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	warm.LargeStack()
 	if e.stopping() {
 		return nil, errShuttingDown()
 	}

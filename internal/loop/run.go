@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -217,6 +218,7 @@ func (r *run) show(m holdfast.Message) (holdfast.Message, bool) {
 
 // main is the run's goroutine.
 func (r *run) main() {
+	warm.Stack()
 	if err := r.guard(); err != nil {
 		r.conclude(err)
 	}
