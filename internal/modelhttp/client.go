@@ -83,6 +83,7 @@ type Client struct {
 	circuit string
 	// secrets never appear in an error's text.
 	secrets []string
+	tools   writtenTools
 }
 
 // defaultTimeout is how long a provider may be silent. Some queue requests first.
