@@ -54,6 +54,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	runs   map[store.ThreadKey]*run
+	coming coming
 	unsure map[store.ThreadKey]*unsure
 	closed chan struct{} // closed when streams must end
 }
@@ -77,6 +78,7 @@ func New(cfg Config) (*Engine, error) {
 		returns:       gate.New(4*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
+		coming:        coming{},
 		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
@@ -235,6 +237,9 @@ func (e *Engine) launch(b *begun, s *slot) {
 	e.runs[r.key] = r
 	s.kept = true
 	e.wg.Go(r.main)
+	if e.coming.noMail(r.key) {
+		return
+	}
 	r.inbox.readers.Add(1) // something may have been posted before it was listed
 	e.writers.Go(func() {
 		defer r.inbox.readers.Done()
