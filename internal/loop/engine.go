@@ -78,7 +78,7 @@ func New(cfg Config) (*Engine, error) {
 		returns:       gate.New(4*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
-		coming:        coming{},
+		coming:        coming{threads: make(map[store.ThreadKey]bool)},
 		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
