@@ -155,7 +155,7 @@ func (r *run) writerConfig() journal.Config {
 	return journal.Config{
 		Process: r.host.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
 		Commit: func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
-		Go: r.host.writers.Go, GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
+		Go:     r.host.writers.Go, GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
 

@@ -14,7 +14,10 @@ func TestToolsAreWrittenOnce(t *testing.T) {
 	made := 0
 	body := func(specs []holdfast.ToolSpec) string {
 		b := NewBody(map[string]any{"model": "m"})
-		c.Tools(b, "tools", specs, func() any { made++; return append([]holdfast.ToolSpec{}, specs...)[0].Name + string(specs[0].Parameters) })
+		c.Tools(b, "tools", specs, func() any {
+			made++
+			return append([]holdfast.ToolSpec{}, specs...)[0].Name + string(specs[0].Parameters)
+		})
 		b.Open(`"messages":[`)
 		b.Close("]")
 		if _, err := c.Written(b); err != nil {
