@@ -19,6 +19,7 @@ import (
 type serverTools struct {
 	server interface {
 		Name() string
+		Revision() string
 		Tools() []holdfast.Tool
 		AwaitTool(ctx context.Context, name string) error
 	}
@@ -51,6 +52,10 @@ func (l *Loaded) toolsets(a config.Agent) (sets []holdfast.Toolset) {
 	}
 	return sets
 }
+
+// Name and Revision are those of the server, for its metric.
+func (t *serverTools) Name() string     { return t.server.Name() }
+func (t *serverTools) Revision() string { return t.server.Revision() }
 
 // Tools implements [holdfast.Toolset].
 func (t *serverTools) Tools() []holdfast.Tool {

@@ -98,6 +98,10 @@ func with(as phraseKind) reader {
 		if !ok || !r.variablesIn(value, what, at) || r.hasKey(value, what, n) {
 			return nil
 		}
+		if (as == addressText || as == template) && hasPassword(value) {
+			r.mistake(at, "%s has a password or a token in it; %s", what, useVariable)
+			return nil
+		}
 		return phrase{text: value, what: what, at: at, as: as}
 	}
 }

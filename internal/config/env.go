@@ -6,7 +6,6 @@ package config
 
 import (
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,23 +46,14 @@ func (p *parser) baseURL(n *yaml.Node) string {
 	return strings.TrimSuffix(text, "/")
 }
 
-// wrongURL returns what is wrong with a baseURL; "" if nothing is. The value is not shown:
-// if it cannot be parsed, a password may be anywhere in it.
-func wrongURL(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return "baseURL is not a URL; write it in full, like http://localhost:11434/v1"
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv"
-	}
-	return ""
-}
-
 func (p *parser) proxy(n *yaml.Node) string {
 	text, ok := p.text(n, "proxy")
 	at := position(resolve(n))
 	if !ok || !p.variablesIn(text, "proxy", at) {
+		return ""
+	}
+	if hasPassword(text) {
+		p.mistake(at, "proxy has a password or a token in it; %s", useVariable)
 		return ""
 	}
 	if !variables.MatchString(text) {
@@ -73,19 +63,6 @@ func (p *parser) proxy(n *yaml.Node) string {
 		}
 	}
 	return text
-}
-
-// wrongProxy returns what is wrong with a proxy; "" if nothing is. The value is not shown,
-// because it may have a password in it.
-func wrongProxy(text string) string {
-	if text == "direct" {
-		return ""
-	}
-	u, err := url.Parse(text)
-	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"
-	}
-	return ""
 }
 
 // headerNames matches tokens, the names that RFC 9110, section 5.1, allows.

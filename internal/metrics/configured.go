@@ -27,6 +27,8 @@ type configured struct {
 	chains map[string][]string
 	// circuits are the labels of the models that have a gauge.
 	circuits []modelLabels
+	// servers are those of the newest agents alone.
+	servers []toolServer
 }
 
 type modelLabels struct{ provider, model string }
@@ -86,6 +88,7 @@ func (m *Metrics) Add(agents []holdfast.Agent) {
 			m.zeroMiddleware(&a.Middleware[k])
 		}
 	}
+	next.servers = toolServers(agents)
 	m.zeroSteps(next)
 	m.configured.Store(next)
 }

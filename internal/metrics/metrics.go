@@ -108,7 +108,7 @@ func New(agents []holdfast.Agent) *Metrics {
 		sets: &names{seen: map[string]bool{}, most: maxToolNames},
 		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f), reloads: newReloadMetrics(f),
 	}
-	r.MustRegister(circuitCollector{m})
+	r.MustRegister(circuitCollector{m}, serverCollector{m})
 	m.configured.Store(&configured{})
 	m.zero()
 	m.Add(agents)

@@ -41,7 +41,7 @@ func (m modelNamed) Stream(context.Context, *holdfast.ModelRequest) iter.Seq2[ho
 // guarded are agents with tools and with a middleware that has every hook.
 func guarded() []holdfast.Agent {
 	return []holdfast.Agent{{
-		Name: "a", Tools: []holdfast.Tool{named("look")}, Model: modelNamed("one"), Fallbacks: []holdfast.Model{modelNamed("two")},
+		Name: "a", Tools: []holdfast.Tool{named("look")}, Model: modelNamed("one"), Fallbacks: []holdfast.Model{modelNamed("two")}, Toolsets: []holdfast.Toolset{serverNamed{name: "github"}},
 		Middleware: []holdfast.Middleware{{
 			Name: "acme.guard", Notices: []string{"acme.refused"},
 			Run:             func(next holdfast.RunCall) holdfast.RunCall { return next },

@@ -40,7 +40,7 @@ scenario('the policy chat: another answer to the same message', async () => {
   await same(a, server);
 });
 
-for (const [words, type, nth] of [['slow 60 words please', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
+for (const [words, type, nth] of [['slow 200 words please', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
   scenario(`kill -9 and restart during ${type}`, async () => {
     const a = agent();
     let restarted;
@@ -58,7 +58,7 @@ for (const [words, type, nth] of [['slow 60 words please', 'TEXT_MESSAGE_CONTENT
 scenario('a bare fetch for HttpAgent', async () => {
   const a = new HttpAgent({ url: server.url, fetch: resumingFetch({ maxDelay: 50 }) });
   let restarted;
-  const { error } = await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart())) });
+  const { error } = await say(a, 'slow 200 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart())) });
   await restarted;
   assert.equal(error, undefined);
   await same(a, server);
@@ -95,7 +95,7 @@ scenario('giving up is an error for people, and never a rejection', async () => 
 
   const b = agent({ patience: 100, maxDelay: 10 });
   let killed;
-  const cut = await say(b, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (killed = server.kill())) });
+  const cut = await say(b, 'slow 200 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (killed = server.kill())) });
   await killed;
   assert.equal(cut.error.code, 'connection_lost');
   await server.start();
