@@ -10,7 +10,7 @@ import (
 // TestToolsAreWrittenOnce: the same tools are made once and sent with the same bytes; any
 // difference in what is sent makes them anew, also one that is made in place.
 func TestToolsAreWrittenOnce(t *testing.T) {
-	c := &Client{}
+	c := &Client{tools: &writtenTools{}}
 	made := 0
 	body := func(specs []holdfast.ToolSpec) string {
 		b := NewBody(map[string]any{"model": "m"})
