@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -50,6 +50,9 @@ api: ## write api/*.txt, the public API as text, after a change that is meant
 
 program: ## build, test and run examples/program, which uses every public package
 	scripts/program.sh
+
+attach: ## come to every run of the golden stores with the cursor of every record: live, archived and imported; the official client reads what is seen
+	ATTACH_TEST_EVERY=1 go test -count=1 -run='TestAttachFromEveryRecord$$' -v ./internal/e2e
 
 FUZZTIME ?= 10s
 FUZZGUIDE ?= all
@@ -131,3 +134,11 @@ deaths: ## kill Holdfast, the other side and the network in the middle of every 
 TAKEOVERS ?= 100
 takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
+
+STEPS ?= 1000
+thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
+	HOLDFAST_REQUIRE_ALL=1 HOLDFAST_STEPS=$(STEPS) HOLDFAST_SEED=$(SEED) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestKilledInEachStep$$' -v ./internal/e2e | sed -nE 's/^ +(\|)/\1/p; /FAIL|_test.go:|^ok/p'"
+
+MIXED ?= 5
+mixed: ## replace servers of the build before and of this one by each other, MIXED times, while conversations go on; prints the tables in docs/durability.md (needs redis-server and the history)
+	HOLDFAST_MIXED=$(MIXED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestMixedBuilds$$' -v ./internal/e2e

@@ -42,6 +42,17 @@ type Agent struct {
 	// Output is the form of the agent's answers: JSON that fits a schema. Without it an
 	// answer is a text. See [Output].
 	Output *Output
+	// Revision is what tells this version of the agent from another one that Holdfast cannot
+	// see: the options of its middleware, or the code of its tools. It becomes a part of the
+	// agent's revision, a hash which also covers its instructions, models, tools, middleware,
+	// output, limits and policy for clients, and which each run records. Change it with what
+	// it stands for. In an agents file the options of models and middleware are seen.
+	Revision string
+	// OnRevision is what happens to a run that has lost its process, if this agent has
+	// another revision than the one that the run was with: "adopt" continues it with this
+	// one, and "pin" leaves it to a process that has the run's, for as long as the server's
+	// PinTimeout. Empty is the server's default.
+	OnRevision string
 	// Approvals says who answers the agent's questions: empty or [access.RoleUser] for
 	// the thread's owner, [access.RoleApprover] for callers with that role only.
 	Approvals access.Role

@@ -10,6 +10,7 @@ import (
 type scenario struct {
 	name, about string
 	targets     []string
+	agents      string // an agents file for Holdfast, in which {model} is the model's URL
 	before      func(t *target) error
 	run         func(t *target) (*result, error)
 	figures     []figure
@@ -26,6 +27,7 @@ type figure struct {
 	name         string
 	of           func(r *result) float64
 	limit        float64
+	before       float64 // what it was once, for comparison; 0 if that is not known
 	ratio, added bool
 }
 
@@ -79,6 +81,12 @@ func scenarios() []scenario {
 			value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
 			value("bytes per iteration at 10", 3072), value("bytes per iteration at 90", 3072),
 		}},
+		{name: "rounds", about: "one run of 100 rounds of one call of a pure tool, results of 200 characters, 50 words each", targets: redis,
+			agents: reporter("pure"), run: reports(100, 0), figures: perRound([4]float64{17.5, 3.9, 5725, 3788}, 8, 3072)},
+		{name: "effects", about: "the same with a tool that has effects", targets: redis,
+			agents: reporter("idempotent"), run: reports(100, 0), figures: perRound([4]float64{20.3, 4.1, 6204, 3807}, 14, 4608)},
+		{name: "words", about: "10 rounds with a pure tool, and words 10 ms apart", targets: redis,
+			agents: reporter("pure"), run: reports(10, 10*time.Millisecond), figures: perRound([4]float64{}, 0, 0)},
 		{name: "long", about: "one run of 100 rounds of one call, 50 tokens each", targets: []string{onFile, onSynced, onRedis}, run: longRun, judged: onFile, against: onSynced, figures: []figure{
 			{name: "ms per iteration", of: func(r *result) float64 { return r.values["ms per iteration"] }, limit: 1.5, ratio: true},
 			value("MB to disk", 1.2),

@@ -17,11 +17,14 @@ type script struct {
 	said          int           // tokens in each round, before its calls
 	every         time.Duration // the pause between two tokens; 0 means none
 	hold          time.Duration // how long the answer stays open after its last token
+	// result is the length of a call's result; 0 stands for what the tool lookup says. The
+	// tokens are then words, as long as those of a language.
+	result int
 }
 
 // String is the message.
 func (s script) String() string {
-	return fmt.Sprintf("bench %d %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.said, s.every.Nanoseconds(), s.hold.Nanoseconds())
+	return fmt.Sprintf("bench %d %d %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.said, s.every.Nanoseconds(), s.hold.Nanoseconds(), s.result)
 }
 
 func parseScript(body []byte) (s script, err error) {
@@ -30,7 +33,7 @@ func parseScript(body []byte) (s script, err error) {
 		return s, fmt.Errorf("no script in the request")
 	}
 	var every, hold int64
-	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d %d", &s.rounds, &s.calls, &s.tokens, &s.said, &every, &hold)
+	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d %d %d", &s.rounds, &s.calls, &s.tokens, &s.said, &every, &hold, &s.result)
 	s.every, s.hold = time.Duration(every), time.Duration(hold)
 	return s, err
 }
@@ -54,6 +57,7 @@ func appendToken(b []byte) []byte {
 func serveModel(l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /reports/{size}", serveReport)
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		s, err2 := parseScript(body)
@@ -64,8 +68,8 @@ func serveModel(l net.Listener) error {
 		w.Header().Set("Content-Type", "text/event-stream")
 		m := modelAnswer{w: w, rc: http.NewResponseController(w)}
 		if bytes.Count(body, []byte(`"role":"assistant"`)) < s.rounds {
-			m.say(s.said, s.every)
-			m.calls(s.calls)
+			m.say(s.said, s)
+			m.calls(s)
 			return
 		}
 		m.text(r, s)
@@ -86,30 +90,39 @@ func (m *modelAnswer) flush() {
 	m.buf = m.buf[:0]
 }
 
-func (m *modelAnswer) calls(n int) {
-	for i := range n {
-		m.buf = fmt.Appendf(m.buf, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"call_%x_%d","type":"function","function":{"name":"lookup","arguments":"{\"term\":\"checkpoint\"}"}}]}}]}`+"\n\n", i, time.Now().UnixNano(), i)
+func (m *modelAnswer) calls(s script) {
+	tool, arguments := "lookup", `{"term":"checkpoint"}`
+	if s.result > 0 {
+		tool, arguments = reportTool, fmt.Sprintf(`{"size":"%d"}`, s.result)
+	}
+	for i := range s.calls {
+		m.buf = fmt.Appendf(m.buf, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"call_%x_%d","type":"function","function":{"name":%q,"arguments":%q}}]}}]}`+"\n\n",
+			i, time.Now().UnixNano(), i, tool, arguments)
 	}
 	m.buf = append(m.buf, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"...)
 	m.flush()
 }
 
-func (m *modelAnswer) say(tokens int, every time.Duration) {
+func (m *modelAnswer) say(tokens int, s script) {
 	next := time.Now()
 	for range tokens {
-		if every > 0 {
-			next = next.Add(every)
+		if s.every > 0 {
+			next = next.Add(s.every)
 			time.Sleep(time.Until(next))
 		}
 		m.buf = append(m.buf, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"`...)
-		m.buf = appendToken(m.buf)
+		if s.result > 0 {
+			m.buf = append(append(m.buf, word()...), ' ')
+		} else {
+			m.buf = appendToken(m.buf)
+		}
 		m.buf = append(m.buf, `"}}]}`+"\n\n"...)
 		m.flush()
 	}
 }
 
 func (m *modelAnswer) text(r *http.Request, s script) {
-	m.say(s.tokens, s.every)
+	m.say(s.tokens, s)
 	if s.hold > 0 {
 		select {
 		case <-time.After(s.hold):

@@ -8,6 +8,7 @@
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
+//	go run ./bench -idle            what idle servers cost
 package main
 
 // The program: starts each server in turn, runs the scenarios and reports their figures.
@@ -33,6 +34,7 @@ func main() {
 	flag.StringVar(&b.before, "before", "", "another build of the server, measured in the same turns")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
 	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
+	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
 	var f fairness
 	f.flags(flag.CommandLine)
 	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness or storm")
@@ -48,6 +50,8 @@ func main() {
 	case *fair:
 		f.only = b.only
 		err = f.run()
+	case *idle:
+		err = measureIdle()
 	case *growth:
 		err = measureGrowth()
 	default:
@@ -163,7 +167,7 @@ func (b *bench) scenario(s scenario) error {
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
 		for _, name := range s.targets {
-			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n))
+			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n), s.agents)
 			if err != nil {
 				return err
 			}
@@ -207,6 +211,9 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 			line += fmt.Sprintf(" (ratio %.2f)", ratios(f, results[name], results[onFloor]))
 		}
 	}
+	if f.before > 0 {
+		line += fmt.Sprintf("  (before: %.4g)", f.before)
+	}
 	name := cmp.Or(s.judged, onRedis)
 	got, what := of(name), "at most"
 	if f.ratio {
@@ -238,7 +245,7 @@ func ratios(f figure, of, other []*result) float64 {
 	return median(all)
 }
 
-func (b *bench) launch(name, part string) (t *target, err error) {
+func (b *bench) launch(name, part, agents string) (t *target, err error) {
 	t = &target{name: name, redis: b.redis, part: strings.NewReplacer(" ", "-", ",", "").Replace(name) + "-" + part}
 	if name == onFloor {
 		t.process, err = launch(0, nil, b.self, "-serve", "floor", "-addr", "{addr}", "-model", b.model.url+"/v1", "-redis", b.redis.url())
@@ -254,6 +261,13 @@ func (b *bench) launch(name, part string) (t *target, err error) {
 	args := []string{"--addr", "{addr}", "--store", store, "--model", "openai/bench", "--max-iterations", "2000", "--lease", "30s"}
 	if name == onWindow {
 		args = append(args, "--delta-window=1s")
+	}
+	if agents != "" {
+		file := filepath.Join(b.dir, t.part+".yaml")
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(agents, "{model}", b.model.url)), 0o600); err != nil {
+			return nil, err
+		}
+		args = append(args, "--config", file)
 	}
 	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
 	binary := b.binary

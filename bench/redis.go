@@ -91,3 +91,16 @@ func (s *redisServer) usage() (u usage, err error) {
 	}
 	return u, nil
 }
+
+// held returns how much memory the keys take whose names contain part.
+func (s *redisServer) held(part string) (bytes int64, err error) {
+	ctx := context.Background()
+	for keys := s.client.Scan(ctx, 0, "*"+part+"*", 10_000).Iterator(); keys.Next(ctx); {
+		n, err := s.client.MemoryUsage(ctx, keys.Val(), 0).Result()
+		if err != nil {
+			return 0, fmt.Errorf("measure the key %s: %w", keys.Val(), err)
+		}
+		bytes += n
+	}
+	return bytes, nil
+}

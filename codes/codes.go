@@ -55,6 +55,8 @@ const (
 	Interrupted = "interrupted"
 	// InvalidAnswer: an answer is not what its question's schema asks for.
 	InvalidAnswer = "invalid_answer"
+	// InvalidCursor: what was sent as a cursor is none.
+	InvalidCursor = "invalid_cursor"
 	// InvalidInput: the request cannot be read or contradicts itself.
 	InvalidInput = "invalid_input"
 	// LimitExceeded: the tenant or the user has as many runs, streams, threads or bytes as
@@ -86,6 +88,8 @@ const (
 	RateLimited = "rate_limited"
 	// RecoveryGaveUp: the run was taken over too often without progress.
 	RecoveryGaveUp = "recovery_gave_up"
+	// RevisionGone: no server has the revision of the agent that the run is pinned to.
+	RevisionGone = "revision_gone"
 	// RunIDReused: the run id was used with other input.
 	RunIDReused = "run_id_reused"
 	// RunInProgress: a run is in progress on the thread.

@@ -95,11 +95,12 @@ const (
 	TakeoverCut     TakeoverResult = "cut"        // the run was ended, with an error
 	TakeoverRefused TakeoverResult = "refused"    // no place is free here; it is tried again
 	TakeoverFailed  TakeoverResult = "failed"     // the store did not answer; it is tried again
+	TakeoverWaits   TakeoverResult = "waits"      // the run waits for a process with its agent's revision
 )
 
 // TakeoverResults returns all of them.
 func TakeoverResults() []TakeoverResult {
-	return []TakeoverResult{TakeoverDone, TakeoverLost, TakeoverCut, TakeoverRefused, TakeoverFailed}
+	return []TakeoverResult{TakeoverDone, TakeoverLost, TakeoverCut, TakeoverRefused, TakeoverFailed, TakeoverWaits}
 }
 
 // ModelResult is the result of one try of a model call.

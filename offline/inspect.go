@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -30,6 +31,13 @@ type Summary struct {
 	Bytes int64
 	// UpdatedAt is the time of the thread's last commit.
 	UpdatedAt time.Time
+}
+
+// DataFormats says which data format the servers of a shared store write, and what each one
+// that lives reads. An embedded store, which one server at a time has open, has the format of
+// this version and no readers.
+func DataFormats(ctx context.Context, db store.Store) (store.Formats, error) {
+	return dataformat.Of(ctx, db)
 }
 
 // Inspection is a thread in a form that people can read. Of a damaged thread it has what
@@ -121,6 +129,9 @@ type Run struct {
 	ID string
 	// Agent is the agent that ran it.
 	Agent string
+	// Revision is the revision of the agent that the run is, or was last, with; empty for runs
+	// of early versions.
+	Revision string
 	// Code is the error code of a run that ended in error.
 	Code string
 	// Continues is the run that this one continued; empty for a fresh run.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
@@ -17,20 +19,20 @@ const maxParallelTools = 16
 // agentList is what clients may know about the configured agents.
 type agentList struct {
 	agents []hfhttp.AgentInfo
-	// tools returns an agent's tools as they are now.
-	tools func(agent string) []holdfast.ToolSpec
+	// ready are the same agents as the engine has them.
+	ready *loop.Agents
 }
 
 // all returns the agents, the default one first.
 func (l agentList) all() []hfhttp.AgentInfo {
 	list := slices.Clone(l.agents)
 	for i := range list {
-		list[i].Tools = l.tools(list[i].Name)
+		list[i].Tools, list[i].Revision = l.ready.Tools(list[i].Name), l.ready.Revision(list[i].Name)
 	}
 	return list
 }
 
-func (c *Config) agentList(tools func(agent string) []holdfast.ToolSpec) agentList {
+func (c *Config) agentList(ready *loop.Agents) agentList {
 	list := make([]hfhttp.AgentInfo, len(c.Agents))
 	for i, a := range c.Agents {
 		list[i] = hfhttp.AgentInfo{
@@ -47,7 +49,7 @@ func (c *Config) agentList(tools func(agent string) []holdfast.ToolSpec) agentLi
 			list[i].Middleware[n] = m.Name
 		}
 	}
-	return agentList{list, tools}
+	return agentList{list, ready}
 }
 
 // mediaOf returns what all of an agent's models say alike of the media that they take and
@@ -78,8 +80,9 @@ func (c *Config) engineAgents(tools *sync.WaitGroup) (agents []holdfast.Agent, m
 	modelTries, maxMedia = make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
 		l := c.limits(a.Name)
-		a = withLimits(a, l, tools)
 		a.Client = c.clientPolicy(&a)
+		a.Revision = revision.Of(&a, revision.Limits(l))
+		a = withLimits(a, l, tools)
 		a.Policy.Chat = a.Policy.Chat || c.Chat
 		agents[i] = a
 		modelTries[a.Name], maxMedia[a.Name] = l.ModelTries, l.MaxMedia

@@ -19,6 +19,9 @@ func (s *Server) Banner(w io.Writer) error {
 		fmt.Fprintf(&b, "  listening   http://%s  (%s)\n", strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), s.cfg.access())
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
+	if format := s.engine.DataFormat(); !format.Alone {
+		fmt.Fprintf(&b, "  data        %s\n", format)
+	}
 	now := s.served.Load()
 	fmt.Fprintf(&b, "  agents      %s\n%s", now.agentsText(), now.chainsText())
 	recovery := "on: runs cut off by a crash are continued"

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -47,6 +48,7 @@ func TestBanner(t *testing.T) {
   listening   http://localhost:` + port + `  (loopback only: no API keys are set)
   store       memory
   durability  none: nothing survives the end of this process
+  data        format 9
   agents      a
   recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
 `
@@ -64,7 +66,7 @@ func TestBanner(t *testing.T) {
 		"  agents      a\n  models      a: custom/a, then custom/a#2\n":   func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{hello} },
 		"off: runs cut off by a crash wait":                               func(c *server.Config) { c.NoRecovery = true },
 		"checkpoints manual":                                              func(c *server.Config) { c.CheckpointFrequency = "manual" },
-		"  store       the program's own\n  agents": func(c *server.Config) {
+		"  store       the program's own\n  data        format 8, which the version before reads": func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
 		},
 		"/x  (embedded)\n": func(c *server.Config) { c.Store = "file:" + t.TempDir() + "/x" },
@@ -84,7 +86,7 @@ func TestBannerDurability(t *testing.T) {
 		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
 		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
 		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
-		"":                 "own\n  agents",
+		"":                 "own\n  data        format 8",
 	} {
 		got := bannerOf(t, false, func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) {
@@ -94,6 +96,30 @@ func TestBannerDurability(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q: %s", level, got)
 		}
+	}
+}
+
+// TestBannerFormat: a server says which format it writes, and why not the newest.
+func TestBannerFormat(t *testing.T) {
+	for want, format := range map[string]string{
+		"  data        format 8, which the version before reads; --data-format=9 asks for":                 "",
+		"  data        format 8; format 9 is held back by servers that do not read it: before (reads 8)\n": "newest",
+	} {
+		got := bannerOf(t, false, func(c *server.Config) {
+			shared := memstore.New()
+			if err := shared.Announce(t.Context(), "before", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			c.OpenStore, c.DataFormat = func() (store.Store, error) { return shared, nil }, format
+		})
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	c := config(t)
+	c.DataFormat = "7"
+	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), `"7" cannot be written by this version: use 8, 9 or newest`) {
+		t.Errorf("a format that is not written: %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	// The server's configuration: what every setting means, its default, and the checks
 	// that find mistakes before anything runs.
 
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -106,6 +107,14 @@ type Config struct {
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
+	// OnRevision is what happens to a run that has lost its process, if its agent has another
+	// revision here than the one that the run was with: "adopt" (default) continues it with
+	// this one, and "pin" leaves it to a process that has the run's. An agent may say it
+	// itself: [holdfast.Agent].OnRevision.
+	OnRevision string
+	// PinTimeout is how long such a run waits for that process, before it ends with the error
+	// revision_gone; default 15m.
+	PinTimeout time.Duration
 	// Chat: every agent has the policy chat, whatever it says itself; see
 	// [holdfast.Policy]. A request may choose otherwise.
 	Chat bool
@@ -148,6 +157,12 @@ type Config struct {
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100. 1 keeps only the latest, so there is no history; a negative number keeps all.
 	KeepCheckpoints int
+	// DataFormat asks the servers that share the store to write a newer data format: its
+	// number, or "newest". They do once all of them read it. By default they write the
+	// format that they write already, and in a new store the newest one. An embedded store
+	// always has the newest format. A store of the program's own that is no
+	// [store.FormatKeeper] has the one before, unless this says otherwise.
+	DataFormat string
 	// Lease is how long a silent process counts as alive; default 3s.
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
@@ -268,6 +283,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Version, Version())
 	setDefault(&c.Store, "file:./data")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
+	setDefault(&c.OnRevision, loop.Adopt)
+	setDefault(&c.PinTimeout, 15*time.Minute)
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)
 	setDefault(&c.ArchiveAfter, time.Minute)
@@ -352,6 +369,8 @@ func (c *Config) validateAgents() error {
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
 		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
 			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
+		case a.OnRevision != "" && a.OnRevision != loop.Adopt && a.OnRevision != loop.Pin:
+			return fmt.Errorf("agent %q has OnRevision %q: use adopt or pin", a.Name, a.OnRevision)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
 			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name, a.Approvals)
 		}
@@ -399,7 +418,14 @@ func (c *Config) validateModes() error {
 	default:
 		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
 	}
-	return nil
+	if c.OnRevision != loop.Adopt && c.OnRevision != loop.Pin {
+		return fmt.Errorf("Config.OnRevision is %q: use adopt or pin", c.OnRevision)
+	}
+	if c.PinTimeout < 0 {
+		return fmt.Errorf("a pin timeout of %s is not possible: use one above 0s, like 15m", c.PinTimeout)
+	}
+	_, err := dataformat.Parse(c.DataFormat)
+	return err
 }
 
 // validatePatterns checks the patterns as the middleware with the same options does.

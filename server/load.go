@@ -143,7 +143,8 @@ func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]h
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a, declared), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
+			Tools: p.toolsOf(a, declared), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals),
+			Revision: declaredRevision(&a), OnRevision: a.OnRevision}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}

@@ -27,7 +27,7 @@ func (n agentsNow) Agents() []hfhttp.AgentInfo { return n.s.served.Load().list.a
 
 // serveAgents shows the agents of a configuration from now on.
 func (s *Server) serveAgents(cfg Config, agents *loop.Agents) {
-	s.served.Store(&servedAgents{Config: cfg, list: cfg.agentList(agents.Tools)})
+	s.served.Store(&servedAgents{Config: cfg, list: cfg.agentList(agents)})
 	s.metrics.Loaded(cfg.Now())
 }
 
@@ -59,7 +59,17 @@ func (s *Server) Reload(agents []holdfast.Agent, limits map[string]Limits, quota
 	s.circuits.Add(modelsOf(next.Agents, s.store))
 	s.limits.Set(next.Quotas.limits())
 	s.serveAgents(next, ready)
+	s.logRevisions(s.engine.Agents(), ready)
 	return s.engine.Use(ready), nil
+}
+
+// logRevisions says in the log which agents have another revision than before.
+func (s *Server) logRevisions(before, now *loop.Agents) {
+	for _, a := range s.served.Load().Agents {
+		if from, to := before.Revision(a.Name), now.Revision(a.Name); from != to {
+			s.cfg.Log.Info("an agent has another revision", "agent", a.Name, "from", from, "to", to)
+		}
+	}
 }
 
 // ReloadFailed counts a reload that failed before [Server.Reload] was called: the agents could

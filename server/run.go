@@ -117,12 +117,16 @@ func (s *Server) Watch(ctx context.Context, who holdfast.Principal, thread strin
 
 // Events returns a run's events after a cursor until the run ends, and none if it has ended
 // and nothing is missing. An empty cursor is the beginning of the run. It is GET
-// /threads/{thread}/runs/{run}/events. Leaving the loop and errors are as with [Server.Run].
+// /threads/{thread}/runs/{run}/events and, if run is empty, GET /threads/{thread}/stream: the
+// thread's current run. If the thread does not have the cursor's event, the events start over
+// with snapshots, and metadata.holdfast.resyncReason of RUN_STARTED says why; a cursor that
+// cannot be read is the error invalid_cursor. Leaving the loop and errors are as with
+// [Server.Run].
 func (s *Server) Events(ctx context.Context, who holdfast.Principal, thread, run, after string) iter.Seq2[Event, error] {
 	return s.events(ctx, func() (*agui.Reply, error) {
 		cursor, err := store.ParseCursor(after)
 		if err != nil {
-			return nil, holdfast.Errorf(codes.InvalidInput, "The cursor cannot be read.").
+			return nil, holdfast.Errorf(codes.InvalidCursor, "The cursor cannot be read.").
 				WithHint("It is the Cursor of the last event received; empty to start at the beginning of the run.").Wrap(err)
 		}
 		return s.guard.Events(ctx, who, thread, run, cursor, agui.DialectV1)

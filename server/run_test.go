@@ -146,6 +146,9 @@ func TestRun(t *testing.T) {
 		"the same input again": {s.Run(t.Context(), me, input), overHTTP(t, s, http.MethodPost, "/runs", body)},
 		"the run's events":     {s.Events(t.Context(), me, "t", "r", ""), overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events", "")},
 		"the whole thread":     {s.Watch(t.Context(), me, "t"), overHTTP(t, s, http.MethodGet, "/threads/t/stream", "")},
+		"a run's rest":         {s.Events(t.Context(), me, "t", "r", live[1].Cursor), overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events?after="+live[1].Cursor, "")},
+		"a thread's rest":      {s.Events(t.Context(), me, "t", "", live[1].Cursor), overHTTP(t, s, http.MethodGet, "/threads/t/stream?after="+live[1].Cursor, "")},
+		"somebody's cursor":    {s.Events(t.Context(), me, "t", "", "1-zzzzzz"), overHTTP(t, s, http.MethodGet, "/threads/t/stream?after=1-zzzzzz", "")},
 	} {
 		if got := lines(all(t, c.stream)); len(got) == 0 || !slices.Equal(got, c.http) {
 			t.Errorf("%s:\n%q\nover HTTP:\n%q", name, got, c.http)
@@ -290,7 +293,7 @@ func TestRunErrors(t *testing.T) {
 		codes.NothingToRun + " ":               s.Run(t.Context(), me, server.Input{}),
 		codes.NotFound + " ":                   s.Watch(t.Context(), me, "nope"),
 		codes.NotFound + "  (a run)":           s.Events(t.Context(), me, "nope", "r", ""),
-		codes.InvalidInput + " ":               s.Events(t.Context(), me, "t", "r", "soon"),
+		codes.InvalidCursor + " ":              s.Events(t.Context(), me, "t", "r", "soon"),
 		codes.StreamCut + " ":                  s.Run(gone, me, server.Input{Text: "hi"}),
 	} {
 		n := 0

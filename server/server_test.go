@@ -66,8 +66,11 @@ func TestConfigMistakes(t *testing.T) {
 		"configure API keys, or list the origins": func(c *server.Config) {
 			c.AllowAnonymous, c.AllowedOrigins = true, []string{"*"}
 		},
-		"the host \"http://a\" cannot be used": func(c *server.Config) { c.Hosts = []string{"http://a"} },
-		"Agent.Approvals is user or approver":  func(c *server.Config) { c.Agents[0].Approvals = access.RoleOperator },
+		"the host \"http://a\" cannot be used":   func(c *server.Config) { c.Hosts = []string{"http://a"} },
+		"OnRevision \"later\": use adopt or pin": func(c *server.Config) { c.Agents[0].OnRevision = "later" },
+		"Config.OnRevision is \"wait\"":          func(c *server.Config) { c.OnRevision = "wait" },
+		"a pin timeout of -1s is not possible":   func(c *server.Config) { c.PinTimeout = -time.Second },
+		"Agent.Approvals is user or approver":    func(c *server.Config) { c.Agents[0].Approvals = access.RoleOperator },
 	} {
 		c := config(t)
 		change(&c)

@@ -58,12 +58,14 @@ func ParseCursor(s string) (Cursor, error) {
 		return Cursor{}, nil
 	}
 	number, tag, found := strings.Cut(s, "-")
-	if !found || tag == "" || len(tag) > 2*TagLength {
-		return Cursor{}, fmt.Errorf("%q: %w", s, ErrCursorSyntax)
-	}
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n == 0 || number[0] == '0' || number[0] == '+' {
-		return Cursor{}, fmt.Errorf("%q: %w", s, ErrCursorSyntax)
+	if !found || !isTag(tag) || err != nil || n == 0 || number[0] == '0' || number[0] == '+' {
+		return Cursor{}, fmt.Errorf("%.40q: %w", s, ErrCursorSyntax)
 	}
 	return Cursor{Number: n, Tag: tag}, nil
+}
+
+// isTag reports whether s may be a tag: it is short, and nothing in it could end a line.
+func isTag(s string) bool {
+	return s != "" && len(s) <= 2*TagLength && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

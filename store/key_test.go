@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -31,6 +32,11 @@ func TestParseCursor(t *testing.T) {
 		{" 12-x7k2ab", store.Cursor{}, false},
 		{"12-abcdefghijklm", store.Cursor{}, false},
 		{"here", store.Cursor{}, false},
+		{"12-x7\r\nk2", store.Cursor{}, false},
+		{"12-x7 k2", store.Cursor{}, false},
+		{"12-x7\x00k2", store.Cursor{}, false},
+		{"12-ü", store.Cursor{}, false},
+		{strings.Repeat("9", 5000), store.Cursor{}, false},
 	}
 	for _, tt := range tests {
 		got, err := store.ParseCursor(tt.give)

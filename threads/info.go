@@ -56,6 +56,8 @@ type Info struct {
 	Code string `json:"code,omitempty"`
 	// Text says why a thread is stopped or unreadable, and what to do next.
 	Text string `json:"message,omitempty"`
+	// Waiting is set while the thread's run waits for a server with its agent's revision.
+	Waiting *Waiting `json:"waiting,omitempty"`
 	// Iteration is the current iteration or, if none is running, the next one;
 	// counted from 0.
 	Iteration int `json:"iteration"`
@@ -79,6 +81,17 @@ type Info struct {
 	// Size is how many bytes the thread takes in the store, by kind. It is set only
 	// when a single thread is requested, since computing it may read the whole thread.
 	Size map[string]int64 `json:"sizeBytes,omitempty"`
+}
+
+// Waiting is a run that has lost its server and is pinned to its agent's revision, which
+// none of the other servers has.
+type Waiting struct {
+	// Revision is the revision that it waits for.
+	Revision string `json:"revision"`
+	// Since is when its server was found to be gone.
+	Since time.Time `json:"since"`
+	// Until is when the run ends with the error revision_gone.
+	Until time.Time `json:"until"`
 }
 
 // Description changes how a thread is listed. What is nil stays as it is.
@@ -154,6 +167,9 @@ type Run struct {
 	ID string `json:"id"`
 	// Agent is the name of the agent that ran it.
 	Agent string `json:"agent"`
+	// Revision is the revision of the agent that the run is, or was last, with: a short hash of
+	// what shapes its runs. Runs of early versions have none.
+	Revision string `json:"revision,omitempty"`
 	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
 	// EndedAt is when the run ended; missing while it runs.

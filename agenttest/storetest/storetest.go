@@ -10,7 +10,7 @@
 //	}
 //
 // The tests are grouped by the roles of a store: Commit, Read, Directory, Presence,
-// Notify, Ledger and Hints; "go test -run TestConformance/Ledger" runs one group.
+// Notify, Ledger, Hints and Formats; "go test -run TestConformance/Ledger" runs one group.
 //
 // [Compare] goes further: it runs random commands against the store and against another
 // one that is known to be right, and expects the same results.
@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		"Notify":    notifyTests(),
 		"Ledger":    ledgerTests(),
 		"Hints":     hintTests(),
+		"Formats":   formatTests(),
 		"Names":     nameTests(),
 	}
 	for group, tests := range groups {

@@ -57,7 +57,7 @@ func TestDurabilityPage(t *testing.T) {
 	}
 	headings := strings.Join(regexp.MustCompile("(?m)^### .*$").FindAllString(string(text), -1), "\n")
 	for _, name := range []string{
-		"checkpoint-frequency", "pending-writes", "retention", "recover", "on-store-failure", "store-timeout", "lease", "delta-window", "archive-after",
+		"checkpoint-frequency", "pending-writes", "retention", "recover", "on-store-failure", "store-timeout", "lease", "on-revision", "pin-timeout", "delta-window", "archive-after",
 	} {
 		if !strings.Contains(headings, "`--"+name+"`") {
 			t.Errorf("docs/durability.md has no section about --%s", name)

@@ -46,12 +46,14 @@ func TestOptionMistakes(t *testing.T) {
 		args []string
 		env  map[string]string
 	}{
-		"use on or off":        {args: []string{"--recover=maybe"}},
-		"use demo, or openai/": {args: []string{"--model=skynet"}},
-		"--model=skynet is":    {args: []string{"--model=demo, skynet"}},
-		"names no model":       {args: []string{"--model=,"}},
-		"full:N":               {args: []string{"--retention=some"}},
-		"must be at least 1":   {args: []string{"--max-runs=0"}},
+		"use on or off":         {args: []string{"--recover=maybe"}},
+		"use demo, or openai/":  {args: []string{"--model=skynet"}},
+		"--model=skynet is":     {args: []string{"--model=demo, skynet"}},
+		"names no model":        {args: []string{"--model=,"}},
+		"full:N":                {args: []string{"--retention=some"}},
+		"must be at least 1":    {args: []string{"--max-runs=0"}},
+		"use adopt or pin":      {args: []string{"--on-revision=wait"}},
+		"pin-timeout=0s is not": {args: []string{"--pin-timeout=0s"}},
 		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
 		"unexpected argument":  {args: []string{"serve"}},
 		"not defined: -colour": {args: []string{"--colour"}},

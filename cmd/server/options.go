@@ -30,6 +30,8 @@ type options struct {
 	frequency     string
 	pendingWrites string
 	recovery      string
+	onRevision    string
+	pinTimeout    time.Duration
 	chat          bool
 	lease         time.Duration
 	deltaWindow   time.Duration
@@ -62,6 +64,7 @@ type options struct {
 	jwtAudience   string
 	jwtTenant     string
 	jwtClaims     string
+	dataFormat    string
 	logFormat     string
 	logLevel      slog.Level
 	demoDelay     time.Duration
@@ -90,6 +93,9 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.pendingWrites, "pending-writes", "on",
 		"on: each tool result is saved as soon as it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
+	fs.StringVar(&o.onRevision, "on-revision", "adopt",
+		"adopt: a run that is taken over goes on with the revision of its agent that this server has; pin: it waits for a server with the one that it was with")
+	fs.DurationVar(&o.pinTimeout, "pin-timeout", 15*time.Minute, "how long a pinned run waits for a server with its agent's revision; then it ends with revision_gone")
 	fs.BoolVar(&o.chat, "chat", false, "every agent has the policy chat: a new message cancels, declines or abandons what is in its way, and an edit branches")
 	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run waits for a store that does not respond; stop: it is given up at once, and recovered later")
 	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second,
@@ -106,6 +112,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0,
 		"a thread that takes more bytes and is not running is pruned to its newest checkpoint; 0: never")
 	fs.Int64Var(&o.maxBytes, "thread-max-bytes", server.DefaultThreadMaxBytes, "a thread that takes more bytes cannot be continued until it is pruned; 0: no limit")
+	fs.StringVar(&o.dataFormat, "data-format", "",
+		"the data format that the servers of a shared store write once all of them read it: a number, or newest; by default they write what they write already")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0,
 		"how long a model's words may wait for more before they are stored and shown; 0s: each piece at once")
@@ -192,6 +200,7 @@ func (o *options) validate() error {
 		known       []string
 	}{
 		{"recover", o.recovery, []string{"on", "off"}},
+		{"on-revision", o.onRevision, []string{"adopt", "pin"}},
 		{"pending-writes", o.pendingWrites, []string{"on", "off"}},
 		{"on-store-failure", o.onFailure, []string{"continue", "stop"}},
 		{"schema-changes", o.schemas, []string{"warn", "fail", "silent"}},
@@ -216,6 +225,9 @@ func (o *options) validate() error {
 	}
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")
+	}
+	if o.pinTimeout <= 0 {
+		return fmt.Errorf("--pin-timeout=%s is not possible: use a time above 0s; --on-revision=adopt does not wait at all", o.pinTimeout)
 	}
 	return nil
 }
@@ -260,12 +272,12 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", Chat: o.chat, CheckpointFrequency: o.frequency,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", OnRevision: o.onRevision, PinTimeout: o.pinTimeout, Chat: o.chat, CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
-		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		DataFormat: o.dataFormat, Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
 		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,

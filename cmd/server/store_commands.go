@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,6 +19,9 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// The commands that look into a store without a server: what they have in common, and the
+// ones that list. Each of the others has a file.
 
 // storeCommands are the subcommands that look into a store without a server.
 var storeCommands = map[string]func(*storeCommand, []string) error{
@@ -136,7 +140,24 @@ func listThreads(ctx context.Context, w io.Writer, store store.Store) error {
 	err := offline.List(ctx, store, func(s *offline.Summary) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(s.Key.Tenant), printable(s.Key.Thread), s.Status, s.Iteration, s.Messages, s.Bytes, clock(s.UpdatedAt))
 	})
-	return errors.Join(err, table.Flush())
+	if err := errors.Join(err, table.Flush()); err != nil {
+		return err
+	}
+	return printFormats(ctx, w, store)
+}
+
+// printFormats says which data format is written into a store that servers share, and what
+// each of them reads.
+func printFormats(ctx context.Context, w io.Writer, db store.Store) error {
+	f, err := offline.DataFormats(ctx, db)
+	if err != nil || f.Reads == nil || f.Write == 0 {
+		return err
+	}
+	fmt.Fprintf(w, "the servers write data format %d\n", f.Write)
+	for _, process := range slices.Sorted(maps.Keys(f.Reads)) {
+		fmt.Fprintf(w, "server %s reads up to %d\n", printable(process), f.Reads[process])
+	}
+	return nil
 }
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

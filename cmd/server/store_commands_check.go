@@ -43,7 +43,10 @@ func (c *storeCommand) check(args []string) error {
 		if err != nil {
 			return err
 		}
-		return offline.CheckStates(ctx, store, agents, only, states.thread)
+		if err := offline.CheckStates(ctx, store, agents, only, states.thread); err != nil {
+			return err
+		}
+		return printFormats(ctx, c.stdout, store)
 	})
 	if err != nil {
 		return err

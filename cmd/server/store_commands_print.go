@@ -125,9 +125,9 @@ func printRuns(w io.Writer, in *offline.Inspection) {
 	}
 	fmt.Fprintln(w, "\nruns")
 	table := newTable(w)
-	fmt.Fprintln(table, "  ID\tAGENT\tSTARTED\tENDED\tOUTCOME\tCONTINUES")
+	fmt.Fprintln(table, "  ID\tAGENT\tREVISION\tSTARTED\tENDED\tOUTCOME\tCONTINUES")
 	for _, r := range in.Runs {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent), clock(r.StartedAt), clock(r.EndedAt), joined(" ", orDefault(string(r.Outcome), "-"), r.Code), printable(r.Continues))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent), printable(orDefault(r.Revision, "-")), clock(r.StartedAt), clock(r.EndedAt), joined(" ", orDefault(string(r.Outcome), "-"), r.Code), printable(r.Continues))
 	}
 	flush(table)
 }

@@ -46,6 +46,7 @@ var people = map[string]string{
 	codes.OutputInvalid:        "The assistant could not put its answer into the form that is needed. What it said is kept. Try again, or ask in other words.",
 	codes.RateLimited:          "There were too many requests in a short time. Wait a little, then try again.",
 	codes.RecoveryGaveUp:       "The answer was interrupted several times and could not be finished. What was finished is kept. Try again to continue.",
+	codes.RevisionGone:         "The answer was interrupted, and the assistant has changed since. What was finished is kept. Try again to continue.",
 	codes.SchemaChanged:        updated,
 	codes.ShuttingDown:         "This service is restarting. Try again in a moment.",
 	codes.StateMigration:       updated,

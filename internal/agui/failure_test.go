@@ -24,7 +24,7 @@ import (
 var answersOnly = []string{
 	codes.BodyTimeout, codes.ForbiddenHost, codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept,
 	codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending,
-	codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidInput,
+	codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidCursor, codes.InvalidInput,
 	codes.MediaRefused, codes.MethodNotAllowed, codes.NothingToRun, codes.PayloadTooLarge, codes.RunIDReused,
 	codes.RunInProgress, codes.NotAcceptable, codes.ThreadExists, codes.TooManyBodies, codes.UnknownToolCall,
 	codes.UnsupportedMediaType, codes.WrongAgent,

@@ -37,9 +37,17 @@ type RunAgentInput struct {
 	Resume          []ResumeEntry          `json:"resume"`
 	// Traceparent is the W3C trace context of the request; empty if it has none.
 	Traceparent string `json:"-"`
+	// After is the last record that the client has seen; zero if it does not say.
+	After Position `json:"-"`
 	// Chat is set by the routes of frontends: unless the request says otherwise, it is
 	// decided by the policy chat. An answer that does not fit shows its question again.
 	Chat bool `json:"-"`
+}
+
+// Position is a place in a thread's log, as a cursor names it.
+type Position struct {
+	Number uint64 // of the record, from 1
+	Tag    string // of who wrote it
 }
 
 // Tool is a tool that the frontend offers.

@@ -51,7 +51,7 @@ var proofs = []struct {
 	{page: "docs/frontends.md", language: "sh", why: "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients"},
 	{page: "docs/frontends.md", language: "tsx", why: "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other in a page that is driven in a browser"},
 	{page: "docs/frontends.md", language: "ts", why: "CopilotKit's runtime has a hundred dependencies, which are not installed here"},
-	{page: "docs/protocol.md", language: "json", why: "the forms of an error and of an image, without the words and the data of one; TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the other"},
+	{page: "docs/protocol.md", language: "json", why: "the forms of an error and of an image, without the words and the data of one; TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the other; of cursors in events, which TestCursorsInEvents in internal/http has; and of their capability, which the golden info of CopilotKit in internal/http/testdata has"},
 	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
 	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},
 	{page: "docs/architecture.md", language: "text", why: "a drawing, and a list of packages that TestPages compares with the code"},

@@ -104,9 +104,9 @@ type InspectedIntent struct {
 
 // InspectedRun is a run. One without an Outcome has not ended.
 type InspectedRun struct {
-	ID, Agent, Code, Continues string
-	Outcome                    holdfast.Outcome
-	StartedAt, EndedAt         time.Time
+	ID, Agent, Revision, Code, Continues string
+	Outcome                              holdfast.Outcome
+	StartedAt, EndedAt                   time.Time
 }
 
 // Inspect describes a stored thread, or what it was at the checkpoint if that is not empty.
@@ -189,7 +189,7 @@ func (in *Inspection) values(all *everything) {
 		var r thread.Run
 		if thread.Decode(v.Data, &r) == nil {
 			o := ends[v.ID]
-			in.Runs = append(in.Runs, InspectedRun{ID: v.ID, Agent: r.Agent, Continues: r.Continues, StartedAt: r.StartedAt, Outcome: o.Outcome, Code: o.Code, EndedAt: o.EndedAt})
+			in.Runs = append(in.Runs, InspectedRun{ID: v.ID, Agent: r.Agent, Revision: r.Revision, Continues: r.Continues, StartedAt: r.StartedAt, Outcome: o.Outcome, Code: o.Code, EndedAt: o.EndedAt})
 		}
 	}
 	slices.SortStableFunc(in.Runs, func(a, b InspectedRun) int { return a.StartedAt.Compare(b.StartedAt) })

@@ -255,6 +255,26 @@ func TestDamagedDocuments(t *testing.T) {
 	}
 }
 
+// TestImportHeldBack: a thread of a format that the servers of a store do not write yet is
+// not imported; once they do, it is.
+func TestImportHeldBack(t *testing.T) {
+	db, _ := finishedThread(t)
+	text, other := written(t, db, looptest.KeyOf("t")), memstore.New()
+	if err := other.Announce(t.Context(), "before", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	err := copied(t, other, looptest.KeyOf("t"), text)
+	if err == nil || !strings.Contains(err.Error(), "it has data format 9, and the servers of this store write format 8") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := other.AgreeFormat(t.Context(), "before", store.FormatTerms{Reads: thread.Format, Wants: thread.Format, Silent: thread.FormatBefore}); err != nil {
+		t.Fatal(err)
+	}
+	if err := copied(t, other, looptest.KeyOf("t"), text); err != nil {
+		t.Error(err)
+	}
+}
+
 // without is a document's text with a change.
 func without(t *testing.T, text string, change func(*Document)) string {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -34,6 +35,9 @@ func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Docu
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDocument, err)
 	}
+	if err := fits(ctx, store, st.Format); err != nil {
+		return err
+	}
 	if was := d.key(); key != was {
 		if err := all.rename(st, was, newID("")); err != nil {
 			return fmt.Errorf("%w: %w", errDocument, err)
@@ -49,6 +53,19 @@ func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Docu
 		return err
 	}
 	return commitAll(ctx, store, commits)
+}
+
+// fits returns an error for a document of a format that the servers of the store do not write
+// yet: some of them may not read it.
+func fits(ctx context.Context, store store.Store, format int) error {
+	f, err := dataformat.Of(ctx, store)
+	if err != nil {
+		return err
+	}
+	if f.Write > 0 && format > f.Write {
+		return fmt.Errorf("%w: it has data format %d, and the servers of this store write format %d, because some may not read a newer one: first finish their upgrade (--data-format=%d)", errDocument, format, f.Write, format)
+	}
+	return nil
 }
 
 // damagedDocument says why a document is refused.

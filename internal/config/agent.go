@@ -43,7 +43,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
 		"tools":            func(n *yaml.Node) { toolLister{p}.read(&a, n) },
-		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
+		"middleware":       func(n *yaml.Node) { a.Middleware, a.Options = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
@@ -53,6 +53,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"clientContext":      p.oneOf(&a.Client.Context, "clientContext", "system", "user", "drop"),
 		"media":              func(n *yaml.Node) { p.media(n, &a.Client) },
 		"toolErrors":         func(n *yaml.Node) { a.HideToolErrors = p.toolErrors(n) },
+		"onRevision":         p.oneOf(&a.OnRevision, "onRevision", "adopt", "pin"),
 		"approvals":          p.oneOf(&a.Approvals, "approvals", "user", "approver"),
 	})
 	a.at = p.object(n, "an agent", known)

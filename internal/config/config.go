@@ -73,14 +73,18 @@ type Agent struct {
 	ServerTools []ServerTools
 	// Middleware is in the order of the file, the first outermost.
 	Middleware []holdfast.Middleware
-	Limits     Limits
-	Policy     holdfast.Policy
+	// Options are what each middleware was made with, as JSON.
+	Options []json.RawMessage
+	Limits  Limits
+	Policy  holdfast.Policy
 	// Output is the form of the agent's answers; nil if any will do.
 	Output *holdfast.Output
 	// Client is what clients may bring.
 	Client holdfast.ClientPolicy
 	// HideToolErrors is toolErrors: hide.
 	HideToolErrors bool
+	// OnRevision is adopt, pin, or empty.
+	OnRevision string
 	// Approvals is who answers the agent's questions: user, approver, or empty.
 	Approvals string
 

@@ -148,7 +148,7 @@ func TestLoad(t *testing.T) {
 	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 24 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
-	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" || c.Models[0].Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || f.Agents[0].Approvals != "" {
+	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" || c.Models[0].Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || c.OnRevision != "pin" || f.Agents[0].Approvals != "" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -17,11 +17,10 @@ import (
 )
 
 // middleware reads an agent's list. Each entry is the name of a kind, or a mapping
-// from the name to its options.
-func (p *parser) middleware(n *yaml.Node) []holdfast.Middleware {
-	var all []holdfast.Middleware
+// from the name to its options, which are returned as JSON.
+func (p *parser) middleware(n *yaml.Node) (all []holdfast.Middleware, options []json.RawMessage) {
 	p.list(n, "middleware", func(n *yaml.Node) {
-		name, options := n, (*yaml.Node)(nil)
+		name, given := n, (*yaml.Node)(nil)
 		switch {
 		case n.Kind == yaml.ScalarNode:
 		case n.Kind != yaml.MappingNode || len(n.Content) == 0:
@@ -32,20 +31,20 @@ func (p *parser) middleware(n *yaml.Node) []holdfast.Middleware {
 				show(resolve(n.Content[2]).Value), show(resolve(n.Content[0]).Value))
 			return
 		default:
-			name, options = n.Content[0], n.Content[1]
+			name, given = n.Content[0], n.Content[1]
 		}
-		if m, ok := p.made(name, options); ok {
-			all = append(all, m)
+		if m, raw, ok := p.made(name, given); ok {
+			all, options = append(all, m), append(options, raw)
 		}
 	})
-	return all
+	return all, options
 }
 
 // made makes a middleware. options is nil if there are none.
-func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, ok bool) {
+func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, raw json.RawMessage, ok bool) {
 	name, ok := p.text(at, "a middleware")
 	if !ok {
-		return m, false
+		return m, nil, false
 	}
 	i := slices.IndexFunc(p.known.Middleware, func(k holdfast.MiddlewareKind) bool { return k.Name == name })
 	if i < 0 {
@@ -54,11 +53,10 @@ func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, ok bool) {
 			names = append(names, k.Name)
 		}
 		p.mistake(position(at), "unknown middleware %s%s", show(name), suggest(name, names))
-		return m, false
+		return m, nil, false
 	}
-	raw, ok := p.options(name, options)
-	if !ok {
-		return m, false
+	if raw, ok = p.options(name, options); !ok {
+		return m, nil, false
 	}
 	m, err := p.known.Middleware[i].New(raw)
 	if err != nil {
@@ -66,9 +64,9 @@ func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, ok bool) {
 			options = at
 		}
 		p.badOptions(name, options, err)
-		return m, false
+		return m, nil, false
 	}
-	return m, true
+	return m, raw, true
 }
 
 // options returns the options of a middleware as a JSON object. It adds the file's

@@ -57,8 +57,11 @@ func madeOf(t *testing.T, text string) []string {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, m := range f.Agents[0].Middleware {
+	for i, m := range f.Agents[0].Middleware {
 		names = append(names, m.Name)
+		if got := string(f.Agents[0].Options[i]); got != m.Name {
+			t.Errorf("the options of %s are said to be %s", m.Name, got)
+		}
 	}
 	return names
 }

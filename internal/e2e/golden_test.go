@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -37,6 +37,7 @@ type golden struct {
 	goldenEdited
 	goldenModels
 	goldenOutside
+	goldenRevision
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -76,6 +77,7 @@ func TestGoldenStores(t *testing.T) {
 				want.checkEdited(t, p, journal)
 				want.checkModels(t, p, models)
 				want.checkOutside(t, p)
+				want.checkRevision(t, p)
 			})
 		}
 	}
@@ -308,6 +310,7 @@ func makeGolden(t *testing.T, store, format string) golden {
 		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
 		want.Messages[thread] = body
 	}
+	want.readRevision(t, p)
 	want.chat(t, p)
 	want.readStates(t, p)
 	want.readKey(t, p, "asked")

@@ -20,8 +20,8 @@ func oracle(t *testing.T, script, version, url string) *exec.Cmd {
 	return cmd
 }
 
-// eachClient runs f for each version of the official client, if it is installed.
-func eachClient(t *testing.T, f func(t *testing.T, version string)) {
+// needsClients skips the test if the official client is not installed.
+func needsClients(t *testing.T) {
 	t.Helper()
 	needs(t, "node", "scripts/install-test-deps.sh installs it")
 	if _, err := os.Stat(filepath.Join("..", "..", "test", "oracle", "node_modules")); err != nil {
@@ -30,6 +30,12 @@ func eachClient(t *testing.T, f func(t *testing.T, version string)) {
 		}
 		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
 	}
+}
+
+// eachClient runs f for each version of the official client, if it is installed.
+func eachClient(t *testing.T, f func(t *testing.T, version string)) {
+	t.Helper()
+	needsClients(t)
 	for _, version := range []string{"1.0.0", "0.0.59"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +108,20 @@ func TestOfficialClientFallsBack(t *testing.T) {
 		c := newCrew(t, newFile(t)).begin()
 		if out, err := oracle(t, "fallback.mjs", version, c.p.url).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s\nserver:\n%s", err, out, c.p.out)
+		}
+	})
+}
+
+// TestOfficialClientContinues: the official client reads the cursors in events, is cut again
+// and again, and loses and repeats nothing.
+func TestOfficialClientContinues(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=5ms")
+		out, err := oracle(t, "cursors.mjs", version, p.url).CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Fatalf("%v\n%s\nserver:\n%s", err, out, p.out)
 		}
 	})
 }

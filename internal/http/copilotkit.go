@@ -153,6 +153,10 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	if _, err := h.agent(id); err != nil {
 		return err
 	}
+	asked, err := readCursors(r)
+	if err != nil {
+		return err
+	}
 	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(body))
 	if err != nil {
 		return err
@@ -169,7 +173,7 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	}
 	defer closed()
 	dialect := agui.DialectOf(in.ProtocolVersion)
-	reply, err := h.Runs.Attach(r.Context(), who, in.ThreadID, dialect)
+	reply, err := asked.attach(r.Context(), h.Runs, who, in.ThreadID, dialect)
 	switch {
 	case err == nil:
 	case holdfast.AsError(err).Code == codes.NotFound:
@@ -179,8 +183,7 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	}
 	endTurn()
 	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
-	h.stream(w, r, reply)
-	return nil
+	return asked.answer(h.handler, w, r, reply)
 }
 
 // nothingYet is the stream of a thread that does not exist: a page has opened a new one,

@@ -13,7 +13,7 @@ var copilotKitRoutes = []route{
 		method: "POST", path: routeCopilotKit, do: onCopilotKit(copilotKit.postCall), id: "copilotKit", body: "CopilotKitCall", params: resumeParams,
 		summary: "The requests of CopilotKit's frontend, in its envelope: info, agent/run, agent/connect, agent/stop.",
 		answers: []answer{
-			eventStream,
+			eventStream, nothingMissing,
 			{http.StatusOK, "As JSON: the answer of the route that the method stands for.", typeJSON, "CopilotKitAnswer"},
 		},
 		errors: runErrors,
@@ -33,7 +33,7 @@ var copilotKitRoutes = []route{
 		body: "RunAgentInput", params: resumeParams,
 		summary: "Attach a page to a thread: what it holds, then live events. Nothing is started; an unknown thread has an empty stream.",
 		answers: []answer{eventStream},
-		errors:  slices.Concat(readErrors, []string{codes.AgentNotFound, codes.InvalidInput, codes.LimitExceeded, codes.PayloadTooLarge}),
+		errors:  slices.Concat(readErrors, []string{codes.AgentNotFound, codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded, codes.PayloadTooLarge}),
 	},
 	{
 		method: "POST", path: "/copilotkit/agent/{agent}/stop/{thread}", do: onCopilotKit(copilotKit.postStop), id: "copilotKitStop",

@@ -339,6 +339,19 @@ func (fullStreams) OpenStream(holdfast.Principal) (func(), error) {
 	return nil, holdfast.Errorf(codes.LimitExceeded, "Too many streams.")
 }
 
+// TestEventsOfAPrunedRun: of a run whose log is not kept there are no events, and the snapshots
+// that a watcher gets in its place are not taken for some.
+func TestEventsOfAPrunedRun(t *testing.T) {
+	f := chatting(t)
+	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) {
+		return reply([]agui.Frame{{Data: []byte(`{"type":"RUN_STARTED"}`)}, {Data: []byte(`{"type":"RUN_FINISHED"}`)}}), nil
+	}
+	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
+	if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode != http.StatusOK || body != `{"events":[]}`+"\n" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
 // goneWriter is the connection of a client that does not read.
 type goneWriter struct{ *httptest.ResponseRecorder }
 

@@ -282,12 +282,15 @@ func (h copilotKit) eventsOf(ctx context.Context, who holdfast.Principal, thread
 				return
 			}
 			if reply == nil {
-				continue // a fork has the run, but not its events
+				continue
 			}
 			for frames, err := range reply.Whole() {
 				if err != nil {
 					yield(nil, err)
 					return
+				}
+				if len(frames) > 0 && frames[0].ID == "" {
+					break // the run's log is not kept, or is another thread's: these are snapshots
 				}
 				for i := range frames {
 					if !yield(frames[i].Data, nil) {

@@ -29,12 +29,14 @@ import (
 
 // Runs starts, cancels and streams runs.
 type Runs interface {
-	// Post decides what an input means for its thread and returns the stream to send.
+	// Post decides what an input means for its thread and returns the stream to send; nil if
+	// the run has ended and its client has all of it.
 	Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
 	// Cancel asks a run to end.
 	Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
-	// Events streams a run after a cursor; nil if it has ended and nothing is
-	// missing.
+	// Events streams a run after a cursor; nil if it has ended and nothing is missing. If it
+	// is given no run, it streams the thread's current one, and shows a client that has all of
+	// it the thread as it is.
 	Events(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error)
 	// Attach streams a thread to a client that knows nothing about it.
 	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)

@@ -27,15 +27,16 @@ var ownRoutes = []route{
 	},
 	{
 		method: "GET", path: "/threads/{thread}/runs/{run}/events", do: (*handler).getEvents, id: "getEvents",
-		summary: "Replay a run after a cursor and follow it.", params: []string{"LastEventID", "after", "protocolVersion", "HoldfastResume"},
-		answers: []answer{eventStream, {code: http.StatusNoContent, text: "The run has ended and nothing is missing."}},
-		errors:  slices.Concat(readErrors, []string{codes.InvalidInput, codes.LimitExceeded}),
+		summary: "Replay a run after a cursor and follow it.", params: []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
+		answers: []answer{eventStream, nothingMissing},
+		errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/stream", do: (*handler).getStream, id: "attach",
-		summary: "Attach a client that knows nothing: snapshots, reopened items, then live events.",
-		params:  []string{"protocolVersion", "HoldfastResume"},
-		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{codes.InvalidInput, codes.LimitExceeded}),
+		summary: "Attach a client that knows nothing: snapshots, reopened items, then live events. With a cursor in the current run: its rest.",
+		params:  []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
+		answers: []answer{eventStream},
+		errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/runs/{run}/cancel", do: (*handler).postCancel, id: "cancelRun",
@@ -198,11 +199,12 @@ var ownRoutes = []route{
 
 // What several routes share.
 var (
-	eventStream  = answer{http.StatusOK, "The run's AG-UI events, as Server-Sent Events.", typeSSE, ""}
-	runAnswers   = []answer{eventStream, {http.StatusOK, "As JSON, if Accept prefers it: the run, once it has ended.", typeJSON, "RunResult"}}
-	pageAnswers  = []answer{{http.StatusOK, "The page.", "text/html", ""}}
-	headAnswers  = []answer{{code: http.StatusOK, text: "The page is there."}}
-	resumeParams = []string{"HoldfastResume", "traceparent"}
+	eventStream    = answer{http.StatusOK, "The run's AG-UI events, as Server-Sent Events.", typeSSE, ""}
+	nothingMissing = answer{code: http.StatusNoContent, text: "The run has ended, and nothing comes after the cursor."}
+	runAnswers     = []answer{eventStream, nothingMissing, {http.StatusOK, "As JSON, if Accept prefers it: the run, once it has ended.", typeJSON, "RunResult"}}
+	pageAnswers    = []answer{{http.StatusOK, "The page.", "text/html", ""}}
+	headAnswers    = []answer{{code: http.StatusOK, text: "The page is there."}}
+	resumeParams   = []string{"LastEventID", "after", "HoldfastResume", "HoldfastCursors", "traceparent"}
 
 	// storedErrors are about stored data.
 	storedErrors = []string{
@@ -221,7 +223,7 @@ var (
 	runErrors = slices.Concat(storedErrors, []string{
 		codes.NotAcceptable, codes.AgentNotFound, codes.CallPending, codes.CheckpointConflict, codes.CheckpointStale,
 		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer,
-		codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
+		codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
 		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
 		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,
 		codes.MediaRefused, codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,

@@ -4,10 +4,8 @@ import (
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -44,6 +42,10 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		return err
 	}
 	defer endTurn()
+	asked, err := readCursors(r)
+	if err != nil {
+		return err
+	}
 	in, err := agui.DecodeInput(req.body)
 	if err != nil {
 		return err
@@ -54,6 +56,9 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		return err
 	}
 	defer closed()
+	if !req.asJSON { // which is about the whole run
+		in.After = agui.Position(asked.after)
+	}
 	if req.asJSON && in.ProtocolVersion == "" {
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
@@ -68,39 +73,24 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if req.asJSON {
 		return h.answer(w, r, who, reply)
 	}
-	h.stream(w, r, reply)
-	return nil
+	return asked.answer(h, w, r, reply)
 }
 
 // getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
 // follow.
 func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	after, dialect, err := streamParams(r)
-	if err != nil {
-		return err
-	}
-	closed, err := h.Streams.OpenStream(who)
-	if err != nil {
-		return err
-	}
-	defer closed()
-	reply, err := h.Runs.Events(r.Context(), who, param(r, "thread"), param(r, "run"), after, dialect)
-	if err != nil {
-		return err
-	}
-	if reply == nil {
-		// The run has ended and the client has all of it; 204 tells an EventSource not to
-		// reconnect.
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	h.stream(w, r, reply)
-	return nil
+	return getRest(h, w, r, who, param(r, "run"))
 }
 
-// getStream is GET /threads/{thread}/stream: attach a client that knows nothing.
+// getStream is GET /threads/{thread}/stream: attach a client that knows nothing, or go on
+// after its cursor.
 func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	_, dialect, err := streamParams(r)
+	return getRest(h, w, r, who, "")
+}
+
+// getRest sends what a client is missing of a run; without a name, of the thread's current one.
+func getRest(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal, run string) error {
+	asked, err := readCursors(r)
 	if err != nil {
 		return err
 	}
@@ -109,33 +99,24 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast
 		return err
 	}
 	defer closed()
-	reply, err := h.Runs.Attach(r.Context(), who, param(r, "thread"), dialect)
+	var reply *agui.Reply
+	if run == "" {
+		reply, err = asked.attach(r.Context(), h.Runs, who, param(r, "thread"), dialectOf(r))
+	} else {
+		reply, err = h.Runs.Events(r.Context(), who, param(r, "thread"), run, asked.after, dialectOf(r))
+	}
 	if err != nil {
 		return err
 	}
-	h.stream(w, r, reply)
-	return nil
+	return asked.answer(h, w, r, reply)
 }
 
-// streamParams reads the cursor and the dialect. Last-Event-ID takes precedence over
-// ?after=, because a browser sends it when it reconnects to the same URL. The dialect
-// is 1.0 unless ?protocolVersion= says "none".
-func streamParams(r *http.Request) (store.Cursor, agui.Dialect, error) {
-	id := r.Header.Get("Last-Event-ID")
-	if id == "" {
-		id = r.URL.Query().Get("after")
+// dialectOf returns the dialect that a GET asks for: 1.0 unless ?protocolVersion= says "none".
+func dialectOf(r *http.Request) agui.Dialect {
+	if r.URL.Query().Get("protocolVersion") == "none" {
+		return agui.DialectLegacy
 	}
-	cursor, err := store.ParseCursor(id)
-	if err != nil {
-		return cursor, 0, holdfast.Errorf(codes.InvalidInput, "The cursor cannot be read.").
-			WithHint(`It is the id of the last event received, like "12-x7k2ab"; leave it out to start at the beginning of the run.`).Wrap(err)
-	}
-	switch r.URL.Query().Get("protocolVersion") {
-	case "none":
-		return cursor, agui.DialectLegacy, nil
-	default:
-		return cursor, agui.DialectV1, nil
-	}
+	return agui.DialectV1
 }
 
 // postCancel is POST /threads/{thread}/runs/{run}/cancel.

@@ -74,6 +74,9 @@ func (w *Writer) run() {
 		b := w.next
 		err := w.complete(b)
 		w.next, w.due = w.newGroup(), false
+		if b.words > 0 {
+			w.quick = b.words >= quickWords
+		}
 		w.stopTimer()
 		pos, process := w.committed, w.Process
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 type group struct {
 	items   []item       // become its records
 	bytes   int          // of deltas
+	words   int          // how many deltas there are
 	commit  store.Commit // everything but records and position
 	closing bool         // the last group: the Writer ends after it
 	// last are the run's last events, and finish adds what belongs to them; see Finish.

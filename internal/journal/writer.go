@@ -81,6 +81,7 @@ type Writer struct {
 	outage    time.Duration // how long they did not work; 0 once that is noted
 	soon      *time.Timer   // wakes the goroutine for what may wait; nil if nothing does
 	within    time.Duration // the duration that soon was set to
+	quick     bool          // the words come faster than the store takes them; see pace
 	due       bool          // the next group must be committed now
 	running   bool          // the goroutine lives
 	ended     bool          // the goroutine will never live again
@@ -124,11 +125,12 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 		w.last++
 	}
 	b.bytes += len(text)
+	b.words++
 	full := b.bytes > w.Limit
 	if full {
 		w.wake()
 	} else {
-		w.wakeWithin(w.Window)
+		w.wakeWithin(max(w.Window, w.pace()))
 	}
 	w.mu.Unlock()
 	if full {
@@ -160,10 +162,29 @@ const (
 	Soon
 	// WithNext waits for whatever comes next.
 	WithNext
+	// WithWords commits it as soon as words would be committed. It is for what surrounds
+	// them: where they begin and end.
+	WithWords
 )
 
-// company is how long what is added with Soon may wait for other things to commit.
+// company is how long what is added with Soon may wait for other things to commit, and how
+// long quick words may.
 const company = 5 * time.Millisecond
+
+// quickWords is how many words of one commit make them quick.
+const quickWords = 8
+
+// pace returns how long words may wait for more, whatever the Window is; the caller holds
+// the lock. It is 0 unless the last words were quick: so many came during one commit, or
+// while they waited, that these will have company too. The beginning of an answer that
+// comes at once is then one commit with the rest of it. Words at the pace of reading never
+// wait.
+func (w *Writer) pace() time.Duration {
+	if w.quick {
+		return company
+	}
+	return 0
+}
 
 // Add is Step with a choice of urgency. It returns an error for an event that may not
 // come next, or the error that ended the Writer.
@@ -181,6 +202,8 @@ func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *store.Commit, las
 		w.wake()
 	case Soon:
 		w.wakeWithin(company)
+	case WithWords:
+		w.wakeWithin(w.pace())
 	}
 	return nil
 }

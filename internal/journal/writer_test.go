@@ -236,3 +236,62 @@ func TestFullWriterHoldsTheModelBack(t *testing.T) {
 		w.Abandon(errors.New("over"))
 	})
 }
+
+// TestQuickWordsWaitForCompany: words that come faster than the store takes them wait a
+// little for more, so that the beginning of the next answer is one commit with the rest of
+// it. Words that come one by one are committed at once.
+func TestQuickWordsWaitForCompany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowStore{}
+		w := writer(t, s, nil)
+		commit := func(answer func()) (commits int) {
+			before := len(s.commits)
+			answer()
+			if err := w.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return len(s.commits) - before
+		}
+		answer := func(words int, pause time.Duration) func() {
+			return func() {
+				for range words {
+					say(t, w, "word ")
+					time.Sleep(pause)
+				}
+			}
+		}
+		slowly := 2 * time.Second // each word has a commit of its own, of a second
+		if err := w.Flush(t.Context()); err != nil { // the beginning of the message
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, c := range []struct {
+			what    string
+			answer  func()
+			commits int
+		}{
+			{"slow words", answer(3, slowly), 3},
+			{"the first quick ones", answer(20, time.Microsecond), 2},
+			{"the next", answer(20, time.Microsecond), 1},
+			{"the first slow one after them", answer(1, slowly), 1},
+			{"slow words again", answer(3, slowly), 3},
+		} {
+			if n := commit(c.answer); n != c.commits {
+				t.Errorf("%s took %d commits, want %d", c.what, n, c.commits)
+			}
+		}
+		// What waits is committed after a moment, also without a flush.
+		commit(answer(20, time.Microsecond))
+		before := len(s.commits)
+		say(t, w, "late ")
+		time.Sleep(company + time.Millisecond)
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(s.commits) != before+1 {
+			t.Errorf("a word that waited took %d commits, want 1", len(s.commits)-before)
+		}
+		w.Abandon(errors.New("over"))
+	})
+}

@@ -55,7 +55,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	switch {
 	case b.run == nil:
 	case err == nil:
-		e.launch(b, place)
+		err = e.launch(b, place)
 	case !known:
 		b.unsure = true
 		e.mu.Lock()
@@ -97,7 +97,9 @@ func (e *Engine) settle(t *thread.Thread) bool {
 	if landed {
 		defer u.place.release()
 		u.accepted()
-		e.launch(u.begun, u.place)
+		if err := e.launch(u.begun, u.place); err != nil {
+			e.cfg.Log.Warn("a run could not be continued yet", "thread", t.Key.Thread, "error", err) // the sweep finds it
+		}
 	}
 	return landed
 }

@@ -87,6 +87,7 @@ func (h *host) newAgent(a holdfast.Agent) (*agent, error) {
 func (h *host) Use(a *Agents) (unused <-chan struct{}) {
 	before := h.agents.Swap(a)
 	before.drop()
+	h.used()
 	return before.unused
 }
 
@@ -133,6 +134,14 @@ func (a *Agents) named(name string) (*agent, error) {
 		return nil, errAgentNotFound(name)
 	}
 	return one, nil
+}
+
+// Revision returns the revision of an agent; empty for one that there is not.
+func (a *Agents) Revision(name string) string {
+	if one, known := a.byName[name]; known {
+		return one.Agent.Revision
+	}
+	return ""
 }
 
 // ofThread returns the agent that has unfinished work on a thread. The error is

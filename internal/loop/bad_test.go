@@ -69,29 +69,40 @@ func TestSweepSurvivesABadThread(t *testing.T) {
 // TestDamagedOrphanEnds: a run whose thread is damaged ends with an error that says so,
 // instead of being tried again for ever; then its thread can be deleted.
 func TestDamagedOrphanEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := orphans(t)
-		key := looptest.KeyOf("b")
-		head := looptest.Must(db.Head(t.Context(), key))(t)
-		stored := looptest.Must(db.Messages(t.Context(), key))(t)
-		err := db.Commit(t.Context(), &store.Commit{
-			Key: key, ID: "hole", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: head.Process, UpdatedAt: head.UpdatedAt,
-			Forget: []string{stored[0].ID},
+	for name, damage := range map[string]func(c *store.Commit, first store.Message){
+		"a hole": func(c *store.Commit, first store.Message) { c.Forget = []string{first.ID} },
+		"a message without a form": func(c *store.Commit, first store.Message) {
+			c.Messages = []store.Message{{ID: "x", Parent: first.ID, Data: []byte("{")}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testDamagedOrphan(t, damage) })
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		two := looptest.Start(t, db, nil, looptest.Wordy())
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "b"))(t)
-		if info.Status != threads.StatusStopped || info.Code != codes.CheckpointUnreadable || !strings.Contains(info.Text, `thread "b"`) {
-			t.Errorf("%+v", info)
-		}
-		if n, err := two.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
-			t.Errorf("%d deleted, %v", n, err)
-		}
-	})
+	}
+}
+
+func testDamagedOrphan(t *testing.T, damage func(c *store.Commit, first store.Message)) {
+	db := orphans(t)
+	key := looptest.KeyOf("b")
+	head := looptest.Must(db.Head(t.Context(), key))(t)
+	stored := looptest.Must(db.Messages(t.Context(), key))(t)
+	c := &store.Commit{
+		Key: key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: head.Process, UpdatedAt: head.UpdatedAt,
+	}
+	damage(c, stored[0])
+	if err := db.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	two := looptest.Start(t, db, nil, looptest.Wordy())
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "b"))(t)
+	if info.Status != threads.StatusStopped || info.Code != codes.CheckpointUnreadable || !strings.Contains(info.Text, `thread "b"`) {
+		t.Errorf("%+v", info)
+	}
+	if n, err := two.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+		t.Errorf("%d deleted, %v", n, err)
+	}
 }
 
 // TestSlotIsFreeAfterAPanic: a run that panics before it is launched leaves its place to

@@ -50,6 +50,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
+	p.rec.In(st.Format)
 	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
 	r.tools.Store(p.box)
 	return &beginning{host: h, p: p, c: c, st: st, r: r}
@@ -58,7 +59,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 // runRecord returns how the run begins, as it is stored.
 func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
-		Format: thread.Format, ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
+		ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, Revision: p.agent.Revision, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
 		Traceparent: p.in.Traceparent, StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
@@ -158,7 +159,7 @@ func (b *beginning) load(ctx context.Context) error {
 		b.r.ground(g)
 		return err
 	}
-	if err := thread.CheckStale(b.p.Key, b.st, b.p.History); err != nil {
+	if err := thread.CheckStale(b.p.Key, b.st, len(b.p.History.Path)); err != nil {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}

@@ -142,9 +142,9 @@ func (c *counting) Commit(ctx context.Context, commit *store.Commit) error {
 	return c.Store.Commit(ctx, commit)
 }
 
-// TestCommitsPerIteration: an iteration with k parallel tools takes at most k+2
-// commits beside those of its words: the answer with the intents, each result, and
-// the checkpoint, which shares one with the last result.
+// TestCommitsPerIteration: an iteration with k parallel tools takes k+1 commits beside
+// those of its words: the answer with the intents, and each result, the last one with the
+// checkpoint.
 func TestCommitsPerIteration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const k = 4
@@ -164,9 +164,29 @@ func TestCommitsPerIteration(t *testing.T) {
 		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools})
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
-		// The run's beginning is one more; its last iteration has no tools.
-		if n := len(store.commits); n > 1+3*(k+2)+2 {
+		// The run's beginning is one more, and so is its end, with the last answer.
+		if n := len(store.commits); n > 1+3*(k+1)+1 {
 			t.Errorf("3 iterations with %d tools and an answer took %d commits: %q", k, n, store.commits)
+		}
+	})
+}
+
+// TestCommitsOfPureTools: an iteration with pure tools that answer quickly is one commit,
+// beside those of its words.
+func TestCommitsOfPureTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{Store: memstore.New()}
+		tool := looptest.Tool("tool", holdfast.EffectPure, func(context.Context) (string, error) {
+			time.Sleep(time.Millisecond)
+			return "done", nil
+		})
+		turn := []holdfast.Delta{{Text: "word "}, {Call: &holdfast.CallDelta{Name: "tool", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls}}
+		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		if n := len(store.commits); n != 1+3+1 {
+			t.Errorf("3 iterations with a tool and an answer took %d commits: %q", n, store.commits)
 		}
 	})
 }

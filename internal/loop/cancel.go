@@ -18,6 +18,9 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	if err := e.postCancel(ctx, t.Key, t.State.Run()); err != nil {
 		return err
 	}
+	if err := e.ensureOwnerOf(ctx, t.Key); err != nil && !errors.Is(err, store.ErrNotFound) { // which may wait for its revision
+		return thread.ReadError(t.Key, err)
+	}
 	for {
 		head, err := e.cfg.Store.Head(ctx, t.Key)
 		if errors.Is(err, store.ErrNotFound) || err == nil && head.Process == "" {

@@ -124,8 +124,9 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 }
 
 // commit ends the answer's items and commits, with their end, its messages and the
-// intents of its calls. Calls start only once that is durable. Pure calls need no intent,
-// because running them again changes nothing.
+// intents of its calls. Calls start only once that is durable, unless all of them are
+// pure: those need no intent, and running them again changes nothing, so they start at
+// once, and their answer shares a commit with results that come quickly.
 func (a *completion) commit() error {
 	r := a.r
 	events := a.ending()
@@ -144,7 +145,7 @@ func (a *completion) commit() error {
 			r.host.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, observe.ToolFrontend, 0)
 		}
 	}
-	if len(r.st.Calls) == 0 {
+	if !slices.ContainsFunc(r.st.Calls, r.hasEffects) {
 		return nil
 	}
 	return r.w.Flush(r.ctx)

@@ -8,10 +8,13 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// What an Engine is made of, and what its settings mean. The server has their defaults.
 
 // Frequency says which of a run's checkpoints are listed. The head moves in every commit
 // in any case.
@@ -69,6 +72,10 @@ type Config struct {
 	// Recover continues runs that a crash cut off. Without it they end with RUN_ERROR
 	// cut_off and wait for an empty-messages POST.
 	Recover bool
+	// OnRevision is Adopt or Pin, for agents that do not say it themselves; empty means Adopt.
+	OnRevision string
+	// PinTimeout is how long a pinned run waits for a process with its agent's revision.
+	PinTimeout time.Duration
 	// Frequency says which checkpoints are listed.
 	Frequency Frequency
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; all if it is not
@@ -78,6 +85,12 @@ type Config struct {
 	// answer are done, not the moment they exist. The results of other tools are always
 	// saved at once.
 	NoPendingWrites bool
+	// Alone means that no other process can have the store open.
+	Alone bool
+	// DataFormat is the data format that the process asks the others to write; 0 for none.
+	DataFormat int
+	// FormatAgreed is told of each agreement on the data format. It may be nil.
+	FormatAgreed func(dataformat.Status)
 	// Lease is how long a process that says nothing counts as alive.
 	Lease time.Duration
 	// MaxRuns bounds the runs of this process at a time.

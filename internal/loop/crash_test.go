@@ -241,37 +241,48 @@ func TestStreamingIsProgress(t *testing.T) {
 }
 
 // TestStoreAway: while the store does not answer, nothing is shown and no tool starts; then
-// the run continues as if nothing had happened.
+// the run continues as if nothing had happened. Only a pure tool may have started when that
+// is noticed, because it does not wait for its call to be durable.
 func TestStoreAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &looptest.Mortal{Store: memstore.New()}
-		ran := make(chan struct{}, 1)
-		probe := looptest.Tool("probe", holdfast.EffectPure, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
-		asked := make(chan struct{})
-		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				if len(req.Messages) > 1 {
-					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-					return
-				}
-				<-asked
-				yield(looptest.Calls("probe", "{}"), nil)
-			}
+	for effect, may := range map[holdfast.Effect]bool{
+		holdfast.EffectPure: true, holdfast.EffectIdempotent: false, holdfast.EffectOnce: false, holdfast.EffectQuery: false,
+	} {
+		t.Run(string(effect), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { storeAway(t, effect, may) })
 		})
-		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
-		store.Dead.Store(true)
-		close(asked)
-		synctest.Wait()
-		select {
-		case <-ran:
-			t.Error("a tool started before its intent was durable")
-		default:
+	}
+}
+
+func storeAway(t *testing.T, effect holdfast.Effect, may bool) {
+	store := &looptest.Mortal{Store: memstore.New()}
+	ran := make(chan struct{}, 1)
+	probe := looptest.Tool("probe", effect, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
+	asked := make(chan struct{})
+	model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if len(req.Messages) > 1 {
+				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			<-asked
+			yield(looptest.Calls("probe", "{}"), nil)
 		}
-		store.Dead.Store(false)
-		looptest.Succeeded(t, looptest.Collect(t, reply, err))
-		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
 	})
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	store.Dead.Store(true)
+	close(asked)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	if len(ran) > 0 && !may {
+		t.Error("a tool started before its call was durable")
+	}
+	store.Dead.Store(false)
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
+	if n := len(ran); n != 1 {
+		t.Errorf("the tool ran %d times", n)
+	}
 }
 
 // TestStoreAwayTooLong: a run that waits for a store is given up in time, and continues when

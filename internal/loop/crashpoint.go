@@ -100,12 +100,14 @@ func die() {
 func crashLabels(c *store.Commit) []string {
 	claims := c.Fence != c.Expect.Fence
 	switch {
-	case crashPuts(c, store.KindRun) > 0:
+	case crashPuts(c, store.KindRun) > 0 && crashPuts(c, store.KindCheckpoint) > 0:
 		return []string{"begin"}
 	case c.Trim > 0:
 		return []string{"archive"}
 	case claims && crashPuts(c, store.KindOutcome) > 0:
 		return []string{"cut"}
+	case claims && c.Process != "" && len(c.Records) == 1: // a takeover has more
+		return []string{"wait"}
 	case claims && c.Process != "":
 		return []string{"takeover"}
 	}

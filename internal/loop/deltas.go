@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 )
 
 // From the deltas of a model to events: this file takes an answer apart as it arrives,
@@ -67,7 +68,7 @@ func (a *completion) take(d *holdfast.Delta) error {
 // emit adds an event to the log, after which there is something to take back.
 func (a *completion) emit(ev agui.Event) error {
 	a.shown = true
-	return a.r.w.Emit(ev)
+	return a.r.w.Add([]agui.Event{ev}, journal.WithWords, nil)
 }
 
 // base returns what all events of the answer have: the time.

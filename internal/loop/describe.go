@@ -14,6 +14,9 @@ import (
 // until that is stored. It reports false if the run has ended before that. The title of d
 // is stored as it is.
 func (e *Engine) Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error) {
+	if t.State.Waiting != nil {
+		return false, errWaits(t.Key.Thread)
+	}
 	wake, stop := e.cfg.Store.Watch(t.Key)
 	defer stop()
 	run := t.State.Run()
@@ -37,6 +40,9 @@ func (e *Engine) Describe(ctx context.Context, t *thread.Thread, d threads.Descr
 		}
 		if !slices.ContainsFunc(items, func(it store.InboxItem) bool { return it.ID == id }) {
 			return true, nil
+		}
+		if now.State != nil && now.State.Waiting != nil {
+			return false, errWaits(t.Key.Thread)
 		}
 		if now.State == nil || !now.State.Running() || now.State.Run() != run {
 			return false, nil

@@ -207,7 +207,7 @@ func TestIntent(t *testing.T) {
 			return "", err
 		}
 		head, err := db.Head(ctx, key)
-		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != thread.Format {
+		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != thread.FormatBefore {
 			t.Errorf("the intent is %+v, %v", in, err)
 		}
 		return "paid", nil

@@ -47,8 +47,9 @@ type Engine struct {
 	// be read.
 	returns *gate.Gate
 	// waiting are the requests that wait for a sign of an owner; see outwait.
-	waiting chan struct{}
-	sweeper *sweeper
+	waiting    chan struct{}
+	sweeper    *sweeper
+	successors *successors
 
 	stopListening func() // ends the store's calls of posted, and of the sweeper
 
@@ -83,7 +84,8 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.sweeper = newSweeper(&h.cfg, h.process, h.contact)
+	e.sweeper, e.successors = newSweeper(&h.cfg, h.process, h.contact), newSuccessors(e)
+	h.used = e.sweeper.look
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure
@@ -169,6 +171,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if !e.contact.announced() {
 		return errUnannounced()
 	}
+	if err := e.formats.Err(); err != nil {
+		return thread.StoreError(err)
+	}
 	return nil
 }
 
@@ -218,18 +223,24 @@ type begun struct {
 	unsure   bool           // it is not known yet whether the commit has landed; see acquire
 	// elsewhere means that the run has begun in another process.
 	elsewhere bool
+	messages  *thread.Undecoded // its messages then
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a
-// shutdown nothing is started, and the run is handed over.
-func (e *Engine) launch(b *begun, s *slot) {
+// shutdown nothing is started, and the run is handed over. The error is errUndecodable.
+func (e *Engine) launch(b *begun, s *slot) (err error) {
 	r, head := b.run, thread.HeadAfter(b.c)
+	if b.messages != nil {
+		if r.hist, err = b.messages.Decode(); err != nil {
+			return fmt.Errorf("%w: %w", errUndecodable, err)
+		}
+	}
 	r.prepare(e, head, thread.RecordsOf(b.c))
 	e.mu.Lock()
 	if e.stopping() {
 		e.mu.Unlock()
 		e.handOver(r.key)
-		return
+		return nil
 	}
 	defer e.mu.Unlock()
 	r.w = journal.New(r.writerConfig(), head, b.seq)
@@ -238,13 +249,14 @@ func (e *Engine) launch(b *begun, s *slot) {
 	s.kept = true
 	e.wg.Go(r.main)
 	if e.coming.noMail(r.key) {
-		return
+		return nil
 	}
 	r.inbox.readers.Add(1) // something may have been posted before it was listed
 	e.writers.Go(func() {
 		defer r.inbox.readers.Done()
 		mail{r}.read()
 	})
+	return nil
 }
 
 // unlist implements lister.

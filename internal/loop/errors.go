@@ -58,6 +58,23 @@ func errGaveUp(takeovers int) *holdfast.Error {
 		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", takeovers, thread.HintEmptyPost)
 }
 
+// errRevisionGone is for a run that waited for its revision; agent is what there is of its
+// name instead, nil if there is none.
+func errRevisionGone(t *thread.Thread, agent *agent) *holdfast.Error {
+	if agent == nil {
+		return errAgentGone(t.State.Agent)
+	}
+	w := t.State.Waiting
+	return holdfast.Errorf(codes.RevisionGone, "The run waited %s for a server with the revision %s of the agent %q, and there was none.", w.Until.Sub(w.Since), w.Revision, agent.Name).
+		WithHint("Finished results are kept. To go on with the agent as it is now, %s.", thread.HintEmptyPost)
+}
+
+// errWaits is for a change that the owner of a run must make, which has none for now.
+func errWaits(id string) *holdfast.Error {
+	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent's revision, and nobody can change the thread meanwhile.").
+		WithHint("Try again when the run goes on, or cancel it.").With("threadId", id)
+}
+
 // publicError returns what a client may read of an error.
 func publicError(err error) *holdfast.Error {
 	var m *holdfast.ModelError

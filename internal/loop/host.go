@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -23,9 +24,11 @@ type host struct {
 	cfg    Config
 	read   thread.Reader
 	agents atomic.Pointer[Agents]
+	used   func() // called when the agents were replaced: a run may have waited for the new ones
 	// process names this process among the owners of threads.
 	process string
 	contact *contact // with the store
+	formats *dataformat.Agreement
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -51,6 +54,7 @@ func newHost(cfg Config) (*host, error) {
 		read:     thread.Reader{Store: cfg.Store},
 		process:  cfg.NewID("p"),
 		contact:  newContact(cfg.Lease),
+		formats:  dataformat.New(cfg.Store, cfg.Alone, cfg.DataFormat, cfg.Log, cfg.FormatAgreed),
 		draining: make(chan struct{}),
 	}
 	h.cfg.Observer = observe.Join(cfg.Observer)
@@ -125,3 +129,6 @@ func (h *host) handOver(key store.ThreadKey) {
 		h.cfg.Log.Warn("a run could not be handed over; it continues when this server has stopped", "thread", key.Thread, "error", err)
 	}
 }
+
+// DataFormat returns which data format is written, as was agreed upon the last time.
+func (h *host) DataFormat() dataformat.Status { return h.formats.Status() }

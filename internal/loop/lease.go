@@ -16,16 +16,35 @@ import (
 // the process, it begins no run and takes none over, because the others would not know
 // that their owner lives.
 func (e *Engine) announce(ctx context.Context) error {
-	err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease)
+	err := e.hold(ctx)
 	switch {
 	case err == nil:
 		e.contact.renewed()
+	case errors.Is(err, store.ErrVersionTooNew):
+		return err
 	case errors.Is(err, store.ErrRefused):
 		e.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)
 	default:
 		return thread.StoreError(err)
 	}
 	return nil
+}
+
+// hold takes or renews the lease, and agrees with the others on what is written. A process
+// that cannot read what the others write gives its lease up for good: they take its runs
+// over.
+func (h *host) hold(ctx context.Context) error {
+	if err := h.formats.Err(); err != nil {
+		return err
+	}
+	if err := h.cfg.Store.Announce(ctx, h.process, h.cfg.Lease); err != nil {
+		return err
+	}
+	err := h.formats.Agree(ctx, h.process)
+	if errors.Is(err, store.ErrVersionTooNew) {
+		return errors.Join(err, h.cfg.Store.Retire(ctx, h.process))
+	}
+	return err
 }
 
 // errUnannounced is why nothing runs before the store has accepted the process's lease.
@@ -49,7 +68,7 @@ func (e *Engine) keepLease() {
 
 // renewLease renews the lease once, and says in the log what has changed.
 func (e *Engine) renewLease() {
-	err := panics.Caught(func() error { return e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease) })
+	err := panics.Caught(func() error { return e.hold(e.ctx) })
 	if e.ctx.Err() != nil {
 		return
 	}

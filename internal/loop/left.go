@@ -141,7 +141,7 @@ func (n *left) equals() (count int) {
 func (b *beginning) keepResult(n *left, number int) {
 	v := store.Value{
 		Kind: store.KindReuse, ID: fmt.Sprintf("%s/%020d-%06d", n.hash, b.p.rec.After.Number, number),
-		Data: thread.MustJSON(thread.RecordedResult{Format: thread.Format, Tool: n.call.Name, Content: n.Content, Failed: thread.MarkOf(n.Message).Failed}),
+		Data: thread.MustJSON(thread.RecordedResult{Format: thread.FormatBefore, Tool: n.call.Name, Content: n.Content, Failed: thread.MarkOf(n.Message).Failed}),
 	}
 	b.c.Put = append(b.c.Put, v)
 	if b.r.recorded == nil {

@@ -65,7 +65,7 @@ func TestFormatMissing(t *testing.T) {
 	if err != nil || st.Iteration != 2 || st.Count != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if next := st.Clone(); next.Format != thread.Format {
+	if next := st.Clone(); next.Format != thread.FormatBefore {
 		t.Errorf("written anew it has format %d", next.Format)
 	}
 }

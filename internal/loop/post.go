@@ -28,7 +28,7 @@ import (
 const maxDecisions = 8
 
 // Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
-// reply is the stream to send. An input without a run id gets one. An error means that
+// reply is the stream to send; nil if in.After is the end of it. An input without a run id gets one. An error means that
 // nothing was started and nothing was lost.
 func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 	warm.LargeStack()

@@ -33,7 +33,7 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 			frames = append(frames, w.expandActivity(ctx, records[i]))
 			continue
 		case agui.TypeStateSnapshot, agui.TypeToolCallResult:
-			if data, err = w.expand(ctx, data); err != nil {
+			if data, err = w.expand(ctx, data, records[i:]); err != nil {
 				return nil, false, err
 			}
 			if data == nil {
@@ -79,15 +79,20 @@ func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui
 	return []agui.Frame{frame}, nil
 }
 
-// expand replaces the reference that a log has for a state or a large result by its
-// content. It returns nil for a state that was pruned.
-func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
+// expand replaces the reference that a log has for a state or a result by its content. It
+// returns nil for a state that was pruned. The records are those from this one on.
+func (w *watching) expand(ctx context.Context, data []byte, records []store.Record) ([]byte, error) {
 	ref, ok := agui.RefOf(data)
 	if !ok {
 		return data, nil
 	}
 	if agui.TypeOf(data) == agui.TypeToolCallResult {
-		return w.expandResult(ctx, data, ref)
+		if w.contents[ref] == nil {
+			if err := w.readResults(ctx, records); err != nil {
+				return nil, thread.ReadError(w.key, err)
+			}
+		}
+		return agui.ExpandResult(data, w.contents[ref]), nil
 	}
 	data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
 	if errors.Is(err, thread.ErrNoBlob) {
@@ -96,26 +101,36 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	return data, err
 }
 
-// expandResult writes a result out. For a watcher of the past the messages are read once
-// for many results; a watcher that is up to date gets results, and the states that calls
-// leave, from the feed in full.
-func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
-	if w.contents[message] == nil {
-		stored, err := w.streams.read.Store.Messages(ctx, w.key)
-		if err != nil {
-			return nil, thread.ReadError(w.key, err)
+// readResults reads the results that the records refer to, all at once. A watcher that is
+// up to date gets results, and the states that calls leave, from the feed in full.
+func (w *watching) readResults(ctx context.Context, records []store.Record) error {
+	var ids []string
+	for i := range records {
+		if agui.TypeOf(records[i].Data) != agui.TypeToolCallResult {
+			continue
 		}
-		whole, err := thread.TextsOf(stored)
-		if err != nil {
-			return nil, thread.ReadError(w.key, err)
+		if ref, ok := agui.RefOf(records[i].Data); ok {
+			ids = append(ids, ref)
 		}
-		w.contents = whole.Contents
 	}
-	content := w.contents[message]
-	if content == nil {
-		content = thread.MustJSON("(This result was pruned.)")
+	stored, err := w.streams.read.Store.MessagesOf(ctx, w.key, ids)
+	if errors.Is(err, store.ErrNotFound) { // some were pruned
+		stored, err = w.streams.read.Store.Messages(ctx, w.key)
 	}
-	return agui.ExpandResult(data, content), nil
+	if err != nil {
+		return err
+	}
+	whole, err := thread.TextsOf(stored)
+	if err != nil {
+		return err
+	}
+	w.contents = whole.Contents
+	for _, id := range ids {
+		if w.contents[id] == nil {
+			w.contents[id] = thread.MustJSON("(This result was pruned.)")
+		}
+	}
+	return nil
 }
 
 // expandActivity returns the frame of an ACTIVITY_SNAPSHOT. If the log refers to its content,
@@ -212,8 +227,8 @@ func (w *watching) metadata(said json.RawMessage) json.RawMessage {
 		m.Holdfast = map[string]any{}
 	}
 	m.Holdfast["runId"] = w.rec.ID
-	if w.resync {
-		m.Holdfast["resync"] = true
+	if w.resync != "" {
+		m.Holdfast["resync"], m.Holdfast["resyncReason"] = true, w.resync
 	}
 	return thread.MustJSON(m)
 }

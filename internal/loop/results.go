@@ -69,19 +69,21 @@ func (r *run) save(f finished) error {
 		}
 		r.marks.note(c)
 		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
-			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
+			Format: thread.FormatBefore, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),
 		})})
 	})
 }
 
 // when returns how soon a call's result is committed: at once, unless its tool is pure, or
-// pending writes are off and the call can be run again.
+// pending writes are off and the call can be run again. The last result of an iteration
+// shares a commit with the checkpoint, which follows it if no hook comes between; but one
+// that could not be had again waits for nothing.
 func (r *run) when(call thread.Call) journal.Urgency {
 	switch {
 	case r.host.cfg.NoPendingWrites && r.repeatable(call):
 		return journal.WithNext
-	case r.hasEffects(call):
+	case r.hasEffects(call) && (len(r.st.Calls) > 0 || r.chain.Closes() || !r.repeatable(call)):
 		return journal.AtOnce
 	default:
 		return journal.Soon

@@ -65,6 +65,8 @@ type run struct {
 	busy    bool
 	log     *slog.Logger // with the id of the run's trace, if it has one
 	resumed bool
+	// cancelled means that the run is continued only to be ended.
+	cancelled bool
 	// stale means that clients may show reasoning that was taken back; see mend.
 	stale bool
 	chain *hooks.Chain
@@ -128,6 +130,9 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
 	})
+	if r.cancelled {
+		r.cancel(errCancelled)
+	}
 	r.inner, r.chain = r.ctx, r.agent.chain
 	r.models = r.agent.models
 	r.model = r.models.Find(r.st.Model)
@@ -272,7 +277,9 @@ func (r *run) guard() (err error) {
 	}()
 	var end *conclusion
 	run := r.chain.Around(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
-		r.inner = ctx
+		if r.inner = ctx; r.cancelled {
+			return "", errCancelled // nothing may start
+		}
 		var err error
 		if end, err = r.iterate(); err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -32,8 +33,8 @@ const (
 // takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
 // run continues here, or ends. agent is nil if there is none with the thread's work any more.
 // The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agent, handed)
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent, how)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +45,11 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
+	return &begun{run: o.run, c: c, seq: o.seq, messages: o.messages, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		o.announceAdopted()
 		e.announceSchema(t.Place(), o.states.change)
 	}}, nil
 }
@@ -56,25 +58,39 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 type orphan struct {
 	*host
 	t *thread.Thread
-	// handed means that the owner has handed the thread over, instead of dying with it.
-	handed bool
+	loss
 	// refused is why nobody continues it; nil if run does.
 	refused *holdfast.Error
 	run     *run
 	states  *restored
+	// messages are those of run, which gets them once it is known that this process has
+	// become the owner: of several that try to, the others have not decoded them.
+	messages *thread.Undecoded
 	// seq is the stream as the owner left it, and streamed means that the owner has shown
 	// a part of an answer.
 	seq      agui.Sequencer
 	streamed bool
+	// adopted is the revision that the run was with before this takeover; empty if it stays
+	// with its own, or has none.
+	adopted string
+}
+
+// loss is how a run has lost its owner.
+type loss struct {
+	// handed means that the owner has handed the thread over, instead of dying with it.
+	handed bool
+	// cancelled means that the run waited for its revision, and is continued only to be
+	// ended, because its user has cancelled it.
+	cancelled bool
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, handed bool) (*orphan, error) {
-	o := &orphan{host: h, t: t, handed: handed}
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*orphan, error) {
+	o := &orphan{host: h, t: t, loss: how}
 	switch {
 	case agent == nil:
 		o.refused = errAgentGone(t.State.Agent)
-	case t.State.Retaken >= MaxRetaken && !handed:
+	case t.State.Retaken >= MaxRetaken && !how.handed:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
@@ -82,7 +98,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if o.refused != nil {
 		return o, nil
 	}
-	found, err := h.read.Resumable(ctx, t)
+	found, err := h.read.Orphan(ctx, t)
 	if h.isDamaged(ctx, t, err) {
 		o.refused = holdfast.AsError(err)
 		return o, nil
@@ -90,12 +106,13 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, err
 	}
-	if err := thread.CheckStale(t.Key, t.State, found.History); err != nil {
+	if err := thread.CheckStale(t.Key, t.State, found.Undecoded.Messages); err != nil {
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
+	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
 	o.run.ground(found.Ground)
+	o.messages = found.Undecoded
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
@@ -103,7 +120,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
-	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !handed:
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !how.handed:
 		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
@@ -166,22 +183,49 @@ func (o *orphan) commit() (*store.Commit, error) {
 		reason = "owner_gone"
 	}
 	c := o.acquisition(o.t, o.process)
+	value := map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason}
+	c.Put = append(o.states.put, o.adopt(value)...)
 	events := o.seq.Close()
 	open := len(events)
-	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover",
-		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason})...)
+	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover", value)...)
 	events = append(events, o.schemaEvent(o.states.change)...)
 	for _, ev := range events[open:] {
 		if _, err := o.seq.Next(ev); err != nil {
 			return nil, fmt.Errorf("take over: %w", err)
 		}
 	}
-	c.Put = o.states.put
 	c.Records = thread.EncodeEvents(events)
 	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return c, nil
+}
+
+// adopt notes that the run goes on with the revision of its agent here: in the value of the
+// takeover's event, and in what it returns, which is to be stored.
+func (o *orphan) adopt(value map[string]any) []store.Value {
+	from, to := o.run.rec.Revision, o.run.agent.Revision
+	if o.cancelled || to == "" || from == to {
+		return nil
+	}
+	if o.adopted = from; from != "" {
+		value["fromRevision"], value["toRevision"] = from, to
+	}
+	rec := *o.run.rec
+	rec.Revision = to
+	if rec.In(o.run.st.Format); rec.Revision == "" {
+		return nil // it is not written yet
+	}
+	o.run.rec = &rec
+	return []store.Value{{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}}
+}
+
+// announceAdopted says in the log that a run that was taken over has another revision now.
+func (o *orphan) announceAdopted() {
+	if o.adopted != "" {
+		rec := o.run.rec
+		o.cfg.Log.Info("a run goes on with another revision of its agent", "thread", o.t.Key.Thread, "run", rec.ID, "agent", rec.Agent, "from", o.adopted, "to", rec.Revision)
+	}
 }
 
 // count counts the takeover. A run that is handed over has not killed its process.
@@ -204,10 +248,13 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 	}
 }
 
-// acquired returns a copy of the thread's state for its next owner. A thread that has no
-// incarnation, because it is new or of an earlier format, gets one.
+// acquired returns a copy of the thread's state for its next owner, in the format that is
+// written now. A thread that has no incarnation, because it is new or of an earlier format,
+// gets one.
 func (h *host) acquired(t *thread.Thread) *thread.State {
 	st := t.State.Clone()
+	st.Raise(h.formats.Write())
+	st.Waiting = nil
 	if st.Incarnation == "" {
 		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))
 	}
@@ -257,7 +304,7 @@ func (e *Engine) succeed(ctx context.Context, key store.ThreadKey, leaving strin
 		return err
 	}
 	if leaving != "" && t.Head.Process == leaving && t.State.Running() {
-		err = e.become(ctx, t, true)
+		_, err = e.become(ctx, t, true)
 	} else {
 		_, err = e.ensureOwner(ctx, t, nil)
 	}
@@ -278,24 +325,48 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	if err != nil || !gone {
 		return false, err
 	}
-	return true, e.become(ctx, t, false)
+	return e.become(ctx, t, false)
 }
 
+// errUndecodable means that this process owns a run whose messages cannot be decoded.
+var errUndecodable = errors.New("a run was taken over whose messages cannot be decoded")
+
 // become makes this process the owner of a thread, of which the owner is gone, or has
-// handed it over. The caller holds the thread's lock.
-func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) error {
-	agents := e.use()
-	defer agents.drop()
-	agent, _ := agents.ofThread(t) // nil if it is gone
-	next, err := e.takeOver(ctx, t, agent, handed)
-	if err == nil {
-		err = e.acquire(ctx, t.Place(), next)
+// handed it over, unless the run waits for another one. It reports whether the head has
+// moved, also with an error. The caller holds the thread's lock.
+func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
+	place, key := t.Place(), t.Key
+	s, err := e.successors.of(ctx, t)
+	defer s.agents.drop()
+	var next *begun
+	switch {
+	case err != nil:
+	case s.verdict == pin.Wait:
+		return false, nil
+	case s.verdict == pin.Stored:
+		e.cfg.Observer.TakenOver(place, observe.TakeoverWaits, "")
+		return true, nil
+	case s.verdict == pin.Over:
+		next, err = e.cutOff(ctx, t, errRevisionGone(t, s.agent))
+	default:
+		next, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
 	}
 	if err == nil {
-		return nil
+		err = e.acquire(ctx, place, next)
+	}
+	if reason := err; errors.Is(err, errUndecodable) {
+		if t, err = e.read.Head(ctx, key); err == nil {
+			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
+		}
+		if err == nil {
+			err = e.acquire(ctx, place, next)
+		}
+	}
+	if err == nil {
+		return true, nil
 	}
 	if ctx.Err() == nil {
-		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
+		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
 	}
-	return thread.ReadUnlessMoved(t.Key, err)
+	return true, thread.ReadUnlessMoved(key, err)
 }

@@ -27,8 +27,9 @@ type viewer struct {
 	// echo is the run id that the watcher asked for. If it is not the run's own,
 	// RUN_STARTED and RUN_FINISHED carry it and name the real run in metadata.
 	echo string
-	// resync means that the log does not have the watcher's cursor, so it starts over.
-	resync bool
+	// resync is why the watcher cannot go on after its cursor, so that it starts over; empty
+	// if it has not been there before.
+	resync thread.Lost
 }
 
 // streams makes streams of logs. It knows no run, only the feeds of those that live here.
@@ -77,13 +78,16 @@ type watching struct {
 	feed *journal.Feed
 	// ended means that nothing follows the prelude.
 	ended bool
-	// contents are the contents of results by message id; see expandResult.
+	// contents are the contents of results by message id; see readResults.
 	contents map[string]json.RawMessage
 	viewer
 }
 
-// reply returns the stream as a reply that ends with ctx.
+// reply returns the stream as a reply that ends with ctx; nil for no stream.
 func (w *watching) reply(ctx context.Context) *agui.Reply {
+	if w == nil {
+		return nil
+	}
 	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Frames: func(yield func([]agui.Frame, error) bool) {
 		prelude := w.prelude
 		w.prelude = nil
@@ -182,6 +186,9 @@ func (w *watching) read(ctx context.Context) (records []store.Record, changed <-
 		}
 	}
 	records, err = w.streams.read.Records(ctx, w.key, w.rec, w.after, 256)
+	if errors.Is(err, store.ErrCursor) { // it is not there any more; whoever comes back is told why
+		return nil, nil, errStreamCut(w.key.Thread, w.rec.ID).Wrap(err)
+	}
 	if err != nil {
 		return nil, nil, thread.ReadError(w.key, err)
 	}
@@ -212,7 +219,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 		return nil, err
 	}
 	started := agui.RunStarted{ThreadID: t.Key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
-	if v.resync {
+	if v.resync != "" {
 		started.Metadata = w.metadata(nil)
 	}
 	w.show(w.echoed(started.AppendJSON(nil)))
@@ -249,27 +256,19 @@ func lastEvent(t *thread.Thread, rec *thread.Run, result json.RawMessage) agui.E
 	return ev
 }
 
-// streamOf returns the stream that answers a POST.
+// streamOf returns the stream that answers a POST; nil if the client has all of it. A run that
+// begins is shown whole, whatever the client has seen before.
 func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 	v := viewer{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
 	case decide.FromStart:
 		v.echo = p.in.RunID
-		rec, err := s.read.Run(ctx, p.Key, p.d.Run)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := s.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, store.ErrCursor) {
-			return s.follow(p.Key, rec, rec.After, v), nil
-		}
-		// Its log was pruned: what is left of it is in the thread's history.
-		v.resync = true
-		return s.attach(ctx, p.Thread, p.History.Steps(), v)
+		return s.after(ctx, p.Thread, p.d.Run, store.Cursor(p.in.After), v)
 	case decide.Attach, decide.Hydrate:
 		if !p.in.MadeUp { // nobody knows a made-up id
 			v.echo = p.in.RunID
 		}
-		return s.attach(ctx, p.Thread, p.History.Steps(), v)
+		return s.current(ctx, p.Thread, store.Cursor(p.in.After), v)
 	}
 	v.echo = p.in.RunID
 	return s.follow(p.Key, p.rec, p.rec.After, v), nil

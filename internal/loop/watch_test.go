@@ -29,7 +29,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestAttachAtEveryMoment: whenever a fresh page attaches to a living run, its
-// stream is legal, and in the end it shows what the first watcher shows.
+// stream is legal, and in the end it shows what the first watcher shows. So does that of a
+// page that comes back with the cursor of the last record, here or at another replica.
 func TestAttachAtEveryMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := make(chan struct{})
@@ -51,32 +52,36 @@ func TestAttachAtEveryMoment(t *testing.T) {
 			}
 		})
 		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { <-step; return "pong", nil })
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
+		db := memstore.New()
+		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
+		other := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
 		first, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		seen := map[string][]agui.Event{}
+		seen, ids := map[string][]agui.Event{}, map[string][]string{}
 		watch := func(name string, reply *agui.Reply) {
 			wg.Go(func() {
 				var events []agui.Event
+				var cursors []string
 				for frames := range reply.Whole() {
 					for _, f := range frames {
 						ev, err := agui.DecodeEvent(f.Data)
 						if err != nil {
 							t.Errorf("%s: %v", name, err)
 						}
-						events = append(events, ev)
+						events, cursors = append(events, ev), append(cursors, f.ID)
 					}
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				seen[name] = events
+				seen[name], ids[name] = events, cursors
 			})
 		}
 		watch("first", first)
+		back := map[string]string{} // the cursors of those who come back
 		for i := range len(deltas[0]) + len(deltas[1]) + 2 {
 			synctest.Wait()
 			got, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
@@ -89,6 +94,18 @@ func TestAttachAtEveryMoment(t *testing.T) {
 				t.Fatal(err)
 			}
 			watch(fmt.Sprintf("posted at step %d", i), posted)
+			at := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Cursor
+			for replica, e := range []*looptest.Engine{e, other} {
+				for _, run := range []string{"r1", ""} {
+					name := fmt.Sprintf("back at replica %d, run %q, at step %d", replica, run, i)
+					reply, err := e.Events(t.Context(), looptest.Alice, "t", run, looptest.Must(store.ParseCursor(at))(t), agui.DialectV1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					back[name] = at
+					watch(name, reply)
+				}
+			}
 			synctest.Wait()
 			step <- struct{}{}
 		}
@@ -101,6 +118,13 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		want := looptest.Reduce(seen["first"])[0:]
 		want = append([]string{"user:go"}, want...)
 		for name, events := range seen {
+			if at, is := back[name]; is {
+				n := slices.Index(ids["first"], at) + 1
+				if whole := append(slices.Clone(seen["first"][:n]), events...); n == 0 || looptest.Show(whole) != looptest.Show(seen["first"]) {
+					t.Errorf("%s, after %s: in all it has seen\n%s", name, at, looptest.Show(whole))
+				}
+				continue
+			}
 			if err := agui.Verify(slices.Values(events)); err != nil {
 				t.Errorf("%s: %v\n%s", name, err, looptest.Show(events))
 			}

@@ -549,6 +549,27 @@ func (m *Mortal) Retire(ctx context.Context, process string) error {
 	return m.Store.Retire(ctx, process)
 }
 
+// AgreeFormat implements [store.FormatKeeper] until the store is dead. If the store keeps no
+// format, it is what the process reads.
+func (m *Mortal) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
+	keeper, can := m.Store.(store.FormatKeeper)
+	switch {
+	case m.Dead.Load():
+		return store.Formats{}, ErrUnreachable
+	case can:
+		return keeper.AgreeFormat(ctx, process, terms)
+	}
+	return store.Formats{Write: terms.Reads}, nil
+}
+
+// Formats implements [store.FormatKeeper].
+func (m *Mortal) Formats(ctx context.Context, silent int) (store.Formats, error) {
+	if keeper, can := m.Store.(store.FormatKeeper); can {
+		return keeper.Formats(ctx, silent)
+	}
+	return store.Formats{}, nil
+}
+
 // HandOver hands a thread over unless the store is dead.
 func (m *Mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
 	if m.Dead.Load() {

@@ -23,6 +23,8 @@ type Store struct {
 	leases  map[string]store.Lease // by process; Left is filled in when one is read
 	ledgers map[string]*ledger     // by tenant
 	hints   map[string]hint        // by name
+	format  int                    // of the data; 0 before the first AgreeFormat
+	reads   map[string]int         // what the processes have said that they read
 }
 
 // thread is everything about one thread.
@@ -45,6 +47,7 @@ func New() *Store {
 		leases:  map[string]store.Lease{},
 		ledgers: map[string]*ledger{},
 		hints:   map[string]hint{},
+		reads:   map[string]int{},
 	}
 }
 

@@ -43,6 +43,7 @@ type Metrics struct {
 	store     storeMetrics
 	endpoints httpMetrics
 	reloads   reloadMetrics
+	formats   formatMetrics
 }
 
 type runMetrics struct {
@@ -106,7 +107,7 @@ func New(agents []holdfast.Agent) *Metrics {
 	m := &Metrics{
 		registry: r, served: served,
 		sets: &names{seen: map[string]bool{}, most: maxToolNames},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f), reloads: newReloadMetrics(f),
+		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f), reloads: newReloadMetrics(f), formats: newFormatMetrics(f),
 	}
 	r.MustRegister(circuitCollector{m}, serverCollector{m})
 	m.configured.Store(&configured{})

@@ -74,7 +74,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	a.list = make([]any, 3, 32)
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		a.add(m.ID, m.Parent, s.codec.Encode(appendName(nil, m.Parent), m.ID, m.Data))
+		a.add(m.ID, s.codec.Encode(appendName(nil, m.Parent), m.ID, m.Data))
 	}
 	entry, hasState, inboxAt, historyAt, repeated := uint64(0), 0, 0, 0, 0
 	if c.ID == c.Expect.ETag {

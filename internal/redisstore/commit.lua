@@ -15,6 +15,16 @@ local function numbers(text)
   for n in text:gmatch('%d+') do list[#list + 1] = tonumber(n) end
   return unpack(list)
 end
+-- What a message's data begins with, and Go writes with appendName: here, its parent.
+local function name(text)
+  local n, unit, from = 0, 1, 0
+  repeat
+    from = from + 1
+    local byte = text:byte(from)
+    n, unit = n + byte % 128 * unit, unit * 128
+  until byte < 128
+  return text:sub(from + 1, from + n)
+end
 -- Lua's stack bounds how many arguments a call can have.
 local function each(n, f)
   for from = 1, n, 1000 do f(from, math.min(from + 999, n)) end
@@ -30,8 +40,9 @@ local nHead = #fields
 -- history of thousands is imported. If it is there after all, the commit fails.
 local isNew = expected == '0:0:0,1;'
 for n = 1, nMessages do
-  ids[n], parents[n], data[n] = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  at = at + 3
+  ids[n], data[n] = ARGV[at + 1], ARGV[at + 2]
+  parents[n] = name(data[n])
+  at = at + 2
   if not isNew then fields[nHead + n] = 'm:' .. ids[n] end
 end
 local got = {}

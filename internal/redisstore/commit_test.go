@@ -88,6 +88,27 @@ func TestIterationCost(t *testing.T) {
 	}
 }
 
+// TestLongParents: the script reads a message's parent out of its data, whatever its length.
+func TestLongParents(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	key := aThread("t")
+	parent := ""
+	for n, length := range []int{1, 127, 128, 129, 1020, 1023, 1024} {
+		id := strings.Repeat(fmt.Sprint(n), length)
+		orphan := store.Message{ID: "x", Parent: "x" + parent[min(1, len(parent)):]}
+		if err := tryAdvance(t.Context(), s, key, func(c *store.Commit) { c.Messages = []store.Message{orphan} }); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("a parent that is not there: %v", err)
+		}
+		advance(t, s, key, func(c *store.Commit) { c.Messages = []store.Message{{ID: id, Parent: parent, Data: []byte("data")}} })
+		parent = id
+	}
+	stored, err := s.Messages(t.Context(), key)
+	if err != nil || len(stored) != 7 || stored[6].Parent != stored[5].ID || len(stored[6].Parent) != 1023 {
+		t.Errorf("%d messages are stored: %v", len(stored), err)
+	}
+}
+
 func TestTooNew(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)

@@ -172,7 +172,9 @@ type claim struct {
 }
 
 // confirmOwned returns what the heads say about the claimed threads. It adds to mend the
-// removal of hints that have been wrong for long.
+// removal of hints that are wrong, and whose commit is not on the way: because they have been
+// there for long, or because the head has moved since they were seen first. A commit that
+// they announce expects an older head then.
 func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pipeliner) ([]store.OwnedThread, error) {
 	if len(claims) == 0 {
 		return nil, nil
@@ -186,7 +188,8 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		return nil, failed("list owned threads", err)
 	}
 	old := s.now().Add(-hintAge).UnixMicro()
-	seen := map[store.ThreadKey]bool{}
+	seen, wrong := map[store.ThreadKey]bool{}, map[claim]string{}
+	defer func() { s.hints.doubt(wrong) }()
 	var owned []store.OwnedThread
 	for i, c := range claims {
 		process := ""
@@ -195,7 +198,10 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		} else if replies[i].Val() != "" {
 			continue // damaged; it is left as it is
 		}
-		if process != c.process && c.score < old {
+		if process != c.process {
+			wrong[c] = replies[i].Val()
+		}
+		if process != c.process && (c.score < old || s.hints.outdated(c, replies[i].Val())) {
 			s.scripts.release.Eval(ctx, mend, []string{s.keys.owned(c.process)}, c.tag, c.score)
 		}
 		key, ok := parseTag(c.tag)

@@ -24,6 +24,9 @@ type hints struct {
 	mu        sync.Mutex
 	announced map[string]hint // by tag
 	last      int64           // the last score of an owned thread
+	// wrong are the hints that the last list of owned threads found wrong, with the heads
+	// that said so.
+	wrong map[claim]string
 }
 
 // hint is what the directory knows of a thread.
@@ -66,6 +69,21 @@ func (h *hints) score(now time.Time) int64 {
 	defer h.mu.Unlock()
 	h.last = max(h.last+1, now.UnixMicro())
 	return h.last
+}
+
+// doubt remembers which hints were found wrong.
+func (h *hints) doubt(wrong map[claim]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wrong = wrong
+}
+
+// outdated reports whether the hint was found wrong before, when the head was another one.
+func (h *hints) outdated(c claim, head string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before, known := h.wrong[c]
+	return known && before != head
 }
 
 // minuteOf counts minutes since 1970. A busy thread moves in the list once a minute,

@@ -50,3 +50,56 @@ func TestHintsAreMended(t *testing.T) {
 		t.Error("a process that has left nothing was not forgotten")
 	}
 }
+
+// TestDeadOwnersLeaveNoHints: who has lost a thread to another process is not looked at in
+// every list that is made later. A hint stays while its commit may be on the way.
+func TestDeadOwnersLeaveNoHints(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	ctx := t.Context()
+	fence := store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}
+	own := func(process string) {
+		t.Helper()
+		advance(t, s, aThread("busy"), func(c *store.Commit) {
+			if process != "" {
+				fence.Epoch++
+			}
+			c.Process, c.Fence = process, fence
+			if process == "" {
+				c.Process = "last"
+			}
+		})
+	}
+	hints := func(process string) int64 {
+		t.Helper()
+		owned, err := s.Owned(ctx)
+		if err != nil || len(owned) != 1 || owned[0].Key != aThread("busy") {
+			t.Fatalf("owned are %v, %v", owned, err)
+		}
+		return s.client.ZCard(ctx, s.keys.owned(process)).Val()
+	}
+	own("dead")
+	own("last")
+	for range 2 {
+		if hints("dead") != 1 {
+			t.Error("a hint is gone, and its commit may be on the way: nothing was committed since it was seen first")
+		}
+	}
+	own("") // its commit can only be refused now
+	if hints("dead") != 0 {
+		t.Error("the hint of one that has lost the thread stays")
+	}
+	if hints("last") != 1 {
+		t.Error("the owner's hint is gone")
+	}
+	own("dead") // it comes back, and is about to commit
+	own("last")
+	hints("dead")
+	if err := s.client.ZAdd(ctx, s.keys.owned("dead"), redis.Z{Score: float64(time.Now().Add(time.Second).UnixMicro()), Member: "acme/busy"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	own("")
+	if hints("dead") != 1 {
+		t.Error("a hint is gone that was written again after it was seen")
+	}
+}

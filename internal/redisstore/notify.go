@@ -40,7 +40,8 @@ type watchers struct {
 	mu      sync.Mutex
 	asked   map[string]time.Time // until when each watched thread publishes, by tag
 	changed chan struct{}        // there may be something to subscribe to or to leave
-	pubsub  *redis.PubSub
+	moved   chan struct{}        // the subscriptions are at the wrong Redis
+	pubsub  *redis.PubSub        // changed by ask alone
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -49,7 +50,7 @@ type watchers struct {
 func (w *watchers) start(s *Store) {
 	w.keys, w.peers = s.keys, &s.peers
 	w.asked = map[string]time.Time{}
-	w.changed = make(chan struct{}, 1)
+	w.changed, w.moved = make(chan struct{}, 1), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
 	w.pubsub = s.client.Subscribe(ctx, w.keys.inboxChannel(), w.keys.peersChannel())
@@ -60,9 +61,38 @@ func (w *watchers) start(s *Store) {
 // stop ends the subscriptions and waits for the goroutines.
 func (w *watchers) stop() {
 	w.cancel()
+	w.mu.Lock()
 	// This ends the channel that listen reads. The only error is that it is closed.
 	_ = w.pubsub.Close()
+	w.mu.Unlock()
 	w.running.Wait()
+}
+
+// follow has ask subscribe anew, on another connection.
+func (w *watchers) follow() {
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+}
+
+// move subscribes to everything anew, on another connection.
+func (w *watchers) move(ctx context.Context, s *Store) {
+	channels := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
+	for tag := range w.asked {
+		channels = append(channels, w.keys.log(tag))
+	}
+	next := s.client.Subscribe(ctx, channels...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil {
+		_ = next.Close() // w is stopped
+		return
+	}
+	// This ends what listens to it. The only error is that it is closed.
+	_ = w.pubsub.Close()
+	w.pubsub = next
+	w.running.Go(func() { w.listen(next.ChannelWithSubscriptions()) })
 }
 
 // watch returns what [Store.Watch] does.
@@ -131,6 +161,8 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.moved:
+			w.move(ctx, s)
 		case <-w.changed:
 		case <-tick.C:
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,9 +157,32 @@ func (p *peers) connection(n int) *redis.PubSub {
 func (p *peers) drop(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// The only error is that it is closed.
-	_ = p.shown[n].Close()
-	p.shown[n] = nil
+	if p.shown[n] != nil {
+		// The only error is that it is closed.
+		_ = p.shown[n].Close()
+		p.shown[n] = nil
+	}
+}
+
+// follow makes sure, after the lease was renewed, that the subscriptions are at the Redis
+// that the commands go to. When Sentinel is asked for a failover, the old master lives on for
+// some seconds, and so do the connections that nothing is sent on: nobody counts them there
+// any more, and hears nothing on them.
+func (p *peers) follow(ctx context.Context) {
+	p.mu.Lock()
+	channel := p.s.keys.presence(p.own)
+	subscribed := len(p.shown) > 0 && !slices.Contains(p.shown, nil)
+	p.mu.Unlock()
+	if !subscribed {
+		return
+	}
+	if counts, err := p.count(ctx, []string{channel}); err != nil || counts[channel] > 0 {
+		return
+	}
+	for n := range presences {
+		p.drop(n)
+	}
+	p.s.watchers.follow()
 }
 
 // subscribe subscribes the connection.
@@ -247,7 +271,7 @@ func (p *peers) look() time.Duration {
 	for _, name := range names {
 		channels = append(channels, p.s.keys.presence(name))
 	}
-	counts, err := p.count(channels)
+	counts, err := p.count(p.ctx, channels)
 	switch {
 	case p.ctx.Err() != nil:
 		return 0
@@ -281,16 +305,16 @@ func (p *peers) look() time.Duration {
 func (p *peers) pace() time.Duration { return lookEvery * time.Duration(max(p.fleet, 4)) / 4 }
 
 // count returns how many subscribers each channel has.
-func (p *peers) count(channels []string) (map[string]int64, error) {
+func (p *peers) count(ctx context.Context, channels []string) (map[string]int64, error) {
 	cluster, ok := p.s.client.(*redis.ClusterClient)
 	if !ok {
-		return p.s.client.PubSubNumSub(p.ctx, channels...).Result()
+		return p.s.client.PubSubNumSub(ctx, channels...).Result()
 	}
-	node, err := cluster.MasterForKey(p.ctx, channels[0])
+	node, err := cluster.MasterForKey(ctx, channels[0])
 	if err != nil {
 		return nil, err
 	}
-	return node.PubSubShardNumSub(p.ctx, channels...).Result()
+	return node.PubSubShardNumSub(ctx, channels...).Result()
 }
 
 // tell publishes news for the other processes. What nobody hears only makes something

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -301,5 +303,50 @@ func TestWithoutPermission(t *testing.T) {
 				t.Errorf("the lease is %+v, %v", l, err)
 			}
 		})
+	}
+}
+
+// TestSubscriptionsFollow: where another Redis has taken the place of the first one, which
+// lives on, subscriptions must not stay behind: nobody counts them there, and nothing is
+// published.
+func TestSubscriptionsFollow(t *testing.T) {
+	t.Parallel()
+	first, second := redistest.Start(t), redistest.Start(t)
+	var at atomic.Pointer[string]
+	at.Store(&first.Addr)
+	client := redis.NewClient(&redis.Options{
+		Dialer:   func(context.Context, string, string) (net.Conn, error) { return net.Dial("tcp", *at.Load()) },
+		Protocol: 2, ContextTimeoutEnabled: true,
+	})
+	a := openServer(t, client, newPrefix(), "a")
+	key := aThread("t")
+	_, stop := a.Watch(key)
+	defer stop()
+	subscribers := func(s *redistest.Server, channel string) int64 {
+		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		defer c.Close()
+		n, err := c.PubSubNumSub(t.Context(), channel).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n[channel]
+	}
+	await(t, "subscriptions", func() bool {
+		return subscribers(first, a.keys.presence("a")) == presences && subscribers(first, a.keys.log(tag(key))) == 1
+	})
+	at.Store(&second.Addr)
+	old := redis.NewClient(&redis.Options{Addr: first.Addr})
+	defer old.Close()
+	if err := old.ClientKillByFilter(t.Context(), "TYPE", "normal").Err(); err != nil {
+		t.Fatal(err)
+	}
+	// An announcement may find a connection broken, and every one is followed by another.
+	await(t, "subscriptions at the other one", func() bool {
+		_ = a.Announce(t.Context(), "a", time.Hour)
+		return subscribers(second, a.keys.presence("a")) == presences && subscribers(second, a.keys.log(tag(key))) == 1 &&
+			subscribers(second, a.keys.peersChannel()) == 1
+	})
+	if n := subscribers(first, a.keys.peersChannel()); n > 0 {
+		t.Errorf("%d subscriptions have stayed behind", n)
 	}
 }

@@ -16,6 +16,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 		return failed("announce the process", err)
 	}
 	s.peers.announced(process)
+	s.peers.follow(ctx)
 	return nil
 }
 

@@ -57,6 +57,7 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
+	formats
 	client    redis.UniversalClient
 	cluster   bool
 	codec     *frame.Codec
@@ -200,7 +201,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, ping, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s := &Store{formats: newFormats(client, keys{opts.Prefix}), client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
 	s.peers.start(s, opts.Log)
 	s.watchers.start(s)
 	s.sender.start(s)

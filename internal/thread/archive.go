@@ -96,7 +96,7 @@ func TextsOf(stored []store.Message) (*Texts, error) {
 // Deltas that do not add up to what the message table holds stay as they are: they
 // belong to answers that were taken back.
 func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
-	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
+	a := &ArchivedLog{Format: FormatBefore, Run: run, First: records[0].Number}
 	whole := map[itemKey]string{}
 	for i := range records {
 		if key, text, ok := DeltaOf(records[i].Data); ok {
@@ -186,6 +186,19 @@ func (a *ArchivedLog) Check(run string, t *Texts) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// whole reports whether the text is there that the entry's deltas are taken from.
+func (n *LogEntry) whole(t *Texts) bool {
+	if n.Kind == "" {
+		return true
+	}
+	end := n.Offset
+	for _, length := range n.Lengths {
+		end += length
+	}
+	text, there := t.items[itemKey{n.Kind, n.ID}]
+	return there && end <= len(text)
 }
 
 // data returns the entry as one record, without the first skip deltas.

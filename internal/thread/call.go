@@ -133,7 +133,7 @@ func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	if call.Frontend {
 		return
 	}
-	i.Format, i.Tool, i.Arguments, i.Key = Format, call.Name, h.Arguments(call.ID), key
+	i.Format, i.Tool, i.Arguments, i.Key = FormatBefore, call.Name, h.Arguments(call.ID), key
 	if i.Effect == "" {
 		i.Effect = holdfast.EffectIdempotent
 	}

@@ -62,4 +62,13 @@ func Decode(b []byte, v any) error {
 // something, is in doubt in a living process, or is to be told that its question was declined
 // (call.go): a reader of format 7 would make all of these calls again, and drop what is known
 // of them. It also adds what intents say of their tools, and the trace of a run (run.go).
-const Format = 8
+// Format 9 adds the revision of the agent that a run began with (run.go): a reader of format
+// 8 would take over a run that waits for a process with that revision.
+//
+// What is written says the format that it needs. A state, its checkpoints and its run have
+// the format that all processes agreed to write when the run began or was taken over
+// (package dataformat); what format 9 has not changed is written as FormatBefore.
+const Format = 9
+
+// FormatBefore is the format of the version before, which this one can write.
+const FormatBefore = 8

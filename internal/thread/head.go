@@ -54,6 +54,9 @@ type Work struct {
 	Incarnation string `json:"incarnation,omitempty"`
 	// Rewinds counts how often the thread was rewound.
 	Rewinds int `json:"rewinds,omitempty"`
+	// Rewound is the number of the last record before the last rewind; 0 if there was none, or
+	// an earlier version made it.
+	Rewound uint64 `json:"rewound,omitempty"`
 	// Iteration is the one that runs, or runs next.
 	Iteration int `json:"iteration"`
 	// GrantedAt is the iteration at which the last request started or resumed the run.
@@ -100,6 +103,9 @@ type Work struct {
 	// Model is the name of the agent's model that the run has fallen back to; empty for the
 	// agent's first. The agent may have it no more.
 	Model string `json:"model,omitempty"`
+	// Waiting means that the run waits for a process with its agent's revision; nil for most.
+	// Its times are by the store's clock.
+	Waiting *threads.Waiting `json:"waiting,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack
@@ -189,9 +195,12 @@ func (s *State) Clone() *State {
 		q := *s.Question
 		c.Question = &q
 	}
-	c.Format = Format // a copy is changed and written in the current format
+	c.Format = max(c.Format, FormatBefore) // a copy is changed and written; nothing writes an earlier format
 	return &c
 }
+
+// Raise has the state written in that format from now on, unless it has a newer one.
+func (s *State) Raise(format int) { s.Format = max(s.Format, format) }
 
 // Interrupts returns the open questions: the hook's first, then those of the calls in
 // their order.

@@ -15,6 +15,7 @@ func (t *Thread) Info() *threads.Info {
 		ID: t.Key.Thread, Title: t.State.Title, Hidden: t.State.Hidden, CreatedAt: t.State.CreatedAt, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
 		Iteration: t.State.Iteration, Cursor: t.Last().String(), Interrupts: t.State.Questions(),
 		PendingToolCalls: t.State.PendingFrontend(), OutsideCalls: t.State.OutsideCalls(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
+		Waiting: t.State.Waiting,
 	}
 	if o := t.State.Origin; o != nil {
 		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint

@@ -40,8 +40,8 @@ func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 }
 
 // After returns up to limit records after a cursor; false if the archive does not have
-// the cursor's record. Successive deltas of an item become one record, which has the
-// number of the last of them.
+// the cursor's record, or the text of a record after it, whose message was pruned.
+// Successive deltas of an item become one record, which has the number of the last of them.
 func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record, bool) {
 	var out []store.Record
 	next, held := a.First, c == store.Cursor{}
@@ -53,7 +53,13 @@ func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record
 		if c.Number >= first && c.Number < next && c.Tag == a.tag(c.Number) {
 			held, skip = true, c.Number-first+1
 		}
-		if c.Number >= next-1 || !held || len(out) >= limit {
+		if c.Number >= next-1 || !held {
+			continue
+		}
+		if !n.whole(t) {
+			return nil, false
+		}
+		if len(out) >= limit {
 			continue
 		}
 		out = append(out, store.Record{
@@ -65,7 +71,7 @@ func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record
 
 // MinRef is the size in bytes from which the log refers to the message of a tool's
 // result instead of storing the result a second time.
-const MinRef = 256
+const MinRef = 128
 
 // AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
 // call's arguments.

@@ -142,7 +142,7 @@ func (c *Call) Finished() *OutsideResult {
 
 // OutsideEnd returns how the call ends now. c.Outside must not be nil.
 func (c *Call) OutsideEnd(now time.Time) OutsideEnd {
-	e := OutsideEnd{Format: Format, Tool: c.Name, Tokens: c.Outside.Tokens, End: EndGivenUp, At: now.UTC()}
+	e := OutsideEnd{Format: FormatBefore, Tool: c.Name, Tokens: c.Outside.Tokens, End: EndGivenUp, At: now.UTC()}
 	switch r := c.Outside.Result; {
 	case r != nil:
 		e.End, e.Hash, e.Run, e.At = EndFinished, r.Hash, r.Run, r.At

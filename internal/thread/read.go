@@ -94,6 +94,8 @@ type Resumable struct {
 	End *RunEnd
 	// Started are the ids of the calls that have an intent and no result.
 	Started map[string]bool
+	// Undecoded is the history, if Ground does not have it.
+	Undecoded *Undecoded
 }
 
 // Ground reads what a new run on the thread works with. It uses t.History if that was
@@ -104,11 +106,17 @@ func (rd Reader) Ground(ctx context.Context, t *Thread) (g Ground, err error) {
 			return g, err
 		}
 	}
+	err = rd.besides(ctx, t, &g)
+	return g, err
+}
+
+// besides reads what there is besides the messages.
+func (rd Reader) besides(ctx context.Context, t *Thread, g *Ground) (err error) {
 	if g.Shared, err = rd.Shared(ctx, t.Key, t.State.Shared); err != nil {
-		return g, err
+		return err
 	}
 	g.Recorded, err = rd.recorded(ctx, t.Key, t.State)
-	return g, err
+	return err
 }
 
 // Resumable reads what it takes to continue the thread's run.
@@ -117,7 +125,25 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Resumable{Ground: g}
+	return rd.resumable(ctx, t, &Resumable{Ground: g})
+}
+
+// Orphan is Resumable for whoever has yet to become the thread's owner: the messages are read,
+// and not decoded.
+func (rd Reader) Orphan(ctx context.Context, t *Thread) (*Resumable, error) {
+	u, err := rd.Undecoded(ctx, t.Key, t.State.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	r := &Resumable{Undecoded: u}
+	if err := rd.besides(ctx, t, &r.Ground); err != nil {
+		return nil, err
+	}
+	return rd.resumable(ctx, t, r)
+}
+
+// resumable reads what is about the thread's run.
+func (rd Reader) resumable(ctx context.Context, t *Thread, r *Resumable) (_ *Resumable, err error) {
 	if r.Run, err = rd.Run(ctx, t.Key, t.State.Run()); err != nil {
 		return nil, err
 	}
@@ -180,13 +206,13 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 	return t, err
 }
 
-// CheckStale returns an error if h is not the history that the thread's state was written
-// for.
-func CheckStale(key store.ThreadKey, st *State, h *History) error {
-	if st.Count == 0 || st.Count == len(h.Path) {
+// CheckStale returns an error if a history of so many messages is not the one that the
+// thread's state was written for.
+func CheckStale(key store.ThreadKey, st *State, messages int) error {
+	if st.Count == 0 || st.Count == messages {
 		return nil
 	}
-	return stale(key, len(h.Path), st.Count)
+	return stale(key, messages, st.Count)
 }
 
 var (

@@ -10,12 +10,15 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Run is how a run began. It is written once, with the commit that accepts the run.
+// Run is how a run began. It is written with the commit that accepts the run, and again by a
+// takeover that goes on with another revision of the agent.
 type Run struct {
 	Format int    `json:"format"` // of this value
 	ID     string `json:"id"`     // chosen by the client
 	Agent  string `json:"agent"`  // name of the agent that runs
-	User   string `json:"user"`   // who started it
+	// Revision is that of the agent that the run is with. Runs of early versions have none.
+	Revision string `json:"revision,omitempty"`
+	User     string `json:"user"` // who started it
 	// Hash is that of the input. The same run id with the same input attaches.
 	Hash string `json:"hash"`
 	// Continues is the id of the stopped or interrupted run that this one continues.
@@ -38,6 +41,17 @@ type Run struct {
 	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
 }
 
+// In has the record written in a format, without what that does not have.
+func (rec *Run) In(format int) {
+	rec.Format = format
+	if format < formatRevision {
+		rec.Revision = ""
+	}
+}
+
+// formatRevision is the first format that has revisions.
+const formatRevision = 9
+
 // RunEnd is how a run ended.
 type RunEnd struct {
 	Format  int              `json:"format"`         // of this value
@@ -54,14 +68,14 @@ type RunEnd struct {
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) threads.Run {
 	return threads.Run{
-		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
+		ID: rec.ID, Agent: rec.Agent, Revision: rec.Revision, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
 }
 
 // PutRunEnd adds to the commit c how the run ended.
 func PutRunEnd(c *store.Commit, run string, o RunEnd) {
-	o.Format = Format
+	o.Format = FormatBefore
 	c.Put = append(c.Put, store.Value{Kind: store.KindOutcome, ID: run, Data: MustJSON(o)})
 }
 

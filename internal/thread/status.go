@@ -41,7 +41,7 @@ var ErrTransition = errors.New("no such transition")
 
 // New returns the state of a thread without history.
 func New() *State {
-	return &State{Format: Format, standing: standing{status: threads.StatusIdle}}
+	return &State{Format: FormatBefore, standing: standing{status: threads.StatusIdle}}
 }
 
 // Status returns what the thread does.
@@ -162,6 +162,7 @@ func (s *State) unfinished() bool {
 // to sets where the thread stands. The run stays the thread's last one.
 func (s *State) to(status threads.Status, outcome holdfast.Outcome, cause *holdfast.Error) {
 	s.standing = standing{status: status, run: s.run, outcome: outcome}
+	s.Waiting = nil
 	if cause != nil {
 		s.code, s.text, s.person = cause.Code, agui.FullText(cause), agui.PersonText(cause)
 	}

@@ -2,6 +2,7 @@ package upkeep_test
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestArchive: the log of a run that has ended keeps nothing that the messages hold, and a
@@ -169,6 +172,59 @@ func FuzzArchive(f *testing.F) {
 		}
 		if got != whole {
 			t.Errorf("after %d parts the rest makes %q, want %q", seen, got, whole)
+		}
+	})
+}
+
+// TestPrunedText: an archived log whose texts were pruned shows no message without its words;
+// the watcher starts over, and reads why.
+func TestPrunedText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := looptest.Start(t, memstore.New(), nil, looptest.Wordy())
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		frames, _ := looptest.FramesOf(t, reply, err)
+		time.Sleep(2 * time.Minute)
+		at := looptest.Checkpoints(t, e, "t")[1] // after the first answer
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID}))(t)
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		reasons := map[string]int{}
+		for _, f := range frames[:len(frames)-3] { // up to the second answer's last word
+			after := looptest.Must(store.ParseCursor(f.ID))(t)
+			shown := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t), nil)
+			reasons[string(shown[0].(agui.RunStarted).Metadata)]++
+		}
+		if want := `{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r1"}}`; reasons[want] != len(frames)-3 {
+			t.Errorf("the streams begin with %v", reasons)
+		}
+	})
+}
+
+// TestPrunedUnderAReader: a watcher that is so slow that its place is pruned is cut, and when
+// it comes back it starts over.
+func TestPrunedUnderAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		e, other := looptest.Start(t, db, nil, looptest.Wordy()), looptest.Start(t, db, nil, looptest.Wordy())
+		first := looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		time.Sleep(45 * time.Millisecond)
+		slow := looptest.Must(other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t)
+		next, stop := iter.Pull2(slow.Whole())
+		defer stop()
+		frames, err, _ := next()
+		if err != nil || len(frames) == 0 {
+			t.Fatal(frames, err)
+		}
+		at := looptest.Must(store.ParseCursor(frames[len(frames)-1].ID))(t)
+		looptest.Collect(t, first, nil)
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))))
+		time.Sleep(2 * time.Minute)
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		if frames, err, _ := next(); looptest.Code(err) != codes.StreamCut || !errors.Is(err, store.ErrCursor) {
+			t.Errorf("%d frames, %v", len(frames), err)
+		}
+		back := looptest.Collect(t, looptest.Must(other.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t), nil)
+		if started := back[0].(agui.RunStarted); string(started.Metadata) != `{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r2"}}` {
+			t.Errorf("%s", started.Metadata)
 		}
 	})
 }

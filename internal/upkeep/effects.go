@@ -53,7 +53,7 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 		if p.result == nil || p.result.Imported() {
 			continue
 		}
-		kept := thread.RecordedResult{Format: thread.Format, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
+		kept := thread.RecordedResult{Format: thread.FormatBefore, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
 		after, changed, err := k.read.SharedAfter(ctx, t.Key, p.result.ID)
 		if err != nil {
 			return err

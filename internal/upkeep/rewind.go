@@ -30,7 +30,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		// The checkpoint may be older than the thread's incarnation, in which case its calls
 		// have other keys.
 		d.st.Incarnate(t.Key, t.Head.User, cmp.Or(t.State.Incarnation, k.cfg.NewID("")))
-		d.st.Rewinds = t.State.Rewinds + 1
+		d.st.Rewinds, d.st.Rewound = t.State.Rewinds+1, t.Last().Number
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
 		for i := range d.st.Calls { // they are handed out anew, so how they ended does not count
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindOutside, ID: d.st.Calls[i].ID})

@@ -1,10 +1,11 @@
 // A deployment: two servers share a Redis, and the one that runs a conversation is shut down.
-// The person in front of it is back at the other one within a second.
+// The person in front of it is back at the other one within a second, and who watches it at
+// the other one all the time notices nothing.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
-import { freePort, HoldfastAgent, needsServer, onNth, same, say, Server, silent } from './client.mjs';
+import { freePort, HoldfastAgent, needsServer, onNth, same, say, Server, silent, watch } from './client.mjs';
 
 const redis = spawnSync('redis-server', ['--version']).status === 0;
 if (!redis && process.env.HOLDFAST_REQUIRE_ALL === '1') throw new Error('redis-server is missing');
@@ -40,6 +41,12 @@ test('a server that shuts down hands over, and its reader is back within a secon
     let left;
     let last = 0;
     let longest = 0;
+    const noticed = [];
+    const other = new HoldfastAgent({ url: servers[1].url, threadId: agent.threadId, onConnection: (state) => noticed.push(state) });
+    let attached;
+    const attach = onNth('TEXT_MESSAGE_START', 2, () => {
+      attached = watch((subscriber) => other.connectAgent({}, subscriber));
+    });
     const leave = onNth('TOOL_CALL_RESULT', 5, () => {
       at = servers[1];
       left = servers[0].kill('SIGTERM');
@@ -49,6 +56,7 @@ test('a server that shuts down hands over, and its reader is back within a secon
         const now = Date.now();
         longest = Math.max(longest, now - (last || now));
         last = now;
+        attach(event);
         leave(event);
       },
     });
@@ -58,6 +66,11 @@ test('a server that shuts down hands over, and its reader is back within a secon
     assert.equal(types.filter((name) => name === 'RUN_STARTED').length, 1);
     assert.ok(longest < 1000, `the reader saw nothing for ${longest} ms`);
     await same(agent, servers[1]);
+    const { finished, types: shown } = await attached;
+    assert.ok(finished);
+    assert.deepEqual(noticed, [], 'who watches at the other server has lost no connection');
+    assert.equal(shown.filter((name) => name === 'RUN_STARTED').length, 1);
+    await same(other, servers[1]);
     await silent();
   } finally {
     front.close();

@@ -1,0 +1,76 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What a request says about cursors: the one that its client has, and whether the stream is to
+// have them in its events too, for clients whose parser drops what is beside an event.
+
+// headerLastEvent has the cursor of the last event that the client received. headerCursors
+// asks for cursors in the events; inMetadata is its only value.
+const (
+	headerLastEvent = "Last-Event-ID"
+	headerCursors   = "Holdfast-Cursors"
+	inMetadata      = "metadata"
+)
+
+// cursors is what a request says about them.
+type cursors struct {
+	after  store.Cursor // of the last event that the client has; zero if it has none
+	inside bool         // whether the events are to have theirs
+}
+
+// readCursors reads them. Last-Event-ID takes precedence over ?after=, because a browser sends
+// it when it reconnects to the same URL.
+func readCursors(r *http.Request) (cursors, error) {
+	var c cursors
+	switch value := r.Header.Get(headerCursors); value {
+	case "":
+	case inMetadata:
+		c.inside = true
+	default:
+		return c, invalid(headerCursors, "The header Holdfast-Cursors has an unknown value.",
+			`Send "metadata" to have each event's cursor in its metadata, or leave the header out.`)
+	}
+	ids := r.Header.Values(headerLastEvent)
+	if len(ids) == 0 || ids[0] == "" {
+		ids = r.URL.Query()["after"]
+	}
+	var err error
+	if c.after, err = store.ParseCursor(strings.Join(ids, ", ")); err != nil {
+		return c, holdfast.Errorf(codes.InvalidCursor, "The cursor cannot be read.").
+			WithHint(`Send the id of the last event received, like "12-x7k2ab", once; without one, a run is shown from its beginning and a thread as it is.`).Wrap(err)
+	}
+	return c, nil
+}
+
+// attach attaches to a thread, or goes on with its current run after the cursor.
+func (c cursors) attach(ctx context.Context, runs Runs, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
+	if c.after == (store.Cursor{}) {
+		return runs.Attach(ctx, who, thread, d)
+	}
+	return runs.Events(ctx, who, thread, "", c.after, d)
+}
+
+// answer sends what comes after the cursor; no reply means that nothing does.
+func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, reply *agui.Reply) error {
+	if reply == nil {
+		// The run has ended and the client has all of it; 204 tells an EventSource not to
+		// reconnect.
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if c.inside {
+		reply = reply.WithCursors()
+	}
+	h.stream(w, r, reply)
+	return nil
+}

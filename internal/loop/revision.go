@@ -1,0 +1,102 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast/internal/pin"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A run has its agent of one revision for as long as it is in one process. Who takes it over
+// may have another one: either the run adopts that, or it is pinned, and waits for a process
+// with its own (package pin).
+
+// What Config.OnRevision and that of an agent may be.
+const (
+	Adopt = "adopt" // a run that is taken over goes on with the revision that there is
+	Pin   = "pin"   // it waits for its own
+)
+
+// successor is with what a run goes on here, or why it does not.
+type successor struct {
+	agent   *agent  // nil if there is none of its name
+	agents  *Agents // those of the agent, in use until the caller drops them
+	verdict pin.Verdict
+}
+
+// successors finds out with what this process goes on with runs that have lost their owner.
+type successors struct {
+	*host
+	pins *pin.Keeper
+	// running returns the agent of that name and revision of a run in this process, with its
+	// agents in use; nil if there is none.
+	running func(name, revision string) *agent
+}
+
+// of returns with what this process goes on with the thread's run. The caller drops the
+// agents, also after an error, which is the store's.
+func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err error) {
+	s.agents = h.use()
+	s.agent, _ = s.agents.ofThread(t)
+	mode := h.cfg.OnRevision
+	if s.agent != nil {
+		mode = cmp.Or(s.agent.OnRevision, mode)
+	}
+	if mode != Pin || !h.cfg.Recover {
+		return s, nil
+	}
+	began := h.revision(ctx, t)
+	if began == "" || s.agent != nil && s.agent.Revision == began {
+		return s, nil
+	}
+	if older := h.running(t.State.Agent, began); older != nil {
+		s.agents.drop()
+		s.agent, s.agents = older, older.of
+		return s, nil
+	}
+	s.verdict, err = h.pins.Look(ctx, t, began)
+	return s, err
+}
+
+// revision returns the revision that the thread's run is with; empty if it has none, or if
+// that cannot be read: the takeover reads it again, and knows what the error means.
+func (h *successors) revision(ctx context.Context, t *thread.Thread) string {
+	if w := t.State.Waiting; w != nil {
+		return w.Revision
+	}
+	rec, err := h.read.Run(ctx, t.Key, t.State.Run())
+	if err != nil {
+		return ""
+	}
+	return rec.Revision
+}
+
+// newSuccessors returns what finds the successors among the agents of e and its runs: after a
+// reload there may be runs with agents of before.
+func newSuccessors(e *Engine) *successors {
+	return &successors{host: e.host, pins: newKeeper(e.host), running: func(name, revision string) *agent {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, r := range e.runs {
+			if r.agent.Name == name && r.agent.Revision == revision && r.agent.of.hold() {
+				return r.agent
+			}
+		}
+		return nil
+	}}
+}
+
+// newKeeper returns the keeper of the runs that wait for their revision.
+func newKeeper(h *host) *pin.Keeper {
+	return pin.New(pin.Config{
+		Store: h.cfg.Store, Process: h.process, Grace: h.cfg.Lease, Timeout: h.cfg.PinTimeout,
+		Commit: h.Commit, Now: h.cfg.Now, NewID: h.cfg.NewID, Log: h.cfg.Log,
+		Cancels: func(it store.InboxItem, run string) bool {
+			var in inboxItem
+			return json.Unmarshal(it.Data, &in) == nil && in.Type == itemCancel && in.Run == run
+		},
+	})
+}

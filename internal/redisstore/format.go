@@ -1,0 +1,121 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// The data format that all processes write, and what each of them reads. It is kept beside
+// the leases, in one slot with them, so that a process that reads less either holds a newer
+// format back or is told of it: nothing can come in between.
+
+var _ store.FormatKeeper = (*Store)(nil)
+
+// formats is the part of a Store that keeps them.
+type formats struct {
+	client         redis.UniversalClient
+	agree, list    *redis.Script
+	processes, key string
+}
+
+// newFormats returns that part of a store.
+func newFormats(client redis.UniversalClient, k keys) formats {
+	return formats{client, redis.NewScript(agreeLua), redis.NewScript(formatsLua), k.processes(), k.formats()}
+}
+
+// AgreeFormat implements [store.FormatKeeper].
+func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
+	reply, err := s.agree.Run(ctx, s.client, []string{s.processes, s.key},
+		process, terms.Reads, terms.Wants, terms.Knows, terms.Silent).StringSlice()
+	if err != nil {
+		return store.Formats{}, failed("agree on the data format", err)
+	}
+	f, err := parseFormats(reply)
+	if err == nil && f.Write > terms.Reads {
+		err = &store.VersionError{What: "the store", Stored: f.Write, Known: terms.Reads}
+	}
+	return f, err
+}
+
+// Formats implements [store.FormatKeeper].
+func (s *formats) Formats(ctx context.Context, silent int) (store.Formats, error) {
+	reply, err := s.list.Run(ctx, s.client, []string{s.processes, s.key}, silent).StringSlice()
+	if err != nil {
+		return store.Formats{}, failed("look for the data format", err)
+	}
+	return parseFormats(reply)
+}
+
+// parseFormats reads the reply of a script: the format, and what processes read, each as
+// "number process".
+func parseFormats(reply []string) (f store.Formats, err error) {
+	if len(reply) == 0 {
+		return f, errDamaged
+	}
+	if f.Write, err = strconv.Atoi(reply[0]); err != nil {
+		return f, errDamaged
+	}
+	f.Reads = map[string]int{}
+	for _, text := range reply[1:] {
+		number, process, _ := strings.Cut(text, " ")
+		if f.Reads[process], err = strconv.Atoi(number); err != nil {
+			return f, errDamaged
+		}
+	}
+	return f, nil
+}
+
+// In the hash of formats, "write" is the format of the store, and "reads:PROCESS" what a
+// process reads. Versions that read up to format 8 know nothing of it.
+const (
+	// readersLua defines readers: what the living processes read, as parseFormats expects
+	// it, if it is less than a number.
+	readersLua = clockLua + `
+local function readers(less, silent)
+  local found = {}
+  for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
+    local reads = tonumber(redis.call('HGET', KEYS[2], 'reads:' .. p) or silent) or 0
+    if reads < less then found[#found + 1] = reads .. ' ' .. p end
+  end
+  return found
+end
+`
+	// agreeLua agrees on the format. KEYS: processes, formats. ARGV: the process, and its
+	// terms: what it reads, wants, knows, and what the silent ones read. When a process comes,
+	// what is known of those that are forgotten is removed. Returns the format, and who holds
+	// the one back that is wanted.
+	agreeLua = readersLua + `
+local reads, wants, knows = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local has = tonumber(redis.call('HGET', KEYS[2], 'write') or '0') or 0
+local write = math.max(has, knows)
+if write == 0 then
+  local others = redis.call('ZCARD', KEYS[1]) - (redis.call('ZSCORE', KEYS[1], ARGV[1]) and 1 or 0)
+  write = others > 0 and tonumber(ARGV[5]) or reads
+end
+if redis.call('HGET', KEYS[2], 'reads:' .. ARGV[1]) ~= ARGV[2] then
+  for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
+    if field:sub(1, 6) == 'reads:' and not redis.call('ZSCORE', KEYS[1], field:sub(7)) then redis.call('HDEL', KEYS[2], field) end
+  end
+  redis.call('HSET', KEYS[2], 'reads:' .. ARGV[1], ARGV[2])
+end
+local behind = {}
+if reads >= write and wants > write then
+  behind = readers(wants, ARGV[5])
+  if #behind == 0 then write = wants end
+end
+if write ~= has then redis.call('HSET', KEYS[2], 'write', string.format('%d', write)) end
+table.insert(behind, 1, string.format('%d', write))
+return behind
+`
+	// formatsLua returns the format, and what all living processes read. KEYS: processes,
+	// formats. ARGV: what the silent ones read.
+	formatsLua = readersLua + `
+local found = readers(math.huge, ARGV[1])
+table.insert(found, 1, redis.call('HGET', KEYS[2], 'write') or '0')
+return found
+`
+)

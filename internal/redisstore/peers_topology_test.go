@@ -1,0 +1,150 @@
+package redisstore
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// Presence where Redis is more than one server: in a cluster, and with Sentinel.
+
+// TestPresenceOutlivesFailovers: the death of a process is seen as with a single Redis. When
+// a primary dies, nobody is taken for dead who lives, and when another one has taken its place,
+// deaths are seen again.
+func TestPresenceOutlivesFailovers(t *testing.T) {
+	t.Parallel()
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		nodes, _ := redistest.StartClusterOf(t, 3)
+		a, b := openServers(t, connectTo(t, "redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr))
+		owner := ownerOfPresence(t, a)
+		for _, node := range nodes {
+			if node.Addr == owner {
+				node.Kill(t)
+			}
+		}
+		redistest.Await(t, func() error {
+			if now := ownerOfPresence(t, a); now == owner {
+				return fmt.Errorf("%s is the primary of presence", now)
+			}
+			return nil
+		})
+		wantPresence(t, a, b)
+	})
+	t.Run("a slot that moves", func(t *testing.T) {
+		t.Parallel()
+		nodes, _ := redistest.StartClusterOf(t, 3)
+		a, b := openServers(t, connectTo(t, "redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr))
+		slot, err := b.client.ClusterKeySlot(t.Context(), a.keys.presence("a")).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := ownerOfPresence(t, a)
+		to := nodes[0] // there is nothing in the slot but subscribers
+		if to.Addr == owner {
+			to = nodes[1]
+		}
+		c := redis.NewClient(&redis.Options{Addr: to.Addr})
+		defer c.Close()
+		id, err := c.ClusterMyID(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.Command(t, "cluster", "setslot", slot, "node", id) // the new owner first
+		for _, node := range nodes {
+			node.Command(t, "cluster", "setslot", slot, "node", id)
+		}
+		wantPresence(t, a, b)
+	})
+	for name, fail := range map[string]func(*testing.T, *redistest.Server, *redis.SentinelClient){
+		"sentinel": func(t *testing.T, primary *redistest.Server, _ *redis.SentinelClient) { primary.Kill(t) },
+		"sentinel, asked to": func(t *testing.T, _ *redistest.Server, c *redis.SentinelClient) {
+			if err := c.Failover(t.Context(), "primary").Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary, _ := redistest.StartReplicas(t, 2)
+			s := redistest.StartSentinels(t, primary, 500)
+			s.AwaitReady(t, 2)
+			a, b := openServers(t, connectTo(t, s.URL))
+			o, err := redis.ParseFailoverURL("redis" + s.URL[len("redis+sentinel"):])
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := redis.NewSentinelClient(&redis.Options{Addr: o.SentinelAddrs[0]})
+			defer c.Close()
+			fail(t, primary, c)
+			redistest.Await(t, func() error {
+				if now := s.Primary(); now == primary.Addr {
+					return fmt.Errorf("%s is the primary", now)
+				}
+				return nil
+			})
+			wantPresence(t, a, b)
+		})
+	}
+}
+
+// connectTo returns a function that makes clients for the URL.
+func connectTo(t *testing.T, url string) func(string) redis.UniversalClient {
+	return func(string) redis.UniversalClient {
+		redis.SetLogger(connectionLog{slog.New(slog.DiscardHandler)})
+		client, err := connect(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+}
+
+// ownerOfPresence returns the node that counts subscribers.
+func ownerOfPresence(t *testing.T, x *server) string {
+	t.Helper()
+	cluster, ok := x.client.(*redis.ClusterClient)
+	if !ok {
+		t.Fatal("this is no cluster")
+	}
+	cluster.ReloadState(t.Context())
+	node, err := cluster.MasterForKey(t.Context(), x.keys.presence("a"))
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
+}
+
+// wantPresence waits until both have lost their first contact, and b counts a in a new one,
+// and checks that nobody was taken for dead. Then a dies, and b sees it.
+func wantPresence(t *testing.T, a, b *server) {
+	t.Helper()
+	for _, x := range []*server{a, b} {
+		redistest.Await(t, func() error {
+			// As the owner of a lease does; while there is no primary it fails.
+			_ = x.Announce(t.Context(), x.process, time.Hour)
+			x.peers.mu.Lock()
+			defer x.peers.mu.Unlock()
+			if x.peers.judge.contact == 1 {
+				return fmt.Errorf("%s is in its first contact", x.process)
+			}
+			return nil
+		})
+	}
+	b.counts(t, "a")
+	a.announce(t)
+	for _, x := range []*server{a, b} {
+		for len(x.heard) > 0 {
+			t.Errorf("%s is told %+v, while everybody lives", x.process, <-x.heard)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.wantDeparture(t, store.Departure{Process: "a"})
+}
