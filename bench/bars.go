@@ -54,6 +54,17 @@ func scenarios() []scenario {
 		}},
 		{name: "paced1k", about: "20 streams of 50 tokens/s", targets: all, run: paced(20), figures: []figure{perToken(1.6), latency(50, 0), latency(99, 2)}},
 		{name: "paced5k", about: "100 streams of 50 tokens/s", targets: all, run: paced(100), figures: []figure{perToken(0), latency(50, 0), latency(99, 6)}},
+		{name: "burst", about: "100 runs that start at once, 100 tokens of 50/s each", targets: redis, run: burst, turns: 5, figures: []figure{
+			{name: "time to first token p50, ms", of: func(r *result) float64 { return ms(percentile(r.first, 50)) }, limit: 1.6, ratio: true},
+			{name: "time to first token p99, ms", of: func(r *result) float64 { return ms(percentile(r.first, 99)) }, ratio: true},
+			latency(99, 0),
+		}},
+		{name: "together", about: "20 streams of 50 tokens/s that start at once", targets: redis, run: together, turns: 5, figures: []figure{perToken(2), latency(99, 0)}},
+		{name: "storm", about: "2,000 reconnects at once beside 20 streams of 50 tokens/s", targets: redis, run: storm, turns: 5, figures: []figure{
+			{name: "others' token latency p99, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 99)) }, limit: 1.5, ratio: true},
+			{name: "others' token latency p50, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 50)) }},
+			value("a client is up to date, p50, ms", 0), value("the last client is up to date, ms", 0), value("CPU of the storm, ms", 0),
+		}},
 		{name: "tools", about: "4 clients, 10 rounds of two tool calls, then 20 tokens", targets: all, run: tooled, figures: []figure{
 			{name: "ms per iteration", of: func(r *result) float64 { return r.values["ms per iteration"] }, limit: 2, ratio: true},
 			{name: "CPU per iteration, ms", of: func(r *result) float64 { return ms(r.cpu) / float64(r.runs*11) }},

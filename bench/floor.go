@@ -12,7 +12,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -24,6 +26,15 @@ import (
 type floor struct {
 	model string
 	redis *redis.Client
+
+	mu   sync.Mutex
+	logs map[string]*floorLog // that somebody watches, by thread
+}
+
+// floorLog wakes those who watch a thread.
+type floorLog struct {
+	watchers int
+	wake     chan struct{} // closed at the next batch
 }
 
 type floorMessage = map[string]any
@@ -33,10 +44,11 @@ func serveFloor(l net.Listener, model, redisURL string) error {
 	if err != nil {
 		return err
 	}
-	f := &floor{model: model, redis: redis.NewClient(o)}
+	f := &floor{model: model, redis: redis.NewClient(o), logs: map[string]*floorLog{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /runs", f.run)
+	mux.HandleFunc("GET /threads/{thread}/runs/{run}/events", f.events)
 	return http.Serve(l, mux)
 }
 
@@ -50,7 +62,7 @@ func (f *floor) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &floorStream{f: f, ctx: r.Context(), thread: in.ThreadID, w: w, rc: http.NewResponseController(w)}
+	s := &floorStream{f: f, ctx: context.WithoutCancel(r.Context()), thread: in.ThreadID, w: w, rc: http.NewResponseController(w)}
 	s.show([][]byte{fmt.Appendf(nil, `{"type":"RUN_STARTED","threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)})
 	messages := in.Messages
 	for {
@@ -99,6 +111,7 @@ type floorStream struct {
 	w      io.Writer
 	rc     *http.ResponseController
 	buf    []byte
+	events int // so far
 }
 
 // show stores a batch of events and sends it.
@@ -106,15 +119,82 @@ func (s *floorStream) show(events [][]byte) {
 	pipe := s.f.redis.Pipeline()
 	s.buf = s.buf[:0]
 	for _, e := range events {
-		pipe.XAdd(s.ctx, &redis.XAddArgs{Stream: "floor:l:" + s.thread, Values: []any{"d", e}})
+		s.events++
+		pipe.XAdd(s.ctx, &redis.XAddArgs{Stream: "floor:l:" + s.thread, ID: strconv.Itoa(s.events) + "-0", Values: []any{"d", e}})
 		s.buf = append(append(append(s.buf, "data: "...), e...), "\n\n"...)
 	}
 	if _, err := pipe.Exec(s.ctx); err != nil {
 		return
 	}
+	s.f.wake(s.thread)
 	// If the client went away, that is no concern of this program.
 	_, _ = s.w.Write(s.buf)
 	_ = s.rc.Flush()
+}
+
+// events shows a run after the event with the number that the client has, and follows it:
+// one range of its stream, and again whenever there is a new batch.
+func (f *floor) events(w http.ResponseWriter, r *http.Request) {
+	thread, last := r.PathValue("thread"), r.Header.Get("Last-Event-ID")+"-0"
+	w.Header().Set("Content-Type", "text/event-stream")
+	rc := http.NewResponseController(w)
+	l := f.watch(thread)
+	defer f.leave(thread, l)
+	var buf []byte
+	for {
+		f.mu.Lock()
+		wake := l.wake
+		f.mu.Unlock()
+		entries, err := f.redis.XRange(r.Context(), "floor:l:"+thread, "("+last, "+").Result()
+		if err != nil {
+			return
+		}
+		buf = buf[:0]
+		for _, e := range entries {
+			data, _ := e.Values["d"].(string)
+			buf = append(append(append(buf, "data: "...), data...), "\n\n"...)
+			last = e.ID
+		}
+		if _, err := w.Write(buf); err != nil || rc.Flush() != nil {
+			return
+		}
+		select {
+		case <-wake:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// watch returns what wakes the watchers of a thread.
+func (f *floor) watch(thread string) *floorLog {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.logs[thread]
+	if l == nil {
+		l = &floorLog{wake: make(chan struct{})}
+		f.logs[thread] = l
+	}
+	l.watchers++
+	return l
+}
+
+func (f *floor) leave(thread string, l *floorLog) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l.watchers--; l.watchers == 0 {
+		delete(f.logs, thread)
+	}
+}
+
+// wake wakes the watchers of a thread.
+func (f *floor) wake(thread string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.logs[thread]; l != nil {
+		close(l.wake)
+		l.wake = make(chan struct{})
+	}
 }
 
 // iterate calls the model; whatever its stream yields while a batch is being stored

@@ -4,6 +4,7 @@
 //
 //	go run ./bench                  every scenario
 //	go run ./bench -only paced1k    one of them
+//	go run ./bench -only storm -before OLD   and what another build of the server does
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
@@ -21,6 +22,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +32,7 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "only the scenarios whose names start with this")
 	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
+	flag.StringVar(&b.before, "before", "", "another build of the server, measured in the same turns")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
 	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
 	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
@@ -38,7 +41,7 @@ func main() {
 	watch := flag.Bool("watchers", false, "instead of load: what idle watchers hold in memory, and what many watchers of a run cost Redis")
 	var l watchers
 	l.flags(flag.CommandLine)
-	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, watched or bare")
+	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, watched, bare or storm")
 	control := flag.String("control", "", "another address on which a helper listens")
 	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
@@ -72,8 +75,11 @@ func main() {
 }
 
 func helper(what, addr, model, redisURL, storeURL string) error {
-	if what == "fairness" {
+	switch what {
+	case "fairness":
 		return serveFair(addr, storeURL)
+	case "storm":
+		return serveStorm(addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -100,6 +106,7 @@ func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t
 type bench struct {
 	repeat     int
 	only       string
+	before     string
 	runs, rate int
 
 	dir, binary, self string
@@ -119,6 +126,8 @@ const (
 	onSynced = "holdfast redis, synced"
 	// onWindow is Holdfast on Redis with a delta window.
 	onWindow = "with --delta-window=1s"
+	// onBefore is the build of -before on Redis.
+	onBefore = "before"
 )
 
 func (b *bench) run() (err error) {
@@ -163,6 +172,9 @@ func (b *bench) run() (err error) {
 
 // scenario measures the targets in turns, each time with a new process.
 func (b *bench) scenario(s scenario) error {
+	if b.before != "" {
+		s.targets = slices.Insert(slices.Clone(s.targets), 1, onBefore)
+	}
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
 		for _, name := range s.targets {
@@ -206,6 +218,9 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	line := fmt.Sprintf("   %-32s", f.name)
 	for _, name := range s.targets {
 		line += fmt.Sprintf("  %s %.4g", name, of(name))
+		if name == onBefore && f.ratio {
+			line += fmt.Sprintf(" (ratio %.2f)", ratios(f, results[name], results[onFloor]))
+		}
 	}
 	if f.before > 0 {
 		line += fmt.Sprintf("  (before: %.4g)", f.before)
@@ -266,6 +281,10 @@ func (b *bench) launch(name, part, agents string) (t *target, err error) {
 		args = append(args, "--config", file)
 	}
 	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
-	t.process, err = launch(0, env, b.binary, args...)
+	binary := b.binary
+	if name == onBefore {
+		binary = b.before
+	}
+	t.process, err = launch(0, env, binary, args...)
 	return t, err
 }

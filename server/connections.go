@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 )
 
@@ -35,8 +36,10 @@ func newConnections(l net.Listener, most int, changed func(n int)) *connections 
 	}
 }
 
-// Accept implements [net.Listener].
+// Accept implements [net.Listener]. When many come at once, whoever is ready goes first: the
+// streams that go on, and the connection that came before.
 func (l *connections) Accept() (net.Conn, error) {
+	runtime.Gosched()
 	select {
 	case l.slots <- struct{}{}:
 	default:

@@ -27,6 +27,7 @@ type recorder struct {
 
 	patience time.Duration // how long writes may still wait
 	waited   time.Time     // when the last write ended; patience grows again from then on
+	until    time.Time     // the connection's deadline
 
 	began       time.Time
 	thread, run string // see note
@@ -108,8 +109,12 @@ func (rec *recorder) deadline(n int) time.Time {
 		earned := time.Duration(float64(n) / float64(rec.rate) * float64(time.Second))
 		rec.patience = min(rec.timeout, rec.patience+now.Sub(rec.waited)+earned)
 	}
-	// A writer without deadlines (a test's recorder) works too, so errors are ignored.
-	_ = rec.rc.SetWriteDeadline(now.Add(rec.patience))
+	// A stream writes often, and a deadline that is a little early does as well.
+	if left := rec.until.Sub(now); left > rec.patience || left < rec.patience-rec.timeout/16 {
+		rec.until = now.Add(rec.patience)
+		// A writer without deadlines (a test's recorder) works too, so errors are ignored.
+		_ = rec.rc.SetWriteDeadline(rec.until)
+	}
 	return now
 }
 

@@ -4,7 +4,6 @@ package ids
 import (
 	"crypto/rand"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -13,11 +12,24 @@ import (
 // is entirely random, for fences.
 func New(now func() time.Time) func(prefix string) string {
 	return func(prefix string) string {
-		random := strings.ToLower(rand.Text())
+		var room [64]byte
 		if prefix == "" {
-			return random[:16]
+			return string(random(room[:0], 16))
 		}
-		id := strconv.FormatInt(now().UnixMilli(), 32)
-		return prefix + "_" + id + random[:10]
+		id := append(append(room[:0], prefix...), '_')
+		id = strconv.AppendInt(id, now().UnixMilli(), 32)
+		return string(random(id, 10))
 	}
+}
+
+// random appends n letters and digits, of five random bits each.
+func random(id []byte, n int) []byte {
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	start := len(id)
+	id = append(id, make([]byte, n)...)
+	_, _ = rand.Read(id[start:]) // it never fails
+	for i := start; i < len(id); i++ {
+		id[i] = letters[id[i]%32]
+	}
+	return id
 }

@@ -23,7 +23,7 @@ func (w *Writer) wake() {
 	w.due = true
 	if !w.running && !w.ended {
 		w.running = true
-		go w.run()
+		w.Go(w.run)
 	}
 }
 

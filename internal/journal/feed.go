@@ -64,6 +64,20 @@ func (f *Feed) End() {
 	}
 }
 
+// At returns the record at the cursor, if the Feed has it.
+func (f *Feed) At(c store.Cursor) (rec store.Record, has bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.records) == 0 || c.Number < f.records[0].Number {
+		return rec, false
+	}
+	n := c.Number - f.records[0].Number
+	if n >= uint64(len(f.records)) || f.records[n].Cursor != c {
+		return rec, false
+	}
+	return f.records[n], true
+}
+
 // After returns the records after the cursor; the caller must not change them. behind
 // means that the Feed does not reach back to the cursor, or has another record of that
 // number, so the store must be asked. wake is closed when there is more; it is nil if

@@ -41,6 +41,8 @@ type Config struct {
 	Limit int
 	// Window is how long deltas may wait for more; 0 means not at all.
 	Window time.Duration
+	// Go calls f on a goroutine. It may be left nil.
+	Go func(f func())
 	// StopAtOnce gives up at the first try that fails. It may be left false.
 	StopAtOnce bool
 }
@@ -92,6 +94,9 @@ func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	w := &Writer{
 		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
 		seq: seq, last: head.Next - 1, committed: head.Position(), acked: head.UpdatedAt, idle: make(chan struct{}),
+	}
+	if w.Go == nil {
+		w.Go = func(f func()) { go f() }
 	}
 	w.next = w.newGroup()
 	w.ctx, w.stop = context.WithCancel(context.Background())

@@ -47,6 +47,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		place.agents = b.run.agent.of
 	}
 	defer place.release()
+	defer e.coming.expect(b.c)()
 	known, err := e.commitAlone(ctx, at, b.c)
 	if err == nil {
 		b.accepted()

@@ -15,6 +15,11 @@ import (
 // have the cursor's record, a new start that says why. A nil reply means that the run has
 // ended and nothing is missing. Without a run it streams the thread: see streams.current.
 func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	if w := e.near(who, id, run, after); w != nil {
+		w.viewer = viewer{dialect: d}
+		return w.reply(ctx), nil
+	}
+	defer e.returns.Enter(ctx)()
 	t, err := e.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -123,6 +128,7 @@ func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string)
 
 // Attach streams a thread to a page that may have seen any part of it; see streams.attach.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
+	defer e.returns.Enter(ctx)()
 	for range maxDecisions {
 		t, err := e.Current(ctx, who, id)
 		if err != nil {

@@ -78,6 +78,7 @@ func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run str
 func (e *Engine) posted(key store.ThreadKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.coming.posted(key)
 	if r := e.runs[key]; r != nil {
 		r.inbox.readers.Go(mail{r}.read)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/gate"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -37,7 +38,14 @@ type Engine struct {
 	// locks serialize what this process decides about one thread.
 	locks [256]sync.Mutex
 	slots chan struct{}
-	turns chan struct{} // see turn
+	// turns lets requests be decided a few at a time. When many come at once, each is then
+	// begun as if it had come alone, instead of all of them in step: the first ones answer
+	// sooner, their deltas do not come in bursts for the rest of their runs, and the runs that
+	// go on do not wait for all of them.
+	turns *gate.Gate
+	// returns does the same for clients that come back and for whose streams the store must
+	// be read.
+	returns *gate.Gate
 	// waiting are the requests that wait for a sign of an owner; see outwait.
 	waiting    chan struct{}
 	sweeper    *sweeper
@@ -47,9 +55,14 @@ type Engine struct {
 
 	mu     sync.Mutex
 	runs   map[store.ThreadKey]*run
+	coming coming
 	unsure map[store.ThreadKey]*unsure
 	closed chan struct{} // closed when streams must end
 }
+
+// turnWait is how long the first in line waits for its turn. A store that is far away makes
+// turns long without keeping the processor busy.
+const turnWait = 2 * time.Millisecond
 
 // New returns an Engine. Call Start before anything else. It returns an error for an
 // agent whose middleware registers two states of one name.
@@ -62,9 +75,11 @@ func New(cfg Config) (*Engine, error) {
 		host:          h,
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
-		turns:         make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		turns:         gate.New(2*runtime.GOMAXPROCS(0), turnWait),
+		returns:       gate.New(4*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
+		coming:        coming{threads: make(map[store.ThreadKey]bool)},
 		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
@@ -134,6 +149,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	e.wg.Wait()
 	e.streams.tails.Close()
+	e.writers.Wait()
 	e.stopListening()
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -233,7 +249,14 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 	e.runs[r.key] = r
 	s.kept = true
 	e.wg.Go(r.main)
-	r.inbox.readers.Go(mail{r}.read) // something may have been posted before it was listed
+	if e.coming.noMail(r.key) {
+		return nil
+	}
+	r.inbox.readers.Add(1) // something may have been posted before it was listed
+	e.writers.Go(func() {
+		defer r.inbox.readers.Done()
+		mail{r}.read()
+	})
 	return nil
 }
 

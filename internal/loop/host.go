@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -32,9 +33,16 @@ type host struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup // the goroutines of leases, takeovers and runs, and of tools, which may outlive their call
+	// writers are the goroutines of the runs' writers, each of which needs one only for a
+	// moment.
+	writers *warm.Pool
 	// draining is closed when nothing new may start.
 	draining chan struct{}
 }
+
+// warmWriters is how many goroutines wait for something to write. With what they have on
+// their stacks, they take some 100 KB.
+const warmWriters = 16
 
 // errStopped is the cause that ends runs at a shutdown.
 var errStopped = errors.New("the server stops")
@@ -63,6 +71,7 @@ func newHost(cfg Config) (*host, error) {
 	h.agents.Store(agents)
 	h.cfg.Agents, h.cfg.ModelTriesOf, h.cfg.MaxMediaOf = nil, nil, nil // agents has them
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
+	h.writers = warm.New(h.ctx, warmWriters)
 	return h, nil
 }
 

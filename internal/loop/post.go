@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
@@ -13,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -31,6 +31,7 @@ const maxDecisions = 8
 // reply is the stream to send; nil if in.After is the end of it. An input without a run id gets one. An error means that
 // nothing was started and nothing was lost.
 func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	warm.LargeStack()
 	if e.stopping() {
 		return nil, errShuttingDown()
 	}
@@ -112,7 +113,7 @@ type plan struct {
 // of what is to start, all under the thread's lock. While w must wait, the error is a
 // silence.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*plan, error) {
-	defer e.turn(ctx)()
+	defer e.turns.Enter(ctx)()
 	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
@@ -174,32 +175,6 @@ func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan)
 		}
 	}
 	return e.cfg.Authorize(ctx, who, action, p.agent.Name)
-}
-
-// turnWait bounds how long a request waits for its turn. A store that is far away makes
-// turns long without keeping the processor busy.
-const turnWait = 250 * time.Millisecond
-
-// turn waits until it is a request's turn to be decided, and returns what ends the turn.
-// When many requests come at once, each is begun as if it had come alone, instead of all
-// of them in step: the first ones answer sooner, and their deltas do not come in bursts
-// for the rest of their runs.
-func (e *Engine) turn(ctx context.Context) (end func()) {
-	end = func() { <-e.turns }
-	select {
-	case e.turns <- struct{}{}:
-		return end
-	default:
-	}
-	t := time.NewTimer(turnWait)
-	defer t.Stop()
-	select {
-	case e.turns <- struct{}{}:
-		return end
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return func() {}
 }
 
 // agentFor returns the agent that was asked for. A request that names none goes to the one

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -159,7 +160,7 @@ func (r *run) writerConfig() journal.Config {
 	return journal.Config{
 		Process: r.host.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
 		Commit: func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
-		GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
+		Go:     r.host.writers.Go, GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
 
@@ -222,6 +223,7 @@ func (r *run) show(m holdfast.Message) (holdfast.Message, bool) {
 
 // main is the run's goroutine.
 func (r *run) main() {
+	warm.Stack()
 	if err := r.guard(); err != nil {
 		r.conclude(err)
 	}

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
-	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The end of the road: a watcher gets a run's log as a stream. The handler of a POST is a
@@ -275,25 +273,6 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 		w.ended = true
 	}
 	return w, nil
-}
-
-// lastEvent returns the event with which the last run of a thread ended, with its result.
-func lastEvent(t *thread.Thread, rec *thread.Run, result json.RawMessage) agui.Event {
-	if t.State.Status() == threads.StatusStopped {
-		return t.State.Failure()
-	}
-	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
-	if open := t.State.Interrupts(); len(open) > 0 {
-		outcome = &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}
-	} else if t.State.Outcome() == holdfast.OutcomeCancelled {
-		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
-	}
-	if outcome.Type != agui.OutcomeSuccess || len(outcome.PendingToolCallIDs) > 0 {
-		result = nil
-	}
-	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Result: result, Outcome: outcome}
-	ev.Metadata = outsideMetadata(t.State)
-	return ev
 }
 
 // streamOf returns the stream that answers a POST; nil if the client has all of it. A run that

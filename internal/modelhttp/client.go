@@ -83,6 +83,7 @@ type Client struct {
 	circuit string
 	// secrets never appear in an error's text.
 	secrets []string
+	tools   *writtenTools
 }
 
 // defaultTimeout is how long a provider may be silent. Some queue requests first.
@@ -116,7 +117,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		Provider: o.Provider, Model: o.Model, BaseURL: strings.TrimRight(o.BaseURL, "/"), Params: params,
-		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now,
+		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now, tools: &writtenTools{},
 	}
 	if c.now == nil {
 		c.now = time.Now

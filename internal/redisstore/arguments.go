@@ -42,11 +42,18 @@ func isLarge(c *store.Commit) bool {
 	return size >= largeCommit
 }
 
+// headRoom is what an expected position and a head take, besides ids and names.
+const headRoom = 192
+
 // appendCall writes a commit as append.lua reads it.
 func (s *Store) appendCall(tag string, c *store.Commit) call {
 	next := c.Expect.Next + uint64(len(c.Records))
+	// Most commits come here, one for each word that a model says, so both share a buffer.
+	room := make([]byte, 0, headRoom+len(c.Expect.ETag)+len(c.ID)+len(c.User)+len(c.Process))
+	expected := appendPosition(room, c.Expect)
+	head := appendHead(expected[len(expected):], c, next)
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		appendPosition(nil, c.Expect), appendHead(nil, c, next), strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
+		expected, head, strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
 		formatText, s.Now().UnixMilli(),
 	}}
 }

@@ -40,7 +40,16 @@ func appendHead(b []byte, c *store.Commit, next uint64) []byte {
 	b = appendText(b, c.Process)
 	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
 	b = strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
-	return fmt.Appendf(b, ";%08x", frame.Sum(b))
+	return appendSum(append(b, ';'), frame.Sum(b))
+}
+
+// appendSum writes a checksum as eight hexadecimal digits.
+func appendSum(b []byte, sum uint32) []byte {
+	const digits = "0123456789abcdef"
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, digits[sum>>shift&15])
+	}
+	return b
 }
 
 // checkedHead returns the head before its checksum, and reports whether it is the one
@@ -50,7 +59,7 @@ func checkedHead(text string) (string, bool) {
 	if at < 0 || text[at] != ';' {
 		return text, true
 	}
-	return text[:at], text[at+1:] == fmt.Sprintf("%08x", frame.Sum([]byte(text[:at])))
+	return text[:at], text[at+1:] == string(appendSum(nil, frame.Sum([]byte(text[:at]))))
 }
 
 // decodeHead reads a head from the fields v and h of its thread. If it cannot be read, the

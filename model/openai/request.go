@@ -16,7 +16,7 @@ import (
 func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
-		b.Member("tools", tools(req.Tools))
+		m.client.Tools(b, "tools", req.Tools, func() any { return tools(req.Tools) })
 	}
 	b.End(prompt.Tools)
 	b.Open(`"messages":[`)
