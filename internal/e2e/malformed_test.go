@@ -59,7 +59,7 @@ func TestMalformedInput(t *testing.T) {
 		"unknown thread":        {request(t, p, "GET", "/threads/nobody", "", ""), 404, "not_found"},
 		"unknown stream":        {request(t, p, "GET", "/threads/nobody/stream", "", ""), 404, "not_found"},
 		"unknown run":           {request(t, p, "POST", "/threads/nobody/runs/r/cancel", "", ""), 404, "not_found"},
-		"bad cursor":            {request(t, p, "GET", "/threads/nobody/runs/r/events?after=here", "", ""), 400, "invalid_input"},
+		"bad cursor":            {request(t, p, "GET", "/threads/nobody/runs/r/events?after=here", "", ""), 400, "invalid_cursor"},
 		"bad limit":             {request(t, p, "GET", "/threads?limit=many", "", ""), 400, "invalid_input"},
 		"bad before":            {request(t, p, "GET", "/threads?before=yesterday", "", ""), 400, "invalid_input"},
 		"unknown path":          {request(t, p, "GET", "/nowhere", "", ""), 404, "not_found"},
