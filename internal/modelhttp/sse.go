@@ -86,8 +86,18 @@ func (e *events) add(line []byte) error {
 	if e.some {
 		e.now.Data = append(e.now.Data, '\n')
 	}
-	e.now.Data, e.some = append(e.now.Data, value...), true
+	e.now.Data, e.some = append(room(e.now.Data, len(value)), value...), true
 	return nil
+}
+
+// room returns b with room for n more bytes. A long piece grows by doubling up to the bound:
+// the smaller steps of append would leave several times as much behind.
+func room(b []byte, n int) []byte {
+	need := len(b) + n
+	if need <= cap(b) {
+		return b
+	}
+	return append(make([]byte, 0, max(need, min(2*cap(b), MaxPiece))), b...)
 }
 
 // readLine returns a line without its line ending; it is valid until the next call.
@@ -101,7 +111,7 @@ func (e *events) readLine() ([]byte, error) {
 		if len(e.line)+len(part) > MaxPiece {
 			return nil, errTooLong
 		}
-		e.line = append(e.line, part...)
+		e.line = append(room(e.line, len(part)), part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return bytes.TrimRight(e.line, "\r\n"), err
 		}
