@@ -62,7 +62,7 @@ type Engine struct {
 
 // turnWait is how long the first in line waits for its turn. A store that is far away makes
 // turns long without keeping the processor busy.
-const turnWait = 2 * time.Millisecond
+const turnWait = 10 * time.Millisecond
 
 // New returns an Engine. Call Start before anything else. It returns an error for an
 // agent whose middleware registers two states of one name.
