@@ -139,8 +139,9 @@ failover: ## let Redis's primaries die FAILOVERS times, with replicas that lag b
 	HOLDFAST_FAILOVERS=$(FAILOVERS) HOLDFAST_FAILOVERS_SEED=$(SEED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestFailovers$$' -v ./internal/e2e
 
 TAKEOVERS ?= 100
-takeover: ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server)
+takeover: tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
+	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
