@@ -52,14 +52,14 @@ for (const [version, client] of [['1.0.0', '@ag-ui/client'], ['0.0.59', 'client-
 
     await view.goto(site.url);
     await view.until('window.holdfast');
-    await view.run(say('m1', 'slow 60 words please'));
+    await view.run(say('m1', 'slow 30 words'));
     await view.until(halfway);
     await server.kill();
     await server.start();
     await view.until('window.done');
     await same();
 
-    await view.run(say('m2', 'slow 80 words please'));
+    await view.run(say('m2', 'slow 30 words'));
     await view.until(halfway);
     await view.reload();
     await view.until('window.holdfast');

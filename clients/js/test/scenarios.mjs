@@ -40,7 +40,7 @@ scenario('the policy chat: another answer to the same message', async () => {
   await same(a, server);
 });
 
-for (const [words, type, nth] of [['slow 200 words please', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
+for (const [words, type, nth] of [['slow 30 words', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
   scenario(`kill -9 and restart during ${type}`, async () => {
     const a = agent();
     let restarted;
@@ -58,7 +58,7 @@ for (const [words, type, nth] of [['slow 200 words please', 'TEXT_MESSAGE_CONTEN
 scenario('a bare fetch for HttpAgent', async () => {
   const a = new HttpAgent({ url: server.url, fetch: resumingFetch({ maxDelay: 50 }) });
   let restarted;
-  const { error } = await say(a, 'slow 200 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart())) });
+  const { error } = await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart())) });
   await restarted;
   assert.equal(error, undefined);
   await same(a, server);
@@ -95,7 +95,7 @@ scenario('giving up is an error for people, and never a rejection', async () => 
 
   const b = agent({ patience: 100, maxDelay: 10 });
   let killed;
-  const cut = await say(b, 'slow 200 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (killed = server.kill())) });
+  const cut = await say(b, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (killed = server.kill())) });
   await killed;
   assert.equal(cut.error.code, 'connection_lost');
   await server.start();
@@ -106,7 +106,7 @@ scenario('giving up is an error for people, and never a rejection', async () => 
 
 scenario('Stop ends the run, and the next message is answered', async () => {
   const a = agent();
-  await say(a, 'slow 400 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
   const { error } = await say(a, 'hello again');
   assert.equal(error, undefined);
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
@@ -145,7 +145,7 @@ scenario('assistant-ui joins a run, which is told as a whole', async () => {
     loading = joining.history((messages) => ({ messages })).load();
     a.detach();
   });
-  await say(a, 'slow 60 words please', { seen });
+  await say(a, 'slow 30 words', { seen });
   const { unstable_resume } = await loading;
   assert.equal(unstable_resume, true);
   const built = builder();
@@ -158,7 +158,7 @@ scenario('assistant-ui joins a run, which is told as a whole', async () => {
 
 scenario('assistant-ui gets no more of what a dead process had begun', async () => {
   const a = new AssistantUIAgent({ url: server.url, maxDelay: 50 });
-  a.addMessage({ id: 'u1', role: 'user', content: 'slow 60 words please' });
+  a.addMessage({ id: 'u1', role: 'user', content: 'slow 30 words' });
   let [restarted, count] = [undefined, 0];
   const built = builder(() => {
     if (++count === 8) restarted = restart();
@@ -183,10 +183,10 @@ scenario('assistant-ui joins a thread that asks', async () => {
 
 scenario('detaching leaves the run alone', async () => {
   const a = agent();
-  await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.detach()) });
+  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.detach()) });
   const { error } = await watch((s) => a.connectAgent({}, s));
   assert.equal(error, undefined);
-  await say(a, 'slow 400 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
   await say(a, 'hello again');
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
   assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled', 'success']);
@@ -201,7 +201,7 @@ scenario('an abort before the answer also ends the run', async () => {
       return answer;
     },
   });
-  await say(a, 'slow 400 words please', { abortController: stop });
+  await say(a, 'slow 30 words', { abortController: stop });
   await say(a, 'hello again');
   await same(a, server);
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
@@ -210,7 +210,7 @@ scenario('an abort before the answer also ends the run', async () => {
 
 scenario('an agent that detaches leaves the run alone', async () => {
   const a = agent({ onAbort: 'detach' });
-  await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
   const { error } = await watch((s) => a.connectAgent({}, s));
   assert.equal(error, undefined);
   await same(a, server);
@@ -226,7 +226,7 @@ scenario('connect during a run, through a restart', async () => {
     let restarted;
     connected = watch((s) => page.connectAgent({}, s), onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart()))).then(() => restarted);
   });
-  await say(a, 'slow 80 words please', { seen });
+  await say(a, 'slow 30 words', { seen });
   await connected;
   await same(a, server);
   assert.deepEqual(plain(page.messages), plain(a.messages));
