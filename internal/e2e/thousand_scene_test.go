@@ -62,7 +62,7 @@ func newOutside(t *testing.T, pause time.Duration, signs chan<- sign) *outside {
 	}
 	o := &outside{t: t, pause: pause, signs: signs, notes: notes, done: map[string]string{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /work/{tool}", o.work)
+	mux.HandleFunc("POST /deeds/{tool}", o.work)
 	mux.HandleFunc("GET /lookup", o.lookUp)
 	o.Server = httptest.NewServer(mux)
 	t.Cleanup(func() { o.Close(); notes.Close() })
@@ -158,7 +158,7 @@ tools:
     parameters: {type: object, properties: {term: {type: string}}}
     http:
       method: POST
-      url: %[1]s/work/lookup
+      url: %[1]s/deeds/lookup
       headers: {Process: "${PROCESS_NAME}"}
       allow: [127.0.0.1]
   - name: calculate
@@ -167,7 +167,7 @@ tools:
     parameters: {type: object, properties: {expression: {type: string}}}
     http:
       method: POST
-      url: %[1]s/work/calculate
+      url: %[1]s/deeds/calculate
       headers: {Process: "${PROCESS_NAME}", Reference: "{call.key}"}
       lookUp: "%[1]s/lookup?key={call.key}"
       allow: [127.0.0.1]
