@@ -71,7 +71,7 @@ func unreachable(err error, patience time.Duration) error {
 	var forbidden errNoWait
 	switch {
 	case errors.As(err, &few):
-		return fmt.Errorf("durability failover: of a first write, %w; start the replicas, ask for fewer of them (failover:N), or choose another durability", err)
+		return fmt.Errorf("a first write: %w; start them, ask for fewer (failover:N), or choose another durability", err)
 	case errors.As(err, &forbidden):
 		return fmt.Errorf("durability failover: %w; allow this user the command WAIT (ACL SETUSER … +wait), or choose another durability", err)
 	case redis.IsLoadingError(err):
