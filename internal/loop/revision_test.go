@@ -266,9 +266,9 @@ func TestPinnedAgentGone(t *testing.T) {
 	})
 }
 
-// TestCancelWhileItWaits: a run that waits, or is about to, can be cancelled. It ends at once,
-// and neither the model nor a tool of the other revision is asked for that.
-func TestCancelWhileItWaits(t *testing.T) {
+// whileItWaits calls f with a process that has another revision than the run, which it has
+// only just found, or which waits.
+func whileItWaits(t *testing.T, f func(t *testing.T, e *looptest.Engine, j *looptest.Notebook, waits bool)) {
 	for name, waited := range map[string]time.Duration{"found just now": 4 * time.Second, "waits": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -276,50 +276,50 @@ func TestCancelWhileItWaits(t *testing.T) {
 				shared, _, _ := bereft(t, j)
 				e := looptest.Start(t, shared, pinned, revised("2", j, nil))
 				time.Sleep(waited)
-				if got := info(t, e); (got.Waiting != nil) != (waited == time.Minute) || got.Status != threads.StatusRunning {
-					t.Fatalf("the thread is %+v", got)
-				}
-				if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				if got := info(t, e); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled || got.Waiting != nil {
-					t.Errorf("the thread is %+v", got)
-				}
-				if got := j.Take(); len(got) > 0 {
-					t.Errorf("for the cancel the server did %q", got)
-				}
-				if got := revisionOf(t, e, "r1"); got != "1" {
-					t.Errorf("the run has the revision %q", got)
-				}
+				f(t, e, j, waited == time.Minute)
 			})
 		})
 	}
 }
 
+// TestCancelWhileItWaits: a run that waits, or is about to, can be cancelled. It ends at once,
+// and neither the model nor a tool of the other revision is asked for that.
+func TestCancelWhileItWaits(t *testing.T) {
+	whileItWaits(t, func(t *testing.T, e *looptest.Engine, j *looptest.Notebook, waits bool) {
+		if got := info(t, e); (got.Waiting != nil) != waits || got.Status != threads.StatusRunning {
+			t.Fatalf("the thread is %+v", got)
+		}
+		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := info(t, e); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled || got.Waiting != nil {
+			t.Errorf("the thread is %+v", got)
+		}
+		if got := j.Take(); len(got) > 0 {
+			t.Errorf("for the cancel the server did %q", got)
+		}
+		if got := revisionOf(t, e, "r1"); got != "1" {
+			t.Errorf("the run has the revision %q", got)
+		}
+	})
+}
+
 // TestPostWhileItWaits: a thread whose run waits runs, for whoever posts to it: a message is
 // refused, or cancels the run if that is the policy.
 func TestPostWhileItWaits(t *testing.T) {
-	for name, waited := range map[string]time.Duration{"found just now": 4 * time.Second, "waits": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				j := &looptest.Notebook{}
-				shared, _, _ := bereft(t, j)
-				e := looptest.Start(t, shared, pinned, revised("2", j, nil))
-				time.Sleep(waited)
-				in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?"))
-				if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
-					t.Errorf("a message gets %v", err)
-				}
-				in.ForwardedProps = []byte(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
-				looptest.Succeeded(t, looptest.Posted(t, e, in))
-				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:charged", "user:hello?", "assistant:", "tool:charged", "assistant:by 2")
-				if got := revisionOf(t, e, "r2"); got != "2" {
-					t.Errorf("the run has the revision %q", got)
-				}
-			})
-		})
-	}
+	whileItWaits(t, func(t *testing.T, e *looptest.Engine, _ *looptest.Notebook, _ bool) {
+		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?"))
+		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
+			t.Errorf("a message gets %v", err)
+		}
+		in.ForwardedProps = []byte(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
+		looptest.Succeeded(t, looptest.Posted(t, e, in))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:charged", "user:hello?", "assistant:", "tool:charged", "assistant:by 2")
+		if got := revisionOf(t, e, "r2"); got != "2" {
+			t.Errorf("the run has the revision %q", got)
+		}
+	})
 }
 
 // TestTitleWhileItWaits: whoever gives a thread another title while its run waits, or when it
