@@ -2,7 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,4 +142,12 @@ func wantWrong(err error) error {
 		return nil
 	}
 	return fmt.Errorf("not refused: %w", err)
+}
+
+// TestNoPasswordFile: a file that cannot be read is not taken for a Redis that does not run.
+func TestNoPasswordFile(t *testing.T) {
+	_, _, problem := credentials(filepath.Join(t.TempDir(), "none"), "u")(t.Context())
+	if err := unreachable(problem, time.Second); !strings.Contains(err.Error(), "--redis-password-file") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -69,7 +70,10 @@ func forbidden(err error) bool { return final(err) && !wrongPassword(err) }
 func unreachable(err error, patience time.Duration) error {
 	var few errUnacknowledged
 	var forbidden errNoWait
+	var file *fs.PathError
 	switch {
+	case errors.As(err, &file):
+		return fmt.Errorf("cannot reach Redis: %w; --redis-password-file must name a file that this process can read", err)
 	case errors.As(err, &few):
 		return fmt.Errorf("a first write: %w; start them, ask for fewer (failover:N), or choose another durability", err)
 	case errors.As(err, &forbidden):
