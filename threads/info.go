@@ -35,6 +35,8 @@ const (
 type Info struct {
 	// ID is the thread's id, which the client chose.
 	ID string `json:"id"`
+	// User is whose thread it is; set only in lists of the threads of all users.
+	User string `json:"user,omitempty"`
 	// Title is what lists call the thread: the beginning of its first message, or what a
 	// person has called it. Empty for threads of early versions until their next run.
 	Title string `json:"title,omitempty"`
@@ -193,6 +195,29 @@ type Run struct {
 	ContinuedBy string `json:"continuedBy,omitempty"`
 	// ParentRunID is the parent run that the client named; the server only stores it.
 	ParentRunID string `json:"parentRunId,omitempty"`
+	// Processes are those that have run it, the first one first. Of very many, those after the
+	// first are left out. Runs of early versions have none.
+	Processes []RunProcess `json:"processes,omitempty"`
+	// Records is how many records the run has in the thread's log; 0 for the run of another
+	// thread that a fork was made in.
+	Records uint64 `json:"records,omitempty"`
+	// Usage is what the run has used, or has used so far, with one entry for each model. Ended
+	// runs of early versions have none.
+	Usage []Usage `json:"usage,omitempty"`
+	// Cost is what that costs together; empty unless every model has a price.
+	Cost json.Number `json:"cost,omitempty"`
+}
+
+// RunProcess is a process that has run a run, or a part of it.
+type RunProcess struct {
+	// Process is the process's id: random, made at its start.
+	Process string `json:"process"`
+	// Epoch counts the owners of the thread.
+	Epoch uint64 `json:"epoch"`
+	// Tag is what the cursors of the records that it has written end with.
+	Tag string `json:"tag"`
+	// Since is when it began, or took the run over.
+	Since time.Time `json:"since"`
 }
 
 // State is the current states of a thread.

@@ -18,6 +18,12 @@ type Travel struct {
 	// OnlyRecorded: as ReuseResults, and a call that has no recorded result ends the run
 	// ([codes.NotRecorded]) instead of running. The next new message ends that.
 	OnlyRecorded bool `json:"onlyRecorded,omitempty"`
+	// Reuse, instead of ReuseResults, are the ids of the calls whose recorded results are used
+	// again; calls of the same tools with the same arguments get them. All others run again or,
+	// with OnlyRecorded, end the run.
+	Reuse []string `json:"reuse,omitempty"`
+	// Preview: nothing is changed. The answer is what it would be otherwise.
+	Preview bool `json:"preview,omitempty"`
 	// ETag, if set, must match the thread's; otherwise the request is refused.
 	ETag string `json:"-"`
 }
@@ -35,6 +41,9 @@ type Traveled struct {
 	// EffectsIncomplete: what came after that point cannot be read, so there may have been
 	// more such calls. Those that are open there count as made.
 	EffectsIncomplete bool `json:"effectsIncomplete,omitempty"`
+	// Preview: nothing was changed. Thread and Checkpoint are what they would be, but the ETag of
+	// Thread is that of the thread to go back on, as it is now.
+	Preview bool `json:"preview,omitempty"`
 }
 
 // PastEffect is a call of a tool that is not pure.
@@ -52,6 +61,8 @@ type PastEffect struct {
 	Message string `json:"messageId,omitempty"`
 	// Failed marks a result that reports an error.
 	Failed bool `json:"failed,omitempty"`
+	// Reusable: the result can be named in [Travel].Reuse. One that a client brought cannot.
+	Reusable bool `json:"reusable,omitempty"`
 }
 
 // Cleaned says what a clean-up removed, or what a dry run would remove.

@@ -55,6 +55,11 @@ const (
 	TypeCustom                  Type = "CUSTOM"
 )
 
+// IsDelta reports whether events of the type are pieces of a text.
+func (t Type) IsDelta() bool {
+	return t == TypeTextMessageContent || t == TypeReasoningMessageContent || t == TypeToolCallArgs
+}
+
 // Event is one AG-UI event.
 type Event interface {
 	EventType() Type

@@ -134,7 +134,7 @@ func (in *RunAgentInput) check() error {
 	for i := range in.Messages {
 		m := &in.Messages[i]
 		m.normalize()
-		if err := m.check(i); err != nil {
+		if err := m.Check(i); err != nil {
 			return err
 		}
 		if seen[m.ID] {
@@ -177,7 +177,9 @@ func checkVersion(v string) error {
 	return nil
 }
 
-func (m *Message) check(i int) error {
+// Check returns an error if no client may send the message, and brings its parts into their
+// current form. i is its place in the list, for the error.
+func (m *Message) Check(i int) error {
 	if err := CheckID(at(i, "id"), m.ID); err != nil {
 		return err
 	}

@@ -15,17 +15,21 @@ const marksMember = "holdfast"
 // decoded.
 func (in *RunAgentInput) dropMarks() {
 	for i := range in.Messages {
-		m := &in.Messages[i]
-		m.Metadata = withoutMarks(m.Metadata)
-		for n := range m.ToolCalls {
-			m.ToolCalls[n].Metadata = withoutMarks(m.ToolCalls[n].Metadata)
-		}
+		in.Messages[i].DropMarks()
 	}
 	for i := range in.Tools {
 		in.Tools[i].Metadata = withoutMarks(in.Tools[i].Metadata)
 	}
 	for i := range in.Resume {
 		in.Resume[i].Metadata = withoutMarks(in.Resume[i].Metadata)
+	}
+}
+
+// DropMarks removes the server's member from the metadata of the message and of its calls.
+func (m *Message) DropMarks() {
+	m.Metadata = withoutMarks(m.Metadata)
+	for i := range m.ToolCalls {
+		m.ToolCalls[i].Metadata = withoutMarks(m.ToolCalls[i].Metadata)
 	}
 }
 

@@ -48,12 +48,16 @@ func Check(ctx context.Context, db store.Store, key store.ThreadKey) ([]Problem,
 	case err != nil:
 		return nil, err
 	}
-	var problems []Problem
-	err = panics.Caught(func() error { problems = all.check(); return nil })
+	return all.checked(), nil
+}
+
+// checked is check for what may be anything.
+func (all *everything) checked() (problems []Problem) {
+	err := panics.Caught(func() error { problems = all.check(); return nil })
 	if err != nil {
-		return []Problem{{Key: key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()}}, nil
+		return []Problem{{Key: all.key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()}}
 	}
-	return problems, nil
+	return problems
 }
 
 // maxReads bounds how often a thread that keeps changing is read.
@@ -202,6 +206,9 @@ func (a *audit) readRuns() {
 			a.cannotRead("run", "run "+v.ID, err)
 			continue
 		}
+		if rec.ID != v.ID {
+			a.add("run_misnamed", "run %s calls itself %s", v.ID, rec.ID)
+		}
 		a.runs[v.ID] = rec
 	}
 	for _, v := range a.values[store.KindOutcome] {
@@ -238,8 +245,13 @@ func (a *audit) refersTo(name string, st *thread.State) {
 			a.add("count_wrong", "%s counts %d messages, the history has %d", name, st.Count, len(path))
 		}
 	}
-	if st.Shared != "" && !a.has(store.KindBlob, st.Shared) {
-		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
+	if st.Shared != "" {
+		switch i, found := a.find(store.KindBlob, st.Shared); {
+		case !found:
+			a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
+		case !json.Valid(a.values[store.KindBlob][i].Data):
+			a.add("state_unreadable", "%s refers to the shared state %s, which is not JSON", name, st.Shared)
+		}
 	}
 	if st.Schema != "" && !a.has(store.KindBlob, thread.SchemaBlob(st.Schema)) {
 		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
@@ -266,8 +278,13 @@ func (a *audit) schemas() {
 
 // has reports whether the thread has the value.
 func (a *audit) has(kind store.Kind, id string) bool {
-	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v store.Value, id string) int { return cmp.Compare(v.ID, id) })
+	_, found := a.find(kind, id)
 	return found
+}
+
+// find returns the place of a value.
+func (a *audit) find(kind store.Kind, id string) (i int, found bool) {
+	return slices.BinarySearchFunc(a.values[kind], id, func(v store.Value, id string) int { return cmp.Compare(v.ID, id) })
 }
 
 // checkpointList checks the listed checkpoints. Only the oldest may be missing, because

@@ -272,14 +272,18 @@ func TestAuditFindsDamage(t *testing.T) {
 		"a checkpoint's leaf lost":         {"leaf_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Leaf = "nope" })},
 		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Shared = "nope" })},
 		"the shared state lost":            {"state_missing", drop(store.KindBlob, 0)},
-		"the run lost":                     {"run_missing", drop(store.KindRun, 0)},
-		"a schema of another name":         {"schema_wrong", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), `{"stateNames":["a.b"]}`)},
-		"a schema that is not one":         {"schema_unreadable", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), "{")},
-		"an unreadable run":                {"run_unreadable", put(store.KindRun, "r0", "{")},
-		"an unreadable outcome":            {"outcome_unreadable", put(store.KindOutcome, "r1", "{")},
-		"an intent of nothing":             {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},
-		"an unreadable intent":             {"intent_unreadable", put(store.KindIntent, "nope", "{")},
-		"a pending write of nothing":       {"pending_unknown_call", put(store.KindPending, "nope", "{}")},
+		"a shared state that is no JSON": {"state_unreadable", func(t *testing.T, all *everything, c *store.Commit) {
+			put(store.KindBlob, all.values[store.KindBlob][0].ID, "{")(t, all, c)
+		}},
+		"a run by another name":      {"run_misnamed", put(store.KindRun, "r0", `{"id":"r9"}`)},
+		"the run lost":               {"run_missing", drop(store.KindRun, 0)},
+		"a schema of another name":   {"schema_wrong", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), `{"stateNames":["a.b"]}`)},
+		"a schema that is not one":   {"schema_unreadable", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), "{")},
+		"an unreadable run":          {"run_unreadable", put(store.KindRun, "r0", "{")},
+		"an unreadable outcome":      {"outcome_unreadable", put(store.KindOutcome, "r1", "{")},
+		"an intent of nothing":       {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},
+		"an unreadable intent":       {"intent_unreadable", put(store.KindIntent, "nope", "{")},
+		"a pending write of nothing": {"pending_unknown_call", put(store.KindPending, "nope", "{}")},
 		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *store.Commit) {
 			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)

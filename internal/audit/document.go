@@ -121,7 +121,7 @@ func Export(ctx context.Context, db store.Store, key store.ThreadKey) (*Document
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range all.check() {
+	for _, p := range all.checked() {
 		if p.What == codes.VersionTooNew {
 			return nil, fmt.Errorf("export thread %s: %s: %w", key, p.Detail, store.ErrVersionTooNew)
 		}

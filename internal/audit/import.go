@@ -28,7 +28,7 @@ func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Docu
 	if err != nil {
 		return err
 	}
-	if problems := all.check(); len(problems) > 0 {
+	if problems := all.checked(); len(problems) > 0 {
 		return damagedDocument(problems)
 	}
 	st, err := thread.DecodeState(all.head.State)
@@ -68,14 +68,21 @@ func fits(ctx context.Context, store store.Store, format int) error {
 	return nil
 }
 
+// maxProblems is how many problems a refusal names.
+const maxProblems = 10
+
 // damagedDocument says why a document is refused.
 func damagedDocument(problems []Problem) error {
 	if problems[0].What == codes.VersionTooNew {
 		return fmt.Errorf("%w: %s: %w", errDocument, problems[0].Detail, store.ErrVersionTooNew)
 	}
-	lines := make([]string, 0, len(problems))
-	for _, p := range problems {
-		lines = append(lines, p.What+": "+p.Detail)
+	var lines []string
+	for _, p := range problems[:min(len(problems), maxProblems)] {
+		detail, _, _ := strings.Cut(p.Detail, "\n") // without the stack of a panic
+		lines = append(lines, p.What+": "+detail)
+	}
+	if more := len(problems) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Errorf("%w: it is damaged:\n  %s", errDocument, strings.Join(lines, "\n  "))
 }

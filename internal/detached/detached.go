@@ -205,14 +205,17 @@ func (c *Conn) release() {
 	delete(c.of.open, c)
 	closing := c.of.closing
 	c.of.mu.Unlock()
-	if !c.reuse || c.gone || closing {
+	c.mu.Lock() // watch may see the client leave just now
+	back, read := c.reuse && !c.gone && !closing, c.read
+	c.mu.Unlock()
+	if !back {
 		c.of.state(c.conn, http.StateClosed)
 		_ = c.conn.Close()
 		return
 	}
 	c.of.state(c.conn, http.StateActive)
 	_ = c.conn.SetDeadline(time.Time{})
-	c.of.again(c.conn, c.read)
+	c.of.again(c.conn, read)
 }
 
 // chunks is the response of a detached stream: what is written is sent at once, as a chunk.

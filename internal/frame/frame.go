@@ -4,6 +4,7 @@
 package frame
 
 import (
+	_ "embed" // the phrases are a file, because they never change
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -16,11 +17,19 @@ import (
 // two have no checksum and are only read. It takes more than one flipped bit to make one
 // of them of the others.
 const (
-	bare       byte = 0
-	bareZstd   byte = 1
-	summed     byte = 6
-	summedZstd byte = 10
+	bare          byte = 0
+	bareZstd      byte = 1
+	summed        byte = 6
+	summedZstd    byte = 10
+	summedPhrases byte = 12
 )
+
+// phrases is what the server's own values are made of, the most frequent ones last. What is
+// compressed with it refers to it, so it is part of stored data and never changes; another
+// text would be another codec.
+//
+//go:embed phrases.txt
+var phrases []byte
 
 // A checked frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
 // what stands before the frame, the name, the codec id and the body.
@@ -39,6 +48,9 @@ const (
 	// are as many as processors, and a value of megabytes keeps one busy for long enough
 	// that commits would wait for it.
 	large = 64 << 10
+	// Between these sizes, in bytes, compression with phrases makes the server's own values
+	// half as large as without. Larger ones have phrases enough of their own.
+	worthPhrases, maxPhrases = 96, 4 << 10
 )
 
 // errUnreadable means that the data is not what Encode wrote.
@@ -47,8 +59,8 @@ var errUnreadable = fmt.Errorf("%w: damaged", store.ErrUnreadable)
 // Codec encodes and decodes values. It may be used concurrently and should be shared,
 // because it keeps the compressors' memory.
 type Codec struct {
-	encoder, largeEncoder *zstd.Encoder
-	decoder, largeDecoder *zstd.Decoder
+	encoder, largeEncoder, phraseEncoder *zstd.Encoder
+	decoder, largeDecoder                *zstd.Decoder
 }
 
 // New returns a codec. It starts no goroutine and need not be closed.
@@ -60,9 +72,14 @@ func New() (*Codec, error) {
 			return nil, fmt.Errorf("make a zstd encoder: %w", err)
 		}
 	}
+	// The fastest level, because with phrases it makes values nearly as small as others.
+	var err error
+	if c.phraseEncoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithEncoderDictRaw(1, phrases)); err != nil {
+		return nil, fmt.Errorf("make a zstd encoder with phrases: %w", err)
+	}
 	for _, d := range []**zstd.Decoder{&c.decoder, &c.largeDecoder} {
 		var err error
-		if *d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded)); err != nil {
+		if *d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded), zstd.WithDecoderDictRaw(1, phrases)); err != nil {
 			return nil, fmt.Errorf("make a zstd decoder: %w", err)
 		}
 	}
@@ -73,14 +90,31 @@ func New() (*Codec, error) {
 // bytes is compressed if that makes it smaller. Own and name, under which the result is going
 // to be stored, are not part of the frame, but Decode finds out if they change.
 func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
-	data := append(own, summedZstd, 0, 0, 0, 0)
+	encoder := c.encoder
+	switch {
+	case len(raw) <= worthwhile || len(raw) > maxDecoded:
+		encoder = nil
+	case len(raw) >= large:
+		encoder = c.largeEncoder
+	}
+	return encode(encoder, summedZstd, own, name, raw)
+}
+
+// EncodeOwn is Encode for a value of the server's own making, with the phrases that those are
+// made of. Versions that read up to data format 9 do not know the result.
+func (c *Codec) EncodeOwn(own []byte, name string, raw []byte) []byte {
+	if len(raw) < worthPhrases || len(raw) > maxPhrases {
+		return c.Encode(own, name, raw)
+	}
+	return encode(c.phraseEncoder, summedPhrases, own, name, raw)
+}
+
+// encode makes the frame, with an encoder if it is not nil and makes raw smaller.
+func encode(encoder *zstd.Encoder, codec byte, own []byte, name string, raw []byte) []byte {
+	data := append(own, codec, 0, 0, 0, 0)
 	body := len(data)
-	compressed := len(raw) > worthwhile && len(raw) <= maxDecoded
+	compressed := encoder != nil
 	if compressed {
-		encoder := c.encoder
-		if len(raw) >= large {
-			encoder = c.largeEncoder
-		}
 		data = encoder.EncodeAll(raw, data)
 		compressed = len(data)-body < len(raw)
 	}
@@ -113,22 +147,22 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 	}
 	codec, stored, body := data[0], binary.LittleEndian.Uint32(data[1:]), data[1+sumSize:]
 	matches := func(codec []byte) bool { return sum(own, name, codec, body) == stored }
-	switch known := codec == summed || codec == summedZstd; {
+	switch known := Summed(data); {
 	case known && !matches(data[:1]):
 		return nil, fmt.Errorf("the checksum of %q does not match: %w", name, errUnreadable)
 	case codec == summed:
 		return append(make([]byte, 0, len(body)), body...), nil
-	case codec == summedZstd:
+	case known:
 		return c.decompress(name, body)
-	case codec == bare, codec == bareZstd, matches([]byte{summed}), matches([]byte{summedZstd}):
+	case codec == bare, codec == bareZstd, matches([]byte{summed}), matches([]byte{summedZstd}), matches([]byte{summedPhrases}):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
 	}
-	return nil, &store.VersionError{What: fmt.Sprintf("the codec of %q", name), Stored: int(codec), Known: int(summedZstd)}
+	return nil, &store.VersionError{What: fmt.Sprintf("the codec of %q", name), Stored: int(codec), Known: int(summedPhrases)}
 }
 
 // Summed reports whether data may be a frame with a checksum, of this version.
 func Summed(data []byte) bool {
-	return len(data) > 0 && (data[0] == summed || data[0] == summedZstd)
+	return len(data) > 0 && (data[0] == summed || data[0] == summedZstd || data[0] == summedPhrases)
 }
 
 // Unsummed reports whether data may be a frame of an earlier version, without a checksum.

@@ -67,6 +67,7 @@ func TestStoredForever(t *testing.T) {
 		"\x06\xa7\rRa":        "",
 		"\x06\x81?\xb8|hello": "hello",
 		"\ny\x12\r\x14(\xb5/\xfd`\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2": strings.Repeat("holdfast ", 200),
+		"\f\xa2\xf4`\xc5(\xb5/\xfd\x01\x00\x01U\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b\x00Y\xe4\x0eh\x01~X\x82\x94}\x17\r\x03\x1b\xc0\x80\x85\xb3\xe8\x01\x9c\xb6\x03\x9c\x83": own,
 	} {
 		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want || !frame.Summed([]byte(data)) || frame.Unsummed([]byte(data)) {
 			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
@@ -80,6 +81,34 @@ func TestStoredForever(t *testing.T) {
 		if got, err := c.DecodeUnsummed("name", []byte(data)); err != nil || string(got) != want || frame.Summed([]byte(data)) || !frame.Unsummed([]byte(data)) {
 			t.Errorf("DecodeUnsummed(%q) is %q, %v, want %q", data, got, err, want)
 		}
+	}
+}
+
+// own is a value of the server's own making.
+const own = `{"format":8,"callId":"call_18ea6a855a93d11d_0","tool":"report","messageId":"msg_1k82112ecxkmg4gsyno","iteration":51,"completedAt":"2026-11-22T16:22:02.44166528Z"}`
+
+// TestOwn: phrases make the server's own values small, whatever else they hold, and no bit of
+// the result can flip without being found.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	for _, raw := range []string{"", "short", own, own + string(noise(100)), strings.Repeat(own, 20), strings.Repeat(own, 40), string(noise(2000)), string(noise(8000))} {
+		data := c.EncodeOwn([]byte("own"), "name", []byte(raw))
+		got, err := c.Decode(data[:3], "name", data[3:])
+		if err != nil || string(got) != raw || len(data) > len(raw)+3+overhead || !frame.Summed(data[3:]) {
+			t.Errorf("%d bytes became %d and came back as %d, %v", len(raw), len(data), len(got), err)
+		}
+	}
+	data := c.EncodeOwn(nil, "name", []byte(own))
+	if plain := c.Encode(nil, "name", []byte(own)); len(data) > len(plain)*2/3 {
+		t.Errorf("%d bytes became %d, and %d without phrases", len(own), len(data), len(plain))
+	}
+	for bit := range 8 * len(data) {
+		data[bit/8] ^= 1 << (bit % 8)
+		if _, err := c.Decode(nil, "name", data); !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+			t.Errorf("bit %d: %v, want ErrUnreadable", bit, err)
+		}
+		data[bit/8] ^= 1 << (bit % 8)
 	}
 }
 

@@ -99,7 +99,7 @@ func (b *batch) start(call thread.Call) {
 		b.finished <- f
 		return
 	}
-	ctx, c := b.inner, b.toolCall(&call)
+	ctx, c := b.inner, toolCall(b.run, &call)
 	if outsideOf(&b.tools, call.Name) != nil && call.Finished() == nil {
 		var cut context.CancelCauseFunc
 		ctx, cut = context.WithCancelCause(ctx)
@@ -192,7 +192,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	case call.Given != nil:
 		s := call.Given
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
-	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
+	case call.Answer != nil && call.Answer.Declined && (call.InDoubt || call.Unknown), call.Unknown && staysOut(call.Answer):
 		return finished{call: call, code: thread.CodeUnknown, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined && !call.TellDeclined, staysOut(call.Answer):
 		return fail(thread.TextDeclined)
@@ -216,26 +216,23 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 
 // unsure reports whether an owner that died had started the call, and the call has kept
 // nothing with which it could go on. An outside call is simply handed out once more, unless
-// it was carried out before the thread went back.
+// it was carried out before the thread went back, or by a tool whose name the contract has now.
 func (b *batch) unsure(call thread.Call) bool {
-	if outsideOf(&b.tools, call.Name) != nil && !call.Again || call.Outside != nil {
-		return false
-	}
-	return b.doubted[call.ID] && call.Kept == nil
+	return b.doubted[call.ID] && call.Outside == nil && (call.Kept == nil || outsideOf(&b.tools, call.Name) != nil)
 }
 
 // toolCall returns the call as the tool gets it.
-func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
+func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
-		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
-		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
+		ID: call.ID, Name: call.Name, Key: r.keyOf(call), Principal: r.principal(),
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
 		Kept: call.Kept, Finished: call.Finished() != nil,
 	}
 	// An answer to the server's own question is not the hooks' or the tool's.
 	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
 		c.Answer = nil
 	}
-	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))
+	c.Arguments = json.RawMessage(r.hist.Arguments(call.ID))
 	return c
 }
 
@@ -259,19 +256,20 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		}
 	}()
 	if c.Finished {
-		return b.through(ctx, b.toolOf(&call), call, c)
+		return b.through(ctx, toolOf(b.run, &call), call, c)
 	}
 	if b.unsure(call) && b.tools.spec(call.Name).Effect == holdfast.EffectQuery {
 		if f, known := b.query(ctx, call, c); known {
 			return f
 		}
+		call.Unknown = false
 	}
 	if err := confirmOwner(b.ctx, &b.host.cfg, b.host.contact, b.w, b.key, b.hasEffects(call)); err != nil {
 		f.err = err
 		return f
 	}
 	b.announce(&c)
-	f = b.through(ctx, b.toolOf(&call), call, c)
+	f = b.through(ctx, toolOf(b.run, &call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
 		return b.unknown(ctx, call, c, f)
 	}
@@ -292,21 +290,21 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 
 // toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
 // call that is finished has only its result.
-func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
-	tool, ours := b.tools.find(call.Name)
-	switch r := call.Finished(); {
-	case r != nil:
+func toolOf(r *run, call *thread.Call) holdfast.Tool {
+	tool, ours := r.tools.find(call.Name)
+	switch come := call.Finished(); {
+	case come != nil:
 		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone
 		if ours {
 			spec = tool.Spec()
 		}
-		return resultTool{spec, holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}
+		return resultTool{spec, holdfast.ToolResult{Text: come.Text, Failed: come.Failed}}
 	case ours && tool.Spec().Outside != nil:
-		return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+		return &outsideTool{Tool: tool, call: *call, key: r.key, keep: r.keeps.change, cfg: &r.host.cfg}
 	case ours:
 		return tool
 	}
-	for _, t := range b.rec.Tools {
+	for _, t := range r.rec.Tools {
 		if t.Name == call.Name {
 			return frontendTool{holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Effect: holdfast.EffectOnce, Metadata: t.Metadata}}
 		}

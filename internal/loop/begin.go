@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -50,7 +51,8 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(&h.cfg, who)
 	p.rec.In(st.Format)
-	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
+	p.rec.OwnedBy(c)
+	r := &run{host: h, key: t.Key, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
 	r.tools.Store(p.box)
 	return &beginning{host: h, p: p, c: c, st: st, r: r}
 }
@@ -171,6 +173,7 @@ func (b *beginning) load(ctx context.Context) error {
 	}
 	b.r.ground(old.Ground)
 	b.r.doubted = old.Started
+	old.StartAgain(b.st)
 	b.inherit(old)
 	return nil
 }
@@ -213,7 +216,7 @@ func (b *beginning) record(ev agui.Event) error {
 
 // events opens the stream with RUN_STARTED.
 func (b *beginning) events() error {
-	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli()}
+	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli(), Metadata: thread.ProcessMark(b.process)}
 	return b.record(agui.RunStarted{
 		Base: base, ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
 	})
@@ -283,6 +286,8 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
+	ctx = store.ContextWithLedger(state.ContextWith(ctx, b.r.live), b.cfg.Store)
+	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Iteration: b.place})
 	var left []thread.Call
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]
@@ -290,7 +295,7 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 			left = append(left, *call) // the run makes it the call's result
 			continue
 		}
-		b.close(call, text, started[call.ID])
+		b.close(ctx, call, text, started[call.ID])
 	}
 	b.st.Calls = left
 	return nil
@@ -298,16 +303,16 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 
 // close gives a call without a result one that says why: text, or what is known of a call
 // that is finished from outside.
-func (b *beginning) close(call *thread.Call, text string, started bool) {
-	failed := false
+func (b *beginning) close(ctx context.Context, call *thread.Call, text string, started bool) {
+	result := holdfast.ToolResult{Text: text}
 	if call.Outside != nil {
-		text, failed = call.TextClosed(text, b.cfg.Now())
+		result = closingResult(ctx, b.r, call, text)
 		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
 		b.over = append(b.over, *call)
 	}
-	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text})
+	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text, Parts: result.Parts})
 	switch {
-	case failed:
+	case result.Failed:
 		m.Metadata = thread.FailedMark(false, "")
 	case call.Outside == nil && !started && b.p.repeatsMatter(call.Name):
 		m.Metadata = thread.FailedMark(true, "") // so that no branch takes it for one that was made

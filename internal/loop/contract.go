@@ -174,20 +174,6 @@ func outsideMetadata(st *thread.State) []byte {
 	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
 }
 
-// resultTool stands in the Tool hooks for the tool of a call whose result is there already.
-type resultTool struct {
-	spec   holdfast.ToolSpec
-	result holdfast.ToolResult
-}
-
-// Spec returns the tool's.
-func (t resultTool) Spec() holdfast.ToolSpec { return t.spec }
-
-// Call returns the result.
-func (t resultTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
-	return t.result, nil
-}
-
 // errFrontend means that the hooks let a frontend's call pass.
 var errFrontend = errors.New("the call is left to the frontend")
 

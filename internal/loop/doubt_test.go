@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/credential"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -268,4 +270,54 @@ func TestSuspendedOwnerStartsNothing(t *testing.T) {
 			t.Errorf("it still has %d runs", n)
 		}
 	})
+}
+
+// TestQueryAfterLogin: a tool that can only be asked what became of a call once its user has
+// logged in has them do so. Then it is asked again; if they will not log in, it is not known.
+func TestQueryAfterLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer agui.ResumeEntry
+		fate   holdfast.Fate
+		starts int
+		result string
+	}{
+		"done":      {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)}, holdfast.FateDone, 0, "paid before"},
+		"not done":  {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)}, holdfast.FateNotDone, 1, "paid"},
+		"no":        {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)}, "", 0, thread.TextUnknown},
+		"cancelled": {agui.ResumeEntry{Status: agui.ResumeCancelled}, "", 0, thread.TextUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				e, j := doubtful(t, holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+					if asked++; asked < 3 {
+						login := &credential.LoginRequired{URL: "https://login.example/alice"}
+						return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("ask: %w", login)
+					}
+					return holdfast.ToolResult{Text: "paid before"}, c.fate, nil
+				}))
+				events := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t), nil)
+				for n := range 2 {
+					open := looptest.OpenOf(t, events)
+					if len(open) != 1 || open[0].Reason != thread.ReasonLogin || len(j.Take()) > 0 {
+						t.Fatalf("asked %+v", open)
+					}
+					sound(t, e.Store, "t")
+					in := looptest.RunInput("t", fmt.Sprint("r", n+2))
+					answer := agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)}
+					if n == 1 {
+						answer = c.answer
+					}
+					answer.InterruptID = open[0].ID
+					in.Resume = []agui.ResumeEntry{answer}
+					events = looptest.Posted(t, e, in)
+				}
+				looptest.Succeeded(t, events)
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.result, "assistant:done")
+				if did := j.Take(); len(did) != c.starts {
+					t.Errorf("it was started for %q", did)
+				}
+			})
+		})
+	}
 }

@@ -20,7 +20,7 @@ func (e *Engine) announce(ctx context.Context) error {
 	switch {
 	case err == nil:
 		e.contact.renewed()
-	case errors.Is(err, store.ErrVersionTooNew):
+	case errors.Is(err, store.ErrVersionTooNew), errors.Is(err, store.ErrUnreadable):
 		return err
 	case errors.Is(err, store.ErrRefused):
 		e.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -174,4 +175,39 @@ func TestOutsideOwnerDies(t *testing.T) {
 		}
 		sound(t, mortal.Store, "t")
 	})
+}
+
+// TestOutsideInPlaceOfATool: a call was started by a tool that the server has run itself, and its
+// process has died. The next one has a contract of that name: the call is in doubt, and is not
+// handed out as if nothing had happened.
+func TestOutsideInPlaceOfATool(t *testing.T) {
+	for name, keeps := range map[string]bool{"nothing is kept": false, "something is kept": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mortal := &looptest.Mortal{Store: memstore.New()}
+				approve := holdfast.NewTool("approve", "approves", func(ctx context.Context, _ approveArgs) (string, error) {
+					if keeps {
+						if err := holdfast.Keep(ctx, []byte("1")); err != nil {
+							return "", err
+						}
+					}
+					<-ctx.Done()
+					return "", ctx.Err()
+				}, holdfast.WithEffect(holdfast.EffectOnce))
+				one := looptest.Start(t, mortal, withURLs, outsideAgent(approve))
+				looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+				time.Sleep(time.Second)
+				mortal.Dead.Store(true)
+				p := &postbox{}
+				two := looptest.Start(t, mortal.Store, withURLs, outsideAgent(finance(p, holdfast.Outside{})))
+				time.Sleep(10 * time.Second)
+				settled(t, two, "t")
+				if len(p.tokens) > 0 {
+					t.Errorf("handed out %d times", len(p.tokens))
+				}
+				looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:"+thread.TextInDoubt, "assistant:done")
+				sound(t, mortal.Store, "t")
+			})
+		})
+	}
 }

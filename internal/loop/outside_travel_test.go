@@ -2,8 +2,10 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,21 +229,88 @@ func TestOutsideEditedAfterAnError(t *testing.T) {
 		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
 		looptest.OpenOf(t, looptest.Posted(t, e, in))
 		stored := looptest.Must(e.Store.Messages(t.Context(), looptest.KeyOf("t")))(t)
-		errors := 0
+		failed := 0
 		for i := range stored {
 			m := looptest.Must(agui.DecodeMessage(stored[i].Data))(t)
 			if thread.TextOf(m.Content) != "closed today" {
 				continue
 			}
-			if errors++; !thread.MarkOf(&m).Failed {
+			if failed++; !thread.MarkOf(&m).Failed {
 				t.Errorf("no error: %s", stored[i].Data)
 			}
 		}
-		if errors != 2 {
-			t.Errorf("%d results", errors)
+		if failed != 2 {
+			t.Errorf("%d results", failed)
 		}
 		sound(t, e.Store, "t")
 	})
+}
+
+// hides returns a Tool hook that takes a secret out of what tools return, as redaction does.
+// While slow is set, it only waits.
+func hides(slow *atomic.Bool) holdfast.Middleware {
+	return holdfast.Middleware{Name: "hides", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			result, err := next(ctx, tool, call)
+			if call.Finished && slow.Load() {
+				<-ctx.Done()
+				return holdfast.ToolResult{}, ctx.Err()
+			}
+			if call.Finished && (holdfast.IterationFrom(ctx).Thread != "t" || string(call.Arguments) == "") {
+				return result, errors.New("a hook does not know where it is")
+			}
+			result.Text = strings.ReplaceAll(result.Text, "4711", "hidden")
+			return result, err
+		}
+	}}
+}
+
+// TestOutsideEditedPassesHooks: what has come for a call that is left behind before a run could
+// take it passes the Tool hooks like any other result, on each branch. So it does when the run
+// that was to take it is cancelled.
+func TestOutsideEditedPassesHooks(t *testing.T) {
+	for how, leave := range map[string]func(t *testing.T, e *looptest.Engine, slow *atomic.Bool){
+		"edited": func(t *testing.T, e *looptest.Engine, _ *atomic.Bool) {
+			in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
+			in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
+			looptest.OpenOf(t, looptest.Posted(t, e, in))
+		},
+		"cancelled": func(t *testing.T, e *looptest.Engine, slow *atomic.Bool) {
+			slow.Store(true)
+			run := looptest.Must(byKey(e, "c1", `"no code"`))(t).Run
+			synctest.Wait()
+			slow.Store(false)
+			looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", run))(t)
+			settled(t, e, "t")
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := outsideAgent(finance(nil, holdfast.Outside{Abandonable: true, Result: []byte(`{}`)}))
+				a.Model = callsThese(`approve {"amount":1}`, `approve {"amount":2}`)
+				var slow atomic.Bool
+				a.Middleware = []holdfast.Middleware{hides(&slow)}
+				e := looptest.Start(t, memstore.New(), nil, a)
+				waitingFor(t, looptest.Started(t, e, "t"))
+				looptest.Must(byKey(e, "c0", `"the code is 4711"`))(t)
+				leave(t, e, &slow)
+				stored, key := "", looptest.KeyOf("t")
+				for _, m := range looptest.Must(e.Store.Messages(t.Context(), key))(t) {
+					stored += string(m.Data) + "\n"
+				}
+				for _, r := range looptest.Must(e.Store.Records(t.Context(), key, cursor0, 1000))(t) {
+					stored += string(r.Data) + "\n"
+				}
+				for _, v := range looptest.Must(e.Store.Values(t.Context(), key, store.KindReuse, "", 0))(t) {
+					stored += string(v.Data) + "\n"
+				}
+				if strings.Contains(stored, "4711") || !strings.Contains(stored, "the code is hidden") {
+					t.Errorf("stored is\n%s", stored)
+				}
+				sound(t, e.Store, "t")
+			})
+		})
+	}
 }
 
 // TestOutsideKept: retention and clean-ups leave a thread that waits alone; pruning keeps how

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -42,19 +43,19 @@ func (r *run) save(f finished) error {
 		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + r.toolErrorText(f.call, err), Failed: true}
 	}
 	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
-	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
-	shown.Timestamp = r.now()
 	over := *r.st.Call(f.call.ID)
 	if f.result.Failed {
 		// The protocol has no field that says that a result is an error's text. A call that has
 		// kept something was begun, unless a person says that nothing came of it.
 		m.Metadata = thread.FailedMark(f.notRun && (over.Kept == nil || f.code == thread.CodeNotDone), f.code)
-		shown.Metadata = m.Metadata
 	}
 	if f.said { // the tool has not
 		m.MarkImported()
-		shown.Metadata = m.Metadata
 	}
+	// The message says what its event says: clients take the metadata of the event.
+	m.Metadata = over.WithFacts(m.Metadata, r.keyOf(&over))
+	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
+	shown.Timestamp, shown.Metadata = r.now(), m.Metadata
 	r.host.outsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
@@ -99,12 +100,13 @@ func (r *run) repeatable(call thread.Call) bool {
 // saveQuestion makes the call wait for a person.
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, call.InDoubt && call.Unknown, false
+	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, call.Unknown, false
 	c.TellDeclined = ask.TellDeclined
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
-		if !call.InDoubt && r.st.Call(call.ID).Kept == nil {
+		if !call.InDoubt && !call.Unknown && r.st.Call(call.ID).Kept == nil {
 			// The call ended with the question, so it is not in doubt. It starts again with
-			// the answer. One that has kept something was begun, and stays so.
+			// the answer. One that has kept something was begun, and stays so, and so is one of
+			// which it is not known what became of it.
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindIntent, ID: call.ID})
 		}
 		r.saveState(c)
@@ -129,15 +131,25 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 // closeCalls gives every open call the text as its result, without running it. What has come
 // from outside is not lost.
 func (r *run) closeCalls(text string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.inner), cancelGrace)
+	defer cancel()
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0]}
-		f.result.Text, f.result.Failed = f.call.TextClosed(text, r.host.cfg.Now())
-		f.notRun = f.call.Waits() && !f.call.InDoubt
+		f.result = closingResult(ctx, r, &f.call, text)
+		f.notRun = f.call.Waits() && !f.call.InDoubt && !f.call.Unknown
 		if err := r.save(f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// closingResult returns the result of a call that is closed: what has come for it, or text.
+func closingResult(ctx context.Context, r *run, call *thread.Call, text string) holdfast.ToolResult {
+	if call.Finished() != nil {
+		return passed(ctx, r.agent.chain, toolOf(r, call), toolCall(r, call))
+	}
+	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.cfg.Now()), Failed: true}
 }
 
 // codeOf returns the code of a tool's error; empty if it has none.

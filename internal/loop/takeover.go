@@ -112,11 +112,12 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	}
 	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
 	o.run.ground(found.Ground)
+	found.StartAgain(o.run.st)
 	o.messages = found.Undecoded
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	o.seq, err = h.takeBack(ctx, t, o.run.st, func(ev agui.Event) { o.streamed = o.streamed || isDelta(ev) })
+	o.seq, err = h.takeBack(ctx, t, o.run.st, func(ev agui.Event) { o.streamed = o.streamed || ev.EventType().IsDelta() })
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
@@ -147,15 +148,6 @@ func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool 
 // ground gives the run what was read of its thread.
 func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
 
-// isDelta reports whether an event is a part of a model's answer.
-func isDelta(ev agui.Event) bool {
-	switch ev.EventType() {
-	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
-		return true
-	}
-	return false
-}
-
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
@@ -183,8 +175,8 @@ func (o *orphan) commit() (*store.Commit, error) {
 		reason = "owner_gone"
 	}
 	c := o.acquisition(o.t, o.process)
-	value := map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": reason}
-	c.Put = append(o.states.put, o.adopt(value)...)
+	value := thread.Takeover(o.t.Head, c, st.Iteration, reason)
+	c.Put = append(o.states.put, o.adopt(c, value))
 	events := o.seq.Close()
 	open := len(events)
 	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover", value)...)
@@ -201,23 +193,20 @@ func (o *orphan) commit() (*store.Commit, error) {
 	return c, nil
 }
 
-// adopt notes that the run goes on with the revision of its agent here: in the value of the
-// takeover's event, and in what it returns, which is to be stored.
-func (o *orphan) adopt(value map[string]any) []store.Value {
-	from, to := o.run.rec.Revision, o.run.agent.Revision
-	if o.cancelled || to == "" || from == to {
-		return nil
-	}
-	if o.adopted = from; from != "" {
-		value["fromRevision"], value["toRevision"] = from, to
-	}
+// adopt returns how the run began as the commit of the takeover stores it: with this process,
+// and with the revision of its agent here, which it also notes in the value of the event.
+func (o *orphan) adopt(c *store.Commit, value map[string]any) store.Value {
 	rec := *o.run.rec
-	rec.Revision = to
-	if rec.In(o.run.st.Format); rec.Revision == "" {
-		return nil // it is not written yet
+	from, to := rec.Revision, o.run.agent.Revision
+	if !o.cancelled && to != "" && from != to {
+		if o.adopted, rec.Revision = from, to; from != "" {
+			value["fromRevision"], value["toRevision"] = from, to
+		}
 	}
+	rec.In(o.run.st.Format) // which may have no revisions yet
+	rec.OwnedBy(c)
 	o.run.rec = &rec
-	return []store.Value{{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}}
+	return store.Value{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}
 }
 
 // announceAdopted says in the log that a run that was taken over has another revision now.

@@ -163,9 +163,13 @@ func (b *toolbox) spec(name string) holdfast.ToolSpec {
 	return holdfast.ToolSpec{}
 }
 
-// intend adds the intent of a call to a commit, with what its tool declares.
+// intend adds the intent of a call to a commit, with what its tool declares. A call that is to be
+// handed out has none: before anybody gets it, its token is stored.
 func (b *toolbox) intend(c *store.Commit, key string, call *thread.Call, h *thread.History, i thread.Intent) {
 	spec := b.spec(call.Name)
+	if spec.Outside != nil {
+		return
+	}
 	i.Effect, i.InDoubt = spec.Effect, spec.InDoubt
 	thread.PutIntent(c, key, call, h, i)
 }

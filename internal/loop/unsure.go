@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -22,6 +23,11 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 	result, fate, err := spec.Query(holdfast.ContextWithCall(b.ctx, asking, nil), c)
 	if cut := context.Cause(b.ctx); cut != nil {
 		return finished{call: call, err: cut}, true
+	}
+	var ask *holdfast.Interrupt
+	if errors.As(err, &ask) && ask.Reason == thread.ReasonLogin { // then it is asked again
+		call.Unknown = true
+		return finished{call: call, err: err}, true
 	}
 	if err != nil {
 		b.log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)

@@ -337,7 +337,10 @@ func TestGoldenRun(t *testing.T) {
 				if prefix == "" {
 					return "fence0"
 				}
-				if prefix == "c" || prefix == "p" {
+				if prefix == "p" {
+					return "process0"
+				}
+				if prefix == "c" {
 					return prefix + fmt.Sprint(looptest.Serial.Add(1))
 				}
 				n++

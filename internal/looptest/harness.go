@@ -76,6 +76,14 @@ var Alice = holdfast.Principal{Tenant: "acme", User: "alice"}
 // Serial numbers the ids that engines make.
 var Serial atomic.Int64
 
+// newID numbers ids. Those of fences differ in what cursors have of them.
+func newID(prefix string) string {
+	if prefix == "" {
+		return fmt.Sprintf("%06d", Serial.Add(1))
+	}
+	return fmt.Sprintf("%s%08d", prefix, Serial.Add(1))
+}
+
 // Start starts an engine on a store. change may adjust its configuration. The engine is shut
 // down at the end of the test.
 func Start(t *testing.T, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
@@ -84,7 +92,7 @@ func Start(t *testing.T, store store.Store, change func(*Config), agents ...hold
 		Store: store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
 		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
-		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, Serial.Add(1)) },
+		NewID: newID,
 	}}
 	if change != nil {
 		change(&cfg)

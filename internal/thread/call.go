@@ -47,7 +47,7 @@ type Call struct {
 	// InDoubt means that Interrupt asks a person what became of the call.
 	InDoubt bool `json:"inDoubt,omitempty"`
 	// Unknown means that the call is in doubt because its tool could not tell what became
-	// of it, and not because its process died.
+	// of it, and not because its process died; or not before its user has logged in.
 	Unknown bool `json:"unknown,omitempty"`
 	// Outside is how far a call has come that is finished from outside; nil for others, and
 	// before it is handed out.
@@ -59,6 +59,9 @@ type Call struct {
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.
 	Answer *holdfast.Answer `json:"answer,omitempty"`
+	// Attempts is how often the call was started, if its process died and it was started
+	// again; 0 for others.
+	Attempts int `json:"attempts,omitempty"`
 	// Given is the result that a hook gave the call before it started; nil for most.
 	Given *GivenResult `json:"settled,omitempty"`
 }

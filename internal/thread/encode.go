@@ -63,12 +63,13 @@ func Decode(b []byte, v any) error {
 // (call.go): a reader of format 7 would make all of these calls again, and drop what is known
 // of them. It also adds what intents say of their tools, and the trace of a run (run.go).
 // Format 9 adds the revision of the agent that a run began with (run.go): a reader of format
-// 8 would take over a run that waits for a process with that revision.
+// 8 would take over a run that waits for a process with that revision. Format 10 changes only how
+// Redis holds a thread (package redisstore, layout 2) and has no new members.
 //
 // What is written says the format that it needs. A state, its checkpoints and its run have
 // the format that all processes agreed to write when the run began or was taken over
-// (package dataformat); what format 9 has not changed is written as FormatBefore.
-const Format = 9
+// (package dataformat); what no newer format has changed is written as FormatBefore.
+const Format = 10
 
-// FormatBefore is the format of the version before, which this one can write.
+// FormatBefore is the format of the version before. This one can write it, and those between.
 const FormatBefore = 8

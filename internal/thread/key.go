@@ -5,7 +5,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"io"
-	"slices"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -13,8 +12,7 @@ import (
 // Clients choose the ids of threads and runs, and models those of calls, so that none of
 // them is unique: two tenants have threads of one name, and so has one tenant before and
 // after it deletes a thread. What must be unique is therefore derived from the thread's
-// incarnation too, which is random and made with the thread. Call ids must at least be
-// unique in their thread; TakenBack has those that no message shows.
+// incarnation too, which is random and made with the thread.
 
 // keyText writes a hash as an idempotency key, which fits into any header.
 var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -82,34 +80,3 @@ func (s *State) KeepKeys(thread store.ThreadKey, user string) {
 		c.Key, c.Thread = s.madeUnder(thread, user, c), ""
 	}
 }
-
-// TakenBack is which call ids were shown and then taken back, with an answer that could
-// not be finished. The log still shows them, but no message has them, so only the head
-// knows that they must not be used again.
-type TakenBack struct {
-	// Shown are those ids.
-	Shown []string `json:"shownCalls,omitempty"`
-	// Unlisted means that there are others, which are not known or would be too many to
-	// keep. Then no id that a model chooses is used any more.
-	Unlisted bool `json:"shownUnlisted,omitempty"`
-}
-
-// maxShown bounds Shown, so that the head does not grow with the thread.
-const maxShown = 16
-
-// TakeBack notes that calls with these ids were shown and are taken back.
-func (b *TakenBack) TakeBack(ids ...string) {
-	for _, id := range ids {
-		if b.Used(id) {
-			continue
-		}
-		if len(b.Shown) == maxShown {
-			*b = TakenBack{Unlisted: true}
-			return
-		}
-		b.Shown = append(slices.Clip(b.Shown), id)
-	}
-}
-
-// Used reports whether an id may have been taken back.
-func (b *TakenBack) Used(id string) bool { return b.Unlisted || slices.Contains(b.Shown, id) }

@@ -19,9 +19,7 @@ import (
 // DeltaOf returns the text of a delta and the item it belongs to; false for any other
 // record.
 func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
-	switch agui.TypeOf(data) {
-	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
-	default:
+	if !agui.TypeOf(data).IsDelta() {
 		return key, "", false
 	}
 	ev, err := agui.DecodeEvent(data)

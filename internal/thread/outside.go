@@ -160,18 +160,16 @@ func PutOutsideEnd(c *store.Commit, call *Call, now time.Time) {
 	}
 }
 
-// TextClosed returns what the model reads of a call that is closed without having run to
-// its end; text is that of other calls.
-func (c *Call) TextClosed(text string, now time.Time) (said string, failed bool) {
-	switch r := c.Finished(); {
-	case r != nil:
-		return r.Text, r.Failed
+// TextClosed returns what the model reads of a call that is closed without a result; text is
+// that of calls that were not handed out.
+func (c *Call) TextClosed(text string, now time.Time) string {
+	switch {
 	case c.Expired(now):
-		return TextExpired, true
+		return TextExpired
 	case c.WaitsOutside():
-		return TextGivenUp, true
+		return TextGivenUp
 	}
-	return text, true
+	return text
 }
 
 // OutsideCalls returns the calls that wait for a result from outside, as they are shown.

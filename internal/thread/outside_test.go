@@ -36,15 +36,15 @@ func TestOutsideCall(t *testing.T) {
 	if st.GoesOn(now) || !st.GoesOn(now.Add(time.Hour)) || call.OutsideEnd(now.Add(2*time.Hour)).End != EndExpired {
 		t.Error("it does not expire in time")
 	}
-	if text, failed := call.TextClosed("other", now); text != TextGivenUp || !failed {
-		t.Errorf("given up: %q %v", text, failed)
+	if text := call.TextClosed("other", now); text != TextGivenUp {
+		t.Errorf("given up: %q", text)
 	}
-	if text, _ := call.TextClosed("other", now.Add(time.Hour)); text != TextExpired {
+	if text := call.TextClosed("other", now.Add(time.Hour)); text != TextExpired {
 		t.Errorf("expired: %q", text)
 	}
 	call.Finish(OutsideResult{Text: "yes", Hash: "h", Run: "r", At: now})
-	if text, failed := call.TextClosed("other", now.Add(9*time.Hour)); text != "yes" || failed || call.Expired(now.Add(9*time.Hour)) {
-		t.Errorf("finished: %q %v", text, failed)
+	if text := call.TextClosed("other", now.Add(9*time.Hour)); text != "other" || call.Expired(now.Add(9*time.Hour)) {
+		t.Errorf("finished, it expires: %q", text)
 	}
 	if end := call.OutsideEnd(now.Add(time.Minute)); end.End != EndFinished || end.Hash != "h" || !end.At.Equal(now) || len(end.Tokens) != maxTokens {
 		t.Errorf("it ended as %+v", end)

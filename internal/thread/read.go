@@ -94,6 +94,8 @@ type Resumable struct {
 	End *RunEnd
 	// Started are the ids of the calls that have an intent and no result.
 	Started map[string]bool
+	// Repeatable are those of them that are started again: their tools may run twice.
+	Repeatable map[string]bool
 	// Undecoded is the history, if Ground does not have it.
 	Undecoded *Undecoded
 }
@@ -150,8 +152,21 @@ func (rd Reader) resumable(ctx context.Context, t *Thread, r *Resumable) (_ *Res
 	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
 		return nil, err
 	}
-	r.Started, err = rd.Started(ctx, t.Key)
+	r.Started, r.Repeatable, err = rd.intents(ctx, t.Key)
 	return r, err
+}
+
+// StartAgain counts in st that the open calls that were started and have no result are about
+// to be started once more, unless their tools must not run twice and they have kept nothing
+// to go on with.
+func (r *Resumable) StartAgain(st *State) {
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		again := r.Started[c.ID] && (r.Repeatable[c.ID] || c.Kept != nil)
+		if again && !c.Waits() && c.Outside == nil {
+			c.Attempts = max(c.Attempts, 1) + 1
+		}
+	}
 }
 
 // Last returns the position of the thread's last record. Every acquisition writes a
@@ -308,15 +323,26 @@ func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*
 
 // Started returns the ids of the calls that have an intent and no result yet.
 func (rd Reader) Started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
+	started, _, err := rd.intents(ctx, key)
+	return started, err
+}
+
+// intents returns those calls, and which of them have tools that may run twice.
+func (rd Reader) intents(ctx context.Context, key store.ThreadKey) (started, repeatable map[string]bool, err error) {
 	values, err := rd.Store.Values(ctx, key, store.KindIntent, "", 0)
 	if err != nil {
-		return nil, ReadError(key, err)
+		return nil, nil, ReadError(key, err)
 	}
-	calls := make(map[string]bool, len(values))
+	started, repeatable = make(map[string]bool, len(values)), make(map[string]bool, len(values))
 	for _, v := range values {
-		calls[v.ID] = true
+		var i Intent
+		// One that cannot be read is an intent all the same, and counts for nothing else.
+		if err := Decode(v.Data, &i); err == nil && i.Effect != holdfast.EffectOnce && i.Effect != holdfast.EffectQuery {
+			repeatable[v.ID] = true
+		}
+		started[v.ID] = true
 	}
-	return calls, nil
+	return started, repeatable, nil
 }
 
 // Intent reads what was about to be done for a call.

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -34,6 +35,9 @@ type Run struct {
 	StartedAt time.Time `json:"startedAt"`
 	// Durability is what the store's commits survived then, if that was known.
 	Durability store.Level `json:"durability,omitempty"`
+	// Processes are those that have owned the run, the first one first. Runs of early versions
+	// have none.
+	Processes []RunProcess `json:"processes,omitempty"`
 
 	// Instructions, Tools, Context and ForwardedProps are the request's. They hold for
 	// this run only and are no part of the history.
@@ -54,6 +58,44 @@ func (rec *Run) In(format int) {
 // formatRevision is the first format that has revisions.
 const formatRevision = 9
 
+// RunProcess is a process that has owned a run.
+type RunProcess struct {
+	// Process is the process's id.
+	Process string `json:"process"`
+	// Epoch is that of the fence under which it has run.
+	Epoch uint64 `json:"epoch"`
+	// Tag is what the cursors of the records that it has written end with.
+	Tag string `json:"tag"`
+	// Since is when it became the owner.
+	Since time.Time `json:"since"`
+}
+
+// maxProcesses bounds how many processes a run names, so that its record does not grow for
+// ever; the newest stay, and the first.
+const maxProcesses = 50
+
+// OwnedBy notes that the commit c makes the process the run's owner.
+func (rec *Run) OwnedBy(c *store.Commit) {
+	list := append(slices.Clip(rec.Processes), RunProcess{c.Process, c.Fence.Epoch, c.Fence.Tag(), c.UpdatedAt.UTC()})
+	if len(list) > maxProcesses {
+		list = slices.Delete(list, 1, 2)
+	}
+	rec.Processes = list
+}
+
+// Takeover returns the value of the event that says that the commit c takes the thread over
+// from the owner that the head names.
+func Takeover(from *store.Head, c *store.Commit, iteration int, reason string) map[string]any {
+	value := map[string]any{
+		"epoch": c.Fence.Epoch, "iteration": iteration, "reason": reason, "process": c.Process,
+		"outageMs": max(c.UpdatedAt.Sub(from.UpdatedAt).Milliseconds(), 0),
+	}
+	if from.Process != "" {
+		value["from"] = from.Process
+	}
+	return value
+}
+
 // RunEnd is how a run ended.
 type RunEnd struct {
 	Format  int              `json:"format"`         // of this value
@@ -65,14 +107,24 @@ type RunEnd struct {
 	Last uint64 `json:"last"`
 	// ContinuedBy is the id of the run that resumed this one.
 	ContinuedBy string `json:"continuedBy,omitempty"`
+	// Usage is what the run has used, by provider and model. Early versions stored none.
+	Usage []holdfast.Usage `json:"usage,omitempty"`
 }
 
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) threads.Run {
-	return threads.Run{
+	run := threads.Run{
 		ID: rec.ID, Agent: rec.Agent, Revision: rec.Revision, StartedAt: rec.StartedAt, Durability: string(rec.Durability), EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
+	if o.Last > rec.After.Number {
+		run.Records = o.Last - rec.After.Number
+	}
+	run.Usage = PublicUsage(o.Usage)
+	for _, p := range rec.Processes {
+		run.Processes = append(run.Processes, threads.RunProcess(p))
+	}
+	return run
 }
 
 // PutRunEnd adds to the commit c how the run ended.
@@ -85,5 +137,5 @@ func PutRunEnd(c *store.Commit, run string, o RunEnd) {
 // its last record.
 func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
 	outcome, code, text := s.Ended()
-	return RunEnd{Outcome: outcome, Code: code, Text: text, EndedAt: at, Last: last}
+	return RunEnd{Outcome: outcome, Code: code, Text: text, EndedAt: at, Last: last, Usage: s.Usage}
 }

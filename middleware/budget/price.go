@@ -97,6 +97,13 @@ func (l priceList) of(model string) (price Price, known bool) {
 	return price, known
 }
 
+// CostOf returns what usage costs at prices by "provider/model", as in [Options].Prices; false
+// if the model has no price.
+func CostOf(prices map[string]Price, u holdfast.Usage) (cost Money, known bool) {
+	price, known := priceList(prices).of(modelName(&u))
+	return price.Cost(u), known
+}
+
 // atMost returns the cost of so many tokens at the highest price.
 func (l priceList) atMost(input, output int64) Money {
 	var most Money

@@ -35,3 +35,18 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// TestCostOf: usage costs what the longest name that matches its model says.
+func TestCostOf(t *testing.T) {
+	t.Parallel()
+	prices := map[string]budget.Price{"acme/*": {Input: money(t, "1")}, "acme/large*": {Input: money(t, "2")}}
+	for model, want := range map[string]string{"small": "1", "large-2026": "2"} {
+		cost, known := budget.CostOf(prices, holdfast.Usage{Provider: "acme", Model: model, InputTokens: tokens(1_000_000)})
+		if !known || cost != money(t, want) {
+			t.Errorf("%s costs %s (%v), want %s", model, cost, known, want)
+		}
+	}
+	if _, known := budget.CostOf(prices, holdfast.Usage{Provider: "other", Model: "large"}); known {
+		t.Error("a model without a price has one")
+	}
+}

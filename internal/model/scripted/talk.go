@@ -62,7 +62,7 @@ func tellContext(s situation, _ []string) answer {
 }
 
 func slow(_ situation, match []string) answer {
-	a := say("%s", numbered(number(match[1], 60, 10_000)))
+	a := say("%s", numbered(number(match[1], 60, 20_000)))
 	a.pace = 10
 	return a
 }
