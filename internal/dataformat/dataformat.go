@@ -32,7 +32,7 @@ func Parse(setting string) (int, error) {
 	case err == nil && n >= thread.FormatBefore && n <= thread.Format:
 		return n, nil
 	}
-	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %d, %d or %s", setting, thread.FormatBefore, thread.Format, Newest)
+	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %d to %d or %s", setting, thread.FormatBefore, thread.Format, Newest)
 }
 
 // Agreement is what a process has agreed upon with the others. All its methods may be called

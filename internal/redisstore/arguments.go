@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -53,30 +52,35 @@ func (s *Store) appendCall(tag string, c *store.Commit) call {
 	expected := appendPosition(room, c.Expect)
 	head := appendHead(expected[len(expected):], c, next)
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		expected, head, strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
-		formatText, s.Now().UnixMilli(),
+		expected, head, next - 1, s.encodeEntry(c), s.layout(), s.Now().UnixMilli(),
 	}}
 }
 
 // arguments collects what the commit script reads, in its order.
 type arguments struct {
-	names keys
-	tag   string
-	keys  []string
-	list  []any
+	names  keys
+	tag    string
+	keys   []string
+	list   []any
+	layout int
+	newest newest
 }
 
 // commitCall writes a commit as commit.lua reads it. What the commit does not have
 // takes no argument.
 func (s *Store) commitCall(tag string, c *store.Commit) call {
-	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}}
+	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, layout: s.layout()}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		a.add(m.ID, s.codec.Encode(appendName(nil, m.Parent), m.ID, m.Data))
+		a.add(m.ID, s.encode(appendName(nil, m.Parent), m.ID, m.Data))
 	}
-	entry, hasState, inboxAt, historyAt, repeated := uint64(0), 0, 0, 0, 0
+	if a.layout == newestLayout {
+		a.newest = newestOf(c)
+	}
+	recent := a.recent(&s.values, c)
+	entry, hasState, inboxAt, repeated := uint64(0), 0, 0, 0
 	if c.ID == c.Expect.ETag {
 		repeated = 1 // it was written before, if the head is as expected
 	}
@@ -89,17 +93,17 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	}
 	if c.State != nil {
 		hasState = 1
-		a.add(s.codec.Encode(nil, stateName, c.State))
+		a.add(s.encode(nil, stateName, c.State))
 	}
 	if c.InboxSeen > 0 {
 		inboxAt = a.place(s.keys.inbox(tag))
 	}
-	if touchesHistory(c) {
-		historyAt = a.place(s.keys.history(tag))
+	v := s.valueArgs(a, c)
+	if v.listed == 1 {
+		a.place(s.keys.history(tag))
 	}
-	clear, put, del := s.valueArgs(a, c, historyAt)
-	a.list[0] = fmt.Sprint(Format, s.Now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
-		len(c.Messages), clear, put, del, len(c.Keep), c.Trim, a.fields(c), len(c.Forget))
+	a.list[0] = fmt.Sprint(newestLayout, a.layout, s.Now().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry, hasState,
+		len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim, a.fields(c), len(c.Forget), inCluster(s.cluster, c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{s.scripts.commit, a.keys, a.list}
@@ -136,55 +140,105 @@ func (a *arguments) place(key string) int {
 }
 
 // kind adds one argument: the place of the kind's hash, whether the history lists its
-// values, and a number.
-func (a *arguments) kind(k store.Kind, n int) {
-	listed := 0
+// values, and a number. It returns 1 if the history lists them.
+func (a *arguments) kind(k store.Kind, n int) (listed int) {
 	if k == store.KindCheckpoint {
 		listed = 1
 	}
 	a.add(fmt.Sprint(a.place(a.names.values(a.tag, k)), listed, n))
+	return listed
 }
 
-// touchesHistory reports whether c may change the list of checkpoints.
-func touchesHistory(c *store.Commit) bool {
-	const k = store.KindCheckpoint
-	_, keeps := c.Keep[k]
-	return keeps || slices.Contains(c.Clear, k) ||
-		slices.ContainsFunc(c.Put, func(v store.Value) bool { return v.Kind == k }) ||
-		slices.ContainsFunc(c.Delete, func(v store.ValueID) bool { return v.Kind == k })
+// valueNumbers says what valueArgs has added.
+type valueNumbers struct {
+	voids                       int // 1 if the intents are cleared, and 2 for the pending writes
+	cleared, put, deleted, kept int // keys, and kinds
+	intents                     int
+	listed                      int // 1 if the list of checkpoints changes otherwise than by a newest one
 }
 
-// valueArgs adds what is cleared, put, deleted and kept, by kind. It returns how many
-// keys are cleared and how many kinds are put and deleted.
-func (s *Store) valueArgs(a *arguments, c *store.Commit, historyAt int) (cleared, put, deleted int) {
+// inCluster says whether a slot may move during the commit: 0 not, 1 in a cluster, 2 in a
+// cluster if it would matter whatever the thread has.
+func inCluster(cluster bool, c *store.Commit) int {
+	switch {
+	case !cluster:
+		return 0
+	case reuses(c):
+		return 2
+	}
+	return 1
+}
+
+// reuses reports whether the commit may empty a kind and then touch it again.
+func reuses(c *store.Commit) bool {
+	empties := map[store.Kind]bool{}
+	for _, k := range c.Clear {
+		empties[k] = true
+	}
+	for _, v := range c.Put {
+		if empties[v.Kind] {
+			return true
+		}
+	}
+	deleted := map[store.Kind]int{}
+	for _, v := range c.Delete {
+		if deleted[v.Kind]++; empties[v.Kind] || deleted[v.Kind] > 1000 { // more than one call
+			return true
+		}
+	}
+	for k := range c.Keep {
+		if empties[k] || deleted[k] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// valueArgs adds what is cleared, put, deleted and kept, by kind.
+func (s *Store) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
 	var places []int
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {
-		places = append(places, a.place(s.keys.values(a.tag, k)))
+		switch {
+		case a.layout == newestLayout && k == store.KindIntent:
+			v.voids |= 1
+		case a.layout == newestLayout && k == store.KindPending:
+			v.voids |= 2
+		default:
+			places = append(places, a.place(s.keys.values(a.tag, k)))
+		}
 		if k == store.KindCheckpoint {
-			places = append(places, historyAt)
+			v.listed = 1
+			places = append(places, a.place(s.keys.history(a.tag)))
 		}
 	}
 	if len(places) > 0 {
 		a.add(fmt.Sprint(places))
 	}
+	v.intents = a.intents(&s.values, c)
 	values := map[store.Kind][]any{}
-	for _, v := range c.Put {
-		values[v.Kind] = append(values[v.Kind], v.ID, s.codec.Encode(nil, valueName(v.Kind, v.ID), v.Data))
+	for _, p := range c.Put {
+		if !a.newest.has(p.Kind) {
+			values[p.Kind] = append(values[p.Kind], p.ID, s.encode(nil, valueName(p.Kind, p.ID), p.Data))
+		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {
-		a.kind(k, len(values[k])/2)
+		v.listed |= a.kind(k, len(values[k])/2)
 		a.add(values[k]...)
 	}
 	ids := map[store.Kind][]any{}
-	for _, v := range c.Delete {
-		ids[v.Kind] = append(ids[v.Kind], v.ID)
+	for _, d := range c.Delete {
+		ids[d.Kind] = append(ids[d.Kind], d.ID)
 	}
 	for _, k := range slices.Sorted(maps.Keys(ids)) {
-		a.kind(k, len(ids[k]))
+		v.listed |= a.kind(k, len(ids[k]))
 		a.add(ids[k]...)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Keep)) {
-		a.kind(k, max(c.Keep[k], 0))
+		if !a.newest.checkpoint || k != store.KindCheckpoint {
+			v.listed |= a.kind(k, max(c.Keep[k], 0))
+			v.kept++
+		}
 	}
-	return len(places), len(values), len(ids)
+	v.cleared, v.put, v.deleted = len(places), len(values), len(ids)
+	return v
 }

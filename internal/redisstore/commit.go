@@ -84,7 +84,7 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	}
 	tag := tag(key)
 	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		formatText, item.ID, s.codec.Encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
+		layoutText, item.ID, s.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)
@@ -99,11 +99,11 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 
 // newer is the error for a thread that a script has found too new.
 func (s *Store) newer(ctx context.Context, key store.ThreadKey) error {
-	format, err := s.client.HGet(ctx, s.keys.thread(tag(key)), "v").Int()
+	layout, err := s.client.HGet(ctx, s.keys.thread(tag(key)), "v").Int()
 	if err != nil {
 		return fmt.Errorf("thread %s: %w", key, store.ErrVersionTooNew)
 	}
-	return tooNew(key, format)
+	return tooNew(key, layout)
 }
 
 // Delete implements [store.Committer]. The hints are removed last: one that is left
@@ -116,7 +116,7 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	}
 	head, err := decodeHead(key, fields[:2])
 	// A head that cannot be read must still be the same one when the thread is removed.
-	args := []any{appendPosition(nil, at), appendFence(nil, at.Fence), formatText, s.keys.values(tag, "")}
+	args := []any{appendPosition(nil, at), appendFence(nil, at.Fence), layoutText, s.keys.values(tag, "")}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil

@@ -17,6 +17,12 @@ import (
 // scripts compare positions byte by byte, so the encoding of a head has one form; what
 // is written here is in users' stores and stays readable.
 
+// values encodes and decodes.
+type values struct {
+	codec   *frame.Codec
+	formats *formats
+}
+
 // appendPosition writes the position that a commit expects. A head begins with its
 // position, so one comparison of bytes compares all of it.
 func appendPosition(b []byte, p store.Position) []byte {
@@ -65,14 +71,14 @@ func checkedHead(text string) (string, bool) {
 // decodeHead reads a head from the fields v and h of its thread. If it cannot be read, the
 // error wraps ErrUnreadable or ErrVersionTooNew.
 func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
-	format, _ := fields[0].(string)
+	layout, _ := fields[0].(string)
 	text, exists := fields[1].(string)
 	if !exists {
 		return nil, notFound(key)
 	}
-	if n, err := strconv.Atoi(format); err != nil || n < 1 {
-		return nil, fmt.Errorf("thread %s has the format %q: %w", key, format, errDamaged)
-	} else if n > Format {
+	if n, err := strconv.Atoi(layout); err != nil || n < 1 {
+		return nil, fmt.Errorf("thread %s has the layout %q: %w", key, layout, errDamaged)
+	} else if n > newestLayout {
 		return nil, tooNew(key, n)
 	}
 	h, ok := parseHead(text)
@@ -134,10 +140,23 @@ func appendText(b []byte, text string) []byte {
 	return append(append(b, ':'), text...)
 }
 
+// encode makes the frame of a value. As long as versions share the store that do not know
+// phrases, it has none.
+func (s *values) encode(own []byte, name string, data []byte) []byte {
+	if s.formats.layout() < newestLayout {
+		return s.codec.Encode(own, name, data)
+	}
+	return s.codec.EncodeOwn(own, name, data)
+}
+
+// worthEntry is the size in bytes from which an entry is worth the time that phrases take:
+// most are of one word, and somebody waits for it.
+const worthEntry = 160
+
 // encodeEntry makes one log entry of a commit's records: the tag, then one frame with
 // all records, each preceded by its length. Together they compress better, and they
 // are read together.
-func (s *Store) encodeEntry(c *store.Commit) []byte {
+func (s *values) encodeEntry(c *store.Commit) []byte {
 	if len(c.Records) == 0 {
 		return nil
 	}
@@ -151,17 +170,36 @@ func (s *Store) encodeEntry(c *store.Commit) []byte {
 	}
 	tag := c.Fence.Tag()
 	number := strconv.FormatUint(c.Expect.Next+uint64(len(c.Records))-1, 10)
-	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), number, body)
+	own := appendName(make([]byte, 0, len(tag)+len(body)+16), tag)
+	if len(body) < worthEntry {
+		return s.codec.Encode(own, number, body)
+	}
+	return s.encode(own, number, body)
 }
 
-// decodeEntry is the reverse of encodeEntry; it returns at least one record.
-func (s *Store) decodeEntry(key store.ThreadKey, entry *redis.XMessage) ([]store.Record, error) {
+// decodeEntry returns the records of an entry of the stream, at least one: those of one
+// commit, or of two.
+func (s *values) decodeEntry(key store.ThreadKey, entry *redis.XMessage) (records []store.Record, err error) {
 	value, _ := entry.Values[""].(string)
+	if first, two := entry.Values["e"].(string); two {
+		if records, err = s.decodeCommit(key, first); err != nil {
+			return nil, err
+		}
+		value, _ = entry.Values["f"].(string)
+	}
 	number, _, _ := strings.Cut(entry.ID, "-")
+	second, err := s.decodeCommit(key, number+":"+value)
+	return append(records, second...), err
+}
+
+// decodeCommit is the reverse of encodeEntry; the number of the last record stands before it,
+// with a colon between. It returns at least one record.
+func (s *values) decodeCommit(key store.ThreadKey, text string) ([]store.Record, error) {
+	number, value, _ := strings.Cut(text, ":")
 	last, err := strconv.ParseUint(number, 10, 64)
-	fence, framed, ok := cutName(value)
+	tag, framed, ok := cutName(value)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", number, key, errDamaged)
 	}
 	body, err := s.decode(key, value[:len(value)-len(framed)], number, framed)
 	if err != nil {
@@ -171,14 +209,14 @@ func (s *Store) decodeEntry(key store.ThreadKey, entry *redis.XMessage) ([]store
 	for len(body) > 0 {
 		n, size := binary.Uvarint(body)
 		if size <= 0 || n > uint64(len(body)-size) {
-			return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+			return nil, fmt.Errorf("log entry %s of thread %s: %w", number, key, errDamaged)
 		}
 		end := size + int(n)
-		records = append(records, store.Record{Cursor: store.Cursor{Tag: fence}, Data: body[size:end:end]})
+		records = append(records, store.Record{Cursor: store.Cursor{Tag: tag}, Data: body[size:end:end]})
 		body = body[end:]
 	}
 	if len(records) == 0 || uint64(len(records)) > last {
-		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", number, key, errDamaged)
 	}
 	for i := range records {
 		records[i].Number = last - uint64(len(records)-1-i)
@@ -209,7 +247,7 @@ func valueName(kind store.Kind, id string) string { return string(kind) + "/" + 
 // decode returns the data in a frame that stands behind own in the value of this name.
 // Frames of earlier versions have no checksum, which is also what one with a checksum
 // can look like when the length of its own part is damaged.
-func (s *Store) decode(key store.ThreadKey, own, name, framed string) ([]byte, error) {
+func (s *values) decode(key store.ThreadKey, own, name, framed string) ([]byte, error) {
 	var data []byte
 	var err error
 	switch {

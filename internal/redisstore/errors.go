@@ -26,8 +26,9 @@ func (refusing) Is(target error) bool { return target == store.ErrRefused }
 
 func (r refusing) Unwrap() error { return r.error }
 
-// notNow reports whether Redis has answered that it writes nothing at the moment. Before
-// Redis 7 what a script has met stands inside the text.
+// notNow reports whether Redis has answered that it writes nothing at the moment; a node of a
+// cluster may also go on to send us to another one while a slot moves. Before Redis 7 what a
+// script has met stands inside the text.
 func notNow(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -36,13 +37,36 @@ func notNow(err error) bool {
 	if redis.IsMaxClientsError(err) {
 		return true
 	}
-	for _, word := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"} {
+	for _, word := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"} {
 		if text := reply.Error(); strings.HasPrefix(text, word+" ") || strings.Contains(text, ": -"+word+" ") {
 			return true
 		}
 	}
 	return false
 }
+
+// wrongType reports whether a key does not have the type that a command expects.
+func wrongType(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.Contains(reply.Error(), "WRONGTYPE ")
+}
+
+// brief is an error in one line that says nothing twice: with Sentinel, go-redis says of each
+// of them why it does not answer.
+type brief struct{ error }
+
+func (b brief) Error() string {
+	var said []string
+	for line := range strings.Lines(b.error.Error()) {
+		line = strings.TrimSpace(line)
+		if !slices.ContainsFunc(said, func(before string) bool { return strings.HasSuffix(before, line) }) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+func (b brief) Unwrap() error { return b.error }
 
 // join is [errors.Join] for the errors of one pipeline, whose commands often fail for the
 // same reason: each is there once.

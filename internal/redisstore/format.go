@@ -2,8 +2,10 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -20,11 +22,24 @@ type formats struct {
 	client         redis.UniversalClient
 	agree, list    *redis.Script
 	processes, key string
+	write          atomic.Int64 // what was agreed upon the last time; 0 before
 }
 
 // newFormats returns that part of a store.
-func newFormats(client redis.UniversalClient, k keys) formats {
-	return formats{client, redis.NewScript(agreeLua), redis.NewScript(formatsLua), k.processes(), k.formats()}
+func newFormats(client redis.UniversalClient, k keys) *formats {
+	return &formats{client: client, agree: redis.NewScript(agreeLua), list: redis.NewScript(formatsLua), processes: k.processes(), key: k.formats()}
+}
+
+// layoutFormat is the first data format with layout 2, which no process that reads less knows.
+const layoutFormat = 10
+
+// layout returns the layout in which commits are written: the one before, as long as nothing
+// else was agreed upon.
+func (s *formats) layout() int {
+	if s.write.Load() >= layoutFormat {
+		return newestLayout
+	}
+	return newestLayout - 1
 }
 
 // AgreeFormat implements [store.FormatKeeper].
@@ -32,11 +47,14 @@ func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.F
 	reply, err := s.agree.Run(ctx, s.client, []string{s.processes, s.key},
 		process, terms.Reads, terms.Wants, terms.Knows, terms.Silent).StringSlice()
 	if err != nil {
-		return store.Formats{}, failed("agree on the data format", err)
+		return store.Formats{}, failed("agree on the data format", s.explain(ctx, err))
 	}
 	f, err := parseFormats(reply)
 	if err == nil && f.Write > terms.Reads {
 		err = &store.VersionError{What: "the store", Stored: f.Write, Known: terms.Reads}
+	}
+	if err == nil {
+		s.write.Store(int64(f.Write))
 	}
 	return f, err
 }
@@ -45,9 +63,24 @@ func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.F
 func (s *formats) Formats(ctx context.Context, silent int) (store.Formats, error) {
 	reply, err := s.list.Run(ctx, s.client, []string{s.processes, s.key}, silent).StringSlice()
 	if err != nil {
-		return store.Formats{}, failed("look for the data format", err)
+		return store.Formats{}, failed("look for the data format", s.explain(ctx, err))
 	}
 	return parseFormats(reply)
+}
+
+// explain says which of the keys that all processes share has another type, if that is the
+// error: all servers stop at it.
+func (s *formats) explain(ctx context.Context, err error) error {
+	if !wrongType(err) {
+		return err
+	}
+	for key, want := range map[string]string{s.processes: "zset", s.key: "hash"} {
+		is, failed := s.client.Type(ctx, key).Result()
+		if failed == nil && is != want && is != "none" {
+			return fmt.Errorf("%w: the key %q is a %s, and should be a %s: look what else writes it, and delete it (DEL); the servers write it again", errDamaged, key, is, want)
+		}
+	}
+	return err
 }
 
 // parseFormats reads the reply of a script: the format, and what processes read, each as

@@ -83,7 +83,7 @@ func (j *judge) listed(owners map[string]bool, now time.Time) {
 // see takes in a look. It returns who is gone since, and whether somebody is missing, so
 // that the next look should come soon.
 func (j *judge) see(l looking) (gone []string, doubt bool) {
-	right := l.own == presences && l.contact == j.contact
+	right := l.own >= presences && l.contact == j.contact
 	if l.own == 0 {
 		j.broken()
 	}

@@ -44,11 +44,24 @@ import (
 //
 // The fields of a thread's hash other than messages are letters:
 //
-//	v format    h the head: position, user, process, time, checksum; see appendHead
+//	v layout    h the head: position, user, process, time, checksum; see appendHead
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
+//
+// and in layout 2, which makes of what most commits write one command (newest.go, checkpoints.go):
+//
+//	e the newest entry of the log, if it is small; see shared.lua. The stream may lack it. Its
+//	  entries are of one commit (field "") or of two (fields "e" and "f"), which a version that
+//	  reads up to format 9 takes for damage instead of for one
+//	t number of the last record that was removed from the beginning of the log
+//	n the intents: each id and each value, with its length before it
+//	q which kinds of i (intents) and p (pending writes) may have values in their own hashes;
+//	  none if it is not known
+//	x number of the checkpoints that are in x0, x1 and so on, how many are kept in all (0 for
+//	  all), and the newest id; each of them is an id, with its length before it, and the value
+//
 //	u the user again, for whoever cannot read the head; threads that were last written by
 //	  an early version have none
 //

@@ -41,6 +41,9 @@ const (
 	// one after Redis has refused.
 	presencePause = time.Second
 	refusedPause  = time.Minute
+	// followWithin is how long connections stay at a Redis that another one has replaced. The
+	// sentinels tell each other of it within two seconds, and then those that asked them.
+	followWithin = 10 * time.Second
 )
 
 // peers is what this process shows of itself, and knows of the others.
@@ -85,39 +88,40 @@ func (p *peers) stop() {
 	p.running.Wait()
 }
 
-// announced begins to show that the process lives, unless another one was announced here
-// before.
-func (p *peers) announced(process string) {
+// announced begins to show that the process lives, unless one was announced here before;
+// then it returns false.
+func (p *peers) announced(process string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.own != "" || p.closed {
-		return
+		return false
 	}
 	p.own = process
 	p.shown = make([]*redis.PubSub, presences)
 	for n := range p.shown {
-		p.running.Go(func() { p.show(n, p.s.keys.presence(process)) })
+		p.running.Go(func() { p.show(n, nil, p.s.keys.presence(process)) })
 	}
 	p.running.Go(p.watch)
+	return true
 }
 
-// show keeps the connection with this number subscribed to the process's channel.
-func (p *peers) show(n int, channel string) {
+// show keeps the connection with this number subscribed to the process's channel, until
+// another one is put in its place, or p is stopped. At first it is the one that is shown, if
+// there is one.
+func (p *peers) show(n int, shown *redis.PubSub, channel string) {
 	pause := time.Duration(0)
 	for {
-		shown := p.connection(n)
-		if shown == nil {
+		if shown = p.connection(n, shown); shown == nil {
 			return
 		}
-		err, worked := p.subscribe(shown, channel), false
+		err, worked := p.subscribe(p.ctx, shown, channel), false
 		if err == nil {
 			worked, err = receive(p.ctx, shown)
 		}
-		p.mu.Lock()
-		p.judge.broken()
-		p.mu.Unlock()
+		var reply redis.Error
+		again := errors.As(err, &reply) || errors.Is(err, errMoved) // otherwise go-redis connects again
 		switch {
-		case p.ctx.Err() != nil:
+		case p.ctx.Err() != nil || !p.broke(n, shown, again):
 			return
 		case forbidden(err):
 			p.refused(err)
@@ -127,48 +131,60 @@ func (p *peers) show(n int, channel string) {
 		default:
 			pause = min(2*pause+time.Millisecond, presencePause)
 		}
-		var reply redis.Error
-		if errors.As(err, &reply) || errors.Is(err, errMoved) {
-			p.drop(n) // otherwise go-redis connects again
-		}
 		p.wait(pause)
 	}
 }
 
-// connection returns the connection with this number; nil once p is stopped. In a cluster
-// the channel belongs to one node, as a key does, so that all count the same subscribers.
-func (p *peers) connection(n int) *redis.PubSub {
+// broke notes that the connection with this number has broken; it returns false if another
+// one is in its place. If it is of no use any more, it is closed, so that the next one is new.
+func (p *peers) broke(n int, shown *redis.PubSub, useless bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil
+	if p.shown[n] != shown {
+		return false
 	}
-	if p.shown[n] == nil {
-		if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
-			p.shown[n] = cluster.SSubscribe(p.ctx)
-		} else {
-			p.shown[n] = p.s.client.Subscribe(p.ctx)
-		}
+	p.judge.broken()
+	if useless {
+		// The only error is that it is closed.
+		_ = shown.Close()
+		p.shown[n] = nil
+	}
+	return true
+}
+
+// connection returns the connection with this number, which was the one before if there was
+// one; nil once p is stopped, or another one is in its place.
+func (p *peers) connection(n int, before *redis.PubSub) *redis.PubSub {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch is := p.shown[n]; {
+	case p.closed:
+		return nil
+	case is == nil:
+		p.shown[n] = p.open()
+	case before != nil && is != before:
+		return nil
 	}
 	return p.shown[n]
 }
 
-// drop closes the connection with this number, so that the next one is a new one.
-func (p *peers) drop(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shown[n] != nil {
-		// The only error is that it is closed.
-		_ = p.shown[n].Close()
-		p.shown[n] = nil
+// open returns a connection that is not subscribed yet. In a cluster the channel belongs to
+// one node, as a key does, so that all count the same subscribers.
+func (p *peers) open() *redis.PubSub {
+	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+		return cluster.SSubscribe(p.ctx)
 	}
+	return p.s.client.Subscribe(p.ctx)
 }
 
 // follow makes sure, after the lease was renewed, that the subscriptions are at the Redis
 // that the commands go to. When Sentinel is asked for a failover, the old master lives on for
 // some seconds, and so do the connections that nothing is sent on: nobody counts them there
-// any more, and hears nothing on them.
-func (p *peers) follow(ctx context.Context) {
+// any more, and hears nothing on them. It gives up after within, because the next renewal comes
+// after this one.
+func (p *peers) follow(ctx context.Context, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	p.mu.Lock()
 	channel := p.s.keys.presence(p.own)
 	subscribed := len(p.shown) > 0 && !slices.Contains(p.shown, nil)
@@ -176,22 +192,47 @@ func (p *peers) follow(ctx context.Context) {
 	if !subscribed {
 		return
 	}
-	if counts, err := p.count(ctx, []string{channel}); err != nil || counts[channel] > 0 {
+	if counts, err := p.count(ctx, []string{channel}); err != nil || counts[channel] >= presences {
 		return
 	}
 	for n := range presences {
-		p.drop(n)
+		p.replace(ctx, n, channel)
 	}
 	p.s.watchers.follow()
 }
 
-// subscribe subscribes the connection.
-func (p *peers) subscribe(shown *redis.PubSub, channel string) error {
-	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
-		cluster.ReloadState(p.ctx) // the channel's node may be another one now
-		return shown.SSubscribe(p.ctx, channel)
+// replace puts a new connection in the place of the one with this number. The old one stays
+// for a while: the others may not have followed yet, and would take this process for dead.
+func (p *peers) replace(ctx context.Context, n int, channel string) {
+	next := p.open()
+	err := p.subscribe(ctx, next, channel)
+	if err == nil {
+		_, err = next.ReceiveTimeout(ctx, presencePause) // until Redis has subscribed it
 	}
-	return shown.Subscribe(p.ctx, channel)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.shown[n]
+	if err != nil || p.closed || old == nil {
+		_ = next.Close() // what is there stays; the next renewal looks again
+		return
+	}
+	p.shown[n] = next
+	p.judge.broken() // what was counted elsewhere says nothing here
+	p.running.Go(func() { p.show(n, next, channel) })
+	p.running.Go(func() {
+		p.wait(followWithin)
+		// This ends what receives from it. The only error is that it is closed.
+		_ = old.Close()
+	})
+}
+
+// subscribe subscribes the connection.
+func (p *peers) subscribe(ctx context.Context, shown *redis.PubSub, channel string) error {
+	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx) // the channel's node may be another one now
+		return shown.SSubscribe(ctx, channel)
+	}
+	return shown.Subscribe(ctx, channel)
 }
 
 // receive returns what ended the subscription, and whether there was one.

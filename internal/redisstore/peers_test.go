@@ -2,9 +2,11 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -308,6 +310,14 @@ func TestWithoutPermission(t *testing.T) {
 	}
 }
 
+// roaming returns a client of a that connects to whatever the address is by then.
+func roaming(at *atomic.Pointer[string]) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Dialer:     func(context.Context, string, string) (net.Conn, error) { return net.Dial("tcp", *at.Load()) },
+		ClientName: "a", Protocol: 2, ContextTimeoutEnabled: true,
+	})
+}
+
 // TestSubscriptionsFollow: where another Redis has taken the place of the first one, which
 // lives on, subscriptions must not stay behind: nobody counts them there, and nothing is
 // published.
@@ -316,10 +326,7 @@ func TestSubscriptionsFollow(t *testing.T) {
 	first, second := redistest.Start(t), redistest.Start(t)
 	var at atomic.Pointer[string]
 	at.Store(&first.Addr)
-	client := redis.NewClient(&redis.Options{
-		Dialer:   func(context.Context, string, string) (net.Conn, error) { return net.Dial("tcp", *at.Load()) },
-		Protocol: 2, ContextTimeoutEnabled: true,
-	})
+	client := roaming(&at)
 	a := openServer(t, client, newPrefix(), "a")
 	key := aThread("t")
 	_, stop := a.Watch(key)
@@ -350,5 +357,142 @@ func TestSubscriptionsFollow(t *testing.T) {
 	})
 	if n := subscribers(first, a.keys.peersChannel()); n > 0 {
 		t.Errorf("%d subscriptions have stayed behind", n)
+	}
+	// One of two connections may go elsewhere alone.
+	before := subscribers(first, a.keys.presence("a"))
+	at.Store(&first.Addr)
+	if err := a.client.ClientKillByFilter(t.Context(), "ID", a.presenceClients(t)[0]).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "one subscription elsewhere", func() bool { return subscribers(first, a.keys.presence("a")) == before+1 })
+	at.Store(&second.Addr)
+	await(t, "both subscriptions", func() bool {
+		_ = a.Announce(t.Context(), "a", time.Hour)
+		return subscribers(second, a.keys.presence("a")) >= presences
+	})
+}
+
+// miscount answers how many subscribers there are with none, as Redis does when they have
+// just come back since.
+type miscount struct{ on atomic.Bool }
+
+func (m *miscount) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (m *miscount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if counted, ok := cmd.(*redis.MapStringIntCmd); ok && m.on.Load() {
+			clear(counted.Val())
+		}
+		return err
+	}
+}
+
+func (m *miscount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestFollowingLeavesNoGap: a process whose subscriptions were not there when it looked, and
+// are back since, keeps them until it has others, or the rest would take it for dead.
+func TestFollowingLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	var refuse atomic.Bool
+	client := redis.NewClient(&redis.Options{
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			if refuse.Load() {
+				return nil, errors.New("refused")
+			}
+			return net.Dial("tcp", r.Addr)
+		},
+		ClientName: "a", Protocol: 2, ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	counts := &miscount{}
+	client.AddHook(counts)
+	a := openServer(t, client, newPrefix(), "a")
+	await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+	before := a.presenceClients(t)
+	counts.on.Store(true)
+	refuse.Store(true)
+	a.announce(t)
+	if after := a.presenceClients(t); !slices.Equal(after, before) {
+		t.Errorf("while there are no others, the connections are %v, before they were %v", after, before)
+	}
+	refuse.Store(false)
+	a.announce(t)
+	if after := a.presenceClients(t); len(after) != 2*presences {
+		t.Errorf("the connections are %v, before they were %v, which stay for a while", after, before)
+	}
+}
+
+// TestFollowersDoNotLookDead: a process that has followed Redis to another place is not
+// taken for dead by one that has not yet.
+func TestFollowersDoNotLookDead(t *testing.T) {
+	t.Parallel()
+	first, second := redistest.Start(t), redistest.Start(t)
+	var at atomic.Pointer[string]
+	at.Store(&first.Addr)
+	a, b := openServers(t, func(name string) redis.UniversalClient {
+		if name == "b" {
+			return clients(first.Addr)(name)
+		}
+		return roaming(&at)
+	})
+	at.Store(&second.Addr)
+	if err := b.client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "no").Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "both connections", func() bool {
+		_ = a.Announce(t.Context(), "a", time.Hour)
+		n, err := a.client.PubSubNumSub(t.Context(), a.keys.presence("a")).Result()
+		return err == nil && n[a.keys.presence("a")] == presences
+	})
+	for range 5 {
+		time.Sleep(lookEvery)
+		b.peers.look()
+	}
+	for len(b.heard) > 0 {
+		t.Errorf("b is told %+v", <-b.heard)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.wantDeparture(t, store.Departure{Process: "a"})
+}
+
+// TestFollowingDoesNotHoldTheLease: connections that cannot be made, because whatever lies
+// between swallows them, do not keep a process from renewing its lease in time.
+func TestFollowingDoesNotHoldTheLease(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	var swallow atomic.Bool
+	client := redis.NewClient(&redis.Options{
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if swallow.Load() {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return net.Dial("tcp", r.Addr)
+		},
+		ClientName: "a", Protocol: 2, ContextTimeoutEnabled: true, DialTimeout: time.Hour,
+	})
+	counts := &miscount{}
+	client.AddHook(counts)
+	a := openServer(t, client, newPrefix(), "a")
+	await(t, "the word that it has come, which needs a connection too", func() bool {
+		return strings.Contains(a.client.Info(t.Context(), "commandstats").Val(), "cmdstat_publish")
+	})
+	await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+	counts.on.Store(true)
+	swallow.Store(true)
+	renewed := make(chan error, 1)
+	go func() { renewed <- a.Announce(t.Context(), "a", 300*time.Millisecond) }()
+	select {
+	case err := <-renewed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a renewal waits for connections")
 	}
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 		nodes, _ := redistest.StartClusterOf(t, 3)
 		a, b := openServers(t, connectTo(t, "redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr))
 		owner := ownerOfPresence(t, a)
+		for _, node := range nodes {
+			node.AwaitReplicas(t, 1) // or nobody knows afterwards that a owns a thread
+		}
 		for _, node := range nodes {
 			if node.Addr == owner {
 				node.Kill(t)
@@ -45,20 +49,9 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		owner := ownerOfPresence(t, a)
-		to := nodes[0] // there is nothing in the slot but subscribers
-		if to.Addr == owner {
-			to = nodes[1]
-		}
-		c := redis.NewClient(&redis.Options{Addr: to.Addr})
-		defer c.Close()
-		id, err := c.ClusterMyID(t.Context()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		to.Command(t, "cluster", "setslot", slot, "node", id) // the new owner first
-		for _, node := range nodes {
-			node.Command(t, "cluster", "setslot", slot, "node", id)
-		}
+		at := slices.IndexFunc(nodes, func(n *redistest.Server) bool { return n.Addr == owner })
+		// There is nothing in the slot but subscribers.
+		redistest.BeginMove(t, slot, nodes[at], nodes[(at+1)%len(nodes)], nodes).End(t)
 		wantPresence(t, a, b)
 	})
 	for name, fail := range map[string]func(*testing.T, *redistest.Server, *redis.SentinelClient){
@@ -81,6 +74,7 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 			}
 			c := redis.NewSentinelClient(&redis.Options{Addr: o.SentinelAddrs[0]})
 			defer c.Close()
+			primary.AwaitReplicas(t, 2)
 			fail(t, primary, c)
 			redistest.Await(t, func() error {
 				if now := s.Primary(); now == primary.Addr {
@@ -120,22 +114,32 @@ func ownerOfPresence(t *testing.T, x *server) string {
 	return node.Options().Addr
 }
 
-// wantPresence waits until both have lost their first contact, and b counts a in a new one,
-// and checks that nobody was taken for dead. Then a dies, and b sees it.
+// wantPresence waits until both have lost their first contact and are where the other one
+// is, and b counts a, and checks that nobody was taken for dead. Then a dies, and b sees it.
 func wantPresence(t *testing.T, a, b *server) {
 	t.Helper()
-	for _, x := range []*server{a, b} {
-		redistest.Await(t, func() error {
+	channels := []string{a.keys.presence("a"), a.keys.presence("b")}
+	redistest.Await(t, func() error {
+		for _, x := range []*server{a, b} {
 			// As the owner of a lease does; while there is no primary it fails.
-			_ = x.Announce(t.Context(), x.process, time.Hour)
+			if err := x.Announce(t.Context(), x.process, time.Hour); err != nil {
+				return err
+			}
+		}
+		for _, x := range []*server{a, b} {
+			counts, err := x.peers.count(t.Context(), channels)
+			if err != nil || counts[channels[0]] < presences || counts[channels[1]] < presences {
+				return fmt.Errorf("%s counts %v, %v", x.process, counts, err)
+			}
 			x.peers.mu.Lock()
-			defer x.peers.mu.Unlock()
-			if x.peers.judge.contact == 1 {
+			first := x.peers.judge.contact == 1
+			x.peers.mu.Unlock()
+			if first {
 				return fmt.Errorf("%s is in its first contact", x.process)
 			}
-			return nil
-		})
-	}
+		}
+		return nil
+	})
 	b.counts(t, "a")
 	a.announce(t)
 	for _, x := range []*server{a, b} {

@@ -14,11 +14,12 @@ import (
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds())
 	if err != nil {
-		return failed("announce the process", err)
+		return failed("announce the process", s.explain(ctx, err))
 	}
 	s.read(now)
-	s.peers.announced(process)
-	s.peers.follow(ctx)
+	if !s.peers.announced(process) {
+		s.peers.follow(ctx, ttl/3) // which is when the lease is renewed again
+	}
 	return nil
 }
 

@@ -29,6 +29,9 @@ func reach(ctx context.Context, ping func(context.Context) error, patience time.
 		tried, cancel := context.WithTimeout(ctx, attempt)
 		err := ping(tried)
 		cancel()
+		if err != nil {
+			err = brief{err}
+		}
 		left := patience - time.Since(begun)
 		switch {
 		case err == nil && first:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -50,6 +51,7 @@ func TestReach(t *testing.T) {
 		"loading for too long":    {err: loading, ready: time.Hour, patience: 10 * time.Second, want: "it has been loading for 10s", took: 10 * time.Second},
 		"no patience":             {err: refused, ready: time.Hour, want: "is it running"},
 		"a wrong password":        {err: reply("WRONGPASS invalid username-password pair"), ready: time.Hour, patience: 10 * time.Second, want: "password right?"},
+		"three sentinels":         {err: fmt.Errorf("no sentinel answers: %w", errors.Join(refused, refused, io.EOF)), ready: time.Hour, patience: 10 * time.Second, want: "no sentinel answers: dial: connection refused; EOF; is it", took: 10 * time.Second},
 		"somebody else's address": {err: &tls.CertificateVerificationError{Err: errors.New("not for you")}, ready: time.Hour, patience: 10 * time.Second, want: "not for you"},
 	} {
 		t.Run(name, func(t *testing.T) {

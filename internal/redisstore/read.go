@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -72,7 +73,7 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 
 // decodeMessage returns the message in a field of the thread's hash, and its place in
 // commit order.
-func (s *Store) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
+func (s *values) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
 	number, rest, _ := strings.Cut(value, ":")
 	place, err = strconv.Atoi(number)
 	parent, framed, ok := cutName(rest)
@@ -132,66 +133,129 @@ func inOrder[T any](list []T, numbers []int) []T {
 // of one or more records.
 const pageEntries = 128
 
-// Records implements [store.Reader]. An entry's id is the number of its last record,
-// so the first entry from a number on is the one that has this record. A log that has it
-// belongs to a thread that exists, so only a reader that finds nothing asks for that: those
-// who follow a run read often.
+// Records implements [store.Reader]. An entry's id is the number of its last record, so the
+// first entry from a number on is the one that has this record. Who follows a run reads after
+// each commit and lacks only the newest entry, which is in the thread's hash.
 func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
 	tag := tag(key)
-	from := after.Number
-	count := int64(min(max(limit, 0)+1, pageEntries))
-	var found []store.Record
-	held := after == store.Cursor{}
+	p := recordPage{after: after, limit: max(limit, 0), from: after.Number, held: after == store.Cursor{}}
+	newest, trimmed, err := s.logFields(ctx, key, tag)
+	if err != nil {
+		return nil, err
+	}
+	p.trimmed = trimmed
+	if records, ok := newest.after(after, p.limit); ok && (p.held || after.Number > trimmed) {
+		return records, nil
+	}
+	count := int64(min(p.limit+1, pageEntries))
 	for {
 		var page *redis.XMessageSliceCmd
 		err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
-			page = pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
+			page = pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(p.from, 10), "+", count)
 		})
 		if err != nil {
 			return nil, failed("read the log of thread "+key.String(), err)
 		}
 		entries := page.Val()
-		if len(entries) == 0 && len(found) == 0 {
-			if exists, err := s.client.HExists(ctx, s.keys.thread(tag), "h").Result(); err != nil {
-				return nil, failed("read the log of thread "+key.String(), err)
-			} else if !exists {
-				return nil, notFound(key)
-			}
-		}
 		for i := range entries {
 			records, err := s.decodeEntry(key, &entries[i])
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range records {
-				held = held || r.Cursor == after
-				if r.Number > after.Number && len(found) < limit {
-					found = append(found, r)
-				}
-			}
-			from = records[len(records)-1].Number + 1
+			p.take(records)
 		}
-		if !held {
+		more := int64(len(entries)) == count
+		if !more {
+			p.take(newest.records)
+		}
+		switch {
+		case !p.held:
 			return nil, fmt.Errorf("thread %s, cursor %s: %w", key, after, store.ErrCursor)
+		case !more || len(p.found) >= p.limit:
+			return p.found, nil
 		}
-		if len(found) >= limit || int64(len(entries)) < count {
-			return found, nil
+	}
+}
+
+// logFields returns what the thread's hash has of the log: the newest entry, and the number
+// up to which records were removed.
+func (s *Store) logFields(ctx context.Context, key store.ThreadKey, tag string) (n newestEntry, trimmed uint64, err error) {
+	var found *redis.SliceCmd
+	err = s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) { found = pipe.HMGet(ctx, s.keys.thread(tag), "h", "e", "t") })
+	if err != nil {
+		return n, 0, failed("read the log of thread "+key.String(), err)
+	}
+	fields := found.Val()
+	if fields[0] == nil {
+		return n, 0, notFound(key)
+	}
+	if text, there := fields[2].(string); there {
+		if trimmed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return n, 0, errDamaged
 		}
+	}
+	entry, _ := fields[1].(string)
+	n, err = s.decodeNewest(key, entry)
+	return n, trimmed, err
+}
+
+// recordPage collects the records after a cursor.
+type recordPage struct {
+	after   store.Cursor
+	limit   int
+	trimmed uint64 // the records up to this number are gone
+	from    uint64 // the number from which records were not taken yet
+	held    bool   // the log has the cursor
+	found   []store.Record
+}
+
+// take takes in the next records of the log. Those that were taken already are left out.
+func (p *recordPage) take(records []store.Record) {
+	for _, r := range records {
+		if r.Number < p.from || r.Number <= p.trimmed {
+			continue
+		}
+		p.held = p.held || r.Cursor == p.after
+		if r.Number > p.after.Number && len(p.found) < p.limit {
+			p.found = append(p.found, r)
+		}
+		p.from = r.Number + 1
 	}
 }
 
 // Value implements [store.Reader].
 func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
 	tag := tag(key)
-	var framed *redis.StringCmd
-	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) { framed = pipe.HGet(ctx, s.keys.values(tag, kind), id) })
-	if errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
-	}
+	var newest, framed *redis.SliceCmd
+	var older *redis.IntCmd // how many checkpoints are listed before this one
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		if fields := newestFields(kind); fields != nil {
+			newest = pipe.HMGet(ctx, s.keys.thread(tag), fields...)
+		}
+		if kind == store.KindCheckpoint {
+			older = pipe.ZLexCount(ctx, s.keys.history(tag), "-", "("+id)
+		}
+		framed = pipe.HMGet(ctx, s.keys.values(tag, kind), id)
+	})
 	if err != nil {
 		return nil, failed("read a value of thread "+key.String(), err)
 	}
-	return s.decode(key, "", valueName(kind, id), framed.Val())
+	text, there := framed.Val()[0].(string)
+	if newest != nil {
+		found, hidden, err := parseNewest(kind, newest.Val())
+		if err != nil {
+			return nil, fmt.Errorf("thread %s, %s: %w", key, kind, err)
+		}
+		if is, ok := found[id]; ok {
+			text, there = is, true
+		} else if older != nil {
+			there = there && older.Val() >= int64(hidden)
+		}
+	}
+	if !there {
+		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
+	}
+	return s.decode(key, "", valueName(kind, id), text)
 }
 
 // Values implements [store.Reader]. It reads all values of the kind; only of
@@ -201,20 +265,26 @@ func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind
 		return s.checkpoints(ctx, key, before, limit)
 	}
 	tag := tag(key)
-	var head *redis.BoolCmd
+	var head *redis.SliceCmd
 	var all *redis.MapStringStringCmd
 	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
-		head = pipe.HExists(ctx, s.keys.thread(tag), "h")
+		head = pipe.HMGet(ctx, s.keys.thread(tag), append([]string{"h"}, newestFields(kind)...)...)
 		all = pipe.HGetAll(ctx, s.keys.values(tag, kind))
 	})
 	if err != nil {
 		return nil, failed("read values of thread "+key.String(), err)
 	}
-	if !head.Val() {
+	if head.Val()[0] == nil {
 		return nil, notFound(key)
 	}
+	found := all.Val()
+	newest, _, err := parseNewest(kind, head.Val()[1:])
+	if err != nil {
+		return nil, fmt.Errorf("thread %s, %s: %w", key, kind, err)
+	}
+	maps.Copy(found, newest)
 	var values []store.Value
-	for id, framed := range all.Val() {
+	for id, framed := range found {
 		if before != "" && id >= before {
 			continue
 		}
@@ -227,50 +297,6 @@ func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind
 	slices.SortFunc(values, func(a, b store.Value) int { return cmp.Compare(b.ID, a.ID) })
 	if limit > 0 {
 		values = values[:min(len(values), limit)]
-	}
-	return values, nil
-}
-
-// checkpoints returns a page of the history, newest first.
-func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before string, limit int) ([]store.Value, error) {
-	tag := tag(key)
-	page := &redis.ZRangeBy{Min: "-", Max: "+", Count: int64(limit)}
-	if before != "" {
-		page.Max = "(" + before
-	}
-	var head *redis.BoolCmd
-	var ids *redis.StringSliceCmd
-	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
-		head = pipe.HExists(ctx, s.keys.thread(tag), "h")
-		ids = pipe.ZRevRangeByLex(ctx, s.keys.history(tag), page)
-	})
-	if err != nil {
-		return nil, failed("read the history of thread "+key.String(), err)
-	}
-	switch {
-	case !head.Val():
-		return nil, notFound(key)
-	case len(ids.Val()) == 0:
-		return nil, nil
-	}
-	var framed *redis.SliceCmd
-	err = s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
-		framed = pipe.HMGet(ctx, s.keys.values(tag, store.KindCheckpoint), ids.Val()...)
-	})
-	if err != nil {
-		return nil, failed("read checkpoints of thread "+key.String(), err)
-	}
-	var values []store.Value
-	for i, id := range ids.Val() {
-		text, there := framed.Val()[i].(string)
-		if !there {
-			continue // removed since the history was read
-		}
-		data, err := s.decode(key, "", valueName(store.KindCheckpoint, id), text)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, store.Value{Kind: store.KindCheckpoint, ID: id, Data: data})
 	}
 	return values, nil
 }
@@ -320,6 +346,9 @@ func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64
 		if strings.HasPrefix(name, "m:") {
 			size[store.SizeMessages] += int64(len(value))
 		}
+		if what := sizeOf(name); what != "" {
+			size[what] += int64(len(value))
+		}
 		if escaped, ok := strings.CutPrefix(name, fieldKind); ok {
 			kind, err := url.QueryUnescape(escaped)
 			if err != nil {
@@ -337,9 +366,11 @@ func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64
 			size[string(k)] += int64(len(v))
 		}
 	}
-	if size[store.SizeRecords], err = s.logSize(ctx, tag); err != nil {
+	n, err := s.logSize(ctx, tag)
+	if err != nil {
 		return nil, failed("measure thread "+key.String(), err)
 	}
+	size[store.SizeRecords] += n
 	for what, n := range size {
 		if n == 0 {
 			delete(size, what)
@@ -357,8 +388,10 @@ func (s *Store) logSize(ctx context.Context, tag string) (int64, error) {
 			return 0, err
 		}
 		for i := range page {
-			value, _ := page[i].Values[""].(string)
-			total += int64(len(value))
+			for _, value := range page[i].Values {
+				text, _ := value.(string)
+				total += int64(len(text))
+			}
 		}
 		if len(page) < pageEntries {
 			return total, nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,8 +25,9 @@ import (
 // Two things about WAIT matter here. It speaks of its own connection only, so everything goes
 // through one pipeline to one server. And a connection that has written nothing may have nothing
 // to wait for, which depends on the server's version: a commit that turns out to be written
-// already would be acknowledged for nothing. So each WAIT follows a small write of its own. Replication is one stream, so whoever has that
-// write has all that came before it, whoever wrote it.
+// already would be acknowledged for nothing. So each WAIT follows a small write of its own.
+// Replication is one stream, so whoever has that write has all that came before it, whoever
+// wrote it.
 //
 // That is also how a reader knows. What it finds may be another process's write that nobody has
 // acknowledged yet. It remembers the newest commit of each thread that it knows to be
@@ -39,6 +41,8 @@ const (
 	ackAge = 10 * time.Second
 	// redirections is how often a write follows a slot that moves in the cluster.
 	redirections = 6
+	// maxServers is how many keys are looked at to meet each server of a large cluster.
+	maxServers = 16 * 64
 	// maxKnown bounds of how many threads the acknowledged commit is remembered.
 	maxKnown = 100_000
 )
@@ -52,6 +56,7 @@ type replicas struct {
 	// commitOf returns the id of the commit in a head as it is stored; false if it cannot be
 	// read.
 	commitOf func(head string) (string, bool)
+	turn     atomic.Int64 // makes keys of small writes
 
 	mu    sync.Mutex
 	known map[string]acknowledged // by the thread's tag
@@ -82,9 +87,9 @@ func (e errNoWait) Unwrap() error { return e.error }
 // fails if there are too few, or Redis does not let this user wait for them.
 func (r *replicas) try(ctx context.Context) error {
 	one := map[redis.Cmdable]string{} // a key of each server
-	for n := range 16 * 64 {          // enough to meet each server of a large cluster
+	for n := range maxServers {
 		key := strconv.Itoa(n)
-		node, err := r.nodeOf(ctx, key, "")
+		node, err := r.nodeOf(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -94,7 +99,7 @@ func (r *replicas) try(ctx context.Context) error {
 		}
 	}
 	for node, key := range one {
-		if err := r.once(ctx, node, key, false, func(redis.Pipeliner) {}); err != nil {
+		if err := r.once(ctx, node, key, func(redis.Pipeliner) {}); err != nil {
 			return err
 		}
 	}
@@ -105,18 +110,14 @@ func (r *replicas) try(ctx context.Context) error {
 // replicas have all that is there. queue may be called several times, and every command has its
 // own error besides.
 func (r *replicas) exec(ctx context.Context, key string, queue func(redis.Pipeliner)) error {
-	asked := ""
 	pause := 10 * time.Millisecond
 	for try := 1; ; try++ {
-		node, err := r.nodeOf(ctx, key, asked)
+		node, err := r.nodeOf(ctx, key)
 		if err == nil {
-			err = r.once(ctx, node, key, asked != "", queue)
+			err = r.once(ctx, node, key, queue)
 		}
 		if !r.elsewhere(err) || try == redirections {
 			return err
-		}
-		if asked, _ = redis.IsAskError(err); asked != "" {
-			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -127,34 +128,18 @@ func (r *replicas) exec(ctx context.Context, key string, queue func(redis.Pipeli
 	}
 }
 
-// nodeOf returns the server that has the key: the one at the address asked, if that is not
-// empty, because a slot is on its way there.
-func (r *replicas) nodeOf(ctx context.Context, key, asked string) (redis.Cmdable, error) {
-	cluster, ok := r.client.(*redis.ClusterClient)
-	switch {
-	case !ok:
-		return r.client, nil
-	case asked == "":
+// nodeOf returns the server that has the key.
+func (r *replicas) nodeOf(ctx context.Context, key string) (redis.Cmdable, error) {
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
 	}
-	found := make(chan redis.Cmdable, 1)
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
-		if c.Options().Addr == asked {
-			found <- c
-		}
-		return nil
-	})
-	select {
-	case node := <-found:
-		return node, nil
-	default:
-		return nil, errors.Join(fmt.Errorf("the cluster has no master at %s", asked), err)
-	}
+	return r.client, nil
 }
 
-// once is one try of exec at one server. Its error is that of a redirection, if there was one.
-// After an error, the cluster is asked again who has what.
-func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, asking bool, queue func(redis.Pipeliner)) (err error) {
+// once is one try of exec at one server, and at the one that this sends us to because the
+// key's slot is on its way there. Its error is that of a redirection, if one is left. After an
+// error, the cluster is asked again who has what.
+func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, queue func(redis.Pipeliner)) (err error) {
 	if cluster, ok := r.client.(*redis.ClusterClient); ok {
 		defer func() {
 			if err != nil {
@@ -164,24 +149,42 @@ func (r *replicas) once(ctx context.Context, node redis.Cmdable, key string, ask
 	}
 	pipe := node.Pipeline()
 	queue(pipe)
-	write := pipe.Set(ctx, r.keys.ack(key), "", ackAge)
 	cmds := pipe.Cmds()
-	if asking {
-		pipe = node.Pipeline()
-		for _, c := range cmds {
-			pipe.Do(ctx, "asking")
-			// It is only queued here.
-			_ = pipe.Process(ctx, c)
+	acked := r.acked(ctx, pipe, r.keys.ack(key))
+	away := askedAway(cmds)
+	if _, asked := redis.IsAskError(acked); asked && (len(away) < len(cmds) || len(cmds) == 0) {
+		// Only the small write is new to the slot, and new keys are made at the other server.
+		beside, err := r.beside(ctx, node)
+		if err != nil {
+			return err
 		}
+		pipe = node.Pipeline()
+		queue(pipe)
+		cmds = pipe.Cmds()
+		acked = r.acked(ctx, pipe, beside)
+		away = askedAway(cmds)
 	}
-	wait := pipe.Do(ctx, "wait", r.need, r.within.Milliseconds())
-	// Each command has its own error.
-	_, _ = pipe.Exec(ctx)
+	if len(away) > 0 {
+		if len(away) < len(cmds) && acked != nil {
+			return acked
+		}
+		acked = r.follow(ctx, key, away)
+	}
 	for _, c := range cmds {
 		if redirected(c.Err()) {
 			return c.Err()
 		}
 	}
+	return acked
+}
+
+// acked sends what is in the pipeline, and waits until replicas have it. ack is the key of the
+// small write.
+func (r *replicas) acked(ctx context.Context, pipe redis.Pipeliner, ack string) error {
+	write := pipe.Set(ctx, ack, "", ackAge)
+	wait := pipe.Do(ctx, "wait", r.need, r.within.Milliseconds())
+	// Each command has its own error.
+	_, _ = pipe.Exec(ctx)
 	if err := write.Err(); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (r *replicas) send(batch []*request) {
 	}
 	groups := map[redis.Cmdable][]*request{}
 	for _, q := range batch {
-		node, err := r.nodeOf(ctx, q.do.keys[0], "")
+		node, err := r.nodeOf(ctx, q.do.keys[0])
 		if err != nil {
 			q.done <- result{0, err}
 			continue
@@ -36,17 +36,17 @@ func (r *replicas) send(batch []*request) {
 // sendTo sends requests to one server. If it does not know a script, or not all of them belong
 // to it any more, they are sent again, each alone.
 func (r *replicas) sendTo(ctx context.Context, node redis.Cmdable, batch []*request) {
-	err := r.once(ctx, node, batch[0].do.keys[0], false, func(pipe redis.Pipeliner) {
-		for _, q := range batch {
-			if q.hints != nil {
-				q.hinted = q.hints(pipe)
-			}
-			q.reply = q.do.script.EvalSha(ctx, pipe, q.do.keys, q.do.args...)
+	pipe := node.Pipeline()
+	for _, q := range batch {
+		if q.hints != nil {
+			q.hinted = q.hints(pipe)
 		}
-	})
+		q.reply = q.do.script.EvalSha(ctx, pipe, q.do.keys, q.do.args...)
+	}
+	err := r.acked(ctx, pipe, r.keys.ack(batch[0].do.keys[0]))
 	for _, q := range batch {
 		reply, acked := q.reply, err
-		if r.elsewhere(err) || redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+		if r.elsewhere(err) || r.elsewhere(reply.Err()) || redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
 			reply, acked = r.script(ctx, q.do.script, q.do.keys, q.do.args...), nil
 		}
 		code, failed := reply.Int()

@@ -10,6 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+//go:embed shared.lua
+var sharedLua string
+
 //go:embed commit.lua
 var commitLua string
 
@@ -30,8 +33,8 @@ type scripts struct {
 
 func newScripts() scripts {
 	return scripts{
-		commit:   redis.NewScript(commitLua),
-		append:   redis.NewScript(appendLua),
+		commit:   redis.NewScript(sharedLua + commitLua),
+		append:   redis.NewScript(sharedLua + appendLua),
 		post:     redis.NewScript(postLua),
 		remove:   redis.NewScript(removeLua),
 		watch:    redis.NewScript(watchLua),
@@ -57,7 +60,7 @@ const (
 	codeConflict // the position is not the expected one
 	codeDouble   // the message already exists
 	codeParent   // the message's parent is unknown
-	codeTooNew   // the thread has a newer format
+	codeTooNew   // the thread has a newer layout
 	codeUnclear  // append.lua leaves it to commit.lua
 )
 
@@ -76,7 +79,7 @@ func (c call) run(ctx context.Context, s *Store) (int, error) {
 	return s.runScript(ctx, c.script, c.keys, c.args...)
 }
 
-// postLua adds an inbox item. KEYS: thread, inbox. ARGV: format, id, data, tag,
+// postLua adds an inbox item. KEYS: thread, inbox. ARGV: layout, id, data, tag,
 // channel. Returns 0, 1 for an unknown thread, 6 for one that is too new.
 const postLua = `
 local head = redis.call('HMGET', KEYS[1], 'v', 'h')
@@ -90,9 +93,9 @@ return 0
 `
 
 // removeLua deletes a thread. KEYS: thread, log, and all others that it has. ARGV: the
-// expected position, its fence as appendFence writes it, the format, and what the keys
+// expected position, its fence as appendFence writes it, the layout, and what the keys
 // of values begin with; and, to remove a thread whose head cannot be read, that head and
-// its format as they were found. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict,
+// its layout as they were found. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict,
 // 6 too new.
 const removeLua = `
 local head = redis.call('HMGET', KEYS[1], 'h', 'v')

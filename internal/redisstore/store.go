@@ -28,11 +28,12 @@ var (
 	_ store.Clock = (*Store)(nil)
 )
 
-// Format is the version of a thread's layout, stored with each thread. A thread with
-// a higher one is refused.
-const Format = 1
+// newestLayout is the newest version of a thread's layout, which is stored with each thread. A
+// thread with a higher one is refused; the one before is read and written, too. Layout 2 has
+// most of what a commit writes in the thread's own hash; see keys.
+const newestLayout = 2
 
-var formatText = strconv.Itoa(Format)
+var layoutText = strconv.Itoa(newestLayout)
 
 // Options are the choices of [New]; the zero value is right for a server.
 type Options struct {
@@ -69,10 +70,10 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
 	clock
-	formats
+	*formats
+	values
 	client    redis.UniversalClient
 	cluster   bool
-	codec     *frame.Codec
 	scripts   scripts
 	keys      keys
 	hints     hints
@@ -224,7 +225,8 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	s := &Store{formats: newFormats(client, keys{opts.Prefix}), replicas: acks, client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}}
+	agreed := newFormats(client, keys{opts.Prefix})
+	s := &Store{formats: agreed, values: values{codec, agreed}, replicas: acks, client: client, cluster: cluster, scripts: newScripts(), keys: keys{opts.Prefix}}
 	s.local = opts.Now
 	s.ask(ctx, client)
 	s.peers.start(s, opts.Log)
@@ -247,8 +249,8 @@ func (s *Store) Close() error {
 }
 
 // tooNew is the error for a thread that a newer version has laid out.
-func tooNew(key store.ThreadKey, format int) error {
-	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: format, Known: Format}
+func tooNew(key store.ThreadKey, layout int) error {
+	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: layout, Known: newestLayout}
 }
 
 // notFound is the error for a thread that does not exist.

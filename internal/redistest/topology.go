@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -262,12 +263,7 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 		s.Command(t, "cluster", "addslotsrange", from, to)
 	}
 	for i, s := range replicas {
-		c := nodes[i].client()
-		id, err := c.ClusterMyID(context.Background()).Result()
-		_ = c.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := nodes[i].nodeID(t)
 		await(t, func() error {
 			c := s.client()
 			defer c.Close()
@@ -289,6 +285,89 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 		}
 	}
 	return nodes, replicas
+}
+
+// Move is a hash slot of a cluster that is on its way from one node to another.
+type Move struct {
+	slot           int64
+	from, to       *Server
+	fromID, toID   string
+	toHost, toPort string
+	nodes          []*Server
+}
+
+// BeginMove begins to move a slot, as redis-cli does: from now on, the node that has it sends
+// those who ask for a key that is not there to the other one. The nodes are all primaries.
+func BeginMove(t testing.TB, slot int64, from, to *Server, nodes []*Server) *Move {
+	t.Helper()
+	m := &Move{slot: slot, from: from, to: to, fromID: from.nodeID(t), toID: to.nodeID(t), nodes: nodes}
+	m.toHost, m.toPort = to.hostPort()
+	to.Command(t, "cluster", "setslot", slot, "importing", m.fromID)
+	from.Command(t, "cluster", "setslot", slot, "migrating", m.toID)
+	return m
+}
+
+// Keys moves keys. Those that are not there are left out.
+func (m *Move) Keys(t testing.TB, keys ...string) {
+	t.Helper()
+	args := []any{"migrate", m.toHost, m.toPort, "", 0, 10_000, "keys"}
+	for _, k := range keys {
+		args = append(args, k)
+	}
+	m.from.Command(t, args...)
+}
+
+// Rest moves all keys that are still there.
+func (m *Move) Rest(t testing.TB) {
+	t.Helper()
+	c := m.from.client()
+	defer c.Close()
+	keys, err := c.ClusterGetKeysInSlot(context.Background(), int(m.slot), 1000).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) > 0 {
+		m.Keys(t, keys...)
+	}
+}
+
+// End makes the other node the owner of the slot, and waits until all primaries say so. The
+// new owner is told first, and takes a new epoch because it was importing: without that, the
+// others would go on to believe the old owner, and it the new one.
+func (m *Move) End(t testing.TB) {
+	t.Helper()
+	for _, s := range append([]*Server{m.to, m.from}, m.nodes...) {
+		s.Command(t, "cluster", "setslot", m.slot, "node", m.toID)
+	}
+	for _, s := range m.nodes {
+		await(t, func() error {
+			c := s.client()
+			defer c.Close()
+			shards, err := c.ClusterShards(context.Background()).Result()
+			if err != nil {
+				return err
+			}
+			for _, shard := range shards {
+				owns := slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return r.Start <= m.slot && m.slot <= r.End })
+				if owns && slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == m.toID }) {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s does not know the new owner of slot %d: %v", s.Addr, m.slot, shards)
+		})
+	}
+}
+
+// nodeID returns the name of the node in its cluster.
+func (s *Server) nodeID(t testing.TB) string {
+	t.Helper()
+	c := s.client()
+	defer c.Close()
+	id, err := c.ClusterMyID(context.Background()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // busPort returns the port on which the node talks to the others.
