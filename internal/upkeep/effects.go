@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -39,18 +41,39 @@ func (p *past) effect(effect string) threads.PastEffect {
 		out.Arguments = thread.MustJSON(p.made.arguments)
 	}
 	if p.result != nil {
-		out.Message, out.Failed = p.result.ID, thread.MarkOf(p.result).Failed
+		out.Message, out.Failed, out.Reusable = p.result.ID, thread.MarkOf(p.result).Failed, p.reusable()
 	}
 	return out
 }
 
-// keepResults records the results that may be used again: never one that a client brought,
-// because it would then count as what the server's own tool has said. What a call did to
+// reusable reports whether the result may be used again: never one that a client brought,
+// because it would then count as what the server's own tool has said.
+func (p *past) reusable() bool { return p.result != nil && !p.result.Imported() }
+
+// chooseResults returns an error unless each of the calls of which the results are wanted has
+// one that may be used again.
+func (d *departure) chooseResults(to threads.Travel) error {
+	if to.Reuse != nil && to.ReuseResults {
+		return holdfast.Errorf(codes.InvalidInput, "reuse and reuseResults say different things.").
+			WithHint("Send reuse with the calls whose results are used again, or reuseResults for all of them.").With("field", "reuse")
+	}
+	for _, id := range to.Reuse {
+		if !slices.ContainsFunc(d.past, func(p past) bool { return p.call == id && p.reusable() }) {
+			return holdfast.Errorf(codes.InvalidInput, "Call %q has no result after that point that can be used again.", id).
+				WithHint("A request with preview: true lists the calls since then; those that are reusable can be named.").
+				With("field", "reuse").With("toolCallId", id)
+		}
+	}
+	d.chosen = to.Reuse
+	return nil
+}
+
+// keepResults records the results that are to be used again. What a call did to
 // the shared state is the difference between the states before and after it; state is the
 // one at the point that the thread goes back to.
 func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
 	for n, p := range d.past {
-		if p.result == nil || p.result.Imported() {
+		if !p.reusable() {
 			continue
 		}
 		kept := thread.RecordedResult{Format: thread.FormatBefore, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
@@ -61,6 +84,9 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 		if changed {
 			kept.Remember(state, after)
 			state = after
+		}
+		if d.chosen != nil && !slices.Contains(d.chosen, p.call) {
+			continue
 		}
 		id := fmt.Sprintf("%s/%06d", thread.CallHash(p.made.name, p.made.arguments), n)
 		d.kept = append(d.kept, store.Value{Kind: store.KindReuse, ID: id, Data: thread.MustJSON(kept)})

@@ -53,12 +53,16 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 	}
 	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
 	k.arrive(c, d, cp, out)
+	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
+	out.Thread = *child.Info()
+	if to.Preview {
+		preview(out, t)
+		return out, nil
+	}
 	stored, err := k.cfg.Limits.Admit(ctx, who, true)
 	if err != nil {
 		return nil, err
 	}
-	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
-	out.Thread = *child.Info()
 	err = k.engine.Commit(ctx, child.Place(), c)
 	stored(err == nil)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
@@ -95,7 +99,9 @@ func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, 
 	}
 	rec.After = store.Cursor{}
 	c.Put = append(c.Put, store.Value{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
-	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
+	end := d.st.RunEnd(k.cfg.Now(), 0)
+	end.Usage = nil // the other thread has used it
+	thread.PutRunEnd(c, rec.ID, end)
 	d.st.Incarnate(t.Key, t.Head.User, k.cfg.NewID(""))
 	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from, Incarnation: t.State.Incarnation}
 	d.st.Hidden, d.st.CreatedAt = false, k.cfg.Now().UTC()

@@ -37,12 +37,24 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
+		if to.Preview {
+			preview(out, t)
+			return nil, nil
+		}
 		return c, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	if to.Preview {
+		return out, nil
+	}
 	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	k.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
 	return out, nil
+}
+
+// preview turns what has been prepared into what would be, of the thread as it is now.
+func preview(out *threads.Traveled, now *thread.Thread) {
+	out.Preview, out.Thread.ETag, out.Checkpoint.ETag = true, now.Head.ETag, ""
 }

@@ -59,6 +59,9 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id, before st
 	list := make([]threads.Run, len(runs))
 	for i := range runs {
 		list[i] = runs[i].Public(ended[runs[i].ID])
+		if runs[i].ID == t.State.Run() && t.State.Running() {
+			list[i].Records, list[i].Usage = t.Last().Number-runs[i].After.Number, thread.PublicUsage(t.State.Usage)
+		}
 		if runs[i].ID == t.State.Run() {
 			list[i].Interrupts = t.State.Questions()
 			if list[i].Text == "" { // its end was stored by an early version

@@ -32,6 +32,8 @@ type departure struct {
 	redo  []thread.Call
 	blind bool // what has happened since cannot be read
 	reuse bool // record results
+	// chosen are the calls whose results are recorded; nil for all.
+	chosen []string
 	// onlyRecorded: calls without a recorded result do not run.
 	onlyRecorded bool
 	// kept are the recorded results, as values.
@@ -55,7 +57,7 @@ type madeCall struct{ name, arguments string }
 // depart reads the state to go back to, and what has happened since. If that is damaged, a
 // fork of a checkpoint before the damage can still be made.
 func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel, forks bool) (*departure, error) {
-	d := &departure{reuse: to.ReuseResults || to.OnlyRecorded, onlyRecorded: to.OnlyRecorded}
+	d := &departure{reuse: to.ReuseResults || to.OnlyRecorded || len(to.Reuse) > 0, onlyRecorded: to.OnlyRecorded}
 	switch {
 	case to.Checkpoint != "":
 		cp, err := k.checkpointAt(ctx, t.Key, to.Checkpoint)
@@ -90,6 +92,9 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	}
 	if !forks {
 		d.leaveOutside(t.State, now)
+	}
+	if err := d.chooseResults(to); err != nil {
+		return nil, err
 	}
 	if d.reuse {
 		if err := k.keepResults(ctx, t, d, there.Shared); err != nil {

@@ -2,6 +2,7 @@ package upkeep_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -463,4 +464,57 @@ func TestWentBackHasNotFailed(t *testing.T) {
 		t.Errorf("its runs read %+v", runs)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
+}
+
+// TestEverybodyListsUnreadable: the list for operators has threads that cannot be read, with
+// their user. One whose user cannot be told is in nobody's list, and keeps none from being shown.
+func TestEverybodyListsUnreadable(t *testing.T) {
+	user := looptest.Alice.User
+	for name, c := range badStates {
+		if c.code == "" {
+			continue
+		}
+		e, db := threeThreads(t, nil)
+		setState(t, db, "b", c.state)
+		all := upkeep.Everybody{Keeper: e.Keeper}
+		for broken, want := range map[error]int{nil: 3, store.ErrUnreadable: 2} {
+			db.Break(broken)
+			list := looptest.Must(all.Threads(t.Context(), looptest.Alice.Tenant, time.Time{}, 10))(t)
+			found := ""
+			for _, info := range list {
+				found += info.ID + info.User + info.Code + " "
+			}
+			if len(list) != want || !strings.Contains(found, "a"+user+" ") || !strings.Contains(found, "c"+user+" ") || broken == nil && !strings.Contains(found, "b"+user+c.code+" ") {
+				t.Errorf("%s: the list has %s", name, found)
+			}
+		}
+		if list := looptest.Must(all.Threads(t.Context(), "another", time.Time{}, 10))(t); len(list) != 0 {
+			t.Errorf("another tenant has %+v", list)
+		}
+	}
+}
+
+// twice is a store whose walk comes upon every thread twice.
+type twice struct{ store.Store }
+
+func (s twice) Walk(ctx context.Context, after string, limit int) ([]store.Head, string, error) {
+	heads, next, err := s.Store.Walk(ctx, after, limit)
+	return append(heads, heads...), next, err
+}
+
+// TestEverybodyOnce: the list for operators has each thread once, the newest first, however
+// often a walk comes upon it.
+func TestEverybodyOnce(t *testing.T) {
+	e, db := threeThreads(t, nil)
+	db.Store = twice{db.Store}
+	all := upkeep.Everybody{Keeper: e.Keeper}
+	for limit, want := range map[int]string{10: "c b a ", 2: "c b "} {
+		found := ""
+		for _, info := range looptest.Must(all.Threads(t.Context(), looptest.Alice.Tenant, time.Time{}, limit))(t) {
+			found += info.ID + " "
+		}
+		if found != want {
+			t.Errorf("%d of them are %s, want %s", limit, found, want)
+		}
+	}
 }

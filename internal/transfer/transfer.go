@@ -1,0 +1,155 @@
+// Package transfer brings threads out of a server and into it, for their owners. Operators have
+// the store itself: package audit. What comes in is not trusted.
+package transfer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Config is what a Desk needs. Every field must be set, except where it says otherwise.
+type Config struct {
+	Store store.Store // holds all threads
+	// Limits are those of tenants and users; nil means that there are none.
+	Limits *quota.Limiter
+	Now    func() time.Time // the clock
+	// NewID returns a random id, unique and unguessable; prefix says what it is for.
+	NewID func(prefix string) string
+	// Allow returns an error for what the caller may not do.
+	Allow func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
+	// Audit logs what was brought in.
+	Audit func(ctx context.Context, who holdfast.Principal, action, thread string, err error)
+}
+
+// Desk exports and imports threads.
+type Desk struct {
+	cfg  Config
+	read thread.Reader
+	// Whoever exports or imports a thread has all of it in memory; an import, also what its
+	// document only stands for.
+	exports, imports *turns
+}
+
+// atOnce is how many threads are exported at a time, and how many imported.
+const atOnce = 4
+
+// New returns a Desk.
+func New(cfg Config) *Desk {
+	return &Desk{cfg, thread.Reader{Store: cfg.Store}, newTurns(atOnce), newTurns(atOnce)}
+}
+
+// Export returns a function that writes a thread of the caller as a document.
+func (d *Desk) Export(ctx context.Context, who holdfast.Principal, id string) (func(io.Writer) error, error) {
+	if err := d.cfg.Allow(ctx, who, access.Read, ""); err != nil {
+		return nil, err
+	}
+	t, err := d.read.Existing(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error {
+		done, err := d.exports.take(ctx, who)
+		if err != nil {
+			return err
+		}
+		defer done()
+		document, err := audit.ExportShown(ctx, d.cfg.Store, t.Key, who.User)
+		if err != nil {
+			return exportError(t.Key, err)
+		}
+		return document.Write(w)
+	}, nil
+}
+
+// exportError returns the error for a thread that cannot be exported.
+func exportError(key store.ThreadKey, err error) error {
+	if errors.Is(err, store.ErrConflict) {
+		return holdfast.Errorf(codes.RunInProgress, "Thread %q changes while it is read.", key.Thread).
+			WithHint("Export it when its run has ended.").With("threadId", key.Thread).Wrap(err)
+	}
+	return thread.ReadError(key, err)
+}
+
+// Import makes a thread of the caller out of a document. If id is empty it has the id that the
+// document says or, if that is taken, a new one.
+func (d *Desk) Import(ctx context.Context, who holdfast.Principal, id string, text []byte) (*threads.Info, error) {
+	if err := d.cfg.Allow(ctx, who, access.Change, ""); err != nil {
+		return nil, err
+	}
+	info, err := d.bring(ctx, who, id, text)
+	made := id
+	if info != nil {
+		made = info.ID
+	}
+	d.cfg.Audit(ctx, who, "import", made, err)
+	return info, err
+}
+
+func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, text []byte) (*threads.Info, error) {
+	done, err := d.imports.take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	document, err := audit.ReadDocument(bytes.NewReader(text))
+	if err != nil {
+		return nil, importError(err, id)
+	}
+	if err := agui.CheckID("threadId", cmp.Or(id, document.Thread)); err != nil {
+		return nil, err
+	}
+	stored, err := d.cfg.Limits.Admit(ctx, who, true)
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{cmp.Or(id, document.Thread)}
+	if id == "" {
+		ids = append(ids, d.cfg.NewID("thread"))
+	}
+	for _, id := range ids {
+		key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
+		var t *thread.Thread
+		if t, err = audit.ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now(), d.cfg.NewID); err == nil {
+			stored(true)
+			d.cfg.Limits.Wrote(who, int64(len(text)))
+			return t.Info(), nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+	}
+	stored(false)
+	return nil, importError(err, ids[0])
+}
+
+// importError returns the error for a document that cannot be imported.
+func importError(err error, id string) error {
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return holdfast.Errorf(codes.ThreadExists, "There is a thread %q already.", id).
+			WithHint("Leave threadId out to get a new one.").With("threadId", id)
+	case errors.Is(err, store.ErrVersionTooNew):
+		return holdfast.Errorf(codes.VersionTooNew, "The document is of a newer version than this server.").
+			WithHint("Import it into a server of that version.").Wrap(err)
+	case errors.Is(err, audit.ErrDocument), errors.Is(err, store.ErrInvalid):
+		reason := strings.TrimSuffix(strings.TrimPrefix(err.Error(), audit.ErrDocument.Error()+": "), ".")
+		return holdfast.Errorf(codes.InvalidInput, "The document cannot be imported: %s.", reason).
+			WithHint("Send what GET /threads/{thread}/export or holdfast export has written, unchanged.").Wrap(err)
+	}
+	return thread.ReadError(store.ThreadKey{}, err)
+}

@@ -1,0 +1,76 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Everybody lists the threads of all users of a tenant, for operators. The store has no such
+// list, so all of its heads are looked at.
+type Everybody struct{ *Keeper }
+
+// everybodyPage is how many heads are looked at at a time.
+const everybodyPage = 500
+
+// Threads lists the tenant's threads, the most recently active first: at most limit of those
+// that were last active before the given time (zero: all), each with its user.
+func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time, limit int) ([]threads.Info, error) {
+	heads, err := e.newest(ctx, tenant, before, limit)
+	if err != nil {
+		return nil, thread.ReadError(store.ThreadKey{}, err)
+	}
+	list := make([]threads.Info, 0, len(heads))
+	for i := range heads {
+		info, err := e.listed(ctx, holdfast.Principal{Tenant: tenant, User: heads[i].User}, &heads[i])
+		if err != nil {
+			return nil, err
+		}
+		if info != nil {
+			info.User = heads[i].User
+			list = append(list, *info)
+		}
+	}
+	return list, nil
+}
+
+// newest walks all heads and keeps those to list.
+func (e Everybody) newest(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {
+	var kept []store.Head
+	cut := func() {
+		slices.SortFunc(kept, func(a, b store.Head) int {
+			return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
+		})
+		seen := map[string]bool{} // a walk may come upon a thread more than once
+		kept = slices.DeleteFunc(kept, func(h store.Head) bool {
+			again := seen[h.Key.Thread]
+			seen[h.Key.Thread] = true
+			return again
+		})
+		kept = kept[:min(len(kept), limit)]
+	}
+	for after := ""; ; {
+		heads, next, err := e.cfg.Store.Walk(ctx, after, everybodyPage)
+		if err != nil && !errors.Is(err, store.ErrUnreadable) {
+			return nil, err
+		}
+		for i := range heads {
+			h := &heads[i]
+			nobodys := h.Unreadable != nil && h.User == "" // it is damaged
+			if h.Key.Tenant == tenant && !nobodys && (before.IsZero() || h.UpdatedAt.Before(before)) {
+				kept = append(kept, *h)
+			}
+		}
+		if cut(); next == "" {
+			return kept, nil
+		}
+		after = next
+	}
+}
