@@ -2,6 +2,9 @@ module github.com/holdfast-agents/holdfast
 
 go 1.26.0
 
+// Packages of npm, some of which have Go code in them.
+ignore node_modules
+
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/cockroachdb/pebble/v2 v2.1.7

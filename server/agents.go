@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
@@ -40,6 +42,10 @@ func (c *Config) agentList(ready *loop.Agents) agentList {
 			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
 			Middleware: make([]string, len(a.Middleware)),
 			Formed:     a.Output != nil,
+			Scripted:   isScripted(a), Approvals: a.Approvals, ToolTimeout: c.limits(a.Name).ToolTimeout,
+		}
+		for _, m := range fallback.ChainOf(&a) {
+			list[i].Models = append(list[i].Models, m.Name)
 		}
 		list[i].Takes, list[i].Makes = mediaOf(a)
 		if boundsItself(a) {
@@ -50,6 +56,14 @@ func (c *Config) agentList(ready *loop.Agents) agentList {
 		}
 	}
 	return agentList{list, ready}
+}
+
+// isScripted reports whether an agent has no model but the one for trying out.
+func isScripted(a holdfast.Agent) bool {
+	return !slices.ContainsFunc(append([]holdfast.Model{a.Model}, a.Fallbacks...), func(m holdfast.Model) bool {
+		_, is := m.(*scripted.Model)
+		return !is
+	})
 }
 
 // mediaOf returns what all of an agent's models say alike of the media that they take and

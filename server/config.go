@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,6 +96,13 @@ type Config struct {
 	// DefaultModel is what [Parts].DefaultModel was. [Server.Banner] shows it; nothing else
 	// uses it.
 	DefaultModel string
+	// Settings are what the program was started with, for GET /settings, which shows them to
+	// operators. No value may be a secret. nil means that the program does not say.
+	Settings []Setting
+	// Kill, if set, is what POST /demo/kill calls: it kills this process, which whoever has
+	// started it starts again. Only a server for its own machine has the route, and only
+	// while all its models are scripted.
+	Kill func()
 	// Observer is told what the engine does, besides the log and the metrics. Its functions
 	// are called in the middle of runs and must not block.
 	Observer observe.Observer
@@ -175,6 +183,10 @@ type Config struct {
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
 	MaxRuns int
+	// Prices are what models cost by "provider/model", as the usage of runs names them; a * in a
+	// name matches any text. Runs and threads are shown with their cost. Budgets have prices of
+	// their own.
+	Prices map[string]budget.Price
 	// Quotas bounds what one tenant and one user may use.
 	Quotas Quotas
 	// MultiTenant reports whether several tenants share the server; then none may take more

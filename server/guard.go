@@ -65,6 +65,7 @@ type guard struct {
 	authorize authorizer
 	log       *slog.Logger
 	now       func() time.Time
+	prices    *prices
 }
 
 // allow asks whether a caller may do something.
@@ -124,7 +125,9 @@ func (g *guard) State(ctx context.Context, who holdfast.Principal, thread string
 }
 
 func (g *guard) Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
-	return guarded(ctx, g, who, access.Read, func() ([]threads.Run, error) { return g.keeper.Runs(ctx, who, thread, before, limit) })
+	return guarded(ctx, g, who, access.Read, func() ([]threads.Run, error) {
+		return g.prices.pricedRuns(g.keeper.Runs(ctx, who, thread, before, limit))
+	})
 }
 
 func (g *guard) Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error) {
@@ -145,13 +148,24 @@ func (g *guard) Mark(ctx context.Context, who holdfast.Principal, thread string,
 	return guarded(ctx, g, who, access.Change, func() (*threads.Checkpoint, error) { return g.keeper.Mark(ctx, who, thread, m) })
 }
 
+// toTravel returns what a caller must be allowed to do to go back: a preview only reads.
+func toTravel(to threads.Travel) access.Action {
+	if to.Preview {
+		return access.Read
+	}
+	return access.Change
+}
+
 func (g *guard) Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
-	return guarded(ctx, g, who, access.Change, func() (*threads.Traveled, error) { return g.keeper.Fork(ctx, who, thread, to) })
+	return guarded(ctx, g, who, toTravel(to), func() (*threads.Traveled, error) { return g.keeper.Fork(ctx, who, thread, to) })
 }
 
 func (g *guard) Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
-	return guarded(ctx, g, who, access.Change, func() (*threads.Traveled, error) {
+	return guarded(ctx, g, who, toTravel(to), func() (*threads.Traveled, error) {
 		made, err := g.keeper.Rewind(ctx, who, thread, to)
+		if to.Preview {
+			return made, err
+		}
 		g.audit(ctx, caller(who), "rewind", thread, err)
 		return made, err
 	})

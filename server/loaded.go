@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/mcp"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
 // Loaded is what an agents file says. Close it when nothing uses its agents any more.
@@ -25,6 +26,8 @@ type Loaded struct {
 	Limits map[string]Limits
 	// Quotas are for [Config].Quotas.
 	Quotas Quotas
+	// Prices are for [Config].Prices.
+	Prices map[string]budget.Price
 	// Declared are the tools that the file declares, in its order, whether an agent lists
 	// them or not; those of MCP servers are in Servers.
 	Declared []holdfast.Tool
@@ -68,6 +71,8 @@ func load(path string, parts Parts, before []*sharedServer, modelsOf func(Parts,
 	}
 	l := &Loaded{parts: parts, sums: file.Sums, Limits: make(map[string]Limits, len(file.Agents)), Quotas: quotasOf(file)}
 	declared, servers, mistakes := l.declared(file)
+	l.Prices, err = pricesOf(file)
+	mistakes = append(mistakes, err)
 	agents, err := parts.agents(file, declared)
 	mistakes = append(mistakes, err)
 	for i, a := range file.Agents {

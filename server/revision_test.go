@@ -114,3 +114,18 @@ func TestRevisionsAfterReload(t *testing.T) {
 		t.Errorf("the log is %s", got)
 	}
 }
+
+// TestModelsShown: GET /agents names the models in the order in which they are asked, as events
+// and logs do.
+func TestModelsShown(t *testing.T) {
+	l := must(server.Load(written(t, filed), server.Parts{Getenv: func(string) string { return "http://localhost:1/v1" }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}))(t)
+	t.Cleanup(l.Close)
+	c := config(t)
+	c.Agents = append(l.Agents, holdfast.Agent{Name: "own", Model: hello})
+	got := answered(must(server.New(c))(t), "GET", "/agents", "").Body.String()
+	for _, want := range []string{`"models":["openai/one","openai/two"]`, `"models":["custom/own"]`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+}

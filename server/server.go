@@ -33,6 +33,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
@@ -66,8 +67,9 @@ type Server struct {
 	reached  string // host and port by which this machine reaches the server
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
-	replays sync.Map       // what wakes each replay, by the [store.ThreadKey] of its fork
-	ended   chan error     // of the listener
+	prices  prices
+	replays sync.Map   // what wakes each replay, by the [store.ThreadKey] of its fork
+	ended   chan error // of the listener
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -91,7 +93,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.metrics.Durability(s.level)
-	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
+	told := figures.New(cfg.Now)
+	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), told.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits = s.limiter(), s.newCircuits()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
@@ -100,14 +103,16 @@ func New(cfg Config) (*Server, error) {
 	s.serveAgents(cfg, s.engine.Agents())
 	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{} // served has them, and nobody can use what is out of date
 	s.keeper = upkeep.New(s.keeperConfig())
-	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now}
+	s.SetPrices(cfg.Prices)
+	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now, prices: &s.prices}
+	self := &console{s: s, figures: told, started: cfg.Now().UTC(), newID: ids.New(cfg.Now)}
 	doors, err := cfg.doors()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.detached = detached.New(idleTimeout, func(c net.Conn, state http.ConnState) { s.listener.state(c, state) }, func(c net.Conn, read []byte) { serveAgain(s.http, s.listener, c, read) })
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Detached: s.detached, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.detached, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,

@@ -47,6 +47,7 @@ type File struct {
 	Quotas Quotas
 	// Declared is what tools come from besides those that are known: MCP servers first.
 	Declared []*Declaration
+	Prices   map[string]any // what models cost, by name; each has passed Known.Price
 	// Sums are to compare the file with an earlier reading of it.
 	Sums Sums
 }

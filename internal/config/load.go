@@ -32,6 +32,7 @@ func Parse(name string, data []byte, known Known, readFile func(path string) ([]
 	root := p.document(data)
 	if root != nil {
 		p.file(f, root)
+		f.Prices = p.priced
 	}
 	if err := p.err(); err != nil {
 		return nil, err

@@ -1,51 +1,30 @@
 package http
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // The routes that describe agents: which ones there are, and what each can do, in the
 // form of AG-UI's capabilities.
 
-// Agents lists the agents that can be run.
-type Agents interface {
-	// Agents returns every agent as they are now, the default one first.
-	Agents() []AgentInfo
-}
-
-// AgentInfo is what the server knows about an agent: facts of its configuration. The
-// capabilities are computed from them, so that the server claims only what it serves.
-type AgentInfo struct {
-	Name        string
-	Description string
-	// Revision is a short hash of what shapes the agent's runs.
-	Revision string
-	Tools    []holdfast.ToolSpec
-	// Middleware are the names of the agent's middleware, the outermost first.
-	Middleware []string
-	// ParallelTools is how many calls of one answer may run at the same time.
-	ParallelTools int
-	// MaxIterations bounds a run between two requests; 0 means no bound.
-	MaxIterations int
-	// Persistent: threads outlive the process.
-	Persistent bool
-	// Formed: answers are JSON that fits a schema.
-	Formed bool
-	// Takes and Makes are which media the agent's model takes and makes; what is not in them
-	// is undeclared.
-	Takes, Makes map[holdfast.PartType]bool
-}
-
 // shownAgent is an agent as GET /agents shows it.
 type shownAgent struct {
-	Name         string       `json:"name"`
-	Description  string       `json:"description"`
-	Revision     string       `json:"revision,omitempty"`
-	Default      bool         `json:"default"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Revision    string `json:"revision,omitempty"`
+	Default     bool   `json:"default"`
+	// Demo: the model is scripted, and understands what its "help" says.
+	Demo bool `json:"demo"`
+	// Models are called as in events, logs and metrics.
+	Models []string `json:"models"`
+	// Approvals says who answers the agent's questions: user or approver.
+	Approvals    access.Role  `json:"approvals"`
 	Tools        []shownTool  `json:"tools"`
 	Middleware   []string     `json:"middleware"`
 	Capabilities capabilities `json:"capabilities"`
@@ -56,6 +35,11 @@ type shownTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Effect      holdfast.Effect `json:"effect"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	// TimeoutMs bounds one call; 0 means that nothing does.
+	TimeoutMs int64 `json:"timeoutMs"`
+	// Outside: calls are finished from outside.
+	Outside bool `json:"outside,omitempty"`
 }
 
 // capabilities are AG-UI's AgentCapabilities (AG-UI 1.0, capabilities). An absent
@@ -219,13 +203,13 @@ func errNoAgents() error {
 
 func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 	v := shownAgent{
-		Name: a.Name, Description: a.Description, Revision: a.Revision, Default: first,
-		Tools: make([]shownTool, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
+		Name: a.Name, Description: a.Description, Revision: a.Revision, Default: first, Demo: a.Scripted, Approvals: cmp.Or(a.Approvals, access.RoleUser),
+		Tools: make([]shownTool, len(a.Tools)), Models: append([]string{}, a.Models...), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {
-		v.Tools[i] = shownTool{Name: t.Name, Description: t.Description, Effect: t.Effect}
-		if t.Effect == "" {
-			v.Tools[i].Effect = holdfast.EffectIdempotent
+		v.Tools[i] = shownTool{
+			Name: t.Name, Description: t.Description, Effect: cmp.Or(t.Effect, holdfast.EffectIdempotent), Parameters: t.Parameters,
+			TimeoutMs: max(cmp.Or(t.Timeout, a.ToolTimeout), 0).Milliseconds(), Outside: t.Outside != nil,
 		}
 	}
 	return v

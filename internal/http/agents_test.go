@@ -17,6 +17,7 @@ func (l agentList) Agents() []AgentInfo { return l }
 var twoAgents = agentList{
 	{
 		Name: "helper", Description: "Helps.", ParallelTools: 16, MaxIterations: 50, Persistent: true, Middleware: []string{"acme.audit", "holdfast.budget"},
+		Models: []string{"openai/gpt-x", "anthropic/claude-x"},
 		Tools: []holdfast.ToolSpec{
 			{Name: "pay", Description: "Pays.", Effect: holdfast.EffectOnce, Parameters: json.RawMessage(`{"type":"object"}`)},
 			{Name: "look", Description: "Looks."},
@@ -45,6 +46,9 @@ func TestAgents(t *testing.T) {
 	}
 	if !slices.Equal(helper.Middleware, []string{"acme.audit", "holdfast.budget"}) || bare.Middleware == nil || len(bare.Middleware) != 0 {
 		t.Errorf("middleware: %q and %q", helper.Middleware, bare.Middleware)
+	}
+	if !slices.Equal(helper.Models, []string{"openai/gpt-x", "anthropic/claude-x"}) || bare.Models == nil {
+		t.Errorf("models: %q and %q", helper.Models, bare.Models)
 	}
 	if strings.Contains(body, "null") {
 		t.Errorf("clients of AG-UI 1.0 do not expect null: %s", body)

@@ -74,7 +74,7 @@ func (d *door) allow(header http.Header, origin string) bool {
 }
 
 // allowedHeaders are the headers of this API that a page may send.
-const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Cursors, Holdfast-Resume, Traceparent"
+const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Cursors, Holdfast-Resume, Holdfast-User, Traceparent"
 
 // applicationHeaders returns the X-… headers that a preflight asks for, to be added to the
 // allowed ones: frontends such as CopilotKit send those that their application sets. A page

@@ -89,7 +89,7 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 
 // postFork is POST /threads/{thread}/fork.
 func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults", "onlyRecorded")
+	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults", "onlyRecorded", "reuse", "preview")
 	if err != nil {
 		return err
 	}
@@ -97,13 +97,17 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, made)
+	code := http.StatusCreated
+	if made.Preview {
+		code = http.StatusOK
+	}
+	writeJSON(w, code, made)
 	return nil
 }
 
 // postRewind is POST /threads/{thread}/rewind.
 func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults", "onlyRecorded")
+	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults", "onlyRecorded", "reuse", "preview")
 	if err != nil {
 		return err
 	}

@@ -63,18 +63,18 @@ func (m *timeMachine) Describe(_ context.Context, _ holdfast.Principal, thread, 
 	return &info, m.ask("describe", thread, etag, info.Title, info.Hidden)
 }
 
-func (m *timeMachine) travelled() *threads.Traveled {
-	return &threads.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Effects: []threads.PastEffect{
-		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true},
+func (m *timeMachine) travelled(to threads.Travel) *threads.Traveled {
+	return &threads.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Preview: to.Preview, Effects: []threads.PastEffect{
+		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true, Reusable: true},
 	}}
 }
 
 func (m *timeMachine) Fork(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
-	return m.travelled(), m.ask("fork", thread, to)
+	return m.travelled(to), m.ask("fork", thread, to)
 }
 
 func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
-	return m.travelled(), m.ask("rewind", thread, to)
+	return m.travelled(to), m.ask("rewind", thread, to)
 }
 
 func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread string) (*threads.State, error) {
@@ -92,7 +92,7 @@ func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread stri
 
 func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
 	at := time.Unix(0, 1).UTC()
-	return []threads.Run{{ID: "r2", Agent: "a", StartedAt: at}, {
+	return []threads.Run{{ID: "r2", Agent: "a", StartedAt: at, Records: 7, Usage: someUsage(), Cost: "0.5", Processes: []threads.RunProcess{{Process: "p", Epoch: 1, Tag: "x7k2ab", Since: at}}}, {
 		ID: "r", Agent: "a", StartedAt: at, EndedAt: at, Outcome: "error", Code: "c", Continues: "r0", ContinuedBy: "r2", ParentRunID: "p",
 	}}, m.ask("runs", thread, before, limit)
 }
@@ -133,10 +133,12 @@ func TestHistoryRoutes(t *testing.T) {
 		"GET /threads/t/checkpoints/000000000001":                                       "200 load[t 000000000001]",
 		"POST /threads/t/checkpoints":                                                   "201 mark[t   ]",
 		`POST /threads/t/checkpoints {"label":"mine","state":{"n":1}}`:                  `201 mark[t mine {"n":1} ]`,
-		"POST /threads/t/fork {}":                                                       "201 fork[t {Checkpoint: Message: Thread: ReuseResults:false OnlyRecorded:false ETag:}]",
-		`POST /threads/t/fork {"messageId":"m","threadId":"t2","reuseResults":true}`:    "201 fork[t {Checkpoint: Message:m Thread:t2 ReuseResults:true OnlyRecorded:false ETag:}]",
-		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`:       "200 rewind[t {Checkpoint:000000000001 Message: Thread: ReuseResults:false OnlyRecorded:false ETag:}]",
-		`POST /threads/t/rewind {"messageId":"m","onlyRecorded":true}`:                  "200 rewind[t {Checkpoint: Message:m Thread: ReuseResults:false OnlyRecorded:true ETag:}]",
+		"POST /threads/t/fork {}":                                                       "201 fork[t {Checkpoint: Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
+		`POST /threads/t/fork {"messageId":"m","threadId":"t2","reuseResults":true}`:    "201 fork[t {Checkpoint: Message:m Thread:t2 ReuseResults:true OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
+		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`:       "200 rewind[t {Checkpoint:000000000001 Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
+		`POST /threads/t/fork {"preview":true,"reuse":["a","b"]}`:                       "200 fork[t {Checkpoint: Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[a b] Preview:true ETag:}]",
+		`POST /threads/t/rewind {"messageId":"m","reuse":"a"}`:                          "400 ",
+		`POST /threads/t/rewind {"messageId":"m","onlyRecorded":true}`:                  "200 rewind[t {Checkpoint: Message:m Thread: ReuseResults:false OnlyRecorded:true Reuse:[] Preview:false ETag:}]",
 		"POST /threads/t/prune":                                                         "200 prune[t  10 false]",
 		`POST /threads/t/prune {"keep":1,"dryRun":true}`:                                "200 prune[t  1 true]",
 		"DELETE /threads/t":                                                             "200 delete[t  false]",
@@ -245,7 +247,7 @@ func TestIfMatch(t *testing.T) {
 // that obey it say so in the document; the backup needs no thread.
 func TestIfMatchIsObeyedOrRefused(t *testing.T) {
 	s := serve(t, &fake{info: &threads.Info{ID: "t", ETag: "c12"}}, nil)
-	fill := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "a")
+	fill := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "a", "{tool}", "f")
 	for _, route := range routes {
 		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") || route.id == "backup" {
 			continue

@@ -72,9 +72,19 @@ type Config struct {
 	Upkeep  Upkeep
 	Titles  Titles
 	Calls   Calls
+	// Inspect shows what is inside threads.
+	Inspect Inspect
+	// Transfer exports and imports threads.
+	Transfer Transfer
 	// Agents lists the agents that can be run. Optional: without it the routes below
 	// /agents that describe agents answer 404.
 	Agents Agents
+	// Console is for operators, and Others is how they read other users' threads. Optional:
+	// without them nobody operates the server over HTTP.
+	Console Console
+	Others  Others
+	// Demo is a server for trying out. Optional: nil for all others.
+	Demo Demo
 	// Streams counts the open streams of each caller. Optional: nil if they are not
 	// limited.
 	Streams Streams
@@ -181,7 +191,7 @@ func newRouter(c Config, routes []route) *chi.Mux {
 			WithHint("The Allow header names what it takes.")
 	}, true))
 	for _, route := range routes {
-		r.Method(route.method, route.path, h.serve(route.do, route.open))
+		r.Method(route.method, route.path, h.serve(asUser(route), route.open))
 	}
 	return r
 }

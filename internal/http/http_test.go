@@ -108,7 +108,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	}
 	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Travel: f, Upkeep: f, Titles: f, Calls: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
+		Runs: f, Threads: f, Travel: f, Upkeep: f, Titles: f, Calls: f, Inspect: &insider{f: f}, Transfer: &mover{f: f}, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},

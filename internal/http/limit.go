@@ -15,15 +15,18 @@ const (
 )
 
 // limitParam returns how many entries of a list a request asks for.
-func limitParam(r *http.Request) (int, error) {
-	s := r.URL.Query().Get("limit")
+func limitParam(r *http.Request) (int, error) { return numberParam(r, "limit", defaultLimit, maxLimit) }
+
+// numberParam returns a number from 1 to most of a request's query, or what it is without.
+func numberParam(r *http.Request, name string, without, most int) (int, error) {
+	s := r.URL.Query().Get(name)
 	if s == "" {
-		return defaultLimit, nil
+		return without, nil
 	}
-	limit, err := strconv.Atoi(s)
-	if err != nil || limit < 1 || limit > maxLimit {
-		return 0, holdfast.Errorf(codes.InvalidInput, "limit must be a number from 1 to %d.", maxLimit).
-			WithHint("Leave it out to get %d.", defaultLimit)
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > most {
+		return 0, holdfast.Errorf(codes.InvalidInput, "%s must be a number from 1 to %d.", name, most).
+			WithHint("Leave it out to get %d.", without)
 	}
-	return limit, nil
+	return n, nil
 }

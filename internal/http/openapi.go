@@ -84,6 +84,9 @@ func (r *route) operation(keys bool) object {
 	for _, name := range r.params {
 		params = append(params, ref("parameters", name))
 	}
+	if readsThreads(r) {
+		params = append(params, ref("parameters", "HoldfastUser"))
+	}
 	if params != nil {
 		op["parameters"] = params
 	}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -241,11 +242,14 @@ var bodies = map[string]string{
 	"RunAgentInput":   minimal,
 	"Mark":            `{"label":"mine","state":{"n":1}}`,
 	"Travel":          `{"checkpointId":"000000000001","threadId":"t2","reuseResults":true}`,
-	"Rewind":          `{"messageId":"m","reuseResults":true}`,
+	"Travel 200":      `{"preview":true}`, // what gets this answer
+	"Rewind":          `{"messageId":"m","reuse":["c"],"preview":true}`,
 	"Prune":           `{"keep":3,"dryRun":true}`,
 	"DeleteOlderThan": `{"olderThan":"720h","dryRun":true}`,
 	"DeleteInactive":  `{"threshold":"168h","dryRun":true}`,
 	"Backup":          `{"dir":"/backup"}`,
+	"ThreadDocument":  someDocument,
+	"ToolByHand":      `{"arguments":{"expression":"6*7"},"idempotencyKey":"k"}`,
 	"Description":     `{"title":"mine","hidden":true}`,
 
 	"CallResult": `{"result":{"approved":true}}`,
@@ -264,14 +268,15 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Agents, c.UI, c.Metrics = twoAgents, says("page"), says("metrics")
 		c.Operator = func(*http.Request) (string, error) { return "operator", nil }
 		c.Backup = func(context.Context, string) error { return nil }
+		c.Console = &operated{}
 	})
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}", "calculate", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {
 				continue // covered by another test's fake
 			}
-			body := bodies[r.body]
+			body := cmp.Or(bodies[r.body+" "+strconv.Itoa(want.code)], bodies[r.body])
 			if r.body != "" {
 				valid(t, schema(r.body), body)
 			}

@@ -13,7 +13,7 @@ import (
 func New(c Config) http.Handler { return newRouter(c, routes) }
 
 // routes are all routes. It is read only.
-var routes = slices.Concat(ownRoutes, copilotKitRoutes)
+var routes = slices.Concat(ownRoutes, inspectRoutes, operateRoutes, copilotKitRoutes)
 
 // ownRoutes are those of Holdfast's own API.
 var ownRoutes = []route{
@@ -60,7 +60,7 @@ var ownRoutes = []route{
 		errors:  finishErrors,
 	},
 	{
-		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
+		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before", "user"},
 		summary: "List your threads, most recently active first.",
 		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
 		errors:  listErrors,
@@ -121,8 +121,11 @@ var ownRoutes = []route{
 	{
 		method: "POST", path: "/threads/{thread}/fork", do: (*handler).postFork, id: "forkThread", params: []string{"IfMatch"},
 		summary: "Start a new thread where this one stands or stood.", body: "Travel", bodyOptional: true,
-		answers: []answer{{http.StatusCreated, "The new thread.", typeJSON, "Traveled"}},
-		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists}),
+		answers: []answer{
+			{http.StatusCreated, "The new thread.", typeJSON, "Traveled"},
+			{http.StatusOK, "What it would be, with preview.", typeJSON, "Traveled"},
+		},
+		errors: slices.Concat(changeErrors, []string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/rewind", do: (*handler).postRewind, id: "rewindThread", params: []string{"IfMatch"},

@@ -11,27 +11,56 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// listThreads is GET /threads?limit=&before=, most recently active first.
+// listThreads is GET /threads?limit=&before=&user=, most recently active first.
 func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	limit, err := limitParam(r)
+	page, err := readThreadPage(r)
 	if err != nil {
 		return err
 	}
-	var before time.Time
-	if s := r.URL.Query().Get("before"); s != "" {
-		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return holdfast.Errorf(codes.InvalidInput, "before must be a time.").
-				WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
-		}
+	var list []threads.Info
+	switch r.URL.Query().Get("user") {
+	case "":
+		list, err = h.Threads.Threads(r.Context(), who, page.before, page.limit)
+	case "*":
+		list, err = threadsOfAll(h, r, who, page)
+	default:
+		err = invalid("user", "user must be *.", "For the threads of one user, send the header "+headerUser+".")
 	}
-	threads, err := h.Threads.Threads(r.Context(), who, before, limit)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"threads": threads})
+	writeJSON(w, http.StatusOK, map[string]any{"threads": list})
 	return nil
+}
+
+// threadPage is which threads a request asks for: at most limit of those that were last active
+// before a time; zero for any time.
+type threadPage struct {
+	before time.Time
+	limit  int
+}
+
+func readThreadPage(r *http.Request) (p threadPage, err error) {
+	if p.limit, err = limitParam(r); err == nil {
+		p.before, err = timeBefore(r)
+	}
+	return p, err
+}
+
+// timeBefore returns the time before which threads were last active.
+func timeBefore(r *http.Request) (before time.Time, err error) {
+	s := r.URL.Query().Get("before")
+	if s == "" {
+		return before, nil
+	}
+	if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
+		return before, holdfast.Errorf(codes.InvalidInput, "before must be a time.").
+			WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
+	}
+	return before, nil
 }
 
 // getThread is GET /threads/{thread}.

@@ -1,0 +1,95 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/figures"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// What the page and operators need of the server besides threads. Nothing here refers to the
+// handler, which has these types in its Config.
+
+// Console is what the server tells about itself, and what it does for its operators.
+type Console interface {
+	// Operates returns why the sender of the request may not operate the server; nil if they
+	// may. Whoever calls what follows has asked. A refusal is in the log, unless there is no
+	// action: then it was only asked.
+	Operates(r *http.Request, who holdfast.Principal, action string) error
+	// Overview returns the server's own figures.
+	Overview(ctx context.Context) Overview
+	// Settings returns what the server was started with; nil if it cannot say.
+	Settings(ctx context.Context, who holdfast.Principal) []Setting
+	// CallTool calls one tool of an agent by hand.
+	CallTool(ctx context.Context, who holdfast.Principal, call ToolByHand) (*ToolOutcome, error)
+}
+
+// Others are the threads of other users, for operators who read them.
+type Others interface {
+	// ReadAs returns as whom an operator reads the threads of another user of the tenant.
+	// thread is the one that is asked for, if it is one.
+	ReadAs(r *http.Request, who holdfast.Principal, user, thread string) (holdfast.Principal, error)
+	// ThreadsOfAll lists the threads of all users of the tenant, the most recently active first.
+	ThreadsOfAll(r *http.Request, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
+}
+
+// Demo is a server for trying out: its models are scripted, and it is for its own machine.
+type Demo interface {
+	// Scripted reports whether the model of the default agent is scripted.
+	Scripted() bool
+	// CanKill reports whether Kill works for the sender of the request.
+	CanKill(r *http.Request) bool
+	// Kill kills the process, and whoever has started it starts it again.
+	Kill()
+	// Process is the name of the process in the log of threads.
+	Process() string
+}
+
+// Overview is what the server tells about itself in figures.
+type Overview struct {
+	// Process is the name of the process that answers.
+	Process   string    `json:"process"`
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"startedAt"`
+	Now       time.Time `json:"now"`
+	// Store is which store it has, and Durability what a commit survives there.
+	Store      string `json:"store"`
+	Durability string `json:"durability,omitempty"`
+	Demo       bool   `json:"demo"`
+	// Processes are those that share the store and live, this one among them.
+	Processes []string `json:"processes"`
+	figures.Figures
+}
+
+// Setting is one of the settings that the server was started with.
+type Setting struct {
+	Name string `json:"name"`
+	// Value is as it would be written; a secret is never in it.
+	Value string `json:"value"`
+	// Source is where the value comes from: flag, env, file or default.
+	Source string `json:"source"`
+	// Text says what the setting is for.
+	Text string `json:"text,omitempty"`
+}
+
+// ToolByHand is a call that no model makes.
+type ToolByHand struct {
+	Agent, Tool    string
+	Arguments      json.RawMessage
+	IdempotencyKey string
+}
+
+// ToolOutcome is what came of a call by hand.
+type ToolOutcome struct {
+	// Result is what the model would read: text, or the parts of a result in parts.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Error is the text of a call that failed.
+	Error string `json:"error,omitempty"`
+	// IdempotencyKey is the key that the tool was called with.
+	IdempotencyKey string `json:"idempotencyKey"`
+	DurationMs     int64  `json:"durationMs"`
+}

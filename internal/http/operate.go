@@ -1,0 +1,181 @@
+package http
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+)
+
+// The routes for the page and for operators: what the page has to know before it shows
+// anything, the server's own figures and settings, tools by hand, and the end of a process
+// that is there for trying out.
+
+var operateRoutes = []route{
+	{
+		method: "GET", path: "/ui/config.json", do: getPageConfig, open: true, id: "pageConfig",
+		summary: "What the web UI has to know before it shows anything.",
+		answers: []answer{{http.StatusOK, "What it has to know.", typeJSON, "PageConfig"}},
+	},
+	{
+		method: "GET", path: "/overview", do: getOverview, id: "overview",
+		summary: "The server's own figures of the last hour. For operators.",
+		answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}}, errors: operateErrors,
+	},
+	{
+		method: "GET", path: "/settings", do: getSettings, id: "settings",
+		summary: "What the server was started with, without secrets. For operators.",
+		answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}}, errors: operateErrors,
+	},
+	{
+		method: "POST", path: "/agents/{agent}/tools/{tool}/call", do: postToolCall, id: "callTool", body: "ToolByHand", bodyOptional: true,
+		summary: "Call one tool of an agent by hand. For operators.",
+		answers: []answer{{http.StatusOK, "What came of it: a result, or the error of a call that failed.", typeJSON, "ToolOutcome"}},
+		errors:  append([]string{codes.AgentNotFound, codes.InvalidInput, codes.PayloadTooLarge, codes.ShuttingDown, codes.UnsupportedMediaType}, operateErrors...),
+	},
+	{
+		method: "POST", path: "/demo/kill", do: postKill, open: true, id: "kill",
+		summary: "Kill the process with SIGKILL, to see its runs go on. Only a server for trying out has this route.",
+		answers: []answer{{http.StatusAccepted, "The process dies now.", typeJSON, "Killed"}}, errors: []string{codes.NotFound, codes.UnsupportedMediaType},
+	},
+}
+
+var operateErrors = []string{codes.NotFound}
+
+// pageConfig is what the page has to know before it shows anything.
+type pageConfig struct {
+	Version string `json:"version"`
+	// Demo: the default agent's model is scripted, so that what it understands can be
+	// proposed. Kill: POST /demo/kill works.
+	Demo bool `json:"demo"`
+	Kill bool `json:"kill"`
+	// Auth is "key" if callers must show a key or a token, otherwise "none".
+	Auth string `json:"auth"`
+	// Identified: the request has shown a key or a token that is good, or needs none.
+	Identified bool `json:"identified"`
+	// Roles are the caller's, and Operator says whether the routes for operators work for them.
+	Roles    []access.Role `json:"roles"`
+	Operator bool          `json:"operator"`
+	// DefaultAgent is the agent of POST /runs, if the caller may be shown it.
+	DefaultAgent string `json:"defaultAgent,omitempty"`
+	// MaxBody is how large the body of a request may be, in bytes.
+	MaxBody int64 `json:"maxBody"`
+}
+
+// getPageConfig is GET /ui/config.json. It needs no key: a page without one learns that it has
+// to ask for it.
+func getPageConfig(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	c := pageConfig{Version: h.Version, Auth: "key", Roles: []access.Role{}, MaxBody: h.MaxBody}
+	if h.door.loopbackOnly || h.door.anonymous {
+		c.Auth = "none"
+	}
+	if h.Demo != nil {
+		c.Demo, c.Kill = h.Demo.Scripted(), h.Demo.CanKill(r)
+	}
+	who, err := h.Authenticate(r)
+	if c.Identified = err == nil; c.Identified {
+		c.Roles = slices.DeleteFunc(access.Roles(), func(role access.Role) bool { return !who.Rights.Has(role) })
+		c.Operator = operates(h, r, who, "") == nil
+		if h.Agents != nil {
+			if all := h.Agents.Agents(); len(all) > 0 && h.mayBeShown(r, who, all[0].Name) {
+				c.DefaultAgent = all[0].Name
+			}
+		}
+	}
+	writeJSON(w, http.StatusOK, c)
+	return nil
+}
+
+// operates returns why the sender of the request may not do something as an operator.
+func operates(h *handler, r *http.Request, who holdfast.Principal, action string) error {
+	if h.Console == nil {
+		return holdfast.Errorf(codes.NotFound, "This server has no routes for operators.").
+			WithHint("GET /openapi.json describes every route.")
+	}
+	return h.Console.Operates(r, who, action)
+}
+
+// getOverview is GET /overview. Pages ask for it every few seconds, so it is not in the log of
+// what was done; it shows nothing of any user.
+func getOverview(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := operates(h, r, who, "overview"); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, h.Console.Overview(r.Context()))
+	return nil
+}
+
+// getSettings is GET /settings.
+func getSettings(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := operates(h, r, who, "read_settings"); err != nil {
+		return err
+	}
+	settings := h.Console.Settings(r.Context(), who)
+	if settings == nil {
+		return holdfast.Errorf(codes.NotFound, "This server does not say what it was started with.").
+			WithHint("A program can, with Config.Settings.")
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"settings": settings})
+	return nil
+}
+
+// changesNoThread is why these routes need no condition.
+const changesNoThread = "it changes no thread"
+
+// postToolCall is POST /agents/{agent}/tools/{tool}/call.
+func postToolCall(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, changesNoThread); err != nil {
+		return err
+	}
+	if err := operates(h, r, who, "call_tool"); err != nil {
+		return err
+	}
+	var in struct {
+		Arguments      json.RawMessage `json:"arguments"`
+		IdempotencyKey string          `json:"idempotencyKey"`
+	}
+	if err := h.readObject(w, r, &in, "arguments", "idempotencyKey"); err != nil {
+		return err
+	}
+	if err := checkText("idempotencyKey", in.IdempotencyKey); err != nil {
+		return err
+	}
+	if text := strings.TrimSpace(string(in.Arguments)); text == "" || text == "null" {
+		in.Arguments = json.RawMessage("{}")
+	}
+	outcome, err := h.Console.CallTool(r.Context(), who, ToolByHand{
+		Agent: param(r, "agent"), Tool: param(r, "tool"), Arguments: in.Arguments, IdempotencyKey: in.IdempotencyKey,
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, outcome)
+	return nil
+}
+
+// postKill is POST /demo/kill. The response is on its way before the process dies.
+func postKill(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if err := noIfMatch(r, changesNoThread); err != nil {
+		return err
+	}
+	if h.Demo == nil || !h.Demo.CanKill(r) {
+		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
+			WithHint("Only a server that was started with the demo model, for its own machine, can be killed by its page.")
+	}
+	body, err := json.Marshal(map[string]string{"process": h.Demo.Process()})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	jsonHeader(w, http.StatusAccepted)
+	// If the response cannot be sent, the process dies all the same.
+	_, _ = w.Write(body)
+	_ = http.NewResponseController(w).Flush()
+	h.Demo.Kill()
+	return nil
+}
