@@ -25,8 +25,16 @@ const (
 
 func main() {
 	// The first signal shuts down gracefully; a second one ends the program at once.
+	if needsReviver(os.Args[1:], os.Getenv) {
+		os.Exit(revive(os.Args[1:], os.Stderr))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	if hasParent(os.Getenv) {
+		syscall.CloseOnExec(askDescriptor)
+		ctx = withParent(ctx, os.Stdin, os.Exit)
+	} else {
+		context.AfterFunc(ctx, stop)
+	}
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

@@ -71,7 +71,12 @@ type options struct {
 	logLevel      slog.Level
 	demoDelay     time.Duration
 	demoJournal   string
+	demoKill      bool
 	version       bool
+
+	// What was parsed, for whoever asks where a setting comes from.
+	args    []string
+	flagSet *flag.FlagSet
 
 	getenv func(string) string
 	// agentsFile is the agents file that was read; empty if there is none.
@@ -140,6 +145,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words")
 	fs.StringVar(&o.demoJournal, "demo-journal", "", "a file that gets one line per model and tool call, to count after a kill -9; adds the tool charge_card")
+	fs.BoolVar(&o.demoKill, "demo-kill", true, "with the demo model, and for this machine only: the page can kill the server, which a second process then starts again")
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	fs.VisitAll(func(f *flag.Flag) {
 		if f.Name != "version" {
@@ -171,8 +177,9 @@ func variable(name string) string {
 }
 
 func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
-	o := &options{getenv: getenv}
+	o := &options{getenv: getenv, args: args}
 	fs := o.flags(stderr)
+	o.flagSet = fs
 	var bad error
 	fs.VisitAll(func(f *flag.Flag) {
 		if v := getenv(variable(f.Name)); v != "" && f.Name != "version" && bad == nil {
@@ -284,9 +291,9 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		DataFormat: o.dataFormat, Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
-		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
+		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Prices: loaded.Prices, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
-		UI: web.Handler(), Version: version(), DefaultModel: o.model,
+		UI: web.Handler(), Version: version(), DefaultModel: o.model, Settings: o.settings(), Kill: o.kill(),
 	}, who, nil
 }
 

@@ -95,6 +95,7 @@ func (r *reloader) reloadAgents() {
 		r.failed(err)
 		return
 	}
+	r.server.SetPrices(next.Prices)
 	before := r.loaded
 	r.loaded = next
 	r.closing.Go(func() {

@@ -53,6 +53,10 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
+	// What the tests kill must be the server itself, and nothing may start it again.
+	if err := os.Setenv("HOLDFAST_DEMO_KILL", "false"); err != nil {
+		return 1, err
+	}
 	dir, err := os.MkdirTemp("", "holdfast-e2e-")
 	if err != nil {
 		return 1, err

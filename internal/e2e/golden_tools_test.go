@@ -44,7 +44,7 @@ func TestGoldenTools(t *testing.T) {
 		writeGoldenTools(t, goldenFormats[len(goldenFormats)-1])
 	}
 	for _, format := range goldenFormats {
-		if format < "v8" {
+		if isBefore(format, "v8") {
 			continue
 		}
 		t.Run(format, func(t *testing.T) {

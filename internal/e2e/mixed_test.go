@@ -428,7 +428,7 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 		m.servers[1].awaitOutput(func(text string) bool { return strings.Contains(text, "waits for servers that do not read it") }, nil)
 		m.replace(0, syscall.SIGTERM, current)
 		for i := range m.servers {
-			m.awaitWritten(i, "9")
+			m.awaitWritten(i, "10")
 		}
 		m.goOn(6)
 	})
