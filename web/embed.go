@@ -1,6 +1,8 @@
-// Package web is the page that the server shows at /: a chat that survives reloads and
-// restarts. It is written by hand, without a framework or a bundler, and loads nothing
-// from other hosts. src has the sources, dist what is embedded; see build.mjs.
+//go:build !noweb
+
+// Package web is Studio, the page that the server shows at /: what people see, steer and
+// replay runs with. It loads nothing from other hosts. src has the sources, dist what is
+// embedded, as "make web" builds it. With the build tag noweb there is no page.
 package web
 
 // The handler: serves the embedded files, compressed once, with strong ETags.
@@ -19,13 +21,15 @@ import (
 	"strings"
 )
 
-//go:embed dist
+//go:embed all:dist
 var dist embed.FS
 
 // policy lets the page load from and connect to its own server only, and lets nobody frame
-// it. There are no inline scripts or styles, so none are allowed.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// it. There are no inline scripts or styles, so none are allowed. Text becomes markup or
+// code nowhere but in the library that removes from it what could do something.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types dompurify"
 
 // kinds are the media types of the embedded files. The standard library would take them
 // from the machine's configuration, and machines differ.
@@ -80,7 +84,7 @@ func load(files fs.FS) (map[string]*asset, error) {
 			return err
 		}
 		sum := sha256.Sum256(content)
-		at := "/ui/" + name
+		at := "/" + name
 		if name == "index.html" {
 			at = "/"
 		}

@@ -34,7 +34,7 @@ const [server, files] = [await freePort(), await freePort()];
 const script = text.replace(/https:\S+/, `file://${root}`).replaceAll('8080', server).replaceAll('3000', files).replace('--chat', `--chat --addr localhost:${server}`);
 const folder = mkdtempSync(`${tmpdir()}/holdfast-first-page-`);
 const began = Date.now();
-const shell = spawn('bash', ['-e', '-c', script], { cwd: folder, detached: true, stdio: ['pipe', 'inherit', 'inherit'] });
+const shell = spawn('bash', ['-e', '-c', script], { cwd: folder, detached: true, stdio: ['pipe', 'inherit', 'inherit'], env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
 const ended = new Promise((done) => { shell.on('exit', done); });
 const browser = launch(chromium);
 try {

@@ -47,7 +47,7 @@ class Server {
 
   async start() {
     const out = process.env.VERBOSE ? 'inherit' : 'ignore';
-    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', out], cwd: this.dir });
+    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', out], cwd: this.dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
     await new Promise((done, fail) => {
       this.process.stdout.on('data', (text) => String(text).includes('listening') && done());
       this.process.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));

@@ -4,11 +4,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Starts a browser. close ends it and removes what it wrote. */
-export function launch(program) {
+/** So many seconds are enough for each answer of a browser, and for its end. */
+const patience = 60;
+
+/** Starts a browser. close ends it and removes what it wrote. Whatever it leaves unanswered fails after so many seconds, and says what that was. */
+export function launch(program, seconds = patience) {
   const profile = mkdtempSync(join(tmpdir(), 'holdfast-chromium-'));
   const child = spawn(program, [
     '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-extensions',
+    // Tabs that are not in front work as those that are.
+    '--disable-background-timer-throttling', '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding',
     '--remote-debugging-pipe', `--user-data-dir=${profile}`, 'about:blank',
   ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   const [, , , out, back] = child.stdio;
@@ -25,34 +30,51 @@ export function launch(program) {
         for (const l of [...listeners]) l(m);
         continue;
       }
-      const { resolve, reject } = waiting.get(m.id);
-      waiting.delete(m.id);
-      if (m.error) reject(new Error(m.error.message));
-      else resolve(m.result);
+      const asked = waiting.get(m.id);
+      if (m.error) asked?.reject(new Error(m.error.message));
+      else asked?.resolve(m.result);
     }
   });
-  const gone = new Promise((resolve) => { child.on('exit', resolve); });
-  child.on('error', () => {}); // the first send fails and says so
+  const gone = new Promise((resolve) => { child.on('exit', resolve).on('error', resolve); }); // or it never was there
+  out.on('error', () => {}); // whoever writes is told
+  // Nothing is left of it when this process ends before it is closed.
+  const clear = () => {
+    child.kill('SIGKILL');
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  };
+  process.on('exit', clear);
   gone.then(() => { for (const w of waiting.values()) w.reject(new Error('the browser went away')); });
-  const send = (method, params = {}, sessionId = undefined) => new Promise((resolve, reject) => {
-    waiting.set(++next, { resolve, reject });
-    out.write(JSON.stringify({ id: next, method, params, sessionId }) + '\0', (err) => err && reject(err));
+  const send = (method, params = {}, sessionId = undefined, { within = seconds, what = method } = {}) => new Promise((resolve, reject) => {
+    const id = ++next;
+    // Made here, where it is known who asked.
+    const late = new Error(`no answer from the browser within ${within} s: ${what}`);
+    const timer = setTimeout(() => waiting.get(id)?.reject(late), within * 1000);
+    const once = (settle) => (value) => {
+      clearTimeout(timer);
+      waiting.delete(id);
+      settle(value);
+    };
+    waiting.set(id, { resolve: once(resolve), reject: once(reject) });
+    out.write(JSON.stringify({ id, method, params, sessionId }) + '\0', (err) => err && waiting.get(id)?.reject(err));
   });
   return {
     send, listeners,
     async close() {
+      const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
       await send('Browser.close').catch(() => {});
       await gone;
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+      clearTimeout(timer);
+      process.off('exit', clear);
+      clear();
     },
   };
 }
 
 /** Opens a tab. complaints collects errors of the console and of the page, and violations of its policy. */
-export async function tab(browser, complaints) {
-  const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank' });
+export async function tab(browser, complaints, context = {}) {
+  const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank', ...context });
   const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true });
-  const send = (method, params) => browser.send(method, params, sessionId);
+  const send = (method, params, how) => browser.send(method, params, sessionId, how);
   browser.listeners.add((m) => {
     if (m.sessionId !== sessionId) return;
     const p = m.params;
@@ -65,20 +87,24 @@ export async function tab(browser, complaints) {
     send,
     session: sessionId,
     close: () => browser.send('Target.closeTarget', { targetId }),
-    async run(expression) {
-      const r = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true, userGesture: true });
+    async run(expression, how = { what: expression.slice(0, 400) }) {
+      const r = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true, userGesture: true }, how);
       if (r.exceptionDetails) throw new Error(r.exceptionDetails.exception?.description ?? r.exceptionDetails.text);
       return r.result.value;
     },
-    /** Waits until an expression is true in the page; the page's own changes wake it. */
+    /** Waits until an expression, which may await, is true in the page. */
     async until(expression, seconds = 20) {
-      const js = `new Promise((done, fail) => {
-        const look = () => { let v; try { v = ${expression}; } catch { v = false; } if (v) { clearInterval(tick); clearTimeout(end); done(v); } };
-        const tick = setInterval(look, 30);
-        const end = setTimeout(() => { clearInterval(tick); fail(new Error(${JSON.stringify(`never true: ${expression}`)} + '\\n' + document.body.innerText.slice(-1500))); }, ${seconds * 1000});
-        look();
-      })`;
-      return page.run(js);
+      const js = `(async () => {
+        const end = performance.now() + ${seconds * 1000};
+        for (;;) {
+          let v; let why = ''; try { v = ${expression}; } catch (err) { v = false; why = '\\n' + err; }
+          if (v) return v instanceof Node ? true : v;
+          if (performance.now() > end) throw new Error(${JSON.stringify(`never true: ${expression}`)} + why + '\\n' + document.body.innerText.slice(-1500));
+          await new Promise((next) => setTimeout(next, 30));
+        }
+      })()`;
+      // What it awaits may never come, and a page that computes looks at no clock.
+      return page.run(js, { within: seconds + 10, what: `until ${expression}` });
     },
     async goto(url) {
       await send('Page.navigate', { url });

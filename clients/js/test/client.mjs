@@ -57,7 +57,7 @@ export class Server {
 
   async start() {
     const args = ['--addr', `127.0.0.1:${this.port}`, '--store', this.store, ...this.args];
-    this.#process = spawn(resolve(binary), args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: this.#dir });
+    this.#process = spawn(resolve(binary), args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: this.#dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
     await new Promise((done, fail) => {
       this.#process.stdout.on('data', (text) => String(text).includes('listening') && done());
       this.#process.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));

@@ -1,0 +1,90 @@
+// Goes back to a checkpoint, or forks from it: the dialog with what it does.
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import * as actions from '../api/actions.ts';
+import { threadKey, threadsKey } from '../api/queries.ts';
+import type { Checkpoint, Traveled } from '../api/types.ts';
+import { useAnnounce, useStudio, useToast } from '../app/context.tsx';
+import { useCopyCurl, useServer } from '../app/data.tsx';
+import { useThread } from '../log/hooks.tsx';
+import { failureOf } from '../ui/ErrorCard.tsx';
+import { useLookAt } from './look.ts';
+import { TravelDialog } from './Travel.tsx';
+import { travelOf, type Choices } from './travel.ts';
+
+/** Where one wants to go. */
+export interface Destination {
+  readonly kind: 'rewind' | 'fork';
+  readonly checkpoint: Checkpoint;
+  /** "step 3 of 7" */
+  readonly where: string;
+}
+
+const actionOf = ({ kind }: Destination) => (kind === 'rewind' ? actions.rewind : actions.fork);
+
+/** Asks, and does it. `newest` is the checkpoint that undoes a rewind. */
+export function Traveler({ to, newest, onClose }: { to: Destination; newest: Checkpoint | undefined; onClose: () => void }) {
+  const server = useServer();
+  const store = useThread();
+  const client = useQueryClient();
+  const { router } = useStudio();
+  const lookAt = useLookAt();
+  const toast = useToast();
+  const announce = useAnnounce();
+  const copyCurl = useCopyCurl();
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<unknown>(undefined);
+  const { kind, checkpoint, where } = to;
+  const ask = useQuery({
+    queryKey: ['preview', store.thread, kind, checkpoint.id],
+    queryFn: ({ signal }) => server.json<Traveled>(actionOf(to)(store.thread, { checkpointId: checkpoint.id, preview: true }), signal),
+    gcTime: 0, retry: false,
+  });
+  const effects = ask.data?.effects;
+  // Exactly what was shown, or nothing: somebody else may have gone on with the thread.
+  const action = (choices: Choices) => actionOf(to)(store.thread, travelOf(checkpoint.id, effects ?? [], choices), ask.data?.thread.etag);
+  const said = (text: string, undo?: () => void) => {
+    announce(text);
+    toast({ text, tone: 'good', ...(undo && { action: { label: 'Undo', run: undo }, lasts: 12_000 }) });
+  };
+  const changed = () => {
+    void client.invalidateQueries({ queryKey: threadKey(store.thread) });
+    void client.invalidateQueries({ queryKey: threadsKey });
+  };
+  const complain = (err: unknown) => void toast({ text: failureOf(err).message, tone: 'bad' });
+  const undo = (before: Checkpoint) => {
+    store.act<Traveled>(actions.rewind(store.thread, { checkpointId: before.id })).then(() => {
+      changed();
+      said('The thread stands where it was before.');
+    }, complain);
+  };
+  const go = async (choices: Choices, goOn: boolean) => {
+    setBusy(true);
+    setFailed(undefined);
+    try {
+      const done = await store.act<Traveled>(action(choices));
+      changed();
+      onClose();
+      if (kind === 'fork') {
+        router.go({ page: 'thread', thread: done.thread.id });
+        said(`Forked from ${where}.`);
+        return;
+      }
+      lookAt(undefined);
+      said(`The thread went back to ${where}.`, newest && !goOn ? () => undo(newest) : undefined);
+      // The dialog is closed: what is wrong from here on is said beside it.
+      if (goOn) store.resume().catch(complain);
+    } catch (err) {
+      setFailed(err);
+      void ask.refetch();
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <TravelDialog
+      open kind={kind} where={where} onClose={onClose} effects={effects} incomplete={ask.data?.effectsIncomplete} error={failed ?? ask.error} busy={busy}
+      unfinished={kind === 'rewind' && checkpoint.status === 'running'} onConfirm={(choices, goOn) => void go(choices, goOn)} onCopyCurl={(choices) => copyCurl(action(choices))}
+    />
+  );
+}
