@@ -77,14 +77,14 @@ func scenarios() []scenario {
 			{name: "time to first token p50, ms", of: func(r *result) float64 { return ms(percentile(r.first, 50)) }, limit: 1.2, added: true},
 		}},
 		{name: "growth", about: "one thread, one call an iteration", targets: redis, run: growth, figures: []figure{
-			value("commands per iteration at 10", 8), value("commands per iteration at 90", 8),
+			value("commands per iteration at 10", 5), value("commands per iteration at 90", 5),
 			value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
-			value("bytes per iteration at 10", 3072), value("bytes per iteration at 90", 3072),
+			value("bytes per iteration at 10", 2048), value("bytes per iteration at 90", 2048),
 		}},
 		{name: "rounds", about: "one run of 100 rounds of one call of a pure tool, results of 200 characters, 50 words each", targets: redis,
-			agents: reporter("pure"), run: reports(100, 0), figures: perRound([4]float64{17.5, 3.9, 5725, 3788}, 8, 3072)},
+			agents: reporter("pure"), run: reports(100, 0), figures: perRound([4]float64{6.4, 1.1, 2769, 2336}, 5, 2560)},
 		{name: "effects", about: "the same with a tool that has effects", targets: redis,
-			agents: reporter("idempotent"), run: reports(100, 0), figures: perRound([4]float64{20.3, 4.1, 6204, 3807}, 14, 4608)},
+			agents: reporter("idempotent"), run: reports(100, 0), figures: perRound([4]float64{12.4, 2.1, 4242, 2515}, 8, 3072)},
 		{name: "words", about: "10 rounds with a pure tool, and words 10 ms apart", targets: redis,
 			agents: reporter("pure"), run: reports(10, 10*time.Millisecond), figures: perRound([4]float64{}, 0, 0)},
 		{name: "long", about: "one run of 100 rounds of one call, 50 tokens each", targets: []string{onFile, onSynced, onRedis}, run: longRun, judged: onFile, against: onSynced, figures: []figure{

@@ -280,6 +280,12 @@ func (b *bench) launch(name, part, agents string) (t *target, err error) {
 		}
 		args = append(args, "--config", file)
 	}
+	if b.before != "" {
+		// Each build writes its own data format: neither finds what the other one agreed on.
+		if err := errors.Join(b.redis.forgetFormat(), b.synced.forgetFormat()); err != nil {
+			return nil, err
+		}
+	}
 	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
 	binary := b.binary
 	if name == onBefore {

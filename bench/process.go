@@ -57,7 +57,7 @@ func launch(cpu int, env []string, program string, args ...string) (*process, er
 // start starts a program and waits until it answers at the URL.
 func start(url string, env, command []string) (*process, error) {
 	p := &process{url: url, cmd: exec.Command(command[0], command[1:]...)}
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(append(os.Environ(), "HOLDFAST_DEMO_KILL=false"), env...) // stop must kill the server itself
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

@@ -56,6 +56,11 @@ func startRedis(fsync string) (*redisServer, error) {
 
 func (s *redisServer) url() string { return "redis://" + s.addr }
 
+// forgetFormat has the next server find no other one, and no data format that was agreed on.
+func (s *redisServer) forgetFormat() error {
+	return s.client.Del(context.Background(), "hf:processes", "hf:{hf:processes}:formats").Err()
+}
+
 // usage is how much Redis has been used so far.
 type usage struct {
 	commands int64 // executed commands, including those inside scripts and transactions
