@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -85,13 +85,17 @@ fairness: ## how long one tenant's commits take while another sends the largest 
 watchers: ## what idle watchers hold in memory, and what many watchers of a run cost Redis (needs redis-server)
 	go run ./bench -watchers
 
-web: ## make web/dist from web/src (needs Node, no packages)
-	node web/build.mjs
+web: ## make web/dist from web/src (needs Node)
+	npm --prefix web ci --ignore-scripts --no-audit --no-fund
+	npm --prefix web run build
 
 verify-web: ## check that web/dist matches web/src, check the types in web/src, and run the page's own tests
-	node web/build.mjs --check
-	node web/node_modules/typescript/bin/tsc -p web
-	node --test web/test/*.test.mjs
+	node web/verify.mjs
+	npm --prefix web run types
+	npm --prefix web run test
+
+dev: ## serve the page from web/src, with what changes at once; needs a server at HOLDFAST_URL (http://localhost:8080)
+	npm --prefix web run dev
 
 # One program for all tests that start a server, without what only debuggers read.
 tested:
@@ -100,11 +104,14 @@ tested:
 browser: tested ## test the page in a real browser, with reload and kill -9
 	node web/test/browser.mjs bin/holdfast-tested
 
+browser-bench: tested ## the page's bars: what it loads, how a long run opens, how soon words are shown, axe (needs Chromium)
+	node web/test/bench.mjs bin/holdfast-tested
+
 STORES ?= file redis
 pages: tested ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
 	STORES="$(STORES)" scripts/pages.sh bin/holdfast-tested
 
-screenshot: ## make docs/images/page.png, the picture in the README
+screenshot: ## make the pictures of Studio in docs/images
 	scripts/screenshot.sh
 
 clients: tested ## check that clients/js/dist matches its source, and test it against a real server (needs Node)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Go: Node.js, redis-server and Chromium, and from the
-# npm registry the official AG-UI client, the official MCP servers, the page's type checker,
-# what clients/js is built and tested with, and the packages of the example pages. Skips what
+# npm registry the official AG-UI client, the official MCP servers, what the page is built of
+# and tested with, what clients/js is built and tested with, and the packages of the example pages. Skips what
 # is already installed. Packages' install scripts are not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."

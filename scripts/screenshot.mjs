@@ -1,70 +1,82 @@
-// The conversation in the README's picture: a tool that has run, then one that waits for
-// approval.
+// The pictures of Studio in the README and in docs/studio.md, in both themes: an answer that
+// outlived its process, a rewind, the inspector of a run, and the overview.
 //
-//   node scripts/screenshot.mjs path/to/holdfast path/to/page.png
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { launch, tab } from '../web/test/cdp.mjs';
+//   node scripts/screenshot.mjs path/to/holdfast path/to/images
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch } from '../web/test/cdp.mjs';
+import { chromium, serve } from '../web/test/harness.mjs';
+import { screen } from '../web/test/screen.mjs';
 
-const [binary, picture] = process.argv.slice(2);
-if (!picture) throw new Error('usage: node scripts/screenshot.mjs path/to/holdfast path/to/page.png');
-const chromium = [process.env.CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean)
-  .find((p) => spawnSync(p, ['--version']).status === 0);
-if (!chromium) throw new Error('there is no Chromium here: apt-get install chromium, or set CHROMIUM');
+const [binary, images] = process.argv.slice(2);
+if (!images) throw new Error('usage: node scripts/screenshot.mjs path/to/holdfast path/to/images');
+const program = chromium();
+if (!program) throw new Error('there is no Chromium here: apt-get install chromium, or set CHROMIUM');
+mkdirSync(images, { recursive: true });
 
-/** The most bytes that the picture may have. */
+/** The most bytes that a picture may have. */
 const most = 200_000;
 
-const agents = `agents:
-  - name: demo
-    model: demo
-    tools: [lookup, current_time, calculate, update_plan]
-    middleware:
-      - toolPermission: {default: allow, rules: [{tool: lookup, then: ask}]}
-`;
-
-const dir = mkdtempSync(join(tmpdir(), 'holdfast-picture-'));
-writeFileSync(join(dir, 'holdfast.yaml'), agents);
-const server = spawn(resolve(binary), ['--addr', 'localhost:0', '--store', 'memory:', '--demo-delay', '1ms', '--config', join(dir, 'holdfast.yaml')],
-  { stdio: ['ignore', 'pipe', 'ignore'], cwd: dir });
-const base = await new Promise((done, fail) => {
-  server.stdout.on('data', (text) => {
-    const at = /listening\s+(http:\S+)/.exec(String(text));
-    if (at) done(at[1] + '/');
-  });
-  server.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));
-});
-
-const browser = launch(chromium);
+const server = await serve(binary, { env: { HOLDFAST_DEMO_DELAY: '3ms', HOLDFAST_DEMO_KILL: 'true' }, args: ['--lease', '1s'] });
+server.journal = join(server.dir, 'journal');
+await server.start({ args: ['--demo-journal', server.journal] });
+const browser = launch(program);
 try {
-  const page = await tab(browser, []);
-  await page.look({ width: 1120, height: 890 });
-  await page.goto(base);
-  await page.until("document.querySelectorAll('#examples button').length === 3");
-  const say = async (text) => {
-    await page.run("document.getElementById('text').focus()");
-    await page.type(text);
-    await page.press('Enter');
+  const s = await screen(browser);
+  const size = { width: 1280, height: 800 };
+  const shoot = async (name) => {
+    for (const dark of [false, true]) {
+      await s.look({ ...size, dark });
+      await s.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: 0, y: 0 });
+      await s.until('(await finder.still(), true)');
+      const file = join(images, `studio-${name}-${dark ? 'dark' : 'light'}.png`);
+      await s.shoot(file);
+      const { size: bytes } = statSync(file);
+      if (bytes > most) throw new Error(`${file} has ${bytes} bytes; ${most} are enough`);
+      console.log(`${file}: ${bytes} bytes`);
+    }
+    await s.look(size);
   };
-  const idle = "document.getElementById('stop').hidden";
+  await s.look(size);
+  await s.goto(server.base);
+  await s.see('textbox', 'Message');
 
-  await say('What is (19.90 * 3 + 4.50) * 1.19?');
-  await page.until(`document.querySelectorAll('.call[data-state=done]').length === 1 && ${idle}`);
-  await say('Look up pending write');
-  await page.until("document.querySelectorAll('#ask form').length === 1");
-  await page.run('document.activeElement.blur()');
-  await page.run("new Promise((done) => { document.getElementById('log').scrollTop = 1e6; requestAnimationFrame(() => requestAnimationFrame(done)); })");
-  await page.shoot(picture);
+  // A run that goes on after its process has died in the middle of its answer.
+  await s.say('charge 2');
+  await s.busy();
+  await s.idle();
+  await s.say('slow 90');
+  await s.until("(finder.all('article', 'Assistant').at(-1)?.textContent.match(/word-/g) ?? []).length > 34");
+  await s.click('button', 'Kill the server');
+  await s.click('button', 'Kill it');
+  await s.reads(/The run went on/, 'region', 'The kill of the server');
+  await s.idle();
+  await s.run('document.activeElement.blur()');
+  await shoot('seam');
+  await s.click('button', 'Dismiss');
+
+  await s.click('link', /^Checkpoint \d+: .* step 1 of/);
+  await s.click('button', 'Rewind…');
+  await s.reads(/have already changed something outside/, 'dialog');
+  await shoot('rewind');
+  await s.key('Escape');
+  await s.click('button', 'Back to now');
+
+  await s.click('link', 'New thread');
+  await s.until("location.hash === '#/'");
+  await s.say('plan 4 steps');
+  await s.busy();
+  await s.idle();
+  await s.click('button', 'Show the inspector');
+  await s.click('tab', 'Run');
+  await s.until("!document.querySelector('[aria-busy=true]')");
+  await shoot('inspector');
+
+  await s.click('link', 'Operate');
+  await s.see('heading', 'Figures');
+  await s.until("!document.querySelector('[aria-busy=true]')");
+  await shoot('overview');
 } finally {
   await browser.close();
-  server.removeAllListeners('exit');
-  const gone = new Promise((done) => { server.on('exit', done); });
-  server.kill('SIGKILL');
-  await gone;
-  rmSync(dir, { recursive: true, force: true });
+  await server.close();
 }
-const { size } = statSync(picture);
-if (size > most) throw new Error(`the picture has ${size} bytes; ${most} are enough`);
-console.log(`${picture}: ${size} bytes`);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes docs/images/page.png, the picture in the README: builds the server, starts it with
-# the demo model, and lets a headless Chromium have a short conversation.
+# Makes the pictures of Studio in docs/images: builds the server, starts it with the demo
+# model, and lets a headless Chromium use it.
 #
-#   scripts/screenshot.sh [FILE]
+#   scripts/screenshot.sh [DIRECTORY]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 CGO_ENABLED=0 go build -trimpath -o bin/holdfast ./cmd/server
-node scripts/screenshot.mjs bin/holdfast "${1:-docs/images/page.png}"
+node scripts/screenshot.mjs bin/holdfast "${1:-docs/images}"
