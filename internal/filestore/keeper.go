@@ -3,6 +3,7 @@ package filestore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
@@ -22,6 +23,8 @@ const (
 	// maxLeft is how many engines may be left behind. Whoever has a disk that fails
 	// more often needs another disk, and a restart.
 	maxLeft = 8
+	// readTries is how often an engine that only reads is opened, if files vanish meanwhile.
+	readTries = 10
 	// The pause before an engine is opened again doubles from the first one up to the
 	// longest.
 	firstPause   = 100 * time.Millisecond
@@ -73,6 +76,12 @@ func (s *Store) readMeanwhile(o *opening) (*engine, error) {
 	_, why := o.disk.isFull()
 	r := s.open(true)
 	<-r.done
+	// The other one may still have removed what it has no more need of, after the reader had
+	// found its name and before it had opened it.
+	for n := 1; n < readTries && errors.Is(r.err, fs.ErrNotExist); n++ {
+		r = s.open(true)
+		<-r.done
+	}
 	if r.err != nil {
 		o.disk.leave()
 		return nil, why

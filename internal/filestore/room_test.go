@@ -2,8 +2,10 @@ package filestore
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -165,6 +167,41 @@ func TestOpenWithoutRoom(t *testing.T) {
 				t.Errorf("there is room, but it says %v", err)
 			}
 		})
+	}
+}
+
+// TestOpenWhileFilesVanish: the engine that waits for room goes on to remove the logs that it
+// has read, and the one that only reads, which has just seen them, looks again.
+func TestOpenWhileFilesVanish(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	w := newWriter(t, openAt(t, dir), 1)
+	w.write(t.Context(), 50, 10_000)
+	if err := w.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	full := crowded("MANIFEST")
+	full.on.Store(true)
+	var vanished atomic.Bool
+	gone := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.hits.Load() > 0 && op.Kind == errorfs.OpStat && strings.HasSuffix(op.Path, ".log") && !vanished.Swap(true) {
+			return fs.ErrNotExist
+		}
+		return full.MaybeError(op)
+	})
+	var err error
+	if w.s, err = openOn(errorfs.Wrap(vfs.Default, gone), dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	w.check()
+	if !vanished.Load() {
+		t.Error("no log has vanished")
+	}
+	full.on.Store(false)
+	w.write(t.Context(), 3, 100)
+	w.check()
+	if err := w.s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
