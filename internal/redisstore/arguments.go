@@ -66,15 +66,24 @@ type arguments struct {
 	newest newest
 }
 
+// manyMessages is how many messages a commit may have for each to be compressed with phrases,
+// which takes several times as long as without: one caller's 10,000 would take a second of
+// the processors that all share.
+const manyMessages = 64
+
 // commitCall writes a commit as commit.lua reads it. What the commit does not have
 // takes no argument.
 func (s *Store) commitCall(tag string, c *store.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, layout: s.layout()}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
+	encode := s.encode
+	if len(c.Messages) > manyMessages {
+		encode = s.codec.Encode
+	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		a.add(m.ID, s.encode(appendName(nil, m.Parent), m.ID, m.Data))
+		a.add(m.ID, encode(appendName(nil, m.Parent), m.ID, m.Data))
 	}
 	if a.layout == newestLayout {
 		a.newest = newestOf(c)

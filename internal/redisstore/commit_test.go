@@ -3,6 +3,7 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -130,5 +131,28 @@ func TestTooNew(t *testing.T) {
 	}
 	if etag := s.client.HGet(t.Context(), s.keys.thread(tag(key)), "h").Val(); !strings.Contains(etag, h.ETag) {
 		t.Errorf("a thread that is too new was written to: %s", etag)
+	}
+}
+
+// TestManyMessagesTakeNoPhrases: a commit of more messages than one conversation adds at a time
+// does not spend the time that phrases take on each of them.
+func TestManyMessagesTakeNoPhrases(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	text := []byte(strings.Repeat(`{"role":"user","content":"the weather"}`, 10))
+	codecs := func(n int) map[byte]bool {
+		c := &store.Commit{Key: aThread("t"), ID: "c"}
+		for i := range n {
+			c.Messages = append(c.Messages, store.Message{ID: fmt.Sprint("m", i), Data: text})
+		}
+		seen, args := map[byte]bool{}, s.commitCall(tag(c.Key), c).args[3:]
+		for i := range n {
+			seen[args[2*i+1].([]byte)[len(appendName(nil, ""))]] = true
+		}
+		return seen
+	}
+	few, many := codecs(manyMessages), codecs(manyMessages+1)
+	if len(few) != 1 || len(many) != 1 || maps.Equal(few, many) {
+		t.Errorf("few messages have the codecs %v, many have %v", few, many)
 	}
 }
