@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,22 +172,28 @@ func testHandOver(t *testing.T, s store.Store) {
 	}
 	heardOf(t, heard[1], processes[0], leave)
 	heardOf(t, heard[2], processes[0], leave)
-	for range 5 {
+	// What is told while a listener's connection is made anew is missed, which is allowed.
+	for told, missed := 0, 0; told < 10; {
 		drained(heard[1:])
 		leave()
-		var heirs []bool
+		heirs := 0
 		for i, h := range heard[1:] {
 			select {
 			case d := <-h:
 				if d.Process != processes[0] || d.Thread != key {
 					t.Errorf("%s is told %+v", processes[i+1], d)
 				}
-				heirs = append(heirs, d.Heir)
-			case <-time.After(10 * time.Second):
-				t.Fatalf("%s is not told", processes[i+1])
+				if d.Heir {
+					heirs++
+				}
+				told++
+			case <-time.After(5 * time.Second):
+				if missed++; missed == 5 {
+					t.Fatalf("%s is not told", processes[i+1])
+				}
 			}
 		}
-		if slices.Equal(heirs, []bool{true, true}) {
+		if heirs > 1 {
 			t.Error("two processes are the heir")
 		}
 	}
