@@ -26,21 +26,6 @@ func appends(c *store.Commit) bool {
 		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
 }
 
-// isLarge reports whether a commit takes Redis much longer than others.
-func isLarge(c *store.Commit) bool {
-	size := len(c.State) + len(c.Messages)*messageWork
-	for i := range c.Messages {
-		size += len(c.Messages[i].Data)
-	}
-	for i := range c.Records {
-		size += len(c.Records[i])
-	}
-	for i := range c.Put {
-		size += len(c.Put[i].Data)
-	}
-	return size >= largeCommit
-}
-
 // headRoom is what an expected position and a head take, besides ids and names.
 const headRoom = 192
 
@@ -65,11 +50,6 @@ type arguments struct {
 	layout int
 	newest newest
 }
-
-// manyMessages is how many messages a commit may have for each to be compressed with phrases,
-// which takes several times as long as without: one caller's 10,000 would take a second of
-// the processors that all share.
-const manyMessages = 64
 
 // commitCall writes a commit as commit.lua reads it. What the commit does not have
 // takes no argument.

@@ -19,11 +19,6 @@ const (
 	// that hangs does not stop all commits.
 	senders     = 2
 	maxPipeline = 64
-	// largeCommit is the size in bytes from which a commit is sent on a way of its own, one
-	// after the other: it takes Redis for milliseconds, and nothing should share a pipeline
-	// with it, or wait for several of them. A message counts messageWork bytes more.
-	largeCommit = 256 << 10
-	messageWork = 512
 )
 
 var errClosed = errors.New("the store is closed")
