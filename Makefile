@@ -17,7 +17,7 @@ size: ## the size of the program for linux/amd64, which must not be more than 36
 
 # What takes longest comes first, so that no processor is idle at the end. Most of the time
 # it waits, so there is one program more than processors.
-FIRST = ./internal/e2e ./internal/redisstore ./internal/filestore ./mcp ./server
+FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./cmd/server
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
 UNRACED = /internal/archtest$$|/internal/statecheck$$

@@ -30,8 +30,8 @@ const crashLimit = time.Minute
 // TestCrashPoints kills the server before and after each commit of a run, by the
 // commit's own hand, and once more in the takeover. Each time the run completes,
 // nothing that was finished is run again, the card is charged at most once, the
-// history is well formed and the stream is legal. CI takes every other point on one store,
-// and those between on the other.
+// history is well formed and the stream is legal. CI takes every fourth point on one store,
+// and others on the other.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {
@@ -40,7 +40,7 @@ func TestCrashPoints(t *testing.T) {
 		if strings.HasSuffix(t.Name(), "redis") {
 			shift = 1
 		}
-		for _, c := range sample.Of(t, 2, shift, crashTrials(learnPoints(t, crashing, newStore(t)))) {
+		for _, c := range sample.Of(t, 4, shift, crashTrials(learnPoints(t, crashing, newStore(t)))) {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				c.run(t, crashing, newStore(t))

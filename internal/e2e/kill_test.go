@@ -26,7 +26,7 @@ const (
 	moments    = 20
 	iterations = 10
 	// parts is in how many parts the moments are tried side by side.
-	parts = 4
+	parts = 8
 )
 
 // fastModel makes the demo model pause for half a millisecond between two words. The
