@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -17,14 +18,15 @@ const someDocument = `{"kind":"holdfast.thread","version":1,"tenant":"acme","thr
 
 // mover is the part of the fake engine that exports and imports threads.
 type mover struct {
-	f     *fake
-	asked string
+	f *fake
+	// asked is atomic because a client asks again when a document is cut off at its beginning.
+	asked atomic.Value
 	// late is the error after the first part of a document; early the one before it.
 	early, late error
 }
 
 func (m *mover) Export(_ context.Context, _ holdfast.Principal, thread string) (func(io.Writer) error, error) {
-	m.asked = "export " + thread
+	m.asked.Store("export " + thread)
 	return func(w io.Writer) error {
 		if m.early != nil {
 			return m.early
@@ -37,7 +39,7 @@ func (m *mover) Export(_ context.Context, _ holdfast.Principal, thread string) (
 }
 
 func (m *mover) Import(_ context.Context, _ holdfast.Principal, thread string, document []byte) (*threads.Info, error) {
-	m.asked = "import " + thread + " " + string(document)
+	m.asked.Store("import " + thread + " " + string(document))
 	return m.f.info, m.f.err
 }
 
@@ -55,11 +57,11 @@ func TestTransfer(t *testing.T) {
 		`POST /threads/import []`:                                         "400 ",
 		`POST /threads/import {"a":"` + strings.Repeat("x", 1<<10) + `"}`: "413 ",
 	} {
-		m.asked = ""
+		m.asked.Store("")
 		method, path, _ := strings.Cut(request, " ")
 		path, body, _ := strings.Cut(path, " ")
 		res, got := do(t, method, url+path, body, "Content-Type", "application/json")
-		if got := fmt.Sprint(res.StatusCode, " ", m.asked); got != want {
+		if got := fmt.Sprint(res.StatusCode, " ", m.asked.Load()); got != want {
 			t.Errorf("%s: %s, want %s", request, got, want)
 		}
 		if strings.Contains(got, `"message":" `) {
