@@ -16,7 +16,7 @@ size: ## the size of the program for linux/amd64, which must not be more than 36
 	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # What takes longest comes first, so that no processor is idle at the end. Most of the time
-# it waits, so there are two programs more than processors.
+# it waits, so there is one program more than processors.
 FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./cmd/server
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
@@ -27,7 +27,7 @@ WITHOUT ?=
 # threads, unless it is told to wait less.
 test: export GORACE = atexit_sleep_ms=50
 test: ## run all tests, with the race detector if there is a C compiler
-	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
+	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
 		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list ./... | grep -vE '$(UNRACED)'))
 	go test $(filter-out $(WITHOUT), $(shell go list ./... | grep -E '$(UNRACED)'))
 
