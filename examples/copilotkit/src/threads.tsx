@@ -15,8 +15,14 @@ export function Threads({ shown, onShow }: Props) {
     return unsubscribe;
   }, [agent, refetchThreads]);
   const rename = (form: HTMLFormElement, id: string) => renameThread(id, String(new FormData(form).get("name")));
+  // A list that was asked for earlier may arrive later and bring the thread back.
+  const hide = async (id: string) => {
+    await archiveThread(id);
+    refetchThreads();
+  };
   const remove = async (id: string) => {
     await deleteThread(id);
+    refetchThreads();
     if (id === shown) onShow(crypto.randomUUID());
   };
   return (
@@ -32,7 +38,7 @@ export function Threads({ shown, onShow }: Props) {
               <form onSubmit={(e) => { e.preventDefault(); rename(e.currentTarget, id); }}>
                 <input name="name" aria-label="Title" defaultValue={name ?? ""} key={name} />
                 <button>Rename</button>
-                <button type="button" onClick={() => archiveThread(id)}>Hide</button>
+                <button type="button" onClick={() => hide(id)}>Hide</button>
                 <button type="button" onClick={() => remove(id)}>Delete</button>
               </form>
             </details>
