@@ -35,7 +35,7 @@ globalThis.fetch = async (url, init) => {
   let text = "";
   let seen = 0;
   const keep = new TransformStream({
-    transform(chunk, controller) {
+    async transform(chunk, controller) {
       seen += chunk.byteLength;
       text += decoder.decode(chunk, { stream: true });
       let end;
@@ -43,8 +43,11 @@ globalThis.fetch = async (url, init) => {
         checkFrame(text.slice(0, end));
         text = text.slice(end + 2);
       }
-      controller.enqueue(chunk);
-      if (limit && seen >= limit) controller.error(new TypeError("terminated"));
+      if (!limit || seen < limit) return controller.enqueue(chunk);
+      // The server may have sent all of it at once. What came before the cut is read.
+      controller.enqueue(chunk.subarray(0, chunk.byteLength - (seen - limit)));
+      await new Promise((done) => setTimeout(done));
+      controller.error(new TypeError("terminated"));
     },
   });
   return new Response(res.body.pipeThrough(keep), { status: res.status, headers: res.headers });
