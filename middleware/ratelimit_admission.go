@@ -116,12 +116,9 @@ func (l *rateLimiter) reserve(ctx context.Context, ledger store.Ledger, c *rated
 	ctx, cancel := context.WithTimeout(ctx, rateStoreTimeout)
 	defer cancel()
 	account := ledgers.Name(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
-	// The account outlives its window by what a reservation may take: one that comes late would
-	// otherwise find it gone, and be the first of a window that is full.
-	expires := end.Add(rateStoreTimeout)
 	return ledger.Reserve(ctx, &store.Reservation{
 		Tenant: c.tenant, ID: c.id, Now: now,
-		Entries: []store.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: expires}},
+		Entries: []store.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: ledgers.Kept(end)}},
 	})
 }
 

@@ -311,17 +311,6 @@ func TestRateLimitOfWhatGoesOn(t *testing.T) {
 	}
 }
 
-// slow is a ledger that reaches its store only after a pause.
-type slow struct {
-	store.Ledger
-	pause time.Duration
-}
-
-func (l *slow) Reserve(ctx context.Context, r *store.Reservation) error {
-	time.Sleep(l.pause)
-	return l.Ledger.Reserve(ctx, r)
-}
-
 // TestRateLimitCountsWhatComesLate: a call that is counted after the end of its window, when
 // others have begun the next one, is still one of its own window, which is full.
 func TestRateLimitCountsWhatComesLate(t *testing.T) {
@@ -330,7 +319,7 @@ func TestRateLimitCountsWhatComesLate(t *testing.T) {
 		m := middleware.RateLimit(minute(1, unchanged))
 		h := hooktest.New(t)
 		other := hooktest.New(t)
-		other.Ledger = &slow{h.Ledger, time.Second}
+		other.Ledger = &hooktest.Slow{Ledger: h.Ledger, Pause: time.Second}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)) - time.Second/2)
 		if got, err := use(h, m, "a", "1"); err != nil || got.Text != "ran" {
 			t.Fatalf("the first call: %+v, %v", got, err)

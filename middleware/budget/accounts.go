@@ -82,13 +82,13 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 	return all
 }
 
-// windowed returns the name of the account for the current window, and the window's end.
+// windowed returns the name of the account for the current window, and until when it is kept.
 func windowed(l Limit, now time.Time, parts ...string) (name string, expires time.Time) {
 	if l.Window == 0 {
 		return ledgers.Name(append(parts, "all")...), time.Time{}
 	}
 	begin, end := ledgers.Window(now, time.Duration(l.Window))
-	return ledgers.Name(append(parts, begin.Format(time.RFC3339))...), end
+	return ledgers.Name(append(parts, begin.Format(time.RFC3339))...), ledgers.Kept(end)
 }
 
 // raise returns a copy of the map with one limit raised.

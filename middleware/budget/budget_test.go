@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -153,6 +154,30 @@ func TestBudgetWindows(t *testing.T) {
 	}
 	h.WantUsed("budget/tenant/2026-03-05T00:00:00Z/tokens", 40)
 	h.WantUsed("budget/user/ann/all/tokens", 100)
+}
+
+// TestBudgetCountsWhatComesLate: a call whose reservation reaches the store after the end of its
+// window, when others have begun the next one, is still one of its own window, which is full.
+func TestBudgetCountsWhatComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := budget.New(calls(func(o *budget.Options) {
+			o.Tenant = budget.Limit{Tokens: 150, Window: middleware.Duration(time.Minute)}
+		}))
+		h, other, next := hooktest.New(t), hooktest.New(t), hooktest.New(t)
+		other.Ledger, next.Ledger = &hooktest.Slow{Ledger: h.Ledger, Pause: time.Second}, h.Ledger
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)) - time.Second/2)
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
+			t.Fatal(err)
+		}
+		late := make(chan error)
+		go func() { late <- other.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))) }()
+		time.Sleep(800 * time.Millisecond)
+		if err := next.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
+			t.Errorf("the first call of the next window: %v", err)
+		}
+		hooktest.WantCode(t, <-late, codes.BudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
+	})
 }
 
 // TestBudgetAccounts: a run that resumes another shares its account, and a fork that of

@@ -3,6 +3,7 @@ package hooktest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -47,4 +48,16 @@ func (f *Failing) Used(ctx context.Context, tenant string, accounts []string) ([
 		return nil, ErrNoStore
 	}
 	return f.Ledger.Used(ctx, tenant, accounts)
+}
+
+// Slow is a ledger whose reservations reach the store after a pause.
+type Slow struct {
+	store.Ledger
+	Pause time.Duration
+}
+
+// Reserve waits, and reserves.
+func (s *Slow) Reserve(ctx context.Context, r *store.Reservation) error {
+	time.Sleep(s.Pause)
+	return s.Ledger.Reserve(ctx, r)
 }

@@ -52,6 +52,14 @@ func Window(now time.Time, length time.Duration) (begin, end time.Time) {
 	return begin, begin.Add(length)
 }
 
+// late is how long after the time that it names a reservation may reach the store: longer than
+// anybody here waits for an answer.
+const late = time.Minute
+
+// Kept returns until when the account of a window is kept. A reservation that comes late would
+// find it gone if that were the window's end, and be the first of a window that is full.
+func Kept(end time.Time) time.Time { return end.Add(late) }
+
 // Refused reports whether the ledger has refused, so that trying again is no use. Any other
 // error is that of a store that did not answer.
 func Refused(err error) bool {

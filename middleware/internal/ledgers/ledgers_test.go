@@ -45,6 +45,15 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestKept: a reservation that takes as long as a store is waited for still finds its account.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC)
+	if got := ledgers.Kept(end).Sub(end); got <= 30*time.Second {
+		t.Errorf("an account is kept for %s", got)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{&store.LimitError{}, store.ErrInvalid, fmt.Errorf("reserve: %w", store.ErrInvalid)} {
