@@ -74,13 +74,14 @@ func (s *Store) await(o *opening) (*engine, error) {
 // A new store has nothing that could be read.
 func (s *Store) readMeanwhile(o *opening) (*engine, error) {
 	_, why := o.disk.isFull()
-	r := s.open(true)
-	<-r.done
-	// The other one may still have removed what it has no more need of, after the reader had
-	// found its name and before it had opened it.
-	for n := 1; n < readTries && errors.Is(r.err, fs.ErrNotExist); n++ {
+	var r *opening
+	for range readTries {
 		r = s.open(true)
-		<-r.done
+		// The other one may still have removed what it has no more need of, after the reader had
+		// found its name and before it had opened it.
+		if <-r.done; !errors.Is(r.err, fs.ErrNotExist) {
+			break
+		}
 	}
 	if r.err != nil {
 		o.disk.leave()

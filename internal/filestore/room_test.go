@@ -141,6 +141,18 @@ func TestCloseWithoutRoom(t *testing.T) {
 	}
 }
 
+// closed is a store with so many commits of that size, which was closed, and who wrote them.
+func closed(t *testing.T, commits, size int) (dir string, w *writer) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	w = newWriter(t, openAt(t, dir), 1)
+	w.write(t.Context(), commits, size)
+	if err := w.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, w
+}
+
 // TestOpenWithoutRoom: a store whose disk is full can be read, and written when there
 // is room.
 func TestOpenWithoutRoom(t *testing.T) {
@@ -148,12 +160,7 @@ func TestOpenWithoutRoom(t *testing.T) {
 	for file, kind := range map[string]errorfs.OpKind{".log": errorfs.OpCreate, ".sst": errorfs.OpFileWrite, "MANIFEST": errorfs.OpFileWrite, "dbtmp": errorfs.OpFileWrite} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "data")
-			w := newWriter(t, openAt(t, dir), 1)
-			w.write(t.Context(), 50, 10_000)
-			if err := w.s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			dir, w := closed(t, 50, 10_000)
 			f := crowded(file)
 			f.kind = kind
 			f.on.Store(true)
@@ -174,12 +181,7 @@ func TestOpenWithoutRoom(t *testing.T) {
 // has read, and the one that only reads, which has just seen them, looks again.
 func TestOpenWhileFilesVanish(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	w := newWriter(t, openAt(t, dir), 1)
-	w.write(t.Context(), 50, 10_000)
-	if err := w.s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir, w := closed(t, 50, 10_000)
 	full := crowded("MANIFEST")
 	full.on.Store(true)
 	var vanished atomic.Bool
@@ -189,10 +191,7 @@ func TestOpenWhileFilesVanish(t *testing.T) {
 		}
 		return full.MaybeError(op)
 	})
-	var err error
-	if w.s, err = openOn(errorfs.Wrap(vfs.Default, gone), dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	w.s = faulty(t, dir, gone)
 	w.check()
 	if !vanished.Load() {
 		t.Error("no log has vanished")
@@ -200,9 +199,6 @@ func TestOpenWhileFilesVanish(t *testing.T) {
 	full.on.Store(false)
 	w.write(t.Context(), 3, 100)
 	w.check()
-	if err := w.s.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestOpenAndCloseWithoutRoom: a store that waits for room from its beginning can be
@@ -212,12 +208,7 @@ func TestOpenAndCloseWithoutRoom(t *testing.T) {
 	if inChild(t) {
 		return
 	}
-	dir := filepath.Join(t.TempDir(), "data")
-	w := newWriter(t, openAt(t, dir), 1)
-	w.write(t.Context(), 3, 100)
-	if err := w.s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir, w := closed(t, 3, 100)
 	f := crowded("MANIFEST")
 	f.on.Store(true)
 	w.s = faulty(t, dir, f)

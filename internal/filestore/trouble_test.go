@@ -67,9 +67,9 @@ func (f *fault) MaybeError(op errorfs.Op) error {
 
 func (f *fault) String() string { return fmt.Sprintf("%v of %s", f.kind, f.file) }
 
-// faulty opens a store whose file system has the fault, which is off. Its tables begin
-// after a megabyte, so that a fault in them comes up soon.
-func faulty(t *testing.T, dir string, f *fault) *Store {
+// faulty opens a store whose file system has the faults. Its tables begin after a megabyte, so
+// that a fault in them comes up soon.
+func faulty(t *testing.T, dir string, f errorfs.Injector) *Store {
 	t.Helper()
 	s, err := openOn(errorfs.Wrap(vfs.Default, f), dir, Options{memTable: 1 << 20})
 	if err != nil {
