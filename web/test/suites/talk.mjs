@@ -59,17 +59,17 @@ export default {
   async 'a reload in mid-answer continues it'({ s }) {
     await s.click('link', 'New thread');
     await s.until("location.hash === '#/'");
-    await s.say('slow 50');
+    await s.say('slow 100');
     await s.until(some(6));
     const before = await s.run(answer());
     await s.reload();
     await s.until(some(before.split(' ').length));
     assert.ok((await s.run(answer())).startsWith(before.slice(0, 40)));
     await s.idle();
-    await whole(s, 50);
+    await whole(s, 100);
   },
   async 'a kill -9 in mid-answer loses nothing, and leaves a seam'({ s, server, shot }) {
-    await s.say('slow 60');
+    await s.say('slow 150');
     await s.until(`finder.all('article', 'Assistant').length > 1 && ${some(10)}`);
     await server.kill();
     await s.reads(/Reconnecting…/);
@@ -79,7 +79,7 @@ export default {
     await s.see('button', /died here.* went on/);
     await s.idle();
     await s.reads(/Connected/);
-    await whole(s, 60);
+    await whole(s, 150);
     assert.equal(await s.count('article', 'Assistant'), 2, 'nothing of the abandoned answer is left');
     await shot('seam');
     await s.click('button', /died here.* went on/);
@@ -88,7 +88,7 @@ export default {
     await s.key('Escape');
     await s.reload();
     await s.see('button', /died here.* went on/);
-    await whole(s, 60);
+    await whole(s, 150);
   },
   async 'a question is answered from a second tab'({ s, open, shot }) {
     await s.say('ask me to choose tea, coffee, water');
