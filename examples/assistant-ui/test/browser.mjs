@@ -147,7 +147,7 @@ const checks = {
     assert.deepEqual([...t.server.charges().values()].slice(before + 1), [33]);
   },
   async 'a reload in mid-answer'(t) {
-    const thread = await begin(t, 'slow 15');
+    const thread = await begin(t, 'slow 40');
     await t.page.until(started);
     await t.page.reload();
     await t.page.until(`${has('Stop')} && ${started}`);
@@ -184,7 +184,7 @@ const checks = {
     assert.equal((await t.server.ended(thread)).outcome, 'cancelled');
   },
   async 'kill -9 and restart in mid-answer'(t) {
-    const thread = await begin(t, 'slow 15');
+    const thread = await begin(t, 'slow 30');
     await t.page.until(started);
     await t.server.kill();
     await t.page.until("document.querySelector('.reconnecting')");
@@ -210,7 +210,7 @@ const checks = {
     lost(t.complaints);
   },
   async 'a second tab follows the answer'(t) {
-    const thread = await begin(t, 'slow 15');
+    const thread = await begin(t, 'slow 40');
     await t.page.until(started);
     const other = await t.openTab();
     await other.goto(await t.page.run('location.href'));
@@ -220,12 +220,12 @@ const checks = {
     await other.close();
   },
   async 'another thread and back in mid-answer'(t) {
-    const thread = await begin(t, 'slow 16');
+    const thread = await begin(t, 'slow 41');
     await t.page.until(started);
     await t.page.pressButton('New chat');
     await t.page.until("document.querySelector('.welcome')");
     assert.equal((await t.server.thread(thread)).status, 'running');
-    await t.page.pressButton('slow 16');
+    await t.page.pressButton('slow 41');
     await t.page.until(started);
     assert.equal((await settled(t, thread)).outcome, 'success');
   },

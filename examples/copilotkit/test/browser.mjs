@@ -111,7 +111,7 @@ const both = {
   },
   async 'a reload in mid-answer shows all of it'(chat) {
     await chat.open();
-    await chat.say('slow 15');
+    await chat.say('slow 40');
     await chat.writes();
     await chat.page.reload();
     await chat.writes();
@@ -119,7 +119,7 @@ const both = {
   },
   async 'kill -9 in mid-answer, and the answer goes on'(chat, { complaints }) {
     await chat.open();
-    await chat.say('slow 15');
+    await chat.say('slow 30');
     await chat.writes();
     await chat.server.kill();
     await chat.server.start();
@@ -210,7 +210,7 @@ const second = {
   },
   async 'a second tab shows the answer as it is written'(chat, { openTab }) {
     await chat.open();
-    await chat.say('slow 15');
+    await chat.say('slow 40');
     await chat.writes();
     const other = await openTab();
     await other.goto(await chat.page.run('location.href'));

@@ -162,7 +162,7 @@ const checks = {
   },
   async 'a reload in mid-answer, and a second tab'(chat) {
     await chat.open();
-    await chat.say('slow 15');
+    await chat.say('slow 40');
     await chat.page.until(writing);
     await chat.page.reload();
     await chat.page.until(writing);
@@ -197,10 +197,10 @@ const checks = {
   },
   async 'kill -9 in mid-sentence'(chat) {
     await chat.open();
-    await chat.say('slow 15');
+    await chat.say('slow 30');
     await chat.page.until(writing);
     await chat.restart();
-    await chat.page.until(shows('word-15'));
+    await chat.page.until(shows('word-30'));
     assert.equal((await chat.settled()).outcome, 'success');
   },
 };
