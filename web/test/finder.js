@@ -32,6 +32,9 @@ window.finder = (() => {
     const found = [...within.querySelectorAll(`[role="${role}"]${natural[role] && `, :is(${natural[role]}):not([role])`}`)];
     return found.filter((e) => seen(e) && fits(e, wanted));
   };
+  /** Whether what is at a place is what one means. */
+  const over = (e, there) => there && (e.contains(there) || Boolean(e.labels) && [...e.labels].some((l) => l.contains(there)));
+  let aim = {};
   /** The middle of what one would click, once it stands still and nothing lies over it. */
   const spot = async (role, wanted, at) => {
     const e = all(role, wanted).at(at);
@@ -43,9 +46,25 @@ window.finder = (() => {
     const box = e.getBoundingClientRect();
     if (Math.abs(box.x - before.x) + Math.abs(box.y - before.y) > 1) return null;
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-    const hit = document.elementFromPoint(x, y);
-    return hit && (e.contains(hit) || hit.contains(e) || e.labels && [...e.labels].some((l) => l.contains(hit))) ? { x, y } : null;
+    if (!over(e, document.elementFromPoint(x, y))) return null;
+    aim = { at: e };
+    return { x, y };
   };
+  /** Whether the click came where it was aimed at. The page may have moved meanwhile: then it has seen nothing of the click. */
+  const hit = () => {
+    const { missed } = aim;
+    aim = {};
+    return missed !== true;
+  };
+  for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'contextmenu']) {
+    window.addEventListener(type, (event) => {
+      if (!aim.at) return;
+      aim.missed ??= !over(aim.at, event.target);
+      if (!aim.missed) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }, true);
+  }
   /** Waits until nothing moves or changes its colour, but what always does. It looks at every frame: the promise that an animation has of its end may never settle. */
   const still = async (seconds = 10) => {
     const end = performance.now() + seconds * 1000;
@@ -56,5 +75,5 @@ window.finder = (() => {
       if (moving.length > 0 && performance.now() > end) throw new Error(`still moving after ${seconds} s: ${moving.map((a) => `${a.animationName ?? a.transitionProperty} of ${a.effect.target?.outerHTML.slice(0, 100)}`).join(', ')}`);
     }
   };
-  return { all, name, spot, still, one: (role, wanted) => all(role, wanted)[0] };
+  return { all, name, spot, hit, still, one: (role, wanted) => all(role, wanted)[0] };
 })();

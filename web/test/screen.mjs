@@ -41,8 +41,13 @@ export async function screen(browser, { seconds = 30, ...context } = {}) {
     text: (role, name) => page.run(role ? `${found(role, name)}[0]?.innerText ?? ''` : 'document.body.innerText'),
     reads: (wanted, role, name) => until(role ? `${js(wanted)}.test(${found(role, name)}.map((e) => e.innerText).join('\\n'))` : `${js(wanted)}.test(document.body.innerText)`),
     async click(role, name, { at = 0, button = 'left', within = seconds } = {}) {
-      const { x, y } = await until(`await finder.spot(${js(role)}, ${js(name)}, ${at})`, within);
-      for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased']) await page.send('Input.dispatchMouseEvent', { type, x, y, button: type === 'mouseMoved' ? 'none' : button, clickCount: type === 'mouseMoved' ? 0 : 1 });
+      for (const end = performance.now() + within * 1000; ;) {
+        const { x, y } = await until(`await finder.spot(${js(role)}, ${js(name)}, ${at})`, within);
+        for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased']) await page.send('Input.dispatchMouseEvent', { type, x, y, button: type === 'mouseMoved' ? 'none' : button, clickCount: type === 'mouseMoved' ? 0 : 1 });
+        // A click may lead to another page, which knows nothing of it.
+        if (await page.run('window.finder?.hit() ?? true').catch(() => true)) return;
+        if (performance.now() > end) throw new Error(`the ${role} ${name} moved away from every click`);
+      }
     },
     /** Puts the focus into a field, and writes there instead of what was there. */
     async fill(role, name, text) {

@@ -106,7 +106,7 @@ scenario('giving up is an error for people, and never a rejection', async () => 
 
 scenario('Stop ends the run, and the next message is answered', async () => {
   const a = agent();
-  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'slow 300 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
   const { error } = await say(a, 'hello again');
   assert.equal(error, undefined);
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
@@ -186,7 +186,7 @@ scenario('detaching leaves the run alone', async () => {
   await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.detach()) });
   const { error } = await watch((s) => a.connectAgent({}, s));
   assert.equal(error, undefined);
-  await say(a, 'slow 30 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'slow 300 words', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
   await say(a, 'hello again');
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
   assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled', 'success']);
@@ -201,7 +201,7 @@ scenario('an abort before the answer also ends the run', async () => {
       return answer;
     },
   });
-  await say(a, 'slow 30 words', { abortController: stop });
+  await say(a, 'slow 300 words', { abortController: stop });
   await say(a, 'hello again');
   await same(a, server);
   const { runs } = await server.get(`/threads/${a.threadId}/runs`);
