@@ -15,6 +15,8 @@ export interface Asked {
   method: string;
   path: string;
   body: unknown;
+  /** The ETag that it demands. */
+  ifMatch?: string;
 }
 
 /** What a route answers: a value as JSON, a Response, or nothing, which is a 404. */
@@ -34,7 +36,8 @@ export function fakeServer(routes: Routes): { server: Server; asked: Asked[] } {
   const answer = async (url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
     init.signal?.throwIfAborted();
     const body: unknown = typeof init.body === 'string' && init.body !== '' ? JSON.parse(init.body) : undefined;
-    const request = { method: init.method ?? 'GET', path: String(url).replace('http://server/', ''), body };
+    const ifMatch = new Headers(init.headers).get('If-Match');
+    const request = { method: init.method ?? 'GET', path: String(url).replace('http://server/', ''), body, ...(ifMatch !== null && { ifMatch }) };
     asked.push(request);
     const said = await routes(request);
     if (said instanceof Response) return said;

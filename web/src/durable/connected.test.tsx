@@ -143,16 +143,33 @@ describe('journeys', () => {
     await userEvent.click(undo);
     await waitFor(() => expect(posts(p).at(-1)?.body).toEqual({ checkpointId: ids[2] }));
   });
-  it('stay in their dialog if the thread has moved meanwhile', async () => {
-    open('#/threads/t1?checkpoint=000000000002', (asked) => {
+  /** A server whose thread has another ETag by the time it is asked to go back; `more` is what else is another then. */
+  const moves = (more: object) => {
+    let now: object = { ...thread, etag: 'e1' };
+    return open('#/threads/t1?checkpoint=000000000002', (asked) => {
+      if (asked.path !== 'threads/t1/rewind') return routes(asked);
       const { preview } = (asked.body ?? {}) as { preview?: boolean };
-      return asked.path === 'threads/t1/rewind' && !preview ? refusal(409, 'checkpoint_conflict', 'The thread has moved.') : routes(asked);
+      if (!preview) now = { ...thread, etag: 'e2', ...more };
+      return preview || asked.ifMatch === 'e2' ? { ...(routes(asked) as object), thread: now } : refusal(409, 'checkpoint_conflict', 'The thread has moved.');
     });
+  };
+  const goBack = async () => {
     await waitFor(() => expect(screen.getByRole('region', { name: 'A look at the past' }).textContent).toContain('step 2 of 3'));
     await banner('Rewind…');
     await userEvent.click(await screen.findByRole('switch', { name: 'Continue the run from there' }));
     await userEvent.click(screen.getByRole('button', { name: 'Rewind' }));
+  };
+  it('stay in their dialog if the thread has moved meanwhile', async () => {
+    const p = moves({ cursor: '12-abc' });
+    await goBack();
     expect((await screen.findByRole('alert')).textContent).toContain('The thread has moved.');
+    expect(posts(p).filter(({ path, body }) => path === 'threads/t1/rewind' && !(body as { preview?: boolean }).preview).length).toBe(1);
+  });
+  it('are made if only the ETag is another, as that of a log that was archived meanwhile', async () => {
+    const p = moves({});
+    await goBack();
+    expect(await screen.findByRole('button', { name: 'Undo' })).toBeTruthy();
+    expect(posts(p).at(-1)).toMatchObject({ path: 'threads/t1/rewind', body: { checkpointId: ids[1], reuse: ['c9'] } });
   });
   it('say that a run does not go on, when the thread has gone back', async () => {
     open('#/threads/t1?checkpoint=000000000002', (asked) => (asked.method === 'POST' && asked.path.endsWith('/runs') ? refusal(409, 'run_in_progress', 'Not now.') : routes(asked)));

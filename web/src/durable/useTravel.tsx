@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import * as actions from '../api/actions.ts';
 import { threadKey, threadsKey } from '../api/queries.ts';
+import { ApiError } from '../api/request.ts';
 import type { Checkpoint, Traveled } from '../api/types.ts';
 import { useAnnounce, useStudio, useToast } from '../app/context.tsx';
 import { useCopyCurl, useServer } from '../app/data.tsx';
@@ -21,6 +22,10 @@ export interface Destination {
 }
 
 const actionOf = ({ kind }: Destination) => (kind === 'rewind' ? actions.rewind : actions.fork);
+
+/** What somebody decides by. A thread has another ETag when its log is archived, too, and then nothing else is another: not where its log and its checkpoints end. */
+const saysOf = (kind: Destination['kind'], { thread, checkpoint, effects, effectsIncomplete }: Traveled): string =>
+  JSON.stringify([effects, effectsIncomplete, kind === 'rewind' && [thread.cursor, checkpoint.id]]);
 
 /** Asks, and does it. `newest` is the checkpoint that undoes a rewind. */
 export function Traveler({ to, newest, onClose }: { to: Destination; newest: Checkpoint | undefined; onClose: () => void }) {
@@ -42,7 +47,18 @@ export function Traveler({ to, newest, onClose }: { to: Destination; newest: Che
   });
   const effects = ask.data?.effects;
   // Exactly what was shown, or nothing: somebody else may have gone on with the thread.
-  const action = (choices: Choices) => actionOf(to)(store.thread, travelOf(checkpoint.id, effects ?? [], choices), ask.data?.thread.etag);
+  const action = (choices: Choices, etag = ask.data?.thread.etag) => actionOf(to)(store.thread, travelOf(checkpoint.id, effects ?? [], choices), etag);
+  const travel = async (choices: Choices): Promise<Traveled> => {
+    const shown = ask.data;
+    try {
+      return await store.act<Traveled>(action(choices));
+    } catch (err) {
+      if (!(err instanceof ApiError) || err.code !== 'checkpoint_conflict') throw err;
+      const { data: now } = await ask.refetch();
+      if (!shown || !now || saysOf(kind, now) !== saysOf(kind, shown)) throw err;
+      return store.act<Traveled>(action(choices, now.thread.etag));
+    }
+  };
   const said = (text: string, undo?: () => void) => {
     announce(text);
     toast({ text, tone: 'good', ...(undo && { action: { label: 'Undo', run: undo }, lasts: 12_000 }) });
@@ -62,7 +78,7 @@ export function Traveler({ to, newest, onClose }: { to: Destination; newest: Che
     setBusy(true);
     setFailed(undefined);
     try {
-      const done = await store.act<Traveled>(action(choices));
+      const done = await travel(choices);
       changed();
       onClose();
       if (kind === 'fork') {
