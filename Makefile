@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover installed
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -97,28 +97,32 @@ verify-web: ## check that web/dist matches web/src, check the types in web/src, 
 dev: ## serve the page from web/src, with what changes at once; needs a server at HOLDFAST_URL (http://localhost:8080)
 	npm --prefix web run dev
 
+# Said at once, and not by Node after minutes of measuring.
+installed:
+	@test -d clients/js/node_modules && test -d web/node_modules || { echo "packages from npm are missing: run scripts/install-test-deps.sh" >&2; exit 1; }
+
 # One program for all tests that start a server, without what only debuggers read.
 tested:
 	go build -ldflags='-s -w' -o bin/holdfast-tested ./cmd/server
 
-browser: tested ## test the page in a real browser, with reload and kill -9
+browser: installed tested ## test the page in a real browser, with reload and kill -9
 	node web/test/browser.mjs bin/holdfast-tested
 
-browser-bench: tested ## the page's bars: what it loads, how a long run opens, how soon words are shown, axe (needs Chromium)
+browser-bench: installed tested ## the page's bars: what it loads, how a long run opens, how soon words are shown, axe (needs Chromium)
 	node web/test/bench.mjs bin/holdfast-tested
 
 STORES ?= file redis
-pages: tested ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
+pages: installed tested ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
 	STORES="$(STORES)" scripts/pages.sh bin/holdfast-tested
 
 screenshot: ## make the pictures of Studio in docs/images
 	scripts/screenshot.sh
 
-clients: tested ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
+clients: installed tested ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
 	node clients/js/build.mjs --check
 	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/*.test.mjs
 
-clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
+clients-dist: installed ## make clients/js/dist from clients/js/src (needs Node)
 	node clients/js/build.mjs
 
 first-page: ## run the five commands of docs/frontends.md in a new folder, up to an answer in a browser (needs the network)
@@ -130,7 +134,7 @@ long: ## a thread of 2,000 messages, of which the model takes a few dozen, goes 
 
 CUTS ?= 1000
 SEED ?= 1
-cuts: tested ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
+cuts: installed tested ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
 	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node clients/js/test/cuts.mjs $(CUTS) $(SEED)
 
 KILLS ?= 1000
@@ -146,7 +150,7 @@ failover: ## let Redis's primaries die FAILOVERS times, with replicas that lag b
 	HOLDFAST_FAILOVERS=$(FAILOVERS) HOLDFAST_FAILOVERS_SEED=$(SEED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestFailovers$$' -v ./internal/e2e
 
 TAKEOVERS ?= 100
-takeover: tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
+takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
 	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
 
