@@ -60,6 +60,11 @@ func scenarios() []scenario {
 			latency(99, 0),
 		}},
 		{name: "together", about: "20 streams of 50 tokens/s that start at once", targets: redis, run: together, turns: 5, figures: []figure{perToken(2), latency(99, 0)}},
+		{name: "starts", about: "200 runs that start at once beside 20 streams of 50 tokens/s", targets: redis, run: starts, turns: 5, figures: []figure{
+			{name: "others' token latency p99, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 99)) }, limit: 1.5, ratio: true},
+			{name: "others' token latency p50, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 50)) }},
+			value("a run has begun, p50, ms", 0), value("the last run has begun, ms", 0),
+		}},
 		{name: "storm", about: "2,000 reconnects at once beside 20 streams of 50 tokens/s", targets: redis, run: storm, turns: 5, figures: []figure{
 			{name: "others' token latency p99, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 99)) }, limit: 1.5, ratio: true},
 			{name: "others' token latency p50, ms", of: func(r *result) float64 { return ms(percentile(r.latency, 50)) }},

@@ -52,12 +52,27 @@ func storm(t *target) (*result, error) {
 		return nil, err
 	}
 	defer h.stop()
+	others := watchOthers(t)
+	begun, err := t.cpu()
+	served, err2 := h.release()
+	ended, err3 := t.cpu()
+	r, err4 := others()
+	r.cpu = ended - begun
+	r.values = map[string]float64{
+		"a client is up to date, p50, ms": served.Half, "the last client is up to date, ms": served.Last,
+		"CPU of the storm, ms": ms(r.cpu),
+	}
+	return r, errors.Join(err, err2, err3, err4)
+}
+
+// watchOthers begins 20 streams of 50 tokens/s, and returns when they have been going on for
+// a second. What it returns waits for their ends; the latency is that of what came since.
+func watchOthers(t *target) (rest func() (*result, error)) {
 	r := &result{}
 	var mu sync.Mutex
 	var failed error
 	var others sync.WaitGroup
 	c := newClient(t.url)
-	defer c.http.CloseIdleConnections()
 	every := 20 * time.Millisecond
 	for i := range 20 {
 		others.Go(func() {
@@ -71,16 +86,25 @@ func storm(t *target) (*result, error) {
 		})
 	}
 	time.Sleep(othersBefore * every)
-	begun, err := t.cpu()
-	served, err2 := h.release()
-	ended, err3 := t.cpu()
-	others.Wait()
-	r.cpu = ended - begun
-	r.values = map[string]float64{
-		"a client is up to date, p50, ms": served.Half, "the last client is up to date, ms": served.Last,
-		"CPU of the storm, ms": ms(r.cpu),
+	return func() (*result, error) {
+		others.Wait()
+		c.http.CloseIdleConnections()
+		return r, failed
 	}
-	return r, errors.Join(failed, err, err2, err3)
+}
+
+// starts: while 20 streams of 50 tokens/s go on, 200 runs start at once. The latency is that
+// of the streams, from the beginning of the burst.
+func starts(t *target) (*result, error) {
+	others := watchOthers(t)
+	began, err := crowd(t, 200, 1, 0, script{tokens: 5, every: 20 * time.Millisecond})
+	r, err2 := others()
+	if err == nil {
+		r.values = map[string]float64{
+			"a run has begun, p50, ms": ms(percentile(began.first, 50)), "the last run has begun, ms": ms(percentile(began.first, 100)),
+		}
+	}
+	return r, errors.Join(err, err2)
 }
 
 // watchRun starts the runs that are watched, leaves them, and returns how each is come back
