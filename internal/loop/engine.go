@@ -38,10 +38,9 @@ type Engine struct {
 	// locks serialize what this process decides about one thread.
 	locks [256]sync.Mutex
 	slots chan struct{}
-	// turns lets requests be decided a few at a time. When many come at once, each is then
-	// begun as if it had come alone, instead of all of them in step: the first ones answer
-	// sooner, their deltas do not come in bursts for the rest of their runs, and the runs that
-	// go on do not wait for all of them.
+	// turns lets requests be decided some at a time, so that the runs that go on do not wait
+	// for all of those that begin. Those let in together stay in step, which is cheaper: one
+	// wake of the process is for the deltas of several runs.
 	turns *gate.Gate
 	// returns does the same for clients that come back and for whose streams the store must
 	// be read.
@@ -64,6 +63,14 @@ type Engine struct {
 // turns long without keeping the processor busy.
 const turnWait = 10 * time.Millisecond
 
+// How many requests are decided, and how many streams are read for, at a time for each
+// processor. With more, runs that go on wait longer while many begin or come back; with
+// fewer, those do (go run ./bench -only starts, burst, together, storm).
+const (
+	turnsAtOnce   = 16
+	returnsAtOnce = 4
+)
+
 // New returns an Engine. Call Start before anything else. It returns an error for an
 // agent whose middleware registers two states of one name.
 func New(cfg Config) (*Engine, error) {
@@ -75,8 +82,8 @@ func New(cfg Config) (*Engine, error) {
 		host:          h,
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
-		turns:         gate.New(2*runtime.GOMAXPROCS(0), turnWait),
-		returns:       gate.New(4*runtime.GOMAXPROCS(0), turnWait),
+		turns:         gate.New(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		returns:       gate.New(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
 		coming:        coming{threads: make(map[store.ThreadKey]bool)},
