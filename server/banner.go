@@ -15,7 +15,7 @@ import (
 func (s *Server) Banner(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "holdfast %s\n", s.cfg.Version)
-	if s.listener != nil {
+	if s.front.listener != nil {
 		fmt.Fprintf(&b, "  listening   http://%s  (%s)\n", strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), s.cfg.access())
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))

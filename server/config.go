@@ -208,8 +208,14 @@ type Config struct {
 	// at all are disconnected.
 	MinRate int64
 	// MaxConnections bounds the open connections of a server that listens itself. While all
-	// are in use, new ones wait, and idle ones are closed. Default 10,000.
+	// are in use, new ones wait, and those of which nobody needs anything are closed: idle
+	// ones, those of refused requests, and those that send no request. Default 10,000.
 	MaxConnections int
+	// MaxConnectionsPerAddress bounds those of one IPv4 address, or of one IPv6 network of 64
+	// bits; more are closed at once. A negative number means that there is no bound, which a
+	// server needs whose clients all come through one proxy. Default: a quarter of
+	// MaxConnections, but not for the addresses of this machine, and none with BehindProxy.
+	MaxConnectionsPerAddress int
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
 	// ModelTries is how often a model is asked for one answer, at most; default 3. Each of an
@@ -412,6 +418,17 @@ func (c *Config) validatePublicURL() error {
 		return fmt.Errorf("the public URL %q cannot be used: write it like https://agents.example.com", c.PublicURL)
 	}
 	return nil
+}
+
+// perAddress returns how many connections one address may have.
+func (c *Config) perAddress() perAddress {
+	switch n := c.MaxConnectionsPerAddress; {
+	case n > 0:
+		return perAddress{most: n, loopback: true}
+	case n < 0, c.BehindProxy:
+		return perAddress{}
+	}
+	return perAddress{most: max(1, c.MaxConnections/4)}
 }
 
 func (c *Config) validateBounds() error {

@@ -32,7 +32,6 @@ import (
 	// together, and how all of it starts and shuts down.
 
 	"github.com/holdfast-agents/holdfast/internal/circuit"
-	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -61,15 +60,12 @@ type Server struct {
 	guard    *guard
 	side     *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler  http.Handler
-	http     *http.Server
-	detached *detached.Conns // streams whose connections http no longer has
-	listener *connections
+	front    *front
 	reached  string // host and port by which this machine reaches the server
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
 	prices  prices
-	replays sync.Map   // what wakes each replay, by the [store.ThreadKey] of its fork
-	ended   chan error // of the listener
+	replays sync.Map // what wakes each replay, by the [store.ThreadKey] of its fork
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -81,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(redaction.NewLogHandler(cfg.Log.Handler(), redaction.Options{Patterns: cfg.RedactPatterns}))
-	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, ended: make(chan error, 1)}
+	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
@@ -110,22 +106,15 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.detached = detached.New(idleTimeout, func(c net.Conn, state http.ConnState) { s.listener.state(c, state) }, func(c net.Conn, read []byte) { serveAgain(s.http, s.listener, c, read) })
+	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.detached, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.front.detached, Unread: unread, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
 		AllowedOrigins: doors.origins, UI: cfg.UI, Metrics: s.metricsHandler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: cfg.Now,
 	})
-	s.http = &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    64 << 10,
-		ConnContext:       s.connected,
-	}
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {
 			return nil, errors.Join(fmt.Errorf("register the metrics in Config.Registerer: %w", err), s.store.Close())
@@ -152,9 +141,6 @@ func finishURL(s *Server, token string) string {
 	}
 	return strings.TrimSuffix(base, "/") + "/calls?token=" + url.QueryEscape(token)
 }
-
-// idleTimeout is how long a connection may wait for its next request.
-const idleTimeout = 2 * time.Minute
 
 // retentionEvery is how often retention looks at a page of threads.
 const retentionEvery = 10 * time.Second
@@ -198,16 +184,6 @@ func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) 
 // LocalPrincipal is the one user that every caller is without Authenticate.
 func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "default", User: "local"} }
 
-// connected prepares a new connection. Its small send buffer keeps the kernel from buffering
-// minutes of a stream for a client that does not read.
-func (s *Server) connected(ctx context.Context, c net.Conn) context.Context {
-	if tcp, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		// With its default buffer the connection works too, so an error is ignored.
-		_ = tcp.SetWriteBuffer(64 << 10)
-	}
-	return s.detached.ConnContext(ctx)
-}
-
 // Handler returns the server's HTTP handler, for use in another server. The engine
 // must have been started with Start or StartEngine.
 func (s *Server) Handler() http.Handler { return s.handler }
@@ -236,19 +212,18 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.StartEngine(ctx); err != nil {
 		return errors.Join(err, l.Close(), s.side.stop(ctx))
 	}
-	limited := newConnections(l, s.cfg.MaxConnections, s.metrics.ConnectionsChanged)
-	s.listener, s.http.ConnState = limited, limited.state
+	s.front.listen(l)
 	s.announce()
-	go func() { s.ended <- s.http.Serve(limited) }()
+	s.front.serve(s.handler)
 	return nil
 }
 
 // Addr returns the address in use, once the server has started.
 func (s *Server) Addr() string {
-	if s.listener == nil {
+	if s.front.listener == nil {
 		return s.cfg.Addr
 	}
-	return s.listener.Addr().String()
+	return s.front.listener.Addr().String()
 }
 
 // Shutdown starts nothing new, lets running work reach its next boundary, ends the
@@ -259,15 +234,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := errors.Join(s.withdraw(), s.engine.Shutdown(ctx))
 	s.limits.Flush(ctx)
 	s.circuits.Close()
-	if s.listener != nil {
+	if s.front.listener != nil {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		err = errors.Join(err, s.detached.Shutdown(short), s.http.Shutdown(short))
-		if e := <-s.ended; !errors.Is(e, http.ErrServerClosed) {
-			err = errors.Join(err, e)
-		}
-		err = errors.Join(err, s.side.stop(short))
+		err = errors.Join(err, s.front.shutdown(short), s.side.stop(short))
 	}
 	err = errors.Join(err, s.waitForTools(ctx), s.store.Close())
 	if s.cfg.Registerer != nil {
@@ -322,8 +293,8 @@ func (s *Server) ListenAndServe(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-	case failed = <-s.ended:
-		s.ended <- http.ErrServerClosed
+	case failed = <-s.front.ended:
+		s.front.ended <- http.ErrServerClosed
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), GracePeriod)
 	defer cancel()

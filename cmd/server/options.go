@@ -43,6 +43,7 @@ type options struct {
 	bodyTimeout   time.Duration
 	minRate       int64
 	connections   int
+	perAddress    int
 	maxSteps      int
 	allowEviction bool
 	onFailure     string
@@ -134,7 +135,9 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.DurationVar(&o.bodyTimeout, "body-timeout", 30*time.Second, "how long a body may take to arrive; then the request gets a 408")
 	fs.Int64Var(&o.minRate, "min-rate", 16<<10,
 		"how many bytes per second a client must take of a response while there is something to send, or it is disconnected; -1: any")
-	fs.IntVar(&o.connections, "max-connections", 10_000, "how many connections may be open; more wait, and idle ones are closed")
+	fs.IntVar(&o.connections, "max-connections", 10_000, "how many connections may be open; more wait, and those that nobody uses are closed")
+	fs.IntVar(&o.perAddress, "max-connections-per-address", -1,
+		"how many of them one address may have, an IPv6 network of 64 bits counts as one; more are closed; -1: a quarter of --max-connections, but any number for this machine and with --behind-proxy; 0: any number, for clients that come through a proxy elsewhere")
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
 	fs.BoolVar(&o.allowEviction, "allow-eviction", false, "use a Redis that discards threads when it is full")
 	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everyone who can reach the address, without API keys")
@@ -238,6 +241,9 @@ func (o *options) validate() error {
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")
 	}
+	if o.perAddress < -1 {
+		return fmt.Errorf("--max-connections-per-address=%d is not possible: use a number, 0 for none, or -1 for a quarter of --max-connections", o.perAddress)
+	}
 	if o.pinTimeout <= 0 {
 		return fmt.Errorf("--pin-timeout=%s is not possible: use a time above 0s; --on-revision=adopt does not wait at all", o.pinTimeout)
 	}
@@ -290,11 +296,20 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		DataFormat: o.dataFormat, Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
-		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
+		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections, MaxConnectionsPerAddress: o.connectionsPerAddress(),
 		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Prices: loaded.Prices, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model, Settings: o.settings(), Kill: o.kill(),
 	}, who, nil
+}
+
+// connectionsPerAddress returns the bound as server.Config has it, where 0 is the default and
+// -1 none.
+func (o *options) connectionsPerAddress() int {
+	if o.perAddress > 0 {
+		return o.perAddress
+	}
+	return -1 - o.perAddress
 }
 
 // orNone returns the bound as server.Config has it, where 0 is the default.

@@ -91,6 +91,9 @@ type Config struct {
 	// Detached takes over the connections of silent streams. Optional: without it every
 	// stream stays in its handler.
 	Detached *detached.Conns
+	// Unread is called when a request has been answered whose body was not read to its end:
+	// its connection ends soon. Optional.
+	Unread func(*http.Request)
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
@@ -168,6 +171,9 @@ func newRouter(c Config, routes []route) *chi.Mux {
 	if c.Streams == nil {
 		c.Streams = unlimited{}
 	}
+	if c.Unread == nil {
+		c.Unread = func(*http.Request) {}
+	}
 	if c.MaxBodies == 0 {
 		c.MaxBodies = maxBodies * c.MaxBody
 	}
@@ -176,7 +182,7 @@ func newRouter(c Config, routes []route) *chi.Mux {
 	}
 	h := &handler{
 		Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version),
-		turns: newTurns(), bodies: newReceiver(c.MaxBody, c.MaxBodies, c.BodyTimeout),
+		turns: newTurns(), bodies: newReceiver(&c),
 		door: door{c.LoopbackOnly, c.Anonymous, c.BehindProxy, c.Hosts, c.AllowedOrigins, methodsOf(routes)},
 	}
 	r := chi.NewRouter()

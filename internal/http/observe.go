@@ -48,6 +48,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 		defer func() {
 			if !rec.detached { // otherwise the response is not done
 				h.done(context.WithoutCancel(r.Context()), rec, lineOf(rec, r))
+				h.bodies.linger(rec, r)
 			}
 		}()
 		defer h.recoverPanic(rec, r)

@@ -29,10 +29,11 @@ type receiver struct {
 	most    int64         // bytes of one body
 	timeout time.Duration // for a body to arrive
 	memory  *memory       // of all bodies
+	unread  func(*http.Request)
 }
 
-func newReceiver(most, all int64, timeout time.Duration) *receiver {
-	return &receiver{most: most, timeout: timeout, memory: newMemory(all)}
+func newReceiver(c *Config) *receiver {
+	return &receiver{most: c.MaxBody, timeout: c.BodyTimeout, memory: newMemory(c.MaxBodies), unread: c.Unread}
 }
 
 // admit refuses the body of a request that should have none, and gives any other a
@@ -60,8 +61,9 @@ func (in *receiver) admit(r *http.Request) error {
 }
 
 // timedBody is a body that must arrive before a deadline. Once it was read to its end, the
-// deadline is gone, because what follows may take as long as it needs. Otherwise it stays:
-// whatever else is read from the connection is still that body. A response that begins
+// deadline is gone, because what follows may take as long as it needs. Otherwise it stays
+// until the response is made, and then becomes a short one (see linger): whatever else is
+// read from the connection is still that body. A response that begins
 // before the end of the body says that the connection is not used again, so that net/http
 // sends it without waiting for the rest. With HTTP/2 net/http does not wait, and the
 // connection is also that of other requests.
@@ -147,6 +149,21 @@ func (in *receiver) letGo(rec *recorder) {
 		in.memory.give(rec.tenant, rec.held)
 		rec.held = 0
 	}
+}
+
+// lingering is how long a connection stays open after a response to a request whose body was
+// not read to its end. Until then what comes is thrown away: a client that is still sending
+// finds the response when it has been closed in an orderly way, and not when it was cut.
+const lingering = time.Second
+
+// linger ends a connection soon, if its request is answered and part of it is still to come.
+func (in *receiver) linger(rec *recorder, r *http.Request) {
+	if rec.body == nil || rec.body.ended || rec.body.shared {
+		return
+	}
+	// As in admit, errors are ignored.
+	_ = rec.rc.SetReadDeadline(time.Now().Add(lingering))
+	in.unread(r)
 }
 
 // memory counts the bytes of the bodies that are being received and decoded. One tenant

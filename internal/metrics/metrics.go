@@ -97,6 +97,7 @@ type httpMetrics struct {
 	duration    *prometheus.HistogramVec
 	streams     prometheus.Gauge
 	connections prometheus.Gauge
+	refused     prometheus.Counter
 	limits      *prometheus.CounterVec
 }
 
@@ -251,6 +252,8 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 		connections: f.NewGauge(prometheus.GaugeOpts{
 			Name: "holdfast_http_connections", Help: "Open connections to the HTTP server, if it listens itself.",
 		}),
+		refused: f.NewCounter(counter("holdfast_http_connections_refused_total",
+			"Connections that were closed at once because their address has as many as it may.")),
 		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
 		limits: f.NewCounterVec(counter("holdfast_limit_rejections_total",
 			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too much of and whose limit it is."), []string{"limit", "scope"}),

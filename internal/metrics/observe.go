@@ -201,6 +201,9 @@ func (m *Metrics) RequestDone(route, method string, code int, took time.Duration
 // ConnectionsChanged counts n more connections as open, or fewer.
 func (m *Metrics) ConnectionsChanged(n int) { m.endpoints.connections.Add(float64(n)) }
 
+// ConnectionRefused counts a connection that was closed because its address has too many.
+func (m *Metrics) ConnectionRefused() { m.endpoints.refused.Inc() }
+
 // LimitRejected counts a request that was refused because of a limit: of runs, streams,
 // threads or bytes, and of a tenant or a user.
 func (m *Metrics) LimitRejected(limit, scope string) {

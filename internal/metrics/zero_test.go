@@ -146,6 +146,7 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	}
 	m.StreamOpened()
 	m.ConnectionsChanged(1)
+	m.ConnectionRefused()
 }
 
 // TestAdd: agents that come later have their series from then on, those of agents that are

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/metrics"
+)
+
+// front is a server that listens itself: its listener, and what serves the connections.
+type front struct {
+	most     int // connections
+	of       perAddress
+	metrics  *metrics.Metrics
+	log      *slog.Logger
+	http     *http.Server
+	detached *detached.Conns // streams whose connections http no longer has
+	listener *connections    // nil before it listens
+	ended    chan error      // of the listener
+	told     time.Time       // when the log last told of refused connections; Accept's alone
+}
+
+// idleTimeout is how long a connection may wait for its next request.
+const idleTimeout = 2 * time.Minute
+
+func newFront(most int, of perAddress, m *metrics.Metrics, log *slog.Logger) *front {
+	f := &front{most: most, of: of, metrics: m, log: log, ended: make(chan error, 1)}
+	f.http = &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ConnContext:       f.connected,
+	}
+	f.detached = detached.New(
+		idleTimeout,
+		func(c net.Conn, state http.ConnState) { f.listener.room.state(c, state) },
+		func(c net.Conn, read []byte) { serveAgain(f.http, f.listener, c, read) },
+	)
+	return f
+}
+
+// connected prepares a new connection. Its small send buffer keeps the kernel from buffering
+// minutes of a stream for a client that does not read.
+func (f *front) connected(ctx context.Context, c net.Conn) context.Context {
+	if tcp, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		// With its default buffer the connection works too, so an error is ignored.
+		_ = tcp.SetWriteBuffer(64 << 10)
+	}
+	return withSlot(f.detached.ConnContext(ctx), c)
+}
+
+// listen makes the connections of a listener the server's.
+func (f *front) listen(l net.Listener) {
+	f.listener = newConnections(l, f.most, f.of, f.metrics.ConnectionsChanged, f.refused)
+	f.http.ConnState = f.listener.room.state
+}
+
+// serve begins to serve them.
+func (f *front) serve(h http.Handler) {
+	f.http.Handler = h
+	go func() { f.ended <- f.http.Serve(f.listener) }()
+}
+
+// refused notes that a connection is closed because its address has too many. The log says so
+// at most once a second, however many come.
+func (f *front) refused(c net.Conn) {
+	f.metrics.ConnectionRefused()
+	if now := time.Now(); now.Sub(f.told) >= time.Second {
+		f.told = now
+		f.log.Warn("connections of one address are refused: it has as many as --max-connections-per-address allows",
+			"address", c.RemoteAddr().String(), "limit", f.of.most)
+	}
+}
+
+// shutdown ends all connections.
+func (f *front) shutdown(ctx context.Context) error {
+	err := errors.Join(f.detached.Shutdown(ctx), f.http.Shutdown(ctx))
+	if e := <-f.ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}

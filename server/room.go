@@ -1,0 +1,224 @@
+package server
+
+// Which connections are closed when there is no room for another: those of which nobody needs
+// anything. A client that has sent its request and reads its answer keeps its connection,
+// whatever others do.
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// errFull says that all connections are in use.
+var errFull = errors.New("all connections are in use")
+
+// stage is what a connection is needed for. Those of an earlier stage are closed first.
+type stage int
+
+const (
+	// idle connections are kept for a next request.
+	idle stage = iota
+	// answered ones had their response before their request was read to its end. What still
+	// comes is read only so that the client finds the response.
+	answered
+	// silent ones have not sent the header of their first request to its end. A client that
+	// means to sends it at once: see headerTime.
+	silent
+	// busy ones are not closed.
+	busy
+)
+
+// headerTime is how long a connection may be silent while another one waits for its place.
+const headerTime = time.Second
+
+// perAddress bounds the connections of one address.
+type perAddress struct {
+	most     int  // 0: none
+	loopback bool // those of this machine, too
+}
+
+// address returns the address that a connection counts for; the zero one if it is not
+// bounded. A client that has an IPv6 address has 2^64 of them.
+func (b perAddress) address(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok || b.most == 0 {
+		return netip.Addr{}
+	}
+	a := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if a.IsLoopback() && !b.loopback {
+		return netip.Addr{}
+	}
+	if a.Is6() {
+		network, _ := a.Prefix(64) // which has an error only for more than 128
+		return network.Addr()
+	}
+	return a
+}
+
+// slot is what is known of an open connection.
+type slot struct {
+	from   netip.Addr // the zero address is not counted
+	room   *room
+	left   func()      // is called when it is closed
+	unread []byte      // is read before anything else
+	spent  atomic.Bool // its request is answered: what is read from now on is thrown away
+
+	// The room's mu guards these.
+	stage  stage
+	since  time.Time
+	inAll  *list.Element
+	inHost *list.Element
+}
+
+// room knows the connections that may be closed.
+type room struct {
+	of perAddress
+	// wake has an element after a connection has become one that may be closed.
+	wake chan struct{}
+
+	mu    sync.Mutex
+	all   closable
+	hosts map[netip.Addr]*host
+}
+
+// host is one address.
+type host struct {
+	open int
+	closable
+}
+
+func newRoom(of perAddress) *room {
+	return &room{of: of, wake: make(chan struct{}, 1), hosts: map[netip.Addr]*host{}}
+}
+
+// closable has the connections of each stage, those that have been in it for longest first.
+type closable struct{ stages [busy]list.List }
+
+// first returns the connection to close first or, without one, when there may be one; 0 if
+// that cannot be known.
+func (q *closable) first() (c heldConn, later time.Duration) {
+	for s := range q.stages {
+		e := q.stages[s].Front()
+		if e == nil {
+			continue
+		}
+		c, _ = e.Value.(heldConn)
+		if stage(s) != silent {
+			return c, 0
+		}
+		if later = headerTime - time.Since(c.held().since); later > 0 {
+			return nil, later
+		}
+		return c, 0
+	}
+	return nil, 0
+}
+
+// first returns the connection to close first, if there is one, and forgets it.
+func (r *room) first() (c heldConn, later time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, later = r.all.first(); c != nil {
+		r.move(c, busy)
+	}
+	return c, later
+}
+
+// enter counts a connection for its address. If that has as many as it may, another of its
+// connections is to be closed instead; without one, the new one is not let in.
+func (r *room) enter(p *slot) (instead heldConn, entered bool) {
+	p.stage = busy
+	if !p.from.IsValid() {
+		return nil, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.hosts[p.from]
+	if h == nil {
+		h = &host{}
+		r.hosts[p.from] = h
+	}
+	if h.open >= r.of.most {
+		if instead, _ = h.first(); instead == nil {
+			return nil, false
+		}
+		r.move(instead, busy)
+	}
+	h.open++
+	return instead, true
+}
+
+// leave says that a connection is closed.
+func (r *room) leave(p *slot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(p)
+	p.stage = busy
+	if h := r.hosts[p.from]; h != nil {
+		if h.open--; h.open == 0 {
+			delete(r.hosts, p.from)
+		}
+	}
+}
+
+// state is the [http.Server]'s ConnState.
+func (r *room) state(c net.Conn, s http.ConnState) {
+	held, ok := c.(heldConn)
+	if !ok {
+		return
+	}
+	to := busy
+	switch s {
+	case http.StateIdle:
+		to = idle
+	case http.StateNew:
+		to = silent
+	}
+	r.set(held, to)
+}
+
+// set notes the stage of a connection.
+func (r *room) set(c heldConn, to stage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.move(c, to)
+	if to == busy {
+		return
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// move puts a connection at the end of those of a stage. The caller holds mu.
+func (r *room) move(c heldConn, to stage) {
+	p := c.held()
+	r.forget(p)
+	p.stage, p.since = to, time.Now()
+	if to == busy {
+		return
+	}
+	p.inAll = r.all.stages[to].PushBack(c)
+	if h := r.hosts[p.from]; h != nil {
+		p.inHost = h.stages[to].PushBack(c)
+	}
+}
+
+// forget removes a connection from those that may be closed. The caller holds mu.
+func (r *room) forget(p *slot) {
+	if p.inAll == nil {
+		return
+	}
+	r.all.stages[p.stage].Remove(p.inAll)
+	if h := r.hosts[p.from]; h != nil && p.inHost != nil {
+		h.stages[p.stage].Remove(p.inHost)
+	}
+	p.inAll, p.inHost = nil, nil
+}
