@@ -90,7 +90,9 @@ func (in *Inspector) intents(ctx context.Context, key store.ThreadKey) (map[stri
 		if err := thread.Decode(v.Data, i); err != nil {
 			return nil, thread.ReadError(key, err)
 		}
-		found[v.ID] = i
+		if !i.NotStarted {
+			found[v.ID] = i
+		}
 	}
 	return found, nil
 }

@@ -268,6 +268,10 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		f.err = err
 		return f
 	}
+	if !b.starts.begin(call.ID) {
+		f.err = errStopped
+		return f
+	}
 	b.announce(&c)
 	f = b.through(ctx, toolOf(b.run, &call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {

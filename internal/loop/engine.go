@@ -56,7 +56,9 @@ type Engine struct {
 	runs   map[store.ThreadKey]*run
 	coming coming
 	unsure map[store.ThreadKey]*unsure
-	closed chan struct{} // closed when streams must end
+	// acquiring are the commits under way that make this process an owner; see enter.
+	acquiring sync.WaitGroup
+	closed    chan struct{} // closed when streams must end
 }
 
 // turnWait is how long the first in line waits for its turn. A store that is far away makes
@@ -131,6 +133,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		runs = append(runs, r)
 	}
 	e.mu.Unlock()
+	e.waitForCommits(ctx)
 	var err error
 	for _, r := range runs {
 		select {
@@ -161,6 +164,20 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
+}
+
+// waitForCommits waits for the commits that make this process an owner, until ctx is done. A run
+// that has begun with one of them is handed over.
+func (e *Engine) waitForCommits(ctx context.Context) {
+	made := make(chan struct{})
+	e.wg.Go(func() {
+		defer close(made)
+		e.acquiring.Wait()
+	})
+	select {
+	case <-made:
+	case <-ctx.Done():
+	}
 }
 
 // Ready reports whether the store answers, and would accept a commit.
@@ -247,7 +264,7 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 	e.mu.Lock()
 	if e.stopping() {
 		e.mu.Unlock()
-		e.handOver(r.key)
+		e.passOn(r, head)
 		return nil
 	}
 	defer e.mu.Unlock()
@@ -265,6 +282,21 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 		mail{r}.read()
 	})
 	return nil
+}
+
+// passOn hands over a run that does not start here any more, and says first that none of its calls
+// was started.
+func (e *Engine) passOn(r *run, head *store.Head) {
+	c := &store.Commit{
+		Key: r.key, ID: e.cfg.NewID("c"), Expect: head.Position(), User: head.User,
+		Fence: head.Fence, Process: head.Process, UpdatedAt: e.cfg.Now(),
+	}
+	if r.takeBackIntents(c, head.Fence); len(c.Put) > 0 {
+		if _, err := e.commitAlone(context.Background(), r.place(), c); err != nil {
+			e.cfg.Log.Warn("calls that were not started are in doubt", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+		}
+	}
+	e.handOver(r.key)
 }
 
 // unlist implements lister.

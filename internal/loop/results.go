@@ -133,10 +133,11 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 func (r *run) closeCalls(text string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.inner), cancelGrace)
 	defer cancel()
+	r.starts.end()
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0]}
 		f.result = closingResult(ctx, r, &f.call, text)
-		f.notRun = f.call.Waits() && !f.call.InDoubt && !f.call.Unknown
+		f.notRun = f.call.Waits() && !f.call.InDoubt && !f.call.Unknown || r.unstarted(&f.call)
 		if err := r.save(f); err != nil {
 			return err
 		}

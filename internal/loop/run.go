@@ -55,6 +55,8 @@ type run struct {
 	inherited map[string]bool
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
+	// starts are the calls that were started here.
+	starts  starts
 	w       *journal.Writer
 	feed    *journal.Feed
 	ctx     context.Context
@@ -251,6 +253,8 @@ func (r *run) conclude(err error) {
 // here that the next owner would make again.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
+		// If this cannot be committed, the calls stay in doubt.
+		_ = r.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) { r.takeBackIntents(c, r.w.Fence) })
 		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
 			if !r.busy {
 				r.host.handOver(r.key)
@@ -370,6 +374,8 @@ func (r *run) close(ev agui.Event, moved error) error {
 		// A thread that is stopped or waits still needs them.
 		if r.st.Status() == threads.StatusIdle {
 			r.marks.clear(c)
+		} else {
+			r.takeBackIntents(c, r.w.Fence)
 		}
 		c.InboxSeen = r.inbox.seen
 		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))
@@ -453,4 +459,5 @@ func (r *run) nextIteration() {
 	r.st.Iteration++
 	r.moveTo(r.st.Iteration)
 	r.results = 0
+	r.starts.forget()
 }

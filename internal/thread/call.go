@@ -108,6 +108,9 @@ type Intent struct {
 	// call is looked at again. Intents of earlier versions have none.
 	Effect  holdfast.Effect `json:"effect,omitempty"`
 	InDoubt holdfast.Doubt  `json:"inDoubt,omitempty"`
+	// NotStarted means that the owner has left the run, or ended it, without having started the
+	// call. To versions that do not know it the intent is one like any other.
+	NotStarted bool `json:"notStarted,omitempty"`
 }
 
 // PendingWrite marks a finished tool result that no checkpoint holds yet. The content
@@ -141,6 +144,14 @@ func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 		i.Effect = holdfast.EffectIdempotent
 	}
 	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
+}
+
+// Renew adds to the commit c the intent i of a call that nobody has started, which the owner that
+// makes the commit starts.
+func (i *Intent) Renew(c *store.Commit, call string, at time.Time) {
+	next := *i
+	next.Fence, next.At, next.NotStarted = c.Fence, at, false
+	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call, Data: MustJSON(next)})
 }
 
 // SharedAfter returns the id of the blob with the shared state after a call. It is

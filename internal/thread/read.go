@@ -96,6 +96,8 @@ type Resumable struct {
 	Started map[string]bool
 	// Repeatable are those of them that are started again: their tools may run twice.
 	Repeatable map[string]bool
+	// Unstarted are the intents of calls that no owner has started, by call.
+	Unstarted map[string]*Intent
 	// Undecoded is the history, if Ground does not have it.
 	Undecoded *Undecoded
 }
@@ -152,8 +154,7 @@ func (rd Reader) resumable(ctx context.Context, t *Thread, r *Resumable) (_ *Res
 	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
 		return nil, err
 	}
-	r.Started, r.Repeatable, err = rd.intents(ctx, t.Key)
-	return r, err
+	return r, rd.intents(ctx, t.Key, r)
 }
 
 // StartAgain counts in st that the open calls that were started and have no result are about
@@ -321,28 +322,38 @@ func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*
 	return &o, nil
 }
 
-// Started returns the ids of the calls that have an intent and no result yet.
+// Started returns the ids of the calls that have an intent and no result yet, and may have been
+// started.
 func (rd Reader) Started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
-	started, _, err := rd.intents(ctx, key)
-	return started, err
+	var r Resumable
+	err := rd.intents(ctx, key, &r)
+	return r.Started, err
 }
 
-// intents returns those calls, and which of them have tools that may run twice.
-func (rd Reader) intents(ctx context.Context, key store.ThreadKey) (started, repeatable map[string]bool, err error) {
+// intents reads which calls have an intent and no result, and what is known of them.
+func (rd Reader) intents(ctx context.Context, key store.ThreadKey, r *Resumable) error {
 	values, err := rd.Store.Values(ctx, key, store.KindIntent, "", 0)
 	if err != nil {
-		return nil, nil, ReadError(key, err)
+		return ReadError(key, err)
 	}
-	started, repeatable = make(map[string]bool, len(values)), make(map[string]bool, len(values))
+	r.Started, r.Repeatable = make(map[string]bool, len(values)), make(map[string]bool, len(values))
 	for _, v := range values {
 		var i Intent
-		// One that cannot be read is an intent all the same, and counts for nothing else.
-		if err := Decode(v.Data, &i); err == nil && i.Effect != holdfast.EffectOnce && i.Effect != holdfast.EffectQuery {
-			repeatable[v.ID] = true
+		err := Decode(v.Data, &i)
+		if err == nil && i.NotStarted {
+			if r.Unstarted == nil {
+				r.Unstarted = map[string]*Intent{}
+			}
+			r.Unstarted[v.ID] = &i
+			continue
 		}
-		started[v.ID] = true
+		// One that cannot be read is an intent, too, and counts for nothing else.
+		if err == nil && i.Effect != holdfast.EffectOnce && i.Effect != holdfast.EffectQuery {
+			r.Repeatable[v.ID] = true
+		}
+		r.Started[v.ID] = true
 	}
-	return started, repeatable, nil
+	return nil
 }
 
 // Intent reads what was about to be done for a call.
