@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover attach thousand mixed watchers failover installed
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -153,6 +153,10 @@ TAKEOVERS ?= 100
 takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
 	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
+
+APPROVALS ?= 104
+approvals: ## stop a server right after a person's answer, APPROVALS times on each store; prints the table in docs/durability.md (needs redis-server)
+	HOLDFAST_APPROVALS=$(APPROVALS) go test -count=1 -timeout=60m -run='TestStopAfterApprovals$$' -v ./internal/e2e
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)

@@ -44,6 +44,21 @@ func (w *worker) sturdy() holdfast.Agent {
 // asker asks before it does something delicate.
 func (w *worker) asker() holdfast.Agent { return w.agent("asker", askFirst()) }
 
+// cashier has a tool that asks, and then pays, once.
+func (w *worker) cashier() holdfast.Agent {
+	a := w.agent("cashier")
+	a.Tools = append(a.Tools, holdfast.NewTool("pay", "Pays.", func(ctx context.Context, _ toolArgs) (string, error) {
+		call := holdfast.CallFrom(ctx)
+		if call.Answer == nil {
+			return "", &holdfast.Interrupt{Reason: "input_required", Message: "May I?"}
+		}
+		w.note("paid thread=%s key=%s", call.Thread, call.Key)
+		time.Sleep(w.delay)
+		return "paid", nil
+	}, holdfast.WithEffect(holdfast.EffectOnce)))
+	return a
+}
+
 // spender has a budget that all its runs share. A token of input costs a millionth,
 // one of output two.
 func (w *worker) spender(tokens int64, cost string) (holdfast.Agent, error) {

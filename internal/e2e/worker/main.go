@@ -61,7 +61,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.holder()}, w.limited()...)
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), w.cashier(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.holder()}, w.limited()...)
 	if *service != "" || *mortalMCP != "" {
 		mortal, end, err := w.mortal(*service, *mortalMCP)
 		if err != nil {
