@@ -30,10 +30,10 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	if !e.contact.announced() {
 		return errUnannounced()
 	}
-	if !e.enter() {
+	if !e.acquiring.enter() {
 		return errShuttingDown()
 	}
-	defer e.acquiring.Done()
+	defer e.acquiring.leave()
 	var place *slot
 	if b.run != nil {
 		take := e.takeSlot
@@ -72,18 +72,6 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, time.Now()}
 	}
 	return err
-}
-
-// enter reports whether a commit may be made yet that makes this process an owner; a shutdown
-// waits until acquiring is done.
-func (e *Engine) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping() {
-		return false
-	}
-	e.acquiring.Add(1)
-	return true
 }
 
 // drop gives up on a commit of which nobody knows whether it landed. The caller holds mu.

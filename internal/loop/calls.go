@@ -6,18 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 )
-
-// putIntents adds to a commit the intents of the calls that are about to start.
-func (r *run) putIntents(c *store.Commit) {
-	for i := range r.st.Calls {
-		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
-			r.marks.note(c)
-			r.tools.Load().intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now()})
-		}
-	}
-}
 
 // keyOf returns a call's idempotency key.
 func (r *run) keyOf(call *thread.Call) string { return r.st.CallKey(r.key, r.rec.User, call) }

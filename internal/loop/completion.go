@@ -137,7 +137,7 @@ func (a *completion) commit() error {
 	answer := a.messages(true)
 	recorded, shown := growth{r}.recorded(false)
 	events = slices.Concat(events, a.shows(answer), r.mend(answer), shown)
-	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
+	if err := r.append(append(answer, recorded...), events, journal.Soon, intents{r}.put); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {

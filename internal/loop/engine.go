@@ -56,8 +56,8 @@ type Engine struct {
 	runs   map[store.ThreadKey]*run
 	coming coming
 	unsure map[store.ThreadKey]*unsure
-	// acquiring are the commits under way that make this process an owner; see enter.
-	acquiring sync.WaitGroup
+	// acquiring are the commits under way that make this process an owner.
+	acquiring entrance
 	closed    chan struct{} // closed when streams must end
 }
 
@@ -93,7 +93,7 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.sweeper, e.successors = newSweeper(&h.cfg, h.process, h.contact), newSuccessors(e)
+	e.sweeper, e.successors = newSweeper(&h.cfg, h.process, h.contact), &successors{host: h, pins: newKeeper(h), running: e.holdRunning}
 	h.used = e.sweeper.look
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
@@ -127,13 +127,14 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	case <-e.draining:
 	default:
 		close(e.draining)
+		e.acquiring.close()
 	}
 	runs := make([]*run, 0, len(e.runs))
 	for _, r := range e.runs {
 		runs = append(runs, r)
 	}
 	e.mu.Unlock()
-	e.waitForCommits(ctx)
+	e.acquiring.wait(ctx)
 	var err error
 	for _, r := range runs {
 		select {
@@ -164,20 +165,6 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
-}
-
-// waitForCommits waits for the commits that make this process an owner, until ctx is done. A run
-// that has begun with one of them is handed over.
-func (e *Engine) waitForCommits(ctx context.Context) {
-	made := make(chan struct{})
-	e.wg.Go(func() {
-		defer close(made)
-		e.acquiring.Wait()
-	})
-	select {
-	case <-made:
-	case <-ctx.Done():
-	}
 }
 
 // Ready reports whether the store answers, and would accept a commit.
@@ -232,6 +219,19 @@ func (e *Engine) local(key store.ThreadKey) *run {
 	return e.runs[key]
 }
 
+// holdRunning returns the agent of that name and revision of a run in this process, with its agents
+// in use; nil if there is none. After a reload there may be runs with agents of before.
+func (e *Engine) holdRunning(name, revision string) *agent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		if r.agent.Name == name && r.agent.Revision == revision && r.agent.of.hold() {
+			return r.agent
+		}
+	}
+	return nil
+}
+
 // Left reports whether this process owns a thread whose run it has given up.
 func (e *Engine) Left(head *store.Head) bool {
 	return head.Process == e.process && e.local(head.Key) == nil
@@ -282,21 +282,6 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 		mail{r}.read()
 	})
 	return nil
-}
-
-// passOn hands over a run that does not start here any more, and says first that none of its calls
-// was started.
-func (e *Engine) passOn(r *run, head *store.Head) {
-	c := &store.Commit{
-		Key: r.key, ID: e.cfg.NewID("c"), Expect: head.Position(), User: head.User,
-		Fence: head.Fence, Process: head.Process, UpdatedAt: e.cfg.Now(),
-	}
-	if r.takeBackIntents(c, head.Fence); len(c.Put) > 0 {
-		if _, err := e.commitAlone(context.Background(), r.place(), c); err != nil {
-			e.cfg.Log.Warn("calls that were not started are in doubt", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
-		}
-	}
-	e.handOver(r.key)
 }
 
 // unlist implements lister.

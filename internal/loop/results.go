@@ -137,7 +137,7 @@ func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0]}
 		f.result = closingResult(ctx, r, &f.call, text)
-		f.notRun = f.call.Waits() && !f.call.InDoubt && !f.call.Unknown || r.unstarted(&f.call)
+		f.notRun = f.call.Waits() && !f.call.InDoubt && !f.call.Unknown || (intents{r}).unstarted(&f.call)
 		if err := r.save(f); err != nil {
 			return err
 		}

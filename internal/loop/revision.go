@@ -74,21 +74,6 @@ func (h *successors) revision(ctx context.Context, t *thread.Thread) string {
 	return rec.Revision
 }
 
-// newSuccessors returns what finds the successors among the agents of e and its runs: after a
-// reload there may be runs with agents of before.
-func newSuccessors(e *Engine) *successors {
-	return &successors{host: e.host, pins: newKeeper(e.host), running: func(name, revision string) *agent {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, r := range e.runs {
-			if r.agent.Name == name && r.agent.Revision == revision && r.agent.of.hold() {
-				return r.agent
-			}
-		}
-		return nil
-	}}
-}
-
 // newKeeper returns the keeper of the runs that wait for their revision.
 func newKeeper(h *host) *pin.Keeper {
 	return pin.New(pin.Config{

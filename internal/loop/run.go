@@ -254,7 +254,7 @@ func (r *run) conclude(err error) {
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
 		// If this cannot be committed, the calls stay in doubt.
-		_ = r.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) { r.takeBackIntents(c, r.w.Fence) })
+		_ = r.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) { intents{r}.takeBack(c, r.w.Fence) })
 		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
 			if !r.busy {
 				r.host.handOver(r.key)
@@ -375,7 +375,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 		if r.st.Status() == threads.StatusIdle {
 			r.marks.clear(c)
 		} else {
-			r.takeBackIntents(c, r.w.Fence)
+			intents{r}.takeBack(c, r.w.Fence)
 		}
 		c.InboxSeen = r.inbox.seen
 		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))

@@ -1,9 +1,11 @@
 package loop
 
 import (
+	"context"
 	"slices"
 	"sync"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -54,16 +56,29 @@ func (s *starts) has(call string) bool {
 	return s.ids[call]
 }
 
+// intents are what the store is told of a run's calls before they start.
+type intents struct{ *run }
+
+// put adds to a commit the intents of the calls that are about to start.
+func (r intents) put(c *store.Commit) {
+	for i := range r.st.Calls {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
+			r.marks.note(c)
+			r.tools.Load().intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now()})
+		}
+	}
+}
+
 // unstarted reports whether the call has an intent, and nobody has started it: neither an owner
 // before, nor this one, which does not start it any more.
-func (r *run) unstarted(call *thread.Call) bool {
+func (r intents) unstarted(call *thread.Call) bool {
 	stored := !call.Frontend && call.Given == nil && call.Outside == nil && !call.Waits()
 	begun := call.InDoubt || call.Unknown || call.Kept != nil || r.doubted[call.ID] || r.starts.has(call.ID)
 	return stored && !begun
 }
 
-// takeBackIntents adds to a commit which calls were never started. fence is the owner's.
-func (r *run) takeBackIntents(c *store.Commit, fence store.Fence) {
+// takeBack adds to a commit which calls were never started. fence is the owner's.
+func (r intents) takeBack(c *store.Commit, fence store.Fence) {
 	r.starts.end()
 	for i := range r.st.Calls {
 		call := &r.st.Calls[i]
@@ -72,7 +87,26 @@ func (r *run) takeBackIntents(c *store.Commit, fence store.Fence) {
 		}
 		c.Put = slices.DeleteFunc(c.Put, func(v store.Value) bool { return v.Kind == store.KindIntent && v.ID == call.ID })
 		r.marks.note(c)
-		intent := thread.Intent{Fence: fence, At: r.host.cfg.Now(), NotStarted: true}
+		intent := thread.Intent{Fence: fence, At: r.host.cfg.Now(), Effect: holdfast.EffectOnce, NotStarted: true}
+		if _, there := r.tools.find(call.Name); !there { // what it declares is not known here
+			thread.PutIntent(c, r.keyOf(call), call, r.hist, intent)
+			continue
+		}
 		r.tools.Load().intend(c, r.keyOf(call), call, r.hist, intent)
 	}
+}
+
+// passOn hands over a run that does not start here any more, and says first that none of its calls
+// was started.
+func (h *host) passOn(r *run, head *store.Head) {
+	c := &store.Commit{
+		Key: r.key, ID: h.cfg.NewID("c"), Expect: head.Position(), User: head.User,
+		Fence: head.Fence, Process: head.Process, UpdatedAt: h.cfg.Now(),
+	}
+	if (intents{r}).takeBack(c, head.Fence); len(c.Put) > 0 {
+		if _, err := h.commitAlone(context.Background(), r.place(), c); err != nil {
+			h.cfg.Log.Warn("calls that were not started are in doubt", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+		}
+	}
+	h.handOver(r.key)
 }

@@ -136,7 +136,9 @@ func TestStopAfterApproval(t *testing.T) {
 						h := holdBack(s, before, begins("r2"))
 						leaving := looptest.Start(t, h, nil, payTwo(j, true, nil))
 						open := looptest.OpenOf(t, looptest.Started(t, leaving, "t"))
-						go func() { _, _ = leaving.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{}`, open...)) }()
+						go func() {
+							_, _ = leaving.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{}`, open...))
+						}()
 						<-h.held
 						stopped := make(chan struct{})
 						go func() {

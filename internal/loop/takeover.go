@@ -66,8 +66,7 @@ type orphan struct {
 	// messages are those of run, which gets them once it is known that this process has
 	// become the owner: of several that try to, the others have not decoded them.
 	messages *thread.Undecoded
-	// unstarted are the intents of the calls that no owner has started.
-	unstarted map[string]*thread.Intent
+	found    *thread.Resumable
 	// seq is the stream as the owner left it, and streamed means that the owner has shown
 	// a part of an answer.
 	seq      agui.Sequencer
@@ -115,7 +114,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
 	o.run.ground(found.Ground)
 	found.StartAgain(o.run.st)
-	o.messages, o.unstarted = found.Undecoded, found.Unstarted
+	o.messages, o.found = found.Undecoded, found
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
@@ -179,7 +178,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 	c := o.acquisition(o.t, o.process)
 	value := thread.Takeover(o.t.Head, c, st.Iteration, reason)
 	c.Put = append(o.states.put, o.adopt(c, value))
-	o.renewIntents(c)
+	o.found.RenewIntents(c, o.run.st)
 	events := o.seq.Close()
 	open := len(events)
 	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover", value)...)
@@ -194,23 +193,6 @@ func (o *orphan) commit() (*store.Commit, error) {
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return c, nil
-}
-
-// renewIntents adds to the commit the intents of the calls that nobody has started: from now on
-// they may be.
-func (o *orphan) renewIntents(c *store.Commit) {
-	tools := o.run.agent.tools.now()
-	for i := range o.run.st.Calls {
-		call := &o.run.st.Calls[i]
-		intent, unstarted := o.unstarted[call.ID]
-		if !unstarted {
-			continue
-		}
-		if tool, there := tools.byName[call.Name]; there {
-			intent.Effect, intent.InDoubt = tool.Spec().Effect, tool.Spec().InDoubt
-		}
-		intent.Renew(c, call.ID, o.cfg.Now())
-	}
 }
 
 // adopt returns how the run began as the commit of the takeover stores it: with this process,

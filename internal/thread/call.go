@@ -146,14 +146,6 @@ func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
 }
 
-// Renew adds to the commit c the intent i of a call that nobody has started, which the owner that
-// makes the commit starts.
-func (i *Intent) Renew(c *store.Commit, call string, at time.Time) {
-	next := *i
-	next.Fence, next.At, next.NotStarted = c.Fence, at, false
-	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call, Data: MustJSON(next)})
-}
-
 // SharedAfter returns the id of the blob with the shared state after a call. It is
 // derived from the id of the result's message, so that what a recorded result did to
 // the shared state can be found.

@@ -170,6 +170,17 @@ func (r *Resumable) StartAgain(st *State) {
 	}
 }
 
+// RenewIntents adds to the commit c the intents of the calls that nobody has started: the owner
+// that makes the commit does.
+func (r *Resumable) RenewIntents(c *store.Commit, st *State) {
+	for i := range st.Calls {
+		if intent := r.Unstarted[st.Calls[i].ID]; intent != nil {
+			intent.Fence, intent.At, intent.NotStarted = c.Fence, c.UpdatedAt, false
+			c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: st.Calls[i].ID, Data: MustJSON(intent)})
+		}
+	}
+}
+
 // Last returns the position of the thread's last record. Every acquisition writes a
 // record, so the last one has the tag of the head's fence.
 func (t *Thread) Last() store.Cursor {
