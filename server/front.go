@@ -58,6 +58,7 @@ func (f *front) connected(ctx context.Context, c net.Conn) context.Context {
 func (f *front) listen(l net.Listener) {
 	f.listener = newConnections(l, f.most, f.of, f.metrics.ConnectionsChanged, f.refused)
 	f.http.ConnState = f.listener.room.state
+	f.http.RegisterOnShutdown(f.listener.room.clear) // net/http waits for silent ones
 }
 
 // serve begins to serve them.
@@ -80,6 +81,9 @@ func (f *front) refused(c net.Conn) {
 // shutdown ends all connections.
 func (f *front) shutdown(ctx context.Context) error {
 	err := errors.Join(f.detached.Shutdown(ctx), f.http.Shutdown(ctx))
+	if err != nil {
+		err = errors.Join(err, f.http.Close())
+	}
 	if e := <-f.ended; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}

@@ -82,9 +82,10 @@ type room struct {
 	// wake has an element after a connection has become one that may be closed.
 	wake chan struct{}
 
-	mu    sync.Mutex
-	all   closable
-	hosts map[netip.Addr]*host
+	mu      sync.Mutex
+	all     closable
+	hosts   map[netip.Addr]*host
+	cleared bool
 }
 
 // host is one address.
@@ -128,6 +129,22 @@ func (r *room) first() (c heldConn, later time.Duration) {
 		r.move(c, busy)
 	}
 	return c, later
+}
+
+// clear closes the connections that have not sent a request. The server no longer listens, and
+// nobody expects an answer.
+func (r *room) clear() {
+	r.mu.Lock()
+	r.cleared = true
+	var all []net.Conn
+	for e := r.all.stages[silent].Front(); e != nil; e = e.Next() {
+		c, _ := e.Value.(heldConn)
+		all = append(all, c)
+	}
+	r.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
 }
 
 // enter counts a connection for its address. If that has as many as it may, another of its
@@ -178,9 +195,17 @@ func (r *room) state(c net.Conn, s http.ConnState) {
 	case http.StateIdle:
 		to = idle
 	case http.StateNew:
-		to = silent
+		if to = silent; r.isCleared() {
+			_ = c.Close() // it came at the last moment
+		}
 	}
 	r.set(held, to)
+}
+
+func (r *room) isCleared() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cleared
 }
 
 // set notes the stage of a connection.

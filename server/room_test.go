@@ -49,10 +49,11 @@ func (l *dialed) Addr() net.Addr { return &net.TCPAddr{} }
 // dial connects a client of an address, and waits until it is accepted.
 func (l *dialed) dial(t *testing.T, address string) net.Conn {
 	client, server := net.Pipe()
-	t.Cleanup(func() { _ = client.Close() })
 	select {
 	case l.conns <- from{server, &net.TCPAddr{IP: net.ParseIP(address), Port: 1}}:
-	case <-l.closed:
+		t.Cleanup(func() { _ = client.Close() })
+	case <-l.closed: // the test is over
+		_ = client.Close()
 	}
 	return client
 }

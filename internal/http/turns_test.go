@@ -82,7 +82,7 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			all, end := fullTurns(t)
-			h := &handler{Config: Config{Now: time.Now}, turns: all, bodies: newReceiver(4*largeBody, 64*largeBody, time.Minute)}
+			h := &handler{Config: Config{Now: time.Now}, turns: all, bodies: newReceiver(&Config{MaxBody: 4 * largeBody, MaxBodies: 64 * largeBody, BodyTimeout: time.Minute})}
 			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 			request.Header.Set("Content-Type", typeJSON)
 			_, r := h.record(w, request)
