@@ -48,7 +48,7 @@ func TestBanner(t *testing.T) {
   listening   http://localhost:` + port + `  (loopback only: no API keys are set)
   store       memory
   durability  none: nothing survives the end of this process
-  data        format 10
+  data        format 11
   agents      a
   recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
 `
@@ -102,8 +102,8 @@ func TestBannerDurability(t *testing.T) {
 // TestBannerFormat: a server says which format it writes, and why not the newest.
 func TestBannerFormat(t *testing.T) {
 	for want, format := range map[string]string{
-		"  data        format 8, which the version before reads; --data-format=10 asks for":                 "",
-		"  data        format 8; format 10 is held back by servers that do not read it: before (reads 8)\n": "newest",
+		"  data        format 8, which the version before reads; --data-format=11 asks for":                 "",
+		"  data        format 8; format 11 is held back by servers that do not read it: before (reads 8)\n": "newest",
 	} {
 		got := bannerOf(t, false, func(c *server.Config) {
 			shared := memstore.New()
@@ -118,7 +118,7 @@ func TestBannerFormat(t *testing.T) {
 	}
 	c := config(t)
 	c.DataFormat = "7"
-	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), `"7" cannot be written by this version: use 8 to 10 or newest`) {
+	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), `"7" cannot be written by this version: use 8 to 11 or newest`) {
 		t.Errorf("a format that is not written: %v", err)
 	}
 }

@@ -29,10 +29,10 @@ func TestDataFormat(t *testing.T) {
 	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + url, "--data-format=newest"}, env(nil), banner, errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut)
 	}
-	if !strings.Contains(banner.String(), "  data        format 10\n") {
+	if !strings.Contains(banner.String(), "  data        format 11\n") {
 		t.Errorf("the banner is\n%s", banner.String())
 	}
-	want := regexp.MustCompile(`the servers write data format 10\nserver p_?\S+ reads up to 10\n`)
+	want := regexp.MustCompile(`the servers write data format 11\nserver p_?\S+ reads up to 11\n`)
 	for command, text := range said {
 		if !want.MatchString(text) {
 			t.Errorf("%s says %s", command, text)
@@ -47,16 +47,16 @@ func TestDataFormat(t *testing.T) {
 	}
 	next := redis.NewClient(o)
 	defer next.Close()
-	if err := next.HSet(t.Context(), "hf:{hf:processes}:formats", "write", 11).Err(); err != nil {
+	if err := next.HSet(t.Context(), "hf:{hf:processes}:formats", "write", 12).Err(); err != nil {
 		t.Fatal(err)
 	}
 	errOut.Reset()
 	code := run(t.Context(), []string{"--addr=localhost:0", "--store=" + url}, env(nil), banner, errOut)
-	if !strings.Contains(errOut.String(), "other servers write data of format 11 into this store, and this version reads up to 10: start a newer version") || code != exitFailed {
+	if !strings.Contains(errOut.String(), "other servers write data of format 12 into this store, and this version reads up to 11: start a newer version") || code != exitFailed {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	errOut.Reset()
-	if code := run(t.Context(), []string{"--addr=localhost:0", "--store=memory:"}, env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}), banner, errOut); code == exitOK || !strings.Contains(errOut.String(), "use 8 to 10 or newest") {
+	if code := run(t.Context(), []string{"--addr=localhost:0", "--store=memory:"}, env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}), banner, errOut); code == exitOK || !strings.Contains(errOut.String(), "use 8 to 11 or newest") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }

@@ -63,17 +63,17 @@ var importedMark = json.RawMessage(`{"imported":true}`)
 
 // MarkImported notes in the message's metadata that a client brought it: the server has
 // not produced it.
-func (m *Message) MarkImported() { m.mark(importedMark) }
+func (m *Message) MarkImported() { m.Mark(importedMark) }
 
 // editedMark is what the server says about a message with calls that a person has edited.
 var editedMark = json.RawMessage(`{"edited":true}`)
 
 // MarkEdited notes in the message's metadata that a person has changed the arguments of its
 // calls.
-func (m *Message) MarkEdited() { m.mark(editedMark) }
+func (m *Message) MarkEdited() { m.Mark(editedMark) }
 
-// mark puts what the server says about a message into its metadata.
-func (m *Message) mark(said json.RawMessage) {
+// Mark puts what the server says about a message into its metadata, an object in JSON.
+func (m *Message) Mark(said json.RawMessage) {
 	members := map[string]json.RawMessage{}
 	if len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &members) != nil {
 		members = map[string]json.RawMessage{}

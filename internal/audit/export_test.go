@@ -264,7 +264,7 @@ func TestImportHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := copied(t, other, looptest.KeyOf("t"), text)
-	if err == nil || !strings.Contains(err.Error(), "it has data format 10, and the servers of this store write format 8") {
+	if err == nil || !strings.Contains(err.Error(), "it has data format 11, and the servers of this store write format 8") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := other.AgreeFormat(t.Context(), "before", store.FormatTerms{Reads: thread.Format, Wants: thread.Format, Silent: thread.FormatBefore}); err != nil {

@@ -162,8 +162,12 @@ func markForeign(i int, m *store.Message) error {
 	if byURL(&shown) {
 		return fmt.Errorf("message %s has media by URL, which is not taken over HTTP", m.ID)
 	}
+	failed := thread.Failed(&decoded)
 	decoded.DropMarks()
-	if decoded.Role != string(holdfast.RoleUser) {
+	switch {
+	case failed:
+		thread.MarkFailed(&decoded) // no model is shown it here either
+	case decoded.Role != string(holdfast.RoleUser):
 		decoded.MarkImported()
 	}
 	_, m.Data = thread.Stored(decoded)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,5 +167,36 @@ func TestForeignTitle(t *testing.T) {
 		if th.State.Title != want {
 			t.Errorf("%.20s: %q", title, th.State.Title)
 		}
+	}
+}
+
+// TestForeignFailedAnswer: an answer that has failed is not shown to models here either.
+func TestForeignFailedAnswer(t *testing.T) {
+	breaks := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			_ = yield(holdfast.Delta{Text: "half"}, nil) && yield(holdfast.Delta{}, errors.New("broke"))
+		}
+	})
+	from := memstore.New()
+	e := looptest.Start(t, from, nil, holdfast.Agent{Name: "a", Model: breaks})
+	looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	d, err := ReadDocument(strings.NewReader(written(t, from, looptest.KeyOf("t"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := memstore.New()
+	if _, err := ImportForeign(t.Context(), to, looptest.KeyOf("t"), looptest.Alice.User, d, time.Now(), testID); err != nil {
+		t.Fatal(err)
+	}
+	var shown []holdfast.Message
+	asks := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		shown = req.Messages
+		return looptest.Say(holdfast.Delta{Text: "fine"}).Stream(t.Context(), req)
+	})
+	other := looptest.Start(t, to, nil, holdfast.Agent{Name: "a", Model: asks})
+	looptest.Posted(t, other, looptest.RunInput("t", "r2"))
+	looptest.WantTexts(t, other, "t", "user:go", "assistant:half", "assistant:fine")
+	if len(shown) != 1 {
+		t.Errorf("the model was shown %d messages", len(shown))
 	}
 }

@@ -14,13 +14,13 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	for setting, want := range map[string]int{"": 0, "newest": thread.Format, "8": 8, "9": 9, "10": 10} {
+	for setting, want := range map[string]int{"": 0, "newest": thread.Format, "8": 8, "9": 9, "10": 10, "11": 11} {
 		if got, err := Parse(setting); err != nil || got != want {
 			t.Errorf("Parse(%q) = %d, %v", setting, got, err)
 		}
 	}
-	for _, setting := range []string{"7", "11", "0", "-8", "new", "9 "} {
-		if _, err := Parse(setting); err == nil || !strings.Contains(err.Error(), "use 8 to 10 or newest") {
+	for _, setting := range []string{"7", "12", "0", "-8", "new", "9 "} {
+		if _, err := Parse(setting); err == nil || !strings.Contains(err.Error(), "use 8 to 11 or newest") {
 			t.Errorf("Parse(%q): %v", setting, err)
 		}
 	}
@@ -46,7 +46,7 @@ func agreement(s store.Store, wants int) (*Agreement, *strings.Builder) {
 // for.
 func TestAlone(t *testing.T) {
 	a := New(alone{memstore.New()}, true, thread.FormatBefore, slog.New(slog.DiscardHandler), nil)
-	if err := a.Agree(t.Context(), "p"); err != nil || a.Write() != thread.Format || a.Status().String() != "format 10" {
+	if err := a.Agree(t.Context(), "p"); err != nil || a.Write() != thread.Format || a.Status().String() != "format 11" {
 		t.Errorf("it writes %d: %s, %v", a.Write(), a.Status(), err)
 	}
 	if f, err := Of(t.Context(), alone{}); err != nil || f.Write != thread.Format || f.Reads != nil {
@@ -108,7 +108,7 @@ func TestTold(t *testing.T) {
 	agree(eager, said, "", false)
 	lives("older", 8)
 	agree(eager, said, `servers="old (reads 8), older (reads 8)"`, false)
-	if got := eager.Status().String(); got != "format 8; format 10 is held back by servers that do not read it: old (reads 8), older (reads 8)" {
+	if got := eager.Status().String(); got != "format 8; format 11 is held back by servers that do not read it: old (reads 8), older (reads 8)" {
 		t.Error(got)
 	}
 	for _, process := range []string{"old", "older"} {
@@ -118,10 +118,10 @@ func TestTold(t *testing.T) {
 	}
 	agree(eager, said, "writes a newer data format from now on", false)
 	agree(plain, text, "writes a newer data format from now on", false)
-	if f, err := Of(t.Context(), s); err != nil || f.Write != 10 || f.Reads["p"] != 10 {
+	if f, err := Of(t.Context(), s); err != nil || f.Write != 11 || f.Reads["p"] != 11 {
 		t.Errorf("Of: %+v, %v", f, err)
 	}
-	if _, err := s.AgreeFormat(t.Context(), "next", store.FormatTerms{Reads: 11, Knows: 11}); err != nil {
+	if _, err := s.AgreeFormat(t.Context(), "next", store.FormatTerms{Reads: 12, Knows: 12}); err != nil {
 		t.Fatal(err)
 	}
 	agree(plain, text, "replace it by a newer version", true)

@@ -105,10 +105,11 @@ func (w *walk) take(m agui.Message) {
 	if m.Role == string(holdfast.RoleAssistant) {
 		w.ShowsCompletion = true
 	}
-	if m.Role != string(holdfast.RoleActivity) {
+	i, ok := w.history.Index[m.ID]
+	if m.Role != string(holdfast.RoleActivity) && !(ok && thread.Failed(&w.history.Path[i])) {
 		w.last = -1
 	}
-	if i, ok := w.history.Index[m.ID]; ok {
+	if ok {
 		w.takeKnown(i, m)
 		return
 	}
@@ -142,10 +143,14 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	if m.Role == string(holdfast.RoleActivity) {
 		return // most clients keep activities to themselves
 	}
+	same := sameMessage(ours, &m)
+	if thread.Failed(ours) { // the conversation stands where it stood before
+		w.dropped = w.dropped || !same
+		return
+	}
 	w.last = i
 	w.astray = w.astray || w.hasNew()
 	w.tip = m.ID
-	same := sameMessage(ours, &m)
 	if m.Role == string(holdfast.RoleUser) && !same {
 		w.differs = true
 		// On a branch this is a new message. Its id is taken, so the server gives it

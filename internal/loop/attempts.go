@@ -58,6 +58,7 @@ func (r *run) complete() error {
 			return context.Cause(r.ctx)
 		}
 		if err := t.follow(a, err); err != nil {
+			r.failed = t.half
 			return err
 		}
 	}

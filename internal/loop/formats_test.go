@@ -73,7 +73,7 @@ func TestFormatStep(t *testing.T) {
 		if got := second.DataFormat().String(); !strings.Contains(got, "held back") || !strings.Contains(got, "before (reads 8)") {
 			t.Errorf("it is not said who holds it back: %s", got)
 		}
-		if got := first.DataFormat().String(); !strings.Contains(got, "--data-format=10") {
+		if got := first.DataFormat().String(); !strings.Contains(got, "--data-format=11") {
 			t.Errorf("it is not said how to go on: %s", got)
 		}
 		if err := shared.Retire(t.Context(), "before"); err != nil {
@@ -82,13 +82,13 @@ func TestFormatStep(t *testing.T) {
 		time.Sleep(2 * time.Second) // both renew their leases twice
 		synctest.Wait()
 		goes(t, first, "a", "r2")
-		if got := formatsOf(t, shared, "a", "r2"); got != "10 10 10 10 6f1e" {
+		if got := formatsOf(t, shared, "a", "r2"); got != "11 11 11 11 6f1e" {
 			t.Errorf("after the step, a is written as %s", got)
 		}
 		if got := formatsOf(t, shared, "b", "r1"); got != "8 8 8 8" {
 			t.Errorf("b, which did not run since, is now %s", got)
 		}
-		if got := first.DataFormat(); got.String() != "format 10" || got.Write != thread.Format || len(got.Behind) > 0 {
+		if got := first.DataFormat(); got.String() != "format 11" || got.Write != thread.Format || len(got.Behind) > 0 {
 			t.Errorf("after the step: %+v", got)
 		}
 	})
@@ -137,7 +137,7 @@ func TestFormatTooNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = e.Start(t.Context())
-		if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "write data of format 11 into this store, and this version reads up to 10: start a newer version") {
+		if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "write data of format 12 into this store, and this version reads up to 11: start a newer version") {
 			t.Errorf("it starts with %v", err)
 		}
 		if l := looptest.Must(shared.Lease(t.Context(), own))(t); !l.Gone {

@@ -129,7 +129,7 @@ func iterationResult(path []agui.Message) *holdfast.IterationResult {
 	for i := len(path) - 1; i >= 0; i-- {
 		m := &path[i]
 		d, err := m.Domain()
-		if err != nil {
+		if err != nil || thread.Failed(m) {
 			continue
 		}
 		switch d.Role {

@@ -69,6 +69,8 @@ type run struct {
 	resumed bool
 	// cancelled means that the run is continued only to be ended.
 	cancelled bool
+	// failed is the answer in whose middle the run has failed; nil if there is none.
+	failed *completion
 	// stale means that clients may show reasoning that was taken back; see mend.
 	stale bool
 	chain *hooks.Chain
@@ -169,7 +171,7 @@ func (r *run) writerConfig() journal.Config {
 // remember adds a message to what models see.
 func (r *run) remember(m *agui.Message) {
 	d, err := m.Domain()
-	if err != nil {
+	if err != nil || thread.Failed(m) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
@@ -302,11 +304,11 @@ func (r *run) guard() (err error) {
 
 // completed reports whether the history ends in an answer without open calls. It is asked
 // before anything else, because an owner may have died right after committing the
-// answer. An answer may end in reasoning, and activities may follow it. One that was kept
-// although it does not have its form is no end.
+// answer. An answer may end in reasoning, and activities may follow it. One that has failed, or
+// was kept although it does not have its form, is no end.
 func (r *run) completed() bool {
 	leaf := len(r.hist.Path) - 1
-	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || r.hist.Path[leaf].Role == string(holdfast.RoleActivity)) {
+	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || thread.Aside(&r.hist.Path[leaf])) {
 		leaf--
 	}
 	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) && thread.MisfitOf(&r.hist.Path[leaf]) == nil
@@ -365,8 +367,15 @@ func (r *run) close(ev agui.Event, moved error) error {
 	}
 	r.st.Ending = nil
 	activities, shown := growth{r}.recorded(true)
-	stored := growth{r}.plant(activities)
-	err := r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
+	failed, err := r.keepFailed()
+	if err != nil {
+		return err
+	}
+	stored := growth{r}.plant(append(failed, activities...))
+	if r.failed != nil && r.st.KeepsFailed() {
+		shown = append(shown, agui.MessagesRef{Leaf: r.st.Leaf}) // it shows the mark, and removes what was not kept
+	}
+	err = r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
 		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
 		r.countBytes()
@@ -440,7 +449,7 @@ func (r *run) place() holdfast.Iteration {
 func (r *run) kept() int {
 	n := 0
 	for i := len(r.hist.Path) - 1; r.resumed && i >= 0; i-- {
-		if r.hist.Path[i].Role == string(holdfast.RoleActivity) {
+		if thread.Aside(&r.hist.Path[i]) {
 			continue
 		}
 		if r.hist.Path[i].Role != string(holdfast.RoleTool) {

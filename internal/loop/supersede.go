@@ -13,7 +13,8 @@ import (
 
 // Superseding takes back an answer that cannot be finished. Nothing is removed from the
 // log: open items are closed, an event says why, and snapshots bring every watcher to the
-// committed state. Takeover, a retry after partial output, and cancel all go this way.
+// committed state. Takeover, a retry after partial output, and cancel all go this way. What
+// stood on the screen when a run was cancelled, or has failed, is kept, with a mark.
 
 // supersede takes back the incomplete answer of a living run. name and value are those of
 // the event that says why.
@@ -71,6 +72,15 @@ func (a *completion) keepPartial() error {
 		r.st.Boundary = last
 		r.saveState(c)
 	})
+}
+
+// keepFailed closes what the run has shown of an answer in whose middle it has failed, and
+// returns what is kept of that.
+func (r *run) keepFailed() ([]agui.Message, error) {
+	if r.failed == nil || !r.st.KeepsFailed() {
+		return nil, nil
+	}
+	return thread.FailedOf(r.failed.messages(false)), r.w.CloseOpen()
 }
 
 // endCancelled closes what is unfinished and ends the run as cancelled.

@@ -30,20 +30,21 @@ const (
 	MaxRetaken   = 10
 )
 
-// takeOver prepares what becomes of a thread whose owner is gone, or has handed it over: the
-// run continues here, or ends. agent is nil if there is none with the thread's work any more.
-// The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*begun, error) {
+// takeOver prepares that a run whose owner is gone, or has handed it over, continues here. agent
+// is nil if there is none with the thread's work any more. If nobody continues the run, it
+// returns why, and the run is to be cut off. The caller holds the thread's lock, and makes the
+// commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, how loss) (_ *begun, refused *holdfast.Error, _ error) {
 	o, err := e.readOrphan(ctx, t, agent, how)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.refused != nil {
-		return e.cutOff(ctx, t, o.refused)
+		return nil, o.refused, nil
 	}
 	c, err := o.commit()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &begun{run: o.run, c: c, seq: o.seq, messages: o.messages, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
@@ -51,7 +52,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		o.announceAdopted()
 		e.announceSchema(t.Place(), o.states.change)
-	}}, nil
+	}}, nil, nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -126,18 +127,6 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
-}
-
-// takeBack notes in st which calls the thread's unfinished answer has shown: the next
-// answer would continue them if it used their ids. It returns the stream as the owner left
-// it, and passes the answer's events to each.
-func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event)) (agui.Sequencer, error) {
-	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
-		each(ev)
-		if call, ok := ev.(agui.ToolCallStart); ok {
-			st.TakeBack(call.ToolCallID)
-		}
-	})
 }
 
 // isDamaged reports whether err means that nobody will ever continue the run, because a
@@ -229,57 +218,6 @@ func (o *orphan) count() {
 	st.Retaken++
 }
 
-// acquisition prepares a commit after which process owns the thread, or nobody if process
-// is empty. The position that was read is its condition.
-func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
-	return &store.Commit{
-		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
-		Process: process, UpdatedAt: h.cfg.Now(),
-	}
-}
-
-// acquired returns a copy of the thread's state for its next owner, in the format that is
-// written now. A thread that has no incarnation, because it is new or of an earlier format,
-// gets one.
-func (h *host) acquired(t *thread.Thread) *thread.State {
-	st := t.State.Clone()
-	st.Raise(h.formats.Write())
-	st.Waiting = nil
-	if st.Incarnation == "" {
-		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))
-	}
-	return st
-}
-
-// cutOff prepares the end of a run that nobody continues, with reason as its error.
-func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*begun, error) {
-	st := t.State.Clone()
-	if _, err := h.takeBack(ctx, t, st, func(agui.Event) {}); err != nil {
-		st.Unlisted = true // the run ends nevertheless
-	}
-	if err := st.Stop(reason); err != nil {
-		return nil, err
-	}
-	now := h.cfg.Now()
-	ev := agui.NewRunError(reason)
-	ev.Timestamp = now.UnixMilli()
-	c := h.acquisition(t, "")
-	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Boundary = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}
-	st.Advanced()
-	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
-	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
-	st.Bytes += thread.BytesOf(c)
-	c.State = st.Encode()
-	return &begun{c: c, accepted: func() {
-		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
-		h.cfg.Ended(t.Key)
-		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
-		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
-	}}, nil
-}
-
 // ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
 // process is no error.
 func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
@@ -330,6 +268,7 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 	s, err := e.successors.of(ctx, t)
 	defer s.agents.drop()
 	var next *begun
+	var refused *holdfast.Error
 	switch {
 	case err != nil:
 	case s.verdict == pin.Wait:
@@ -338,19 +277,19 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 		e.cfg.Observer.TakenOver(place, observe.TakeoverWaits, "")
 		return true, nil
 	case s.verdict == pin.Over:
-		next, err = e.cutOff(ctx, t, errRevisionGone(t, s.agent))
+		refused = errRevisionGone(t, s.agent)
 	default:
-		next, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
+		next, refused, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
 	}
-	if err == nil {
+	switch {
+	case refused != nil:
+		err = e.end(ctx, t, refused)
+	case err == nil:
 		err = e.acquire(ctx, place, next)
 	}
 	if reason := err; errors.Is(err, errUndecodable) {
 		if t, err = e.read.Head(ctx, key); err == nil {
-			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
-		}
-		if err == nil {
-			err = e.acquire(ctx, place, next)
+			err = e.end(ctx, t, holdfast.AsError(reason))
 		}
 	}
 	if err == nil {
@@ -360,4 +299,13 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
 	}
 	return true, thread.ReadUnlessMoved(key, err)
+}
+
+// end cuts off the run of a thread whose owner is gone.
+func (e *Engine) end(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
+	c, accepted, err := e.cutOff(ctx, t, reason)
+	if err != nil {
+		return err
+	}
+	return e.acquire(ctx, t.Place(), &begun{c: c, accepted: accepted})
 }

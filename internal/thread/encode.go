@@ -64,12 +64,13 @@ func Decode(b []byte, v any) error {
 // of them. It also adds what intents say of their tools, and the trace of a run (run.go).
 // Format 9 adds the revision of the agent that a run began with (run.go): a reader of format
 // 8 would take over a run that waits for a process with that revision. Format 10 changes only how
-// Redis holds a thread (package redisstore, layout 2) and has no new members.
+// Redis holds a thread (package redisstore, layout 2) and has no new members. Format 11 adds
+// answers that have failed (failed.go), which a reader of format 10 would show to models.
 //
 // What is written says the format that it needs. A state, its checkpoints and its run have
 // the format that all processes agreed to write when the run began or was taken over
 // (package dataformat); what no newer format has changed is written as FormatBefore.
-const Format = 10
+const Format = 11
 
 // FormatBefore is the format of the version before. This one can write it, and those between.
 const FormatBefore = 8

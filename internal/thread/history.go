@@ -59,11 +59,11 @@ func (h *History) noteCalls(m *agui.Message) {
 	}
 }
 
-// Last returns the place of the last message that is not an activity: where the
-// conversation stands. It returns -1 if there is none.
+// Last returns the place of the last message that models are shown: where the conversation
+// stands. It returns -1 if there is none.
 func (h *History) Last() int {
 	last := len(h.Path) - 1
-	for last >= 0 && h.Path[last].Role == string(holdfast.RoleActivity) {
+	for last >= 0 && Aside(&h.Path[last]) {
 		last--
 	}
 	return last

@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The end of a run whose owner is gone and that nobody continues: one commit by whoever found
+// it, after which the thread is stopped and has no owner.
+
+// cutOff prepares the end of a run that nobody continues, with reason as its error, and returns
+// what is to be done once that is accepted.
+func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*store.Commit, func(), error) {
+	st, c := t.State.Clone(), h.acquisition(t, "")
+	var shown agui.Assembler
+	seq, err := h.takeBack(ctx, t, st, shown.Apply)
+	if err != nil {
+		st.Unlisted = true // the run ends nevertheless
+	} else if err := h.keepShown(ctx, c, st, seq, shown.Messages()); err != nil {
+		return nil, nil, err
+	}
+	if err := st.Stop(reason); err != nil {
+		return nil, nil, err
+	}
+	now := h.cfg.Now()
+	ev := agui.NewRunError(reason)
+	ev.Timestamp = now.UnixMilli()
+	c.Records = append(c.Records, ev.AppendJSON(nil))
+	last := t.Head.Next + uint64(len(c.Records)) - 1
+	st.Boundary = store.Cursor{Number: last, Tag: c.Fence.Tag()}
+	st.Advanced()
+	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
+	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last))
+	st.Bytes += thread.BytesOf(c)
+	c.State = st.Encode()
+	return c, func() {
+		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
+		h.cfg.Ended(t.Key)
+		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
+		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
+	}, nil
+}
+
+// keepShown has the commit that cuts a run off keep what its owner has shown of an answer, as
+// one that has failed, unless what it follows is not there any more. seq is the stream as the
+// owner left it.
+func (h *host) keepShown(ctx context.Context, c *store.Commit, st *thread.State, seq agui.Sequencer, shown []agui.Message) error {
+	if !st.KeepsFailed() || len(shown) == 0 {
+		return nil
+	}
+	switch _, err := h.read.Store.MessagesOf(ctx, c.Key, []string{st.Leaf}); {
+	case errors.Is(err, store.ErrNotFound):
+		return nil // the thread is damaged, and its run ends nevertheless
+	case err != nil:
+		return thread.ReadError(c.Key, err)
+	}
+	for _, m := range thread.FailedOf(shown) {
+		m, data := thread.Stored(m)
+		c.Messages = append(c.Messages, store.Message{ID: m.ID, Parent: st.Leaf, Data: data})
+		if st.Leaf = m.ID; st.Count > 0 {
+			st.Count++
+		}
+	}
+	for _, ev := range append(seq.Close(), agui.MessagesRef{Leaf: st.Leaf}) {
+		c.Records = append(c.Records, ev.AppendJSON(nil))
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package loop
+
+import (
+	"context"
+
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What each commit that gives a thread another owner, or none, begins with.
+
+// acquisition prepares a commit after which process owns the thread, or nobody if process
+// is empty. The position that was read is its condition.
+func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
+	return &store.Commit{
+		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
+		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
+		Process: process, UpdatedAt: h.cfg.Now(),
+	}
+}
+
+// acquired returns a copy of the thread's state for its next owner, in the format that is
+// written now. A thread that has no incarnation, because it is new or of an earlier format,
+// gets one.
+func (h *host) acquired(t *thread.Thread) *thread.State {
+	st := t.State.Clone()
+	st.Raise(h.formats.Write())
+	st.Waiting = nil
+	if st.Incarnation == "" {
+		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))
+	}
+	return st
+}
+
+// takeBack notes in st which calls the thread's unfinished answer has shown: the next
+// answer would continue them if it used their ids. It returns the stream as the owner left
+// it, and passes the answer's events to each.
+func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event)) (agui.Sequencer, error) {
+	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
+		each(ev)
+		if call, ok := ev.(agui.ToolCallStart); ok {
+			st.TakeBack(call.ToolCallID)
+		}
+	})
+}
