@@ -18,7 +18,7 @@ import { VirtualList, type VirtualListHandle } from '../ui/VirtualList.tsx';
 import { usePosition } from './position.ts';
 import { EventRowView } from './EventRow.tsx';
 import { RecordDetail } from './RecordDetail.tsx';
-import { countsOf, families, rowOf, rowsOf, type EventRow } from './rows.ts';
+import { countsOf, families, firstNumber, rowOf, rowsOf, type EventRow } from './rows.ts';
 import { useSearch } from './search.ts';
 import { useSelection } from './selection.ts';
 
@@ -172,7 +172,7 @@ export function Events() {
     const at = rowOf(rows, position - 1);
     if (at >= 0) handle.current?.show(at);
   }, [playing, position, rows]);
-  if (log.length === 0) return <NoEvents standing={standing} error={error} onRetry={() => store.refresh()} />;
+  if (firstNumber(log) === 0) return <NoEvents standing={standing} error={error} onRetry={() => store.refresh()} />;
   return (
     <div className="inspector-events" ref={panel} onKeyDown={onKeyDown}>
       <Bar log={log} choices={choices} input={input} count={searched.count} busy={searched.busy} />

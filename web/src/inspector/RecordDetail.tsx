@@ -17,7 +17,7 @@ import { JsonTree } from '../ui/JsonTree.tsx';
 import { Menu, MenuItem } from '../ui/Menu.tsx';
 import { Segments } from '../ui/Segments.tsx';
 import { duration, exactTime } from '../ui/time.ts';
-import { sinceBefore } from './rows.ts';
+import { listed, sinceBefore } from './rows.ts';
 
 type Shown = 'tree' | 'raw' | 'changes';
 
@@ -72,8 +72,8 @@ export function RecordDetail({ log, index, onGo, onClose }: { log: Log; index: n
     <section className="inspector-detail" aria-label={`Record ${record.number || ''}`}>
       <div className="inspector-detail-head">
         <span className="inspector-detail-title truncate"><span className="num">#{record.number || '–'}</span> <span className="mono">{record.event.type}</span></span>
-        <IconButton size="small" label="Record before" disabled={index === 0} onClick={() => onGo(index - 1)}><ChevronUpIcon /></IconButton>
-        <IconButton size="small" label="Record after" disabled={index + 1 >= log.length} onClick={() => onGo(index + 1)}><ChevronDownIcon /></IconButton>
+        <IconButton size="small" label="Record before" disabled={!listed(log, index - 1)} onClick={() => onGo(index - 1)}><ChevronUpIcon /></IconButton>
+        <IconButton size="small" label="Record after" disabled={!listed(log, index + 1)} onClick={() => onGo(index + 1)}><ChevronDownIcon /></IconButton>
         <IconButton size="small" label="Copy as JSON" onClick={() => copy(pretty(record.event), 'Copied the record')}><CopyIcon /></IconButton>
         <Menu align="end" trigger={<IconButton size="small" label="More about this record"><MoreIcon /></IconButton>}>
           <MenuItem icon={<CopyIcon />} onSelect={() => copy(fixture(record), 'Copied as a fixture')}>Copy as a fixture</MenuItem>

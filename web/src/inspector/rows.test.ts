@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { madeUp, logged } from '../log/testing.ts';
-import { Log } from '../log/record.ts';
+import { Log, type LogRecord } from '../log/record.ts';
 import { waterfall } from '../log/waterfall.ts';
 import { drawn, lanesOf, ticksOf, totalsOf } from './lanes.ts';
 import { aboutRecord, countsOf, firstNumber, indexOf, refOf, rowOf, rowsOf, sinceBefore, type Chosen } from './rows.ts';
@@ -39,6 +39,16 @@ describe('the rows of events', () => {
     expect(said({ grouped: false, kinds: new Set(['call']) })).toEqual(['#5', '#7']);
     expect(said({ kinds: new Set(['state']) })).toEqual(['run', 'State changed 1/1']);
     expect([...countsOf(small)]).toContainEqual(['text', 4]);
+  });
+  it('are the records of the log, and nothing that is only shown like one', () => {
+    const [before, ...stands] = logged([{ type: 'MESSAGES_SNAPSHOT', messages: [] }, { type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, { type: 'RUN_ERROR', message: 'no', code: 'model_failed' }]).map((record) => ({ ...record, cursor: '', number: 0, runId: 'r1' }));
+    const more = Log.of([before as LogRecord, ...small.slice(), ...stands]);
+    for (const grouped of [true, false]) expect(rowsOf(more, { ...plain, grouped })).toHaveLength(rowsOf(small, { ...plain, grouped }).length);
+    expect([...countsOf(more)]).toEqual([...countsOf(small)]);
+    expect(rowsOf(more, plain)[0]).toMatchObject({ kind: 'run', run: { count: small.length } });
+    const progress = { tape: more.tape, query: 'run_', hits: new Set<number>(), at: 0 };
+    expect(lookOn(more, progress, () => 0)).toBe(true);
+    expect(progress.hits.size).toBe(2);
   });
   it('find what is in the JSON of records, and words that no piece has whole', () => {
     const look = (query: string) => {

@@ -2,7 +2,7 @@
 // records; or the records alone. What is filtered away, or closed, has no row.
 import { group, kindOf, type Entry, type EntryKind, type Iteration, type RunGroup } from '../log/group.ts';
 import { fields, list, text } from '../log/json.ts';
-import type { Log, LogRecord } from '../log/record.ts';
+import { isShown, type Log, type LogRecord } from '../log/record.ts';
 
 export type EventRow =
   | { readonly kind: 'run'; readonly id: string; readonly run: RunGroup; readonly place: number; readonly open: boolean }
@@ -37,7 +37,7 @@ const shows = (kinds: Chosen['kinds'], kind: EntryKind): boolean => kinds === un
 function flat(log: Log, { kinds, found }: Chosen): EventRow[] {
   const rows: EventRow[] = [];
   for (let index = 0; index < log.length; index++) {
-    if (found && !found.has(index)) continue;
+    if ((found && !found.has(index)) || isShown(log.at(index) as LogRecord)) continue;
     if (kinds && !kinds.has(kindOf(log.at(index) as LogRecord))) continue;
     rows.push({ kind: 'record', id: `#${index}`, index, inside: false });
   }
@@ -112,11 +112,19 @@ export function rowOf(rows: readonly EventRow[], index: number): number {
   return entry;
 }
 
+/** Whether a log has a record there. */
+export const listed = (log: Log, index: number): boolean => {
+  const record = log.at(index);
+  return record !== undefined && !isShown(record);
+};
+
 /** Which families a log has, and how many records of each. */
 export function countsOf(log: Log): ReadonlyMap<EntryKind, number> {
   const counts = new Map<EntryKind, number>();
   for (let i = 0; i < log.length; i++) {
-    const kind = kindOf(log.at(i) as LogRecord);
+    const record = log.at(i) as LogRecord;
+    if (isShown(record)) continue;
+    const kind = kindOf(record);
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   return counts;

@@ -2,7 +2,7 @@
 // while a long log is read. What was looked at once is not looked at again when the log grows.
 import { useEffect, useRef, useState } from 'react';
 import type { Log } from '../log/record.ts';
-import type { Found } from './rows.ts';
+import { listed, type Found } from './rows.ts';
 
 /** How long the page may be busy at a time, in milliseconds. */
 const slice = 12;
@@ -27,7 +27,7 @@ const nothing: Searched = { found: undefined, count: 0, busy: false };
 export function lookOn(log: Log, progress: Progress, now: () => number): boolean {
   const end = now() + slice;
   while (progress.at < log.length) {
-    if (JSON.stringify(log.at(progress.at)?.event).toLowerCase().includes(progress.query)) progress.hits.add(progress.at);
+    if (listed(log, progress.at) && JSON.stringify(log.at(progress.at)?.event).toLowerCase().includes(progress.query)) progress.hits.add(progress.at);
     progress.at++;
     if (progress.at % 16 === 0 && now() >= end) return progress.at >= log.length;
   }

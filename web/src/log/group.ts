@@ -2,7 +2,7 @@
 // state and remarks. The pieces of a text are one entry.
 
 import { fields, list, number, text } from './json';
-import { isEnd, type Log, type LogRecord } from './record';
+import { isEnd, isShown, type Log, type LogRecord } from './record';
 import { keyOf } from './reduce';
 
 export type EntryKind = 'run' | 'text' | 'reasoning' | 'call' | 'state' | 'snapshot' | 'activity' | 'step' | 'agent' | 'notice' | 'takeover' | 'other';
@@ -104,6 +104,7 @@ class Grouping {
   #next: number | undefined;
 
   take(record: LogRecord, index: number): void {
+    if (isShown(record)) return;
     const { event, runId } = record;
     let run = this.runs.at(-1);
     if (run === undefined || run.runId !== runId) {

@@ -60,6 +60,9 @@ function keep<T extends Item>(old: Item | undefined, item: T, same: (old: T) => 
   return old !== undefined && old.kind === item.kind && !old.open && same(old as T) ? old : item;
 }
 
+/** What the server says of an answer in whose middle the run has failed. */
+const failedOf = (message: Fields): { failed?: true } => (holdfast(message)['failed'] === true ? { failed: true } : {});
+
 class Snapshot {
   readonly items: Item[] = [];
   readonly #at = new Map<string, number>();
@@ -96,7 +99,7 @@ class Snapshot {
     const key = 'r:' + id;
     const old = this.#fold.get(key, 'reasoning');
     const content = text(message['content']);
-    this.#push(keep(old, { ...unseen(this.#fold, key, id, message), kind: 'reasoning', text: content, hidden: content === '', seams: old?.text === content ? old.seams : [] }, (o) => o.text === content));
+    this.#push(keep(old, { ...unseen(this.#fold, key, id, message), kind: 'reasoning', text: content, hidden: content === '', seams: old?.text === content ? old.seams : [], ...failedOf(message) }, (o) => o.text === content && o.failed === failedOf(message).failed));
   }
 
   #result(id: string, message: Fields): void {
@@ -125,8 +128,8 @@ class Snapshot {
     const key = 't:' + id;
     if (content.text !== '' || content.parts.length > 0 || calls.length === 0) {
       const old = this.#fold.get(key, 'text');
-      const item = { ...unseen(this.#fold, key, id, message), kind: 'text', role: text(message['role']) || 'assistant', text: content.text, parts: content.parts, seams: old?.text === content.text ? old.seams : [], imported: own['imported'] === true, ...(content.parts.length === 0 ? {} : { raw: message['content'] }) } as const;
-      this.#push(keep(old, item, (o) => o.text === item.text && o.role === item.role && o.parts.length === item.parts.length && o.imported === item.imported));
+      const item = { ...unseen(this.#fold, key, id, message), kind: 'text', role: text(message['role']) || 'assistant', text: content.text, parts: content.parts, seams: old?.text === content.text ? old.seams : [], imported: own['imported'] === true, ...failedOf(message), ...(content.parts.length === 0 ? {} : { raw: message['content'] }) } as const;
+      this.#push(keep(old, item, (o) => o.text === item.text && o.role === item.role && o.parts.length === item.parts.length && o.imported === item.imported && o.failed === failedOf(message).failed));
     }
     for (const value of calls) this.#call(id, fields(value), own['edited'] === true);
   }

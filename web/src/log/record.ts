@@ -31,6 +31,9 @@ export function record(event: unknown, cursor: string, runId: string): LogRecord
   return { cursor, number: numberOf(cursor), runId: own || runId, event: event as LogEvent, ...(at === undefined ? {} : { at }) };
 }
 
+/** Whether it is no record of the log, but shown like one: how a thread stands, or what was there before its first run. */
+export const isShown = (record: LogRecord): boolean => record.number === 0;
+
 /** The number in a cursor; 0 if it has none. */
 export function numberOf(cursor: string): number {
   const found = /^(\d{1,15})(?:-|$)/.exec(cursor);

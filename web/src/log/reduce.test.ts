@@ -121,6 +121,13 @@ describe('events', () => {
     expect(rows(stands)).toEqual(['text half']);
   });
 
+  it('what was said when a run failed stays, and says so', () => {
+    const kept = [{ id: 'x', role: 'reasoning', content: 'hm', metadata: { holdfast: { partial: true, failed: true } } }, { id: 'm', role: 'assistant', content: 'half', metadata: { holdfast: { partial: true, failed: true } } }];
+    const view = viewOf(began, { type: 'REASONING_MESSAGE_START', messageId: 'x', role: 'reasoning' }, { type: 'REASONING_MESSAGE_CONTENT', messageId: 'x', delta: 'hm' }, { type: 'REASONING_MESSAGE_END', messageId: 'x' }, ...said('m', 'half'), end('m'), { type: 'MESSAGES_SNAPSHOT', messages: kept }, { type: 'RUN_ERROR', message: 'no', code: 'model_failed' });
+    expect(rows(view)).toEqual(['reasoning hm', 'text half', 'note no']);
+    expect([find(view, 'reasoning').failed, find(view, 'text').failed]).toEqual([true, true]);
+  });
+
   it('reasoning has a duration; if the provider hides it, the page can say so', () => {
     const m = { messageId: 'x' };
     const view = viewOf(

@@ -53,11 +53,15 @@ export interface TextItem extends ItemBase {
   readonly seams: readonly SeamMark[];
   /** A client brought it; this server has not produced it. */
   readonly imported: boolean;
+  /** The run failed in the middle of it. Models are not shown it. */
+  readonly failed?: true;
 }
 
 export interface ReasoningItem extends ItemBase {
   readonly kind: 'reasoning';
   readonly text: string;
+  /** As of a text. */
+  readonly failed?: true;
   /** The provider does not show it. */
   readonly hidden: boolean;
   readonly seams: readonly SeamMark[];

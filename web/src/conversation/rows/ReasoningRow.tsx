@@ -10,6 +10,7 @@ import { VersionPicker } from './VersionPicker.tsx';
 
 function Title({ item }: { item: ReasoningItem }) {
   if (item.hidden) return <>Thought, hidden by the provider</>;
+  if (item.failed) return <>Thought, until the run failed</>;
   if (item.open) return <>Thinking{item.at !== undefined && <> for <Duration since={item.at} /></>}…</>;
   return <>{item.at !== undefined && item.end !== undefined && item.end > item.at ? `Thought for ${duration(item.end - item.at)}` : 'Thought'}</>;
 }

@@ -81,7 +81,7 @@ function AssistantRow({ item, passing }: { item: TextItem; passing: boolean }) {
   // An answer may be nothing but calls or an image, which have rows of their own.
   if (!item.open && !item.text && item.parts.length === 0) return null;
   return (
-    <article className="conversation-answer" aria-label="Assistant" data-open={item.open || undefined} data-passing={passing || undefined}>
+    <article className="conversation-answer" aria-label="Assistant" data-open={item.open || undefined} data-passing={passing || undefined} data-failed={item.failed}>
       <div ref={body} className="conversation-body">
         <AnswerText item={item} text={shown} />
       </div>
@@ -92,6 +92,7 @@ function AssistantRow({ item, passing }: { item: TextItem; passing: boolean }) {
           <CopyButton text={item.text} label="Copy answer" />
           {!readOnly && !busy && item.key === lastAnswer && <IconButton size="small" label="Answer again" onClick={() => regenerate(item)}><RetryIcon /></IconButton>}
           <RecordsButton item={item} />
+          {item.failed && <span className="small conversation-broken" title="The run failed in the middle of this answer. It stays here for you; the model is not shown it.">not finished: the run failed here</span>}
           {item.imported && <span className="small faint" title="A client brought this text; this server has not produced it.">imported</span>}
         </div>
       )}

@@ -112,7 +112,8 @@ describe('calls', () => {
   });
 
   it('that a person has changed, or a client has brought, say so', async () => {
-    rows([call({ edited: true, imported: true })]);
+    rows([call({ edited: true, imported: true }), text({ key: 't:m9', failed: true })]);
+    expect(screen.getByText('not finished: the run failed here')).toBeTruthy();
     expect(screen.getByText('edited')).toBeTruthy();
     expect(screen.getByText('imported')).toBeTruthy();
     await expectAccessible();
