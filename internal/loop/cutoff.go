@@ -14,19 +14,18 @@ import (
 // The end of a run whose owner is gone and that nobody continues: one commit by whoever found
 // it, after which the thread is stopped and has no owner.
 
-// cutOff prepares the end of a run that nobody continues, with reason as its error, and returns
-// what is to be done once that is accepted.
-func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*store.Commit, func(), error) {
+// cutOff prepares the end of a run that nobody continues, with reason as its error.
+func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*begun, error) {
 	st, c := t.State.Clone(), h.acquisition(t, "")
 	var shown agui.Assembler
 	seq, err := h.takeBack(ctx, t, st, shown.Apply)
 	if err != nil {
 		st.Unlisted = true // the run ends nevertheless
 	} else if err := h.keepShown(ctx, c, st, seq, shown.Messages()); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := st.Stop(reason); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	now := h.cfg.Now()
 	ev := agui.NewRunError(reason)
@@ -39,12 +38,12 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last))
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
-	return c, func() {
+	return &begun{c: c, accepted: func() {
 		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		h.cfg.Ended(t.Key)
 		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
 		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
-	}, nil
+	}}, nil
 }
 
 // keepShown has the commit that cuts a run off keep what its owner has shown of an answer, as

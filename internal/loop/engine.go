@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/gate"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -235,20 +234,6 @@ func (e *Engine) holdRunning(name, revision string) *agent {
 // Left reports whether this process owns a thread whose run it has given up.
 func (e *Engine) Left(head *store.Head) bool {
 	return head.Process == e.process && e.local(head.Key) == nil
-}
-
-// begun is a run with its first commit in this process. Without a run, the commit leaves
-// nothing to run.
-type begun struct {
-	run      *run
-	c        *store.Commit
-	seq      agui.Sequencer // after the commit's records
-	accepted func()         // called once the store has accepted the commit
-	dropped  func()         // called if the commit was unsure and did not land; may be nil
-	unsure   bool           // it is not known yet whether the commit has landed; see acquire
-	// elsewhere means that the run has begun in another process.
-	elsewhere bool
-	messages  *thread.Undecoded // its messages then
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a

@@ -10,6 +10,20 @@ import (
 
 // What each commit that gives a thread another owner, or none, begins with.
 
+// begun is a run with its first commit in this process. Without a run, the commit leaves
+// nothing to run.
+type begun struct {
+	run      *run
+	c        *store.Commit
+	seq      agui.Sequencer // after the commit's records
+	accepted func()         // called once the store has accepted the commit
+	dropped  func()         // called if the commit was unsure and did not land; may be nil
+	unsure   bool           // it is not known yet whether the commit has landed; see acquire
+	// elsewhere means that the run has begun in another process.
+	elsewhere bool
+	messages  *thread.Undecoded // its messages then
+}
+
 // acquisition prepares a commit after which process owns the thread, or nobody if process
 // is empty. The position that was read is its condition.
 func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {

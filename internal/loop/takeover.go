@@ -281,15 +281,18 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 	default:
 		next, refused, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
 	}
-	switch {
-	case refused != nil:
-		err = e.end(ctx, t, refused)
-	case err == nil:
+	if refused != nil {
+		next, err = e.cutOff(ctx, t, refused)
+	}
+	if err == nil {
 		err = e.acquire(ctx, place, next)
 	}
 	if reason := err; errors.Is(err, errUndecodable) {
 		if t, err = e.read.Head(ctx, key); err == nil {
-			err = e.end(ctx, t, holdfast.AsError(reason))
+			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
+		}
+		if err == nil {
+			err = e.acquire(ctx, place, next)
 		}
 	}
 	if err == nil {
@@ -299,13 +302,4 @@ func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (mov
 		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
 	}
 	return true, thread.ReadUnlessMoved(key, err)
-}
-
-// end cuts off the run of a thread whose owner is gone.
-func (e *Engine) end(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
-	c, accepted, err := e.cutOff(ctx, t, reason)
-	if err != nil {
-		return err
-	}
-	return e.acquire(ctx, t.Place(), &begun{c: c, accepted: accepted})
 }
