@@ -273,7 +273,7 @@ func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolR
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := t.schema.Validate(raw); err != nil {
+	if err := t.schema.Validate(ctx, raw); err != nil {
 		return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err)}
 	}
 	var args Args

@@ -71,13 +71,13 @@ func (c *contract) Spec() holdfast.ToolSpec { return c.spec }
 
 // Call implements [holdfast.Tool]: it checks the arguments, and says that the call is to be finished
 // from outside.
-func (c *contract) Call(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+func (c *contract) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	raw := call.Arguments
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
 	if c.args != nil {
-		if err := c.args.Validate(raw); err != nil {
+		if err := c.args.Validate(ctx, raw); err != nil {
 			return holdfast.ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was started: %w", c.spec.Name, err)}
 		}
 	}

@@ -78,7 +78,7 @@ func (f *Fetcher) Close() { f.tool.Close() }
 // Call implements [holdfast.Tool].
 func (f *Fetcher) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	t := f.tool
-	a, err := t.read(call)
+	a, err := t.read(ctx, call)
 	if err != nil {
 		return holdfast.ToolResult{}, err
 	}

@@ -295,7 +295,7 @@ func (t *Tool) Close() { t.client.closeIdle() }
 
 // Call implements [holdfast.Tool].
 func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-	a, err := t.read(call)
+	a, err := t.read(ctx, call)
 	if err != nil {
 		return holdfast.ToolResult{}, err
 	}
@@ -316,7 +316,7 @@ const (
 
 // query finds out what became of a call; see [Options.LookUp].
 func (t *Tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-	a, err := t.read(call)
+	a, err := t.read(ctx, call)
 	if err != nil {
 		return holdfast.ToolResult{}, holdfast.FateUnknown, err
 	}
@@ -356,12 +356,12 @@ func (t *Tool) look(ctx context.Context, call holdfast.ToolCall, a *arguments) (
 }
 
 // read checks a call's arguments.
-func (t *Tool) read(call holdfast.ToolCall) (*arguments, error) {
+func (t *Tool) read(ctx context.Context, call holdfast.ToolCall) (*arguments, error) {
 	raw := call.Arguments
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := t.arguments.Validate(raw); err != nil {
+	if err := t.arguments.Validate(ctx, raw); err != nil {
 		return nil, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was sent: %w", t.spec.Name, err)}
 	}
 	a, err := readArguments(raw)

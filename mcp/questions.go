@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/schema"
@@ -129,7 +130,9 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 		}
 		if q.url() {
 			q.Schema = json.RawMessage(urlSchema)
-		} else if _, err := schema.Compile(q.Schema); err != nil {
+		} else if _, err := schema.Compile(q.Schema); schema.IsBound(err) {
+			return nil, wrong(fmt.Sprintf("an answer to %s whose schema cannot be used: %v", strconv.Quote(shorten(key, 50)), err))
+		} else if err != nil {
 			return nil, wrong("an answer whose schema cannot be used")
 		}
 		questions = append(questions, q)
@@ -165,7 +168,7 @@ func (c *calling) ask(note string) *holdfast.Interrupt {
 
 // answered takes over the person's answer, if the call has come with one, and returns the
 // next question; nil if there is none.
-func (c *calling) answered() *holdfast.Interrupt {
+func (c *calling) answered(ctx context.Context) *holdfast.Interrupt {
 	a := c.call.Answer
 	var to struct {
 		MCP asked `json:"mcp"`
@@ -177,7 +180,7 @@ func (c *calling) answered() *holdfast.Interrupt {
 		if q.Key != to.MCP.Key || c.kept.Answers[q.Key] != nil {
 			continue
 		}
-		answer, err := q.answer(a)
+		answer, err := q.answer(ctx, a)
 		if err != nil {
 			return c.ask(fmt.Sprintf(" (The answer before could not be used: %v.)", err))
 		}
@@ -190,7 +193,7 @@ func (c *calling) answered() *holdfast.Interrupt {
 }
 
 // answer returns a person's answer as the server gets it.
-func (q *question) answer(a *holdfast.Answer) (json.RawMessage, error) {
+func (q *question) answer(ctx context.Context, a *holdfast.Answer) (json.RawMessage, error) {
 	said := struct {
 		Action  string          `json:"action"`
 		Content json.RawMessage `json:"content,omitempty"`
@@ -208,7 +211,7 @@ func (q *question) answer(a *holdfast.Answer) (json.RawMessage, error) {
 	default:
 		s, err := schema.Compile(q.Schema)
 		if err == nil {
-			err = s.Validate(a.Payload)
+			err = s.Validate(ctx, a.Payload)
 		}
 		if err != nil {
 			return nil, err

@@ -92,7 +92,7 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 	if c.kept.Sending && c.once() {
 		return holdfast.ToolResult{}, c.lost("this server died while it was passing on an answer", nil)
 	}
-	if ask := c.answered(); ask != nil {
+	if ask := c.answered(ctx); ask != nil {
 		return holdfast.ToolResult{}, c.askAfterKeeping(ctx, ask)
 	}
 	if c.kept.Task != nil {

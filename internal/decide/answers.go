@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/schema"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -23,41 +22,44 @@ type Violation struct {
 	Message     string `json:"message"`     // what is wrong, with the place in the payload
 }
 
-// violationsOf checks the answers against the schemas of their questions, and edited
-// arguments against those of their tools. It lists everything that is wrong.
-func violationsOf(s Situation, answers []agui.ResumeEntry) (all []Violation) {
+// answerCheck is a check of an answer, or of a part of it.
+type answerCheck struct {
+	Check
+	interrupt string
+	part      string // before what is wrong
+}
+
+// checksOf returns the checks of answers: against the schemas of their questions and, of
+// edited arguments, against those of their tools.
+func checksOf(s Situation, answers []agui.ResumeEntry) (all []answerCheck) {
 	for _, a := range answers {
 		if a.Status == agui.ResumeCancelled {
 			continue
 		}
 		i := slices.IndexFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == a.InterruptID })
 		payload := PayloadOf(a, &s.Interrupts[i])
-		for _, text := range Violations(closed(&s.Interrupts[i]), payload) {
-			all = append(all, Violation{a.InterruptID, text})
-		}
+		all = append(all, answerCheck{Check{fmt.Sprintf("the question %q", a.InterruptID), closed(&s.Interrupts[i]), payload}, a.InterruptID, ""})
 		if edited := EditedArguments(payload, &s.Interrupts[i]); edited != nil {
-			for _, text := range Violations(s.Parameters[a.InterruptID], edited) {
-				all = append(all, Violation{a.InterruptID, "editedArgs: " + text})
-			}
+			p := s.Parameters[a.InterruptID]
+			all = append(all, answerCheck{Check{fmt.Sprintf("the tool %q", p.Tool), p.Schema, edited}, a.InterruptID, "editedArgs: "})
 		}
 	}
 	return all
 }
 
-// Violations checks JSON against a schema, and lists what is wrong. A schema that is
-// missing, or that cannot be read, takes anything: whoever wrote it has to check then.
-func Violations(text, value json.RawMessage) []string {
-	if len(text) == 0 {
-		return nil
+// violationsOf lists everything that is wrong with the answers, and the checks that were not
+// made yet.
+func violationsOf(s Situation, v Verdicts, answers []agui.ResumeEntry) (all []Violation, open []Check) {
+	for _, c := range checksOf(s, answers) {
+		texts, made := v.Of(c.Check)
+		if !made {
+			open = append(open, c.Check)
+		}
+		for _, text := range texts {
+			all = append(all, Violation{c.interrupt, c.part + text})
+		}
 	}
-	compiled, err := schema.Compile(text)
-	if err != nil {
-		return nil
-	}
-	if len(value) == 0 {
-		value = json.RawMessage("null")
-	}
-	return compiled.Violations(value)
+	return all, open
 }
 
 // closed returns a question's schema; that of an approval without room for members that it

@@ -3,6 +3,7 @@ package decide
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -15,7 +16,7 @@ import (
 func asked(reason, schema, payload string) (Situation, Request) {
 	s := Situation{Exists: true, Thread: "t", Status: threads.StatusInterrupted, Run: "run-1", Agent: "a",
 		Interrupts: []agui.Interrupt{{ID: "i1", Reason: reason, ToolCallID: "c1"}},
-		Parameters: map[string]json.RawMessage{"i1": json.RawMessage(`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`)},
+		Parameters: map[string]Parameters{"i1": {Tool: "send", Schema: json.RawMessage(`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`)}},
 	}
 	if schema != "" {
 		s.Interrupts[0].ResponseSchema = json.RawMessage(schema)
@@ -61,7 +62,7 @@ func TestAnswersFit(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%s %s", c.reason, c.payload)
 		s, req := asked(c.reason, c.schema, c.payload)
-		d := Decide(s, req, testNow)
+		d := decideAll(t, s, req)
 		if c.wrong == 0 {
 			if d.Do != Resume {
 				t.Errorf("%s: %s %v", name, said(d), d.Err)
@@ -76,7 +77,7 @@ func TestAnswersFit(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		req.Resume[0].Status = agui.ResumeCancelled
-		if d := Decide(s, req, testNow); d.Do != Resume {
+		if d := decideAll(t, s, req); d.Do != Resume {
 			t.Errorf("%s, cancelled: %s", name, said(d))
 		}
 	}
@@ -114,6 +115,48 @@ func TestResumeRun(t *testing.T) {
 	for _, other := range []string{ResumeRun("u", []agui.ResumeEntry{a, b}), ResumeRun("t", []agui.ResumeEntry{a}), ResumeRun("t", nil)} {
 		if other == one {
 			t.Errorf("%s is the id of two runs", one)
+		}
+	}
+}
+
+// decideAll decides, and makes the checks that the decision depends on.
+func decideAll(t *testing.T, s Situation, req Request) Decision {
+	t.Helper()
+	req.Verdicts = Verdicts{}
+	d := Decide(s, req, testNow)
+	if d.Do == Find {
+		for _, c := range d.Checks {
+			if err := req.Verdicts.Find(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d = Decide(s, req, testNow)
+	}
+	return d
+}
+
+// TestSchemasThatTakeTooLong: an answer to a question with such a schema, or with arguments for
+// such a tool, is refused with the name of the schema and the bound.
+func TestSchemasThatTakeTooLong(t *testing.T) {
+	slow := `{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}`
+	list := `["` + strings.Repeat("abc", 20_000) + `"]`
+	for _, c := range []struct{ reason, question, tool, payload, want string }{
+		{"mine", slow, "", list, `it cannot be checked against the schema of the question "i1": it takes more than allowed: a check of at most 500,000 steps`},
+		{"tool_call", approval, slow, `{"approved":true,"editedArgs":{"x":` + list + `}}`, ""},
+		{"tool_call", approval, `{"properties":{"x":` + slow + `}}`, `{"approved":true,"editedArgs":{"x":` + list + `}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a check of at most 500,000 steps`},
+		{"tool_call", approval, `{"pattern":"` + strings.Repeat("[a-z]{1000}", 25) + `"}`, `{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a pattern whose program has at most 20,000 instructions, repetitions counted`},
+	} {
+		s, req := asked(c.reason, c.question, c.payload)
+		s.Parameters["i1"] = Parameters{Tool: "send", Schema: json.RawMessage(c.tool)}
+		d := decideAll(t, s, req)
+		if c.want == "" {
+			if d.Do != Resume {
+				t.Errorf("%s: %s %v", c.tool, said(d), d.Err)
+			}
+			continue
+		}
+		if said(d) != codes.InvalidAnswer || !strings.Contains(d.Err.Error(), c.want) {
+			t.Errorf("%s: %s %v, want %s", c.question, said(d), d.Err, c.want)
 		}
 	}
 }

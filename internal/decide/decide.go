@@ -31,6 +31,7 @@ const (
 	Keep      Action = "store"   // keep some frontend results; calls are still open
 	Resume    Action = "resume"  // continue where the thread stopped or waits
 	Cancel    Action = "cancel"  // cancel the running run, then decide again
+	Find      Action = "check"   // make Decision.Checks without a lock, then decide again
 )
 
 // Closing says why calls without a result are closed before a fresh run.
@@ -64,11 +65,16 @@ type Situation struct {
 	Outside []Outside
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
-	// Parameters are the schemas of the arguments of the calls that open questions are about,
-	// by interrupt id.
-	Parameters map[string]json.RawMessage
+	// Parameters are what the calls take that open questions are about, by interrupt id.
+	Parameters map[string]Parameters
 	// Known is the run that has the input's run id; nil if there is none.
 	Known *KnownRun
+}
+
+// Parameters are what a tool takes.
+type Parameters struct {
+	Tool   string
+	Schema json.RawMessage
 }
 
 // Outside is an open call that is finished from outside.
@@ -98,6 +104,7 @@ type Request struct {
 	Policy   Policy             // see PolicyOf
 	Compared Compared           // see Compare
 	Resume   []agui.ResumeEntry // a person's answers
+	Verdicts Verdicts           // of the checks that an earlier decision asked for
 }
 
 // Decision is what to do, and with what.
@@ -105,6 +112,8 @@ type Decision struct {
 	Do    Action          // what the POST leads to
 	Err   *holdfast.Error // set if Do is Reject
 	Close Closing         // why open calls are closed first
+	// Checks are what the decision depends on, if Do is Find.
+	Checks []Check
 	// Answers are the entries of resume that answer open interrupts.
 	Answers []agui.ResumeEntry
 	// Run is the id of the run to begin or to show from its first record; empty means the
@@ -229,7 +238,11 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	if resolvesExpired(s, answers, now) {
 		return reject(errInterruptExpired(s))
 	}
-	if violations := violationsOf(s, answers); len(violations) > 0 {
+	violations, open := violationsOf(s, req.Verdicts, answers)
+	switch {
+	case len(open) > 0:
+		return Decision{Do: Find, Checks: open}
+	case len(violations) > 0:
 		return reject(errInvalidAnswer(s, violations))
 	}
 	d := Decision{Do: Resume, Answers: answers}

@@ -2,7 +2,7 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -37,7 +37,7 @@ func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.Tool
 	if !there {
 		return result, false, holdfast.Errorf(codes.NotFound, "The agent %q has no tool %q.", one.Name, by.Call.Name).WithHint("GET /agents lists the tools of each agent.")
 	}
-	if err := startableByHand(tool.Spec(), by.Call.Arguments); err != nil {
+	if err := e.checker.startableByHand(ctx, tool.Spec(), &by.Call); err != nil {
 		return result, false, err
 	}
 	ctx = store.ContextWithLedger(ctx, e.cfg.Store)
@@ -51,11 +51,16 @@ func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.Tool
 }
 
 // startableByHand returns why a tool cannot be called with these arguments.
-func startableByHand(spec holdfast.ToolSpec, arguments json.RawMessage) error {
+func (c *checker) startableByHand(ctx context.Context, spec holdfast.ToolSpec, call *holdfast.ToolCall) error {
 	if spec.Outside != nil {
 		return holdfast.Errorf(codes.InvalidInput, "The calls of %s are finished from outside, which needs a thread.", spec.Name).WithHint("Let the agent call it: POST /runs.")
 	}
-	if violations := decide.Violations(spec.Parameters, arguments); len(violations) > 0 {
+	fits := decide.Check{Of: fmt.Sprintf("the tool %q", spec.Name), Schema: spec.Parameters, Value: call.Arguments}
+	verdicts := decide.Verdicts{}
+	if err := c.find(ctx, call.Principal.Tenant, []decide.Check{fits}, verdicts); err != nil {
+		return err
+	}
+	if violations, _ := verdicts.Of(fits); len(violations) > 0 {
 		return holdfast.Errorf(codes.InvalidInput, "The arguments are not what %s takes: %s.", spec.Name, violations[0]).
 			WithHint("GET /agents has the schema of its arguments. The tool was not started.").With("field", "arguments").With("violations", violations)
 	}

@@ -44,6 +44,8 @@ type Engine struct {
 	// returns does the same for clients that come back and for whose streams the store must
 	// be read.
 	returns *gate.Gate
+	// checker finds out whether what comes fits schemas.
+	checker *checker
 	// waiting are the requests that wait for a sign of an owner; see outwait.
 	waiting    chan struct{}
 	sweeper    *sweeper
@@ -84,6 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         gate.New(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		checker:       newChecker(),
 		returns:       gate.New(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),

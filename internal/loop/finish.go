@@ -44,6 +44,8 @@ type finishing struct {
 	Finishing
 	key    store.ThreadKey
 	result thread.OutsideResult
+	// verdicts are what came of checks of the result.
+	verdicts decide.Verdicts
 	// posted is the run in whose thread's inbox the result is; empty if it is in none.
 	posted string
 	wake   <-chan struct{}
@@ -57,7 +59,13 @@ var errStillRuns = errors.New("the thread runs")
 // Finish gives a call that waits its result from outside, and goes on with the run if it
 // waits for nothing else. The same result again gets the same answer.
 func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall, error) {
-	x := &finishing{Engine: e, Finishing: f, key: store.ThreadKey{Tenant: f.Who.Tenant, Thread: f.Thread}, stop: func() {}}
+	x := &finishing{
+		Engine:    e,
+		Finishing: f,
+		key:       store.ThreadKey{Tenant: f.Who.Tenant, Thread: f.Thread},
+		verdicts:  decide.Verdicts{},
+		stop:      func() {},
+	}
 	if f.Token != "" {
 		// A text that is no token looks for a call too, so that it takes as long.
 		x.key, x.Call, _ = thread.ParseToken(f.Token)
@@ -68,7 +76,13 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 	defer func() { x.stop() }()
 	for tries := 0; tries < maxDecisions; {
 		end, err := x.try(ctx)
+		var open *openChecks
 		switch {
+		case errors.As(err, &open):
+			if err := x.checker.find(ctx, x.key.Tenant, open.checks, x.verdicts); err != nil {
+				return nil, err
+			}
+			tries++
 		case errors.Is(err, errStillRuns):
 			if err := x.hand(ctx); err != nil {
 				return nil, err
@@ -152,7 +166,7 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 	case f.call.Expired(x.cfg.Now()):
 		return nil, x.late(ctx, f.Thread, f.call)
 	}
-	if err := x.fits(f.tool); err != nil {
+	if err := x.fits(f.call.Name, f.tool); err != nil {
 		return nil, err
 	}
 	if f.State.Running() {
@@ -249,13 +263,18 @@ func errNotService(agent string) *holdfast.Error {
 		With("action", string(access.Finish)).With("agent", agent)
 }
 
-// fits returns an error for a result that the contract does not take.
-func (x *finishing) fits(tool *holdfast.Outside) error {
+// fits returns an error for a result that the contract does not take. It is openChecks until
+// that is known.
+func (x *finishing) fits(name string, tool *holdfast.Outside) error {
 	if tool == nil || x.Failed {
 		return nil
 	}
-	violations := decide.Violations(tool.Result, x.Result)
-	if len(violations) == 0 {
+	c := decide.Check{Of: fmt.Sprintf("the results of %q", name), Schema: tool.Result, Value: x.Result}
+	violations, made := x.verdicts.Of(c)
+	switch {
+	case !made:
+		return &openChecks{[]decide.Check{c}}
+	case len(violations) == 0:
 		return nil
 	}
 	return holdfast.Errorf(codes.InvalidInput, "The result is not what the call asks for: %s", violations[0]).

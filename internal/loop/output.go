@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -32,7 +34,11 @@ func (a *completion) misfit() *misfit {
 	if f == nil || len(a.sequence) > 0 {
 		return nil
 	}
-	errors := f.compiled.Violations(a.text)
+	// An answer that has come is judged, also if the run is cancelled meanwhile.
+	errors, err := f.compiled.Violations(context.WithoutCancel(a.r.ctx), a.text)
+	if err != nil {
+		errors = []string{fmt.Sprintf("it cannot be checked against the schema of %q: %v", f.Name, err)}
+	}
 	switch {
 	case len(errors) == 0:
 		return nil

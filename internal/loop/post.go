@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
@@ -43,16 +42,22 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 	if in.RunID == "" {
 		in.RunID, in.MadeUp = e.cfg.NewID("run"), true
 	}
-	w := &vigil{}
-	defer w.end()
+	a := &asking{who: who, agent: agent, in: in, verdicts: decide.Verdicts{}}
+	defer a.owner.end()
 	for tries := 0; tries < maxDecisions; {
-		reply, err := e.try(ctx, who, agent, in, w)
+		reply, err := e.try(ctx, a)
 		var s *silence
+		var open *openChecks
 		switch {
 		case errors.As(err, &s):
-			if err := e.outwait(ctx, w, s); err != nil {
+			if err := e.outwait(ctx, &a.owner, s); err != nil {
 				return nil, err
 			}
+		case errors.As(err, &open):
+			if err := e.checker.find(ctx, who.Tenant, open.checks, a.verdicts); err != nil {
+				return nil, err
+			}
+			tries++
 		case errors.Is(err, errDecideAgain), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 			tries++
 		default:
@@ -65,12 +70,22 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 // errDecideAgain means that the thread has moved, so the decision no longer holds.
 var errDecideAgain = errors.New("decide again")
 
+// asking is a POST, and what it has waited for.
+type asking struct {
+	who      holdfast.Principal
+	agent    string // the one that was asked for; empty for any
+	in       *agui.RunAgentInput
+	owner    vigil
+	verdicts decide.Verdicts
+}
+
 // try decides once and acts on it.
-func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*agui.Reply, error) {
-	p, err := e.decided(ctx, who, agent, in, w)
+func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
+	p, err := e.decided(ctx, a)
 	if err != nil {
 		return nil, err
 	}
+	in := a.in
 	if p.d.Warning != "" {
 		e.cfg.Log.Warn(p.d.Warning, "thread", in.ThreadID, "run", in.RunID)
 	}
@@ -96,30 +111,18 @@ func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error
 	return err
 }
 
-// plan is a thread, a request for it, and what was decided.
-type plan struct {
-	*thread.Thread
-	in    *agui.RunAgentInput
-	agent *agent
-	box   *toolbox // its tools
-	req   decide.Request
-	d     decide.Decision
-	rec   *thread.Run // of the run that begins; nil if none does
-	// arrival is what has come from outside and is stored with the run; nil for most.
-	arrival *arrival
-}
-
 // decided reads the thread, makes sure of its owner, decides, and makes the first commit
-// of what is to start, all under the thread's lock. While w must wait, the error is a
-// silence.
-func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*plan, error) {
+// of what is to start, all under the thread's lock. While it must wait, the error is a
+// silence; while it depends on what may take long to compute, it is openChecks.
+func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
+	who, in := a.who, a.in
 	defer e.turns.Enter(ctx)()
 	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	moved, err := e.ensureOwner(ctx, t, w)
+	moved, err := e.ensureOwner(ctx, t, &a.owner)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
 	}
@@ -129,7 +132,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	agents := e.use()
 	defer agents.drop()
 	p := &plan{Thread: t, in: in}
-	if p.agent, err = e.agentFor(agents, t, agent); err != nil {
+	if p.agent, err = e.agentFor(agents, t, a.agent); err != nil {
 		return nil, err
 	}
 	p.box = p.agent.tools.now()
@@ -137,10 +140,13 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
 	}
-	if p.req, err = p.request(agent); err != nil {
+	if p.req, err = p.request(a.agent, a.verdicts); err != nil {
 		return nil, err
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
+	if p.d.Do == decide.Find {
+		return nil, &openChecks{p.d.Checks}
+	}
 	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
 		// The page of a frontend cannot show this error; it can ask again. What the person has
 		// answered is not for the log.
@@ -229,43 +235,6 @@ func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*deci
 		return nil, thread.ReadError(t.Key, err)
 	}
 	return &decide.KnownRun{ID: run, Hash: rec.Hash}, nil
-}
-
-// parameters returns the schemas of the arguments of the calls that wait for a person, by
-// the id of the question.
-func (p *plan) parameters() map[string]json.RawMessage {
-	schemas := map[string]json.RawMessage{}
-	for i := range p.State.Calls {
-		call := &p.State.Calls[i]
-		if !call.Waits() {
-			continue
-		}
-		for _, t := range p.in.Tools {
-			if t.Name == call.Name && call.Frontend {
-				schemas[call.Interrupt.ID] = t.Parameters
-			}
-		}
-		if spec := p.box.spec(call.Name); spec.Name != "" {
-			schemas[call.Interrupt.ID] = spec.Parameters
-		}
-	}
-	return schemas
-}
-
-// request returns what decide needs to know about the input.
-func (p *plan) request(agent string) (decide.Request, error) {
-	pol, err := decide.PolicyOf(p.agent.Agent, p.in.Chat, p.in.ForwardedProps)
-	if err != nil {
-		return decide.Request{}, err
-	}
-	req := decide.Request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
-	var pending []string
-	if p.State != nil {
-		pending = p.State.PendingFrontend()
-	}
-	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch, pol.Whole)
-	req.Compared.Admit(&p.agent.Client)
-	return req, nil
 }
 
 // begin makes the first commit of a run, and starts its goroutine unless the run only

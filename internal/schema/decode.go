@@ -50,6 +50,9 @@ type decoder struct {
 }
 
 func (d *decoder) report(text string) {
+	if len(d.problems) > maxProblems {
+		return
+	}
 	d.problems = append(d.problems, problem{pointer(d.path), text})
 }
 

@@ -44,7 +44,7 @@ func For(t reflect.Type) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compile(doc)
+	compiled, err := compile(doc, newPatterns())
 	if err != nil {
 		return nil, err
 	}

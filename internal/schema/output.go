@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -36,6 +37,9 @@ func OutputMistakes(name string, raw json.RawMessage) []Mistake {
 	if !outputNames.MatchString(name) {
 		return []Mistake{{Text: fmt.Sprintf("the name %s must be up to 64 letters, digits, _ and -", quote(name))}}
 	}
+	if err := sizeBounded(raw); err != nil {
+		return []Mistake{{Text: "the schema cannot be read: " + err.Error()}}
+	}
 	doc, problems := decode(raw)
 	if len(problems) > 0 {
 		return []Mistake{{Text: "the schema cannot be read: " + problemsError(problems).Error()}}
@@ -44,24 +48,49 @@ func OutputMistakes(name string, raw json.RawMessage) []Mistake {
 	if !is || object["type"] != "object" {
 		return []Mistake{{Text: "the schema must have type: object, because providers take no other"}}
 	}
-	stripPatterns(doc)
-	_, err := compile(doc)
+	_, err := compileBounded(doc)
+	if found := mistakesOf(err, doc); err == nil || found != nil {
+		return found
+	}
+	return []Mistake{{Text: "the schema cannot be used: " + err.Error()}}
+}
+
+// mistakesOf returns the places in a schema that an error is about; none if it is about the
+// whole.
+func mistakesOf(err error, doc any) []Mistake {
 	var invalid *jsonschema.SchemaValidationError
 	var cause *jsonschema.ValidationError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &invalid) && errors.As(invalid.Err, &cause):
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &cause) {
 		return mistakes(cause, doc)
 	}
-	return []Mistake{{Text: err.Error()}}
+	return nil
+}
+
+// maxMistakes is how many mistakes an error names; one is enough to look again.
+const maxMistakes = 5
+
+// unusable returns the error of a schema that cannot be compiled. The library's own would name
+// all mistakes, however many there are.
+func unusable(err error, doc any) error {
+	if IsBound(err) {
+		return err
+	}
+	found := mistakesOf(err, doc)
+	if found == nil {
+		return fmt.Errorf("the schema cannot be used: %w", err)
+	}
+	var texts []string
+	for _, m := range found[:min(len(found), maxMistakes)] {
+		texts = append(texts, shorten(m.String(), 500))
+	}
+	return errors.New("the schema cannot be used: " + strings.Join(texts, "; "))
 }
 
 // mistakes turns the validator's tree of errors about a schema into a list of its leaves.
 func mistakes(e *jsonschema.ValidationError, root any) []Mistake {
 	if len(e.Causes) == 0 {
 		var all []Mistake
-		for _, text := range describe(e, at(root, e.InstanceLocation)) {
+		for _, text := range describe(e.ErrorKind, brief(at(root, e.InstanceLocation))) {
 			all = append(all, Mistake{e.InstanceLocation, text})
 		}
 		return all

@@ -118,7 +118,7 @@ func TestValidateListsEveryViolation(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			if err := s.Validate([]byte(tt.give)); err != nil {
+			if err := s.Validate(t.Context(), []byte(tt.give)); err != nil {
 				got = err.Error()
 			}
 			if got != tt.want {
@@ -163,7 +163,7 @@ func TestValidateKeywords(t *testing.T) {
 			continue
 		}
 		got := ""
-		if err := s.Validate([]byte(tt.give)); err != nil {
+		if err := s.Validate(t.Context(), []byte(tt.give)); err != nil {
 			got = err.Error()
 		}
 		if got != tt.want {
@@ -195,10 +195,10 @@ func TestCompileKeepsTheTextAndDropsPatternsGoCannotRead(t *testing.T) {
 	if !strings.Contains(string(s.JSON()), `"pattern":"^(?!x)"`) || strings.Contains(string(s.JSON()), "\n") {
 		t.Errorf("the text is not the schema's own, compacted: %s", s.JSON())
 	}
-	if err := s.Validate([]byte(`{"pattern":"x","other":1}`)); err != nil {
+	if err := s.Validate(t.Context(), []byte(`{"pattern":"x","other":1}`)); err != nil {
 		t.Errorf("a member that only the dropped pattern could allow is refused: %v", err)
 	}
-	err = s.Validate([]byte(`{"n":"x","k1":1}`))
+	err = s.Validate(t.Context(), []byte(`{"n":"x","k1":1}`))
 	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -209,12 +209,12 @@ func TestValidateBoundsItsMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Validate([]byte("[1" + strings.Repeat(",1", 10_000) + "]"))
+	err = s.Validate(t.Context(), []byte("[1"+strings.Repeat(",1", 10_000)+"]"))
 	if err == nil || len(err.Error()) > 5000 || !strings.HasSuffix(err.Error(), "; and more") {
 		t.Errorf("got %v", err)
 	}
 	deep := strings.Repeat("[", 1_000_000)
-	if err := s.Validate([]byte(deep)); err == nil {
+	if err := s.Validate(t.Context(), []byte(deep)); err == nil {
 		t.Error("no error for a million open brackets")
 	}
 }
@@ -225,13 +225,18 @@ func FuzzValidate(f *testing.F) {
 	f.Add(`{"$ref":"#"}`, `1e400`)
 	f.Add(`{"items":[{"enum":[1,"x"]}],"additionalItems":false,"uniqueItems":true}`, `[2,2,{}]`)
 	f.Add(`{"patternProperties":{"(?!":{}},"unevaluatedProperties":false}`, `{"a":1,"a":2}`)
+	f.Add(levels(40, func(next string) string { return `{"allOf":[` + next + `,` + next + `]}` }, `{"type":"object"}`), `{}`)
+	f.Add(`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`, `{"a":{"a":{"a":{}}}}`)
+	f.Add(`{"$dynamicAnchor":"n","anyOf":[{"$dynamicRef":"#n"},{"items":{"$dynamicRef":"#n"}}]}`, `[[[]]]`)
+	f.Add(`{"dependentSchemas":{"a":{"not":{"if":{"const":{}},"then":false}}},"unevaluatedItems":{"pattern":"(a{9}){9}"}}`, `{"a":"aaa"}`)
+	f.Add(`{"$id":"http://a/","$defs":{"x":{"$id":"b","$anchor":"c"}},"$ref":"b#c","oneOf":[{"$ref":"#/$defs/x"}]}`, `1`)
 	inferred, err := For(reflect.TypeFor[trip]())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, schema, value string) {
 		check := func(s *Schema) {
-			if err := s.Validate([]byte(value)); err != nil && err.Error() == "" {
+			if err := s.Validate(t.Context(), []byte(value)); err != nil && err.Error() == "" {
 				t.Error("an error without a text")
 			}
 		}

@@ -1,12 +1,14 @@
 package schema
 
-// Validation: checks JSON against a schema and explains every violation in words that a
-// model can act on.
+// Validation: checks JSON against a schema (check.go) and explains every violation in words
+// that a model can act on.
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // maxProblems bounds a message; a long list with the same mistake in every element can
@@ -24,28 +28,31 @@ const maxProblems = 50
 // JSON pointer of the wrong value:
 //
 //	"city" is missing; /days: 12 is more than the maximum 10
-func (s *Schema) Validate(raw json.RawMessage) error {
-	if texts := s.Violations(raw); len(texts) > 0 {
-		return errors.New(strings.Join(texts, "; "))
+//
+// If the check takes too long the error is a [*BoundError], or that of the context.
+func (s *Schema) Validate(ctx context.Context, raw json.RawMessage) error {
+	texts, err := s.Violations(ctx, raw)
+	if err == nil && len(texts) > 0 {
+		err = errors.New(strings.Join(texts, "; "))
 	}
-	return nil
+	return err
 }
 
-// Violations is [Schema.Validate] with a text for each violation; none if there is none.
-func (s *Schema) Violations(raw json.RawMessage) []string {
+// Violations is [Schema.Validate] with a text for each violation; none if there is none. An
+// error means that it is not known whether there are any.
+func (s *Schema) Violations(ctx context.Context, raw json.RawMessage) ([]string, error) {
+	if parts(raw) > MaxChecking {
+		return nil, errChecking()
+	}
 	value, problems := decode(raw)
 	if len(problems) > 0 {
-		return problemTexts(problems)
+		return problemTexts(problems), nil
 	}
-	err := s.compiled.Validate(value)
-	if err == nil {
-		return nil
+	problems, err := newCheck(ctx, s).run(s, value)
+	if err != nil {
+		return nil, err
 	}
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return []string{err.Error()}
-	}
-	return problemTexts(explain(invalid, value))
+	return problemTexts(problems), nil
 }
 
 func problemsError(problems []problem) error {
@@ -71,46 +78,14 @@ func problemTexts(problems []problem) []string {
 	return texts
 }
 
-// explain turns the validator's tree of errors into a list.
-func explain(e *jsonschema.ValidationError, root any) []problem {
-	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		if len(e.Causes) > 0 {
-			return []problem{{pointer(e.InstanceLocation), alternatives(e, root)}}
-		}
-	}
-	if len(e.Causes) > 0 {
-		var all []problem
-		for _, c := range e.Causes {
-			all = append(all, explain(c, root)...)
-		}
-		return all
-	}
-	var all []problem
-	for _, text := range describe(e, at(root, e.InstanceLocation)) {
-		all = append(all, problem{pointer(e.InstanceLocation), text})
-	}
-	// Members come from maps, so sort them: the same mistake always has the same message.
-	slices.SortFunc(all, func(a, b problem) int { return strings.Compare(a.text, b.text) })
-	return all
-}
-
-// alternatives explains why none of several schemas fits.
-func alternatives(e *jsonschema.ValidationError, root any) string {
-	var reasons []string
-	for _, c := range e.Causes {
-		reason := problemsError(explain(c, root)).Error()
-		if !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-	}
+// noneFits says why none of several schemas fits.
+func noneFits(reasons []string) string {
 	return "none of the allowed forms fits (" + strings.Join(reasons, " | ") + ")"
 }
 
-// describe explains in words what is wrong with one value.
-func describe(e *jsonschema.ValidationError, value any) []string {
-	shown := brief(value)
-	switch k := e.ErrorKind.(type) {
+// describe explains in words what is wrong with one value, which is shown like that.
+func describe(k jsonschema.ErrorKind, shown string) []string {
+	switch k := k.(type) {
 	case *kind.Required:
 		return eachMember(k.Missing, "%s is missing")
 	case *kind.AdditionalProperties:
@@ -139,11 +114,13 @@ func describe(e *jsonschema.ValidationError, value any) []string {
 		return []string{"more than one of the allowed forms fits; exactly one must"}
 	case *kind.FalseSchema:
 		return []string{"no value is allowed here"}
+	case *kind.Format:
+		return []string{fmt.Sprintf("%s is not valid %s: %s", shown, k.Want, shorten(k.Err.Error(), 200))}
 	}
-	if text := describeSize(e.ErrorKind); text != "" {
+	if text := describeSize(k); text != "" {
 		return []string{text}
 	}
-	return []string{e.BasicOutput().Error.String()}
+	return []string{shorten(k.LocalizedString(message.NewPrinter(language.English)), 500)}
 }
 
 func describeSize(k jsonschema.ErrorKind) string {
@@ -200,28 +177,81 @@ func pointer(path []string) string {
 	return b.String()
 }
 
+// maxBrief is how many characters of a value are shown.
+const maxBrief = 60
+
 // brief returns a value as JSON, shortened if it is long.
 func brief(v any) string {
-	const limit = 60
 	switch v := v.(type) {
 	case string:
 		return quote(v)
 	case map[string]any, []any:
-		b, err := json.Marshal(v)
+		b, err := json.Marshal(beginning(v, new(maxBrief)))
 		if err != nil {
 			return "it"
 		}
-		return shorten(string(b), limit)
+		return shorten(string(b), maxBrief)
 	case nil:
 		return "null"
 	}
-	return shorten(fmt.Sprint(v), limit)
+	return shorten(fmt.Sprint(v), maxBrief)
 }
 
+// beginning returns of a value as many parts as can be shown, so that a large value is not
+// written as a whole for each thing that is wrong with it.
+func beginning(v any, left *int) any {
+	*left--
+	switch v := v.(type) {
+	case string:
+		return shorten(v, maxBrief)
+	case []any:
+		short := []any{}
+		for _, item := range v {
+			if *left < 0 {
+				break
+			}
+			short = append(short, beginning(item, left))
+		}
+		return short
+	case map[string]any:
+		short := map[string]any{}
+		for _, name := range smallest(v) {
+			if *left < 0 {
+				break
+			}
+			short[name] = beginning(v[name], left)
+		}
+		return short
+	}
+	return v
+}
+
+// smallest returns the first names of an object's members.
+func smallest(object map[string]any) []string {
+	if len(object) <= maxBrief {
+		return slices.Sorted(maps.Keys(object))
+	}
+	var names []string
+	for name := range object {
+		at, _ := slices.BinarySearch(names, name)
+		if at < maxBrief {
+			names = slices.Insert(names, at, name)
+			names = names[:min(len(names), maxBrief)]
+		}
+	}
+	return names
+}
+
+// maxListed is how many values of a list are shown.
+const maxListed = 100
+
 func briefList(values []any) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = brief(v)
+	texts := make([]string, 0, min(len(values), maxListed)+1)
+	for _, v := range values[:min(len(values), maxListed)] {
+		texts = append(texts, brief(v))
+	}
+	if more := len(values) - maxListed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %s more", thousands(more)))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -1,0 +1,42 @@
+package loop
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/gate"
+)
+
+// Whether JSON from outside fits a schema takes as long as whoever wrote the two wants, up to
+// a budget of steps (package schema). So it is never found out under a lock or in one of the
+// places for decisions; at most half of the processors do it; and tenants take turns, so that
+// one who has many made does not keep the others waiting.
+
+// checker makes checks.
+type checker struct{ shares *gate.Shares }
+
+func newChecker() *checker {
+	return &checker{gate.NewShares(max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+// openChecks is the error of a decision that depends on checks.
+type openChecks struct{ checks []decide.Check }
+
+// Error implements error. Nobody reads it: the checks are made instead.
+func (*openChecks) Error() string { return "something has to be checked first" }
+
+// find makes checks for a tenant, and notes what came of them. The error is that of ctx.
+func (c *checker) find(ctx context.Context, tenant string, checks []decide.Check, v decide.Verdicts) error {
+	leave, err := c.shares.Enter(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, check := range checks {
+		if err := v.Find(ctx, check); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// plan is a thread, a request for it, and what was decided.
+type plan struct {
+	*thread.Thread
+	in    *agui.RunAgentInput
+	agent *agent
+	box   *toolbox // its tools
+	req   decide.Request
+	d     decide.Decision
+	rec   *thread.Run // of the run that begins; nil if none does
+	// arrival is what has come from outside and is stored with the run; nil for most.
+	arrival *arrival
+}
+
+// parameters returns the schemas of the arguments of the calls that wait for a person, by
+// the id of the question.
+func (p *plan) parameters() map[string]decide.Parameters {
+	schemas := map[string]decide.Parameters{}
+	for i := range p.State.Calls {
+		call := &p.State.Calls[i]
+		if !call.Waits() {
+			continue
+		}
+		for _, t := range p.in.Tools {
+			if t.Name == call.Name && call.Frontend {
+				schemas[call.Interrupt.ID] = decide.Parameters{Tool: t.Name, Schema: t.Parameters}
+			}
+		}
+		if spec := p.box.spec(call.Name); spec.Name != "" {
+			schemas[call.Interrupt.ID] = decide.Parameters{Tool: spec.Name, Schema: spec.Parameters}
+		}
+	}
+	return schemas
+}
+
+// request returns what decide needs to know about the input.
+func (p *plan) request(agent string, v decide.Verdicts) (decide.Request, error) {
+	pol, err := decide.PolicyOf(p.agent.Agent, p.in.Chat, p.in.ForwardedProps)
+	if err != nil {
+		return decide.Request{}, err
+	}
+	req := decide.Request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume, Verdicts: v}
+	var pending []string
+	if p.State != nil {
+		pending = p.State.PendingFrontend()
+	}
+	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch, pol.Whole)
+	req.Compared.Admit(&p.agent.Client)
+	return req, nil
+}
