@@ -315,3 +315,19 @@ func Example() {
 	// unauthenticated: This server needs an API key.
 	// acme alice@example.com <nil>
 }
+
+// TestSeveralUsers: several keys of one user are one user.
+func TestSeveralUsers(t *testing.T) {
+	var entries []string
+	for _, user := range []string{"acme/alice", "acme/alice", "evil/eve", "evil/mallory"} {
+		tenant, name, _ := strings.Cut(user, "/")
+		_, entry := newKey(t, tenant, name)
+		entries = append(entries, entry)
+	}
+	keys := parse(t, strings.Join(entries, ","))
+	for tenant, want := range map[string]bool{"acme": false, "evil": true, "other": false} {
+		if got := keys.SeveralUsers(tenant); got != want {
+			t.Errorf("%s has several users: %t", tenant, got)
+		}
+	}
+}

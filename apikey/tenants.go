@@ -14,3 +14,21 @@ func (k *Keys) SeveralTenants() bool {
 	}
 	return false
 }
+
+// SeveralUsers reports whether the keys, as they were read last, belong to more than one user
+// of the tenant. It is what server.Config.MultiUser takes.
+func (k *Keys) SeveralUsers(tenant string) bool {
+	first, found := "", false
+	for _, entries := range k.current.Load().byIndex {
+		for _, e := range entries {
+			if e.principal.Tenant != tenant {
+				continue
+			}
+			if found && e.principal.User != first {
+				return true
+			}
+			first, found = e.principal.User, true
+		}
+	}
+	return false
+}

@@ -193,6 +193,14 @@ type Config struct {
 	// than its share of MaxRuns. It is asked often and must not block. For API keys it is
 	// SeveralTenants of apikey.Keys; nil means that there is one tenant.
 	MultiTenant func() bool
+	// MultiUser reports whether a tenant may have several users; then none may take all runs
+	// and streams. It is asked often and must not block. For API keys it is SeveralUsers of
+	// apikey.Keys; nil means that there may be, unless there is no Authenticate.
+	MultiUser func(tenant string) bool
+	// MaxStreamBytes bounds what all streams together hold in memory while their clients have
+	// not taken it: the histories with which they begin. Default 256 MiB; a negative number
+	// means that there is no bound.
+	MaxStreamBytes int64
 	// MaxBody bounds a request's body in bytes; default 4 MiB.
 	MaxBody int64
 	// MaxBodies bounds the bytes of all bodies that are being received and decoded; one
@@ -323,6 +331,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxBodies, 16*c.MaxBody)
 	setDefault(&c.BodyTimeout, 30*time.Second)
 	setDefault(&c.MinRate, 16<<10)
+	setDefault(&c.MaxStreamBytes, 256<<20)
 	setDefault(&c.MaxConnections, 10_000)
 	setDefault(&c.MaxIterations, 50)
 	setDefault(&c.ModelTries, 3)

@@ -36,9 +36,11 @@ type TenantQuota struct {
 // Quotas bounds what tenants and users may use.
 type Quotas struct {
 	// PerTenant bounds each tenant. If it has no Runs and there are several tenants (see
-	// Config.MultiTenant), a tenant may use a quarter of Config.MaxRuns.
+	// Config.MultiTenant), a tenant may use a quarter of Config.MaxRuns. Without Streams it
+	// leaves some of Config.MaxConnections to others.
 	PerTenant Quota
-	// PerUser bounds each user.
+	// PerUser bounds each user. If it has no Runs or Streams and there are several users (see
+	// Config.MultiUser), a user leaves some of what the tenant may use to others.
 	PerUser Quota
 	// Tenants has what is different for single tenants, by name: members that are not 0
 	// take the place of those above.
@@ -74,8 +76,13 @@ func (q *Quotas) validate() error {
 // limiter returns what holds tenants and users to the quotas.
 func (s *Server) limiter() *quota.Limiter {
 	c := s.cfg
+	users := c.MultiUser
+	if users == nil && c.Authenticate != nil {
+		users = func(string) bool { return true }
+	}
 	return quota.New(quota.Config{
-		Limits: c.Quotas.limits(), Share: max(1, c.MaxRuns/4), Several: c.MultiTenant,
+		Limits: c.Quotas.limits(), Share: max(1, c.MaxRuns/4), Several: c.MultiTenant, SeveralUsers: users,
+		AllRuns: int64(c.MaxRuns), AllStreams: int64(c.MaxConnections), AllStreamBytes: max(0, c.MaxStreamBytes),
 		Ledger: s.store, Now: c.Now, Log: c.Log, NewID: ids.New(c.Now), Rejected: s.metrics.LimitRejected,
 	})
 }

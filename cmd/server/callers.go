@@ -88,6 +88,11 @@ func (c callers) severalTenants() bool {
 	return c.keys != nil && c.keys.SeveralTenants()
 }
 
+// severalUsers reports whether a tenant may have several users: tokens name theirs.
+func (c callers) severalUsers(tenant string) bool {
+	return c.tokens != nil || c.keys != nil && c.keys.SeveralUsers(tenant)
+}
+
 // reload reads the keys again. The log says whose keys have changed, and never has a key.
 func (c callers) reload(log *slog.Logger) {
 	change, err := c.keys.Reload()

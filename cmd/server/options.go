@@ -21,59 +21,60 @@ import (
 // same name, and the flag takes precedence. Secrets are variables only, because
 // arguments are visible to everyone on the machine.
 type options struct {
-	addr          string
-	store         string
-	redisPrefix   string
-	redisPassword string
-	durability    string
-	model         string
-	configFile    string
-	retention     string
-	frequency     string
-	pendingWrites string
-	recovery      string
-	onRevision    string
-	pinTimeout    time.Duration
-	chat          bool
-	lease         time.Duration
-	deltaWindow   time.Duration
-	maxRuns       int
-	maxBody       int64
-	maxBodies     int64
-	bodyTimeout   time.Duration
-	minRate       int64
-	connections   int
-	perAddress    int
-	maxSteps      int
-	allowEviction bool
-	onFailure     string
-	storeTimeout  time.Duration
-	schemas       string
-	newerState    string
-	archiveAfter  time.Duration
-	dropHistory   time.Duration
-	dropThreads   time.Duration
-	warnBytes     int64
-	maxBytes      int64
-	pruneBytes    int64
-	anonymous     bool
-	hosts         string
-	behindProxy   bool
-	origins       string
-	publicURL     string
-	metricsAddr   string
-	jwks          string
-	jwtIssuer     string
-	jwtAudience   string
-	jwtTenant     string
-	jwtClaims     string
-	dataFormat    string
-	logFormat     string
-	logLevel      slog.Level
-	demoDelay     time.Duration
-	demoJournal   string
-	demoKill      bool
-	version       bool
+	addr           string
+	store          string
+	redisPrefix    string
+	redisPassword  string
+	durability     string
+	model          string
+	configFile     string
+	retention      string
+	frequency      string
+	pendingWrites  string
+	recovery       string
+	onRevision     string
+	pinTimeout     time.Duration
+	chat           bool
+	lease          time.Duration
+	deltaWindow    time.Duration
+	maxRuns        int
+	maxBody        int64
+	maxBodies      int64
+	bodyTimeout    time.Duration
+	minRate        int64
+	maxStreamBytes int64
+	connections    int
+	perAddress     int
+	maxSteps       int
+	allowEviction  bool
+	onFailure      string
+	storeTimeout   time.Duration
+	schemas        string
+	newerState     string
+	archiveAfter   time.Duration
+	dropHistory    time.Duration
+	dropThreads    time.Duration
+	warnBytes      int64
+	maxBytes       int64
+	pruneBytes     int64
+	anonymous      bool
+	hosts          string
+	behindProxy    bool
+	origins        string
+	publicURL      string
+	metricsAddr    string
+	jwks           string
+	jwtIssuer      string
+	jwtAudience    string
+	jwtTenant      string
+	jwtClaims      string
+	dataFormat     string
+	logFormat      string
+	logLevel       slog.Level
+	demoDelay      time.Duration
+	demoJournal    string
+	demoKill       bool
+	version        bool
 
 	// What was parsed, for whoever asks where a setting comes from.
 	args    []string
@@ -135,6 +136,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.DurationVar(&o.bodyTimeout, "body-timeout", 30*time.Second, "how long a body may take to arrive; then the request gets a 408")
 	fs.Int64Var(&o.minRate, "min-rate", 16<<10,
 		"how many bytes per second a client must take of a response while there is something to send, or it is disconnected; -1: any")
+	fs.Int64Var(&o.maxStreamBytes, "max-stream-bytes", 256<<20,
+		"bytes of history that all streams hold while their clients have not taken them; more get a 429; 0: no limit")
 	fs.IntVar(&o.connections, "max-connections", 10_000, "how many connections may be open; more wait, and those that nobody uses are closed")
 	fs.IntVar(&o.perAddress, "max-connections-per-address", -1,
 		"how many of them one address may have, an IPv6 network of 64 bits counts as one; more are closed; -1: a quarter of --max-connections, but any number for this machine and with --behind-proxy; 0: any number, for clients that come through a proxy elsewhere")
@@ -296,8 +299,8 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		DataFormat: o.dataFormat, Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
-		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections, MaxConnectionsPerAddress: o.connectionsPerAddress(),
-		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Prices: loaded.Prices, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
+		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxStreamBytes: orNone(o.maxStreamBytes), MaxConnections: o.connections, MaxConnectionsPerAddress: o.connectionsPerAddress(),
+		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Prices: loaded.Prices, Authenticate: authenticate, MultiTenant: who.severalTenants, MultiUser: who.severalUsers, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model, Settings: o.settings(), Kill: o.kill(),
 	}, who, nil

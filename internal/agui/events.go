@@ -76,6 +76,16 @@ type Frame struct {
 	// Pieces, if set, has the event instead of Data, in pieces that are made as they are
 	// sent. After an error the event cannot be completed.
 	Pieces iter.Seq2[[]byte, error]
+	// Held is what Pieces holds in memory until it is sent, in bytes.
+	Held int64
+}
+
+// HeldBy returns what frames hold in memory until they are sent, in bytes.
+func HeldBy(frames []Frame) (bytes int64) {
+	for i := range frames {
+		bytes += int64(len(frames[i].Data)) + frames[i].Held
+	}
+	return bytes
 }
 
 // Reply is a stream to send. Frames yields the available frames in batches; an empty
@@ -85,6 +95,8 @@ type Reply struct {
 	ThreadID string
 	RunID    string
 	Frames   iter.Seq2[[]Frame, error]
+	// Held is what the first frames hold in memory, before they are asked for.
+	Held int64
 }
 
 // Whole is Frames with each event in one piece.

@@ -339,6 +339,8 @@ func (fullStreams) OpenStream(holdfast.Principal) (func(), error) {
 	return nil, holdfast.Errorf(codes.LimitExceeded, "Too many streams.")
 }
 
+func (fullStreams) HoldBytes(holdfast.Principal, int64) (func(), error) { return func() {}, nil }
+
 // TestEventsOfAPrunedRun: of a run whose log is not kept there are no events, and the snapshots
 // that a watcher gets in its place are not taken for some.
 func TestEventsOfAPrunedRun(t *testing.T) {

@@ -71,6 +71,5 @@ func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, o *o
 	if c.inside {
 		reply = reply.WithCursors()
 	}
-	h.stream(w, r, o, reply)
-	return nil
+	return h.stream(w, r, o, reply)
 }

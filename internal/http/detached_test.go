@@ -57,6 +57,8 @@ func (c *countedStreams) OpenStream(holdfast.Principal) (func(), error) {
 	return func() { c.open.Add(-1) }, nil
 }
 
+func (c *countedStreams) HoldBytes(holdfast.Principal, int64) (func(), error) { return func() {}, nil }
+
 // silently opens a stream in a bubble and lets it be silent until it detaches.
 type silently struct {
 	*told

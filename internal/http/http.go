@@ -48,6 +48,9 @@ type Streams interface {
 	// OpenStream counts a stream that is about to be opened. closed is called when it has
 	// ended. An error says that the caller has too many.
 	OpenStream(who holdfast.Principal) (closed func(), err error)
+	// HoldBytes counts what an answer holds in memory. taken is called when its client has
+	// taken it. An error says that there is no room.
+	HoldBytes(who holdfast.Principal, bytes int64) (taken func(), err error)
 }
 
 // Threads reads threads.
@@ -214,6 +217,8 @@ func methodsAt(r chi.Routes, u *url.URL) string {
 type unlimited struct{}
 
 func (unlimited) OpenStream(holdfast.Principal) (func(), error) { return func() {}, nil }
+
+func (unlimited) HoldBytes(holdfast.Principal, int64) (func(), error) { return func() {}, nil }
 
 // admit lets a request through to its route, if its headers allow that (see [door]). One
 // handler makes all checks, because a stream keeps the stack frames of its handlers as

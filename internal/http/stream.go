@@ -25,6 +25,7 @@ type opened struct {
 	cancel   context.CancelFunc
 	unlink   func() bool // from the request's context
 	closed   func()      // it no longer counts
+	held     held
 	may      bool        // detach
 	detached bool
 }
@@ -36,11 +37,12 @@ func (h *handler) open(r *http.Request, who holdfast.Principal) (*opened, error)
 	if err != nil {
 		return nil, err
 	}
+	held := held{count: func(bytes int64) (func(), error) { return h.Streams.HoldBytes(who, bytes) }}
 	if body := recorderOf(r).body; body != nil && !body.ended || !h.Detached.Takes(r) {
-		return &opened{ctx: r.Context(), cancel: func() {}, unlink: func() bool { return true }, closed: closed}, nil
+		return &opened{ctx: r.Context(), cancel: func() {}, unlink: func() bool { return true }, closed: closed, held: held}, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &opened{ctx: ctx, cancel: cancel, unlink: context.AfterFunc(r.Context(), cancel), closed: closed, may: true}, nil
+	return &opened{ctx: ctx, cancel: cancel, unlink: context.AfterFunc(r.Context(), cancel), closed: closed, held: held, may: true}, nil
 }
 
 // close is deferred by the handler.
@@ -54,7 +56,31 @@ func (o *opened) close() {
 // end ends the stream.
 func (o *opened) end() {
 	o.cancel()
+	o.held.letGo()
 	o.closed()
+}
+
+// held is what a stream holds in memory until its client has taken it.
+type held struct {
+	count func(bytes int64) (taken func(), err error)
+	taken func() // nil if nothing counts
+}
+
+// hold counts bytes in the place of those before. So few as any stream may buffer do not count.
+func (m *held) hold(bytes int64) (err error) {
+	m.letGo()
+	if bytes > maxBuffer {
+		m.taken, err = m.count(bytes)
+	}
+	return err
+}
+
+// letGo says that the client has taken what counted.
+func (m *held) letGo() {
+	if m.taken != nil {
+		m.taken()
+		m.taken = nil
+	}
 }
 
 // outlive says that the stream goes on without its request.
@@ -90,7 +116,12 @@ type streaming struct {
 // stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
 // the official client understands nothing else; comments keep proxies from closing an
 // idle connection; everything available is sent with one flush.
-func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) {
+//
+// A stream that would begin with more than there is memory for is refused before it begins.
+func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) error {
+	if err := o.held.hold(reply.Held); err != nil {
+		return err
+	}
 	header := w.Header()
 	header.Set("Content-Type", typeSSE)
 	// no-transform and X-Accel-Buffering keep proxies from buffering or compressing
@@ -112,13 +143,14 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, repl
 		end = s.guarded()
 	}
 	if s.opened.detached {
-		return
+		return nil
 	}
 	h.Observer.StreamClosed()
 	if end == broken {
 		// Cutting the connection is the only way left to show that the response is incomplete.
 		panic(http.ErrAbortHandler)
 	}
+	return nil
 }
 
 // guarded sends the stream; a panic breaks it.
@@ -145,12 +177,16 @@ func (s *streaming) send() ending {
 		if err != nil {
 			return s.cut(err)
 		}
+		if err := s.held.hold(agui.HeldBy(frames)); err != nil {
+			return s.cut(err)
+		}
 		if err := s.frames(frames); err != nil {
 			return s.broken(err)
 		}
 		if s.flush() != nil {
 			return gone // it may come back
 		}
+		s.held.letGo()
 		if len(frames) == 0 {
 			s.buf = nil // nothing was sent for a while, and that may go on
 		}

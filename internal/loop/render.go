@@ -74,7 +74,7 @@ func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui
 		if err != nil {
 			return nil, err
 		}
-		frame.Pieces = w.messagesSnapshot(ctx, path, agui.ThenOf(rec.Data))
+		frame.Pieces, frame.Held = w.messagesSnapshot(ctx, path, agui.ThenOf(rec.Data)), heldBy(path)
 	}
 	return []agui.Frame{frame}, nil
 }

@@ -91,7 +91,7 @@ func (w *watching) reply(ctx context.Context) *agui.Reply {
 	if w == nil {
 		return nil
 	}
-	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Frames: func(yield func([]agui.Frame, error) bool) {
+	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Held: agui.HeldBy(w.prelude), Frames: func(yield func([]agui.Frame, error) bool) {
 		prelude := w.prelude
 		w.prelude = nil
 		if len(prelude) > 0 && !yield(prelude, nil) {
@@ -261,7 +261,8 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 		started.Metadata = w.metadata(nil)
 	}
 	w.show(w.echoed(started.AppendJSON(nil)))
-	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, append(thread.RawMessages(assembled.Messages()), t.State.Queued...))})
+	rest := append(thread.RawMessages(assembled.Messages()), t.State.Queued...)
+	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
 	w.show(state)
 	w.show(reopen...)
 	if !t.State.Running() {

@@ -46,8 +46,8 @@ func known() []string {
 
 // The values of limit and scope in holdfast_limit_rejections_total. They are read only.
 var (
-	limitNames  = []string{"runs", "streams", "threads", "bytes"}
-	limitScopes = []string{"tenant", "user"}
+	limitNames  = []string{"runs", "streams", "threads", "bytes", "streamBytes"}
+	limitScopes = []string{"tenant", "user", "server"}
 )
 
 // hookNames are the hooks of a middleware, in the order of the struct's members. They are

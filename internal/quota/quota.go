@@ -1,6 +1,6 @@
-// Package quota bounds what one tenant and one user may use of a server: runs and streams,
-// which each process counts for itself, and threads and stored bytes, which all processes
-// that share a store count together, in its ledger.
+// Package quota bounds what one tenant and one user may use of a server: runs, streams and
+// what these hold in memory, which each process counts for itself, and threads and stored
+// bytes, which all processes that share a store count together, in its ledger.
 //
 // Nothing that runs is ever ended by a limit: a limit refuses what is new.
 package quota
@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The limits, and what is counted in this process: gate. What is counted in the store is
-// in usage.go, and how that is put right in count.go.
+// The limits. What is counted in this process is in gate.go, what is counted in the store in
+// usage.go, and how that is put right in count.go.
 
 // Bounds are the limits of one tenant, or of one user. 0 means no limit.
 type Bounds struct {
@@ -57,9 +57,15 @@ type Config struct {
 	// several tenants, which Several reports; nil means that there is one.
 	Share   int
 	Several func() bool
-	Ledger  store.Ledger     // counts for all processes
-	Now     func() time.Time // the clock
-	Log     *slog.Logger     // says who reaches limits, and what the store does not count
+	// SeveralUsers reports whether a tenant may have several users; nil means that it has one.
+	// Then a user without a limit of their own leaves some of what there is to others.
+	SeveralUsers func(tenant string) bool
+	// AllRuns, AllStreams and AllStreamBytes are how many this process may have in all; 0 means any
+	// number, of which nothing needs to be left to anybody.
+	AllRuns, AllStreams, AllStreamBytes int64
+	Ledger                              store.Ledger     // counts for all processes
+	Now                                 func() time.Time // the clock
+	Log                                 *slog.Logger     // says who reaches limits, and what the store does not count
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Lag is how long it may take until the ledger has what a thread has; 0 means as long as
@@ -75,18 +81,24 @@ const (
 	ResourceStreams = "streams"
 	ResourceThreads = "threads"
 	ResourceBytes   = "bytes"
+	// ResourceStreamBytes is what streams hold in memory.
+	ResourceStreamBytes = "streamBytes"
 
 	ScopeTenant = "tenant"
 	ScopeUser   = "user"
+	// ScopeServer is all of them together.
+	ScopeServer = "server"
 )
 
 // Limiter holds the limits and what is used of them. A process has one. A nil Limiter has
 // no limits and counts nothing.
 type Limiter struct {
-	cfg           Config // what is not about limits
-	limits        atomic.Pointer[Limits]
-	runs, streams gate
-	usage         *usage
+	cfg    Config // what is not about limits
+	limits atomic.Pointer[Limits]
+
+	runs, streams, streamBytes *gate
+
+	usage *usage
 	// counting is closed once something is counted in the store.
 	counting chan struct{}
 
@@ -97,7 +109,12 @@ type Limiter struct {
 // New returns a Limiter. Run counts in the store.
 func New(cfg Config) *Limiter {
 	l := &Limiter{
-		cfg: cfg, runs: gate{resource: ResourceRuns}, streams: gate{resource: ResourceStreams}, usage: newUsage(cfg), counting: make(chan struct{}),
+		cfg:         cfg,
+		runs:        newGate(ResourceRuns, cfg.AllRuns),
+		streams:     newGate(ResourceStreams, cfg.AllStreams),
+		streamBytes: newGate(ResourceStreamBytes, cfg.AllStreamBytes),
+		usage:       newUsage(cfg),
+		counting:    make(chan struct{}),
 	}
 	l.Set(cfg.Limits)
 	return l
@@ -148,21 +165,37 @@ func (l *Limiter) TakeRun(who holdfast.Principal) error {
 		return nil
 	}
 	p := l.of(who.Tenant)
-	return l.rejected(who, l.runs.take(who, p.PerTenant.Runs, p.PerUser.Runs))
+	b := l.bounds(who, p.PerTenant.Runs, p.PerUser.Runs)
+	reached := l.runs.take(who, 1, b)
+	if reached != nil && reached.scope == ScopeServer {
+		reached = nil // the engine refuses it
+		l.runs.hold(who, 1)
+	}
+	return l.rejected(who, reached)
+}
+
+// bounds returns what is allowed to somebody.
+func (l *Limiter) bounds(who holdfast.Principal, perTenant, perUser int) bounds {
+	return bounds{
+		perTenant: int64(perTenant),
+		perUser:   int64(perUser),
+		tenants:   l.cfg.Several != nil && l.cfg.Several(),
+		users:     l.cfg.SeveralUsers != nil && l.cfg.SeveralUsers(who.Tenant),
+	}
 }
 
 // HoldRun is TakeRun for a run that began elsewhere and continues here, whatever the
 // limits are.
 func (l *Limiter) HoldRun(who holdfast.Principal) {
 	if l != nil {
-		_ = l.runs.take(who, 0, 0) // without limits there is no error
+		l.runs.hold(who, 1)
 	}
 }
 
 // FreeRun ends what TakeRun or HoldRun began.
 func (l *Limiter) FreeRun(who holdfast.Principal) {
 	if l != nil {
-		l.runs.free(who)
+		l.runs.free(who, 1)
 	}
 }
 
@@ -174,16 +207,30 @@ func (l *Limiter) OpenStream(who holdfast.Principal) (closed func(), err error) 
 		return func() {}, nil
 	}
 	p := l.of(who.Tenant)
-	if err := l.streams.take(who, p.PerTenant.Streams, p.PerUser.Streams); err != nil {
+	if err := l.streams.take(who, 1, l.bounds(who, p.PerTenant.Streams, p.PerUser.Streams)); err != nil {
 		return nil, l.rejected(who, err)
 	}
-	return sync.OnceFunc(func() { l.streams.free(who) }), nil
+	return sync.OnceFunc(func() { l.streams.free(who, 1) }), nil
+}
+
+// HoldBytes counts what a stream holds in memory until its client has taken it. The error says
+// that there is no room for it; otherwise the caller calls taken when it is gone. Calling it
+// again changes nothing.
+func (l *Limiter) HoldBytes(who holdfast.Principal, bytes int64) (taken func(), err error) {
+	if l == nil || bytes == 0 {
+		return func() {}, nil
+	}
+	if err := l.streamBytes.take(who, bytes, l.bounds(who, 0, 0)); err != nil {
+		return nil, l.rejected(who, err)
+	}
+	return sync.OnceFunc(func() { l.streamBytes.free(who, bytes) }), nil
 }
 
 // reached is a limit that is in the way.
 type reached struct {
 	resource, scope string
 	used, limit     int64
+	shared          bool // no limit is configured: the rest is kept for others
 }
 
 // rejected reports that a limit is in the way and returns the error for the caller; nil if
@@ -208,68 +255,39 @@ func (l *Limiter) rejected(who holdfast.Principal, r *reached) error {
 
 // err is what the caller is told.
 func (r *reached) err() *holdfast.Error {
-	whose := map[string]string{ScopeTenant: "Your organization", ScopeUser: "You"}[r.scope]
-	has := map[string]string{ScopeTenant: "has", ScopeUser: "have"}[r.scope]
-	what, hint := map[string]string{
-		ResourceRuns: "runs in progress", ResourceStreams: "streams open", ResourceThreads: "threads", ResourceBytes: "bytes stored",
-	}[r.resource], ""
+	who := map[string]string{ScopeTenant: "Your organization has", ScopeUser: "You have", ScopeServer: "All callers together have"}[r.scope]
+	what, hint := r.words()
+	more := "Operators raise the limit under limits in the configuration file."
+	switch {
+	case r.resource == ResourceStreamBytes:
+		more = "Operators raise the limit with --max-stream-bytes."
+	case r.shared && r.scope == ScopeUser:
+		more = "The rest is kept for other users. Operators set another limit with limits.perUser." + r.resource + " in the configuration file."
+	case r.shared:
+		more = "The rest is kept for others. Operators set another limit with limits.perTenant." + r.resource + " in the configuration file."
+	}
+	return holdfast.Errorf(codes.LimitExceeded, "%s %d %s; %d are allowed.", who, r.used, what, r.limit).
+		WithHint("%s %s", hint, more).
+		With("resource", r.resource).With("scope", r.scope).With("used", r.used).With("limit", r.limit)
+}
+
+// words returns what there is too much of, and what the caller can do.
+func (r *reached) words() (what, hint string) {
 	switch r.resource {
 	case ResourceRuns:
-		hint = "Wait until one of the runs has ended, or cancel one: POST /threads/{thread}/runs/{run}/cancel."
+		return "runs in progress", "Wait until one of the runs has ended, or cancel one: POST /threads/{thread}/runs/{run}/cancel."
 	case ResourceStreams:
-		hint = "Close a stream that nobody reads; the runs go on without it."
+		return "streams open", "Close a stream that nobody reads; the runs go on without it."
+	case ResourceStreamBytes:
+		return "bytes of history on the way to clients", "Read the streams that are open, or close them; the runs go on without them."
 	case ResourceThreads:
-		hint = "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST /maintenance/delete-inactive."
-	case ResourceBytes:
-		hint = "Delete or prune threads that are not needed any more: DELETE /threads/{thread}, POST /threads/{thread}/prune."
+		return "threads", "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST /maintenance/delete-inactive."
 	}
-	return holdfast.Errorf(codes.LimitExceeded, "%s %s %d %s; %d are allowed.", whose, has, r.used, what, r.limit).
-		WithHint("%s", hint+" Operators raise the limit under limits in the configuration file.").
-		With("resource", r.resource).With("scope", r.scope).With("used", r.used).With("limit", r.limit)
+	return "bytes stored", "Delete or prune threads that are not needed any more: DELETE /threads/{thread}, POST /threads/{thread}/prune."
 }
 
 // owner returns who somebody is, without the rights with which a request came: all
 // requests of a user count together.
 func owner(who holdfast.Principal) holdfast.Principal {
 	return holdfast.Principal{Tenant: who.Tenant, User: who.User}
-}
-
-// gate counts what is open in this process, by tenant and by user.
-type gate struct {
-	resource string
-	mu       sync.Mutex
-	tenants  map[string]int
-	users    map[holdfast.Principal]int
-}
-
-// take counts one more unless a limit is in the way, which it then returns; 0 is none.
-func (g *gate) take(who holdfast.Principal, perTenant, perUser int) *reached {
-	who = owner(who)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if used := g.users[who]; perUser > 0 && used >= perUser {
-		return &reached{g.resource, ScopeUser, int64(used), int64(perUser)}
-	}
-	if used := g.tenants[who.Tenant]; perTenant > 0 && used >= perTenant {
-		return &reached{g.resource, ScopeTenant, int64(used), int64(perTenant)}
-	}
-	if g.users == nil {
-		g.tenants, g.users = map[string]int{}, map[holdfast.Principal]int{}
-	}
-	g.tenants[who.Tenant]++
-	g.users[who]++
-	return nil
-}
-
-// free counts one less.
-func (g *gate) free(who holdfast.Principal) {
-	who = owner(who)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.tenants[who.Tenant]--; g.tenants[who.Tenant] == 0 {
-		delete(g.tenants, who.Tenant)
-	}
-	if g.users[who]--; g.users[who] == 0 {
-		delete(g.users, who)
-	}
 }

@@ -183,7 +183,7 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	for n, s := range a.limits {
 		at := used[4*n:]
 		if bytes := max(at[2]-at[3], 0); s.Bytes > 0 && bytes >= s.Bytes {
-			return &reached{ResourceBytes, s.scope, bytes, s.Bytes}, nil
+			return &reached{resource: ResourceBytes, scope: s.scope, used: bytes, limit: s.Bytes}, nil
 		}
 		e := store.Entry{Account: names[4*n], Amount: 1, Expires: r.Now.Add(accountAge)}
 		if s.Threads > 0 {
@@ -199,7 +199,8 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	var full *store.LimitError
 	if errors.As(err, &full) {
 		i := slices.IndexFunc(r.Entries, func(e store.Entry) bool { return e.Account == full.Account })
-		return &reached{ResourceThreads, a.limits[i].scope, full.Used - gone[full.Account], int64(a.limits[i].Threads)}, nil
+		used := full.Used - gone[full.Account]
+		return &reached{resource: ResourceThreads, scope: a.limits[i].scope, used: used, limit: int64(a.limits[i].Threads)}, nil
 	}
 	a.id = r.ID
 	return nil, err
