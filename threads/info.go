@@ -58,7 +58,8 @@ type Info struct {
 	Code string `json:"code,omitempty"`
 	// Text says why a thread is stopped or unreadable, and what to do next.
 	Text string `json:"message,omitempty"`
-	// Waiting is set while the thread's run waits for a server with its agent's revision.
+	// Waiting is set while the thread's run waits for a server with its agent, or with its
+	// agent's revision.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Iteration is the current iteration or, if none is running, the next one;
 	// counted from 0.
@@ -88,11 +89,12 @@ type Info struct {
 // Waiting is a run that has lost its server and is pinned to its agent's revision, which
 // none of the other servers has.
 type Waiting struct {
-	// Revision is the revision that it waits for.
+	// Revision is the revision that it was with, and waits for if it is pinned; empty if that is
+	// not known.
 	Revision string `json:"revision"`
 	// Since is when its server was found to be gone.
 	Since time.Time `json:"since"`
-	// Until is when the run ends with the error revision_gone.
+	// Until is when the run ends with the error revision_gone, or agent_not_found.
 	Until time.Time `json:"until"`
 }
 

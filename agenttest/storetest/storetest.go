@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		"Ledger":    ledgerTests(),
 		"Hints":     hintTests(),
 		"Formats":   formatTests(),
+		"Roster":    rosterTests(),
 		"Names":     nameTests(),
 	}
 	for group, tests := range groups {

@@ -107,7 +107,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
 	fs.StringVar(&o.onRevision, "on-revision", "adopt",
 		"adopt: a run that is taken over goes on with the revision of its agent that this server has; pin: it waits for a server with the one that it was with")
-	fs.DurationVar(&o.pinTimeout, "pin-timeout", 15*time.Minute, "how long a pinned run waits for a server with its agent's revision; then it ends with revision_gone")
+	fs.DurationVar(&o.pinTimeout, "pin-timeout", 15*time.Minute, "how long a run waits for a server with its agent, or if it is pinned with its agent's revision; then it ends with agent_not_found or revision_gone")
 	fs.BoolVar(&o.chat, "chat", false, "every agent has the policy chat: a new message cancels, declines or abandons what is in its way, and an edit branches")
 	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run waits for a store that does not respond; stop: it is given up at once, and recovered later")
 	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second,
@@ -248,7 +248,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("--max-connections-per-address=%d is not possible: use a number, 0 for none, or -1 for a quarter of --max-connections", o.perAddress)
 	}
 	if o.pinTimeout <= 0 {
-		return fmt.Errorf("--pin-timeout=%s is not possible: use a time above 0s; --on-revision=adopt does not wait at all", o.pinTimeout)
+		return fmt.Errorf("--pin-timeout=%s is not possible: use a time above 0s", o.pinTimeout)
 	}
 	return nil
 }

@@ -87,6 +87,10 @@ func (h *host) newAgent(a holdfast.Agent) (*agent, error) {
 func (h *host) Use(a *Agents) (unused <-chan struct{}) {
 	before := h.agents.Swap(a)
 	before.drop()
+	select {
+	case h.replaced <- struct{}{}:
+	default: // they are told of the newest ones anyway
+	}
 	h.used()
 	return before.unused
 }

@@ -74,7 +74,7 @@ type Config struct {
 	Recover bool
 	// OnRevision is Adopt or Pin, for agents that do not say it themselves; empty means Adopt.
 	OnRevision string
-	// PinTimeout is how long a pinned run waits for a process with its agent's revision.
+	// PinTimeout is how long a run waits for a process with its agent, or its agent's revision.
 	PinTimeout time.Duration
 	// Frequency says which checkpoints are listed.
 	Frequency Frequency

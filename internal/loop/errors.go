@@ -71,7 +71,7 @@ func errRevisionGone(t *thread.Thread, agent *agent) *holdfast.Error {
 
 // errWaits is for a change that the owner of a run must make, which has none for now.
 func errWaits(id string) *holdfast.Error {
-	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent's revision, and nobody can change the thread meanwhile.").
+	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent, and nobody can change the thread meanwhile.").
 		WithHint("Try again when the run goes on, or cancel it.").With("threadId", id)
 }
 

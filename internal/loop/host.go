@@ -24,11 +24,14 @@ type host struct {
 	cfg    Config
 	read   thread.Reader
 	agents atomic.Pointer[Agents]
-	used   func() // called when the agents were replaced: a run may have waited for the new ones
+	// replaced receives when the agents were replaced, so that the others are told.
+	replaced chan struct{}
+	used     func() // called when the agents were replaced: a run may have waited for the new ones
 	// process names this process among the owners of threads.
 	process string
 	contact *contact // with the store
 	formats *dataformat.Agreement
+	fleet   *fleet
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -56,7 +59,9 @@ func newHost(cfg Config) (*host, error) {
 		contact:  newContact(cfg.Lease),
 		formats:  dataformat.New(cfg.Store, cfg.Alone, cfg.DataFormat, cfg.Log, cfg.FormatAgreed),
 		draining: make(chan struct{}),
+		replaced: make(chan struct{}, 1),
 	}
+	h.fleet = newFleet(cfg.Store, h.process)
 	h.cfg.Observer = observe.Join(cfg.Observer)
 	if cfg.Ended == nil {
 		h.cfg.Ended = func(store.ThreadKey) {}

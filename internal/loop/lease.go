@@ -44,7 +44,20 @@ func (h *host) hold(ctx context.Context) error {
 	if errors.Is(err, store.ErrVersionTooNew) {
 		return errors.Join(err, h.cfg.Store.Retire(ctx, h.process))
 	}
+	if err == nil {
+		h.describe(ctx)
+	}
 	return err
+}
+
+// describe says which agents there are, if that is new. Until it succeeds, the others take this
+// process for one that has every agent, or the ones that it had.
+func (h *host) describe(ctx context.Context) {
+	agents := h.use()
+	defer agents.drop()
+	if err := h.fleet.say(ctx, agents, h.cfg.Recover); err != nil && ctx.Err() == nil {
+		h.cfg.Log.Warn("the other servers could not be told which agents this one has", "error", err)
+	}
 }
 
 // errUnannounced is why nothing runs before the store has accepted the process's lease.
@@ -62,6 +75,8 @@ func (e *Engine) keepLease() {
 			return
 		case <-tick.C:
 			e.renewLease()
+		case <-e.replaced:
+			e.describe(e.ctx)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // A run has its agent of one revision for as long as it is in one process. Who takes it over
 // may have another one: either the run adopts that, or it is pinned, and waits for a process
-// with its own (package pin).
+// with its own (package pin). A process without the agent, or that does not recover, leaves the
+// run to one that can go on with it (fleet.go).
 
 // What Config.OnRevision and that of an agent may be.
 const (
@@ -41,15 +42,23 @@ type successors struct {
 func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err error) {
 	s.agents = h.use()
 	s.agent, _ = s.agents.ofThread(t)
+	if !h.cfg.Recover {
+		// It ends the run, unless there is one that goes on with runs.
+		others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.silent || a.Recovers })
+		if others {
+			s.verdict = pin.Wait
+		}
+		return s, err
+	}
 	mode := h.cfg.OnRevision
 	if s.agent != nil {
 		mode = cmp.Or(s.agent.OnRevision, mode)
 	}
-	if mode != Pin || !h.cfg.Recover {
+	if s.agent != nil && mode != Pin {
 		return s, nil
 	}
 	began := h.revision(ctx, t)
-	if began == "" || s.agent != nil && s.agent.Revision == began {
+	if s.agent != nil && (began == "" || s.agent.Revision == began) {
 		return s, nil
 	}
 	if older := h.running(t.State.Agent, began); older != nil {
@@ -57,7 +66,18 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 		s.agent, s.agents = older, older.of
 		return s, nil
 	}
-	s.verdict, err = h.pins.Look(ctx, t, began)
+	wanted := began
+	if s.agent == nil { // one that has the agent knows whether another revision will do
+		wanted = ""
+	}
+	others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.goesOnWith(t.State.Agent, wanted) })
+	if err != nil {
+		return s, err
+	}
+	s.verdict, err = h.pins.Look(ctx, t, began, others)
+	if s.verdict == pin.Cancelled && s.agent == nil && others {
+		s.verdict = pin.Wait // that one ends it as its user wants
+	}
 	return s, err
 }
 

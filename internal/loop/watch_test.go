@@ -275,7 +275,8 @@ func TestNewerFormat(t *testing.T) {
 	}
 }
 
-// TestAgentIsGone: a run whose agent is no longer configured ends, and says so.
+// TestAgentIsGone: a run whose agent is no longer configured anywhere waits for it, and then ends,
+// and says so.
 func TestAgentIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
@@ -289,9 +290,12 @@ func TestAgentIsGone(t *testing.T) {
 		}
 		synctest.Wait()
 		first.Dead.Store(true)
-		two := looptest.Start(t, shared, nil, holdfast.Agent{Name: "new", Model: never})
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		two := looptest.Start(t, shared, func(cfg *looptest.Config) { cfg.PinTimeout = time.Minute }, holdfast.Agent{Name: "new", Model: never})
+		time.Sleep(time.Minute)
+		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Status != threads.StatusRunning || info.Waiting == nil {
+			t.Errorf("%+v %v", info, err)
+		}
+		time.Sleep(time.Minute)
 		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Code != codes.AgentNotFound {
 			t.Errorf("%+v %v", info, err)
 		}

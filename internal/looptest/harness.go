@@ -578,6 +578,26 @@ func (m *Mortal) Formats(ctx context.Context, silent int) (store.Formats, error)
 	return store.Formats{}, nil
 }
 
+// Describe implements [store.Roster] until the store is dead.
+func (m *Mortal) Describe(ctx context.Context, process string, about []byte) error {
+	roster, can := m.Store.(store.Roster)
+	switch {
+	case m.Dead.Load():
+		return ErrUnreachable
+	case can:
+		return roster.Describe(ctx, process, about)
+	}
+	return nil
+}
+
+// Described implements [store.Roster].
+func (m *Mortal) Described(ctx context.Context) (map[string][]byte, error) {
+	if roster, can := m.Store.(store.Roster); can {
+		return roster.Described(ctx)
+	}
+	return nil, nil
+}
+
 // HandOver hands a thread over unless the store is dead.
 func (m *Mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
 	if m.Dead.Load() {

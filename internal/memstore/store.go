@@ -25,6 +25,7 @@ type Store struct {
 	hints   map[string]hint        // by name
 	format  int                    // of the data; 0 before the first AgreeFormat
 	reads   map[string]int         // what the processes have said that they read
+	about   map[string][]byte      // what they have said of themselves
 }
 
 // thread is everything about one thread.
@@ -48,6 +49,7 @@ func New() *Store {
 		ledgers: map[string]*ledger{},
 		hints:   map[string]hint{},
 		reads:   map[string]int{},
+		about:   map[string][]byte{},
 	}
 }
 

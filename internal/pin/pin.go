@@ -1,7 +1,7 @@
-// Package pin is about runs that wait for a process with their agent's revision. Such a run
-// has lost its owner, and its agent says that it goes on with the revision that it was with.
-// A process that has another one leaves it alone, until one that has it takes it over, its
-// user cancels it, or its time is up.
+// Package pin is about runs that wait for a process with their agent, or with their agent's
+// revision. Such a run has lost its owner. No process has its agent; or the agent says that it
+// goes on with the revision that it was with, and a process has another one. That process leaves
+// it alone, until one that can go on with it takes it over, its user cancels it, or its time is up.
 package pin
 
 import (
@@ -84,9 +84,10 @@ type place struct {
 func New(cfg Config) *Keeper { return &Keeper{cfg: cfg, found: map[place]time.Time{}} }
 
 // Look returns what is to be done about a thread's run whose owner is gone, by a process
-// with another revision of its agent than the run's. The caller holds the thread's lock. The
-// error is the store's.
-func (k *Keeper) Look(ctx context.Context, t *thread.Thread, revision string) (Verdict, error) {
+// without its agent, or with another revision of it than the run's. others means that another
+// process has what the run needs, so it is left to that one. The caller holds the thread's lock.
+// The error is the store's.
+func (k *Keeper) Look(ctx context.Context, t *thread.Thread, revision string, others bool) (Verdict, error) {
 	items, err := k.cfg.Store.Inbox(ctx, t.Key)
 	if err != nil {
 		return Wait, err
@@ -95,6 +96,10 @@ func (k *Keeper) Look(ctx context.Context, t *thread.Thread, revision string) (V
 		if k.cfg.Cancels(it, t.State.Run()) {
 			return Cancelled, nil
 		}
+	}
+	if others {
+		k.forget(t)
+		return Wait, nil
 	}
 	w := t.State.Waiting
 	waited := time.Duration(0)
@@ -113,6 +118,13 @@ func (k *Keeper) Look(ctx context.Context, t *thread.Thread, revision string) (V
 		return Wait, nil
 	}
 	return Over, nil
+}
+
+// forget has the time begin again in which nobody has what the run needs.
+func (k *Keeper) forget(t *thread.Thread) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.found, place{t.Key, t.Head.Fence})
 }
 
 // waited returns how long ago this process first found the run.
@@ -161,6 +173,10 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 	if err := k.cfg.Commit(ctx, t.Place(), c); err != nil {
 		return err
 	}
-	k.cfg.Log.Warn("a run waits for a server with its agent's revision", "thread", t.Key.Thread, "run", st.Run(), "agent", st.Agent, "revision", revision, "until", w.Until)
+	words := "a run waits for a server with its agent's revision"
+	if revision == "" {
+		words = "a run waits for a server with its agent"
+	}
+	k.cfg.Log.Warn(words, "thread", t.Key.Thread, "run", st.Run(), "agent", st.Agent, "revision", revision, "until", w.Until)
 	return nil
 }

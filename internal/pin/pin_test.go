@@ -90,12 +90,12 @@ func TestLook(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newShelf()
 				k, o := keeper(t, s), orphan(t, "t")
-				if got, err := k.Look(t.Context(), o, "6f1e"); got != pin.Wait || err != nil {
+				if got, err := k.Look(t.Context(), o, "6f1e", false); got != pin.Wait || err != nil {
 					t.Fatalf("found just now: %v, %v", got, err)
 				}
 				time.Sleep(4 * time.Second)
 				c.change(s)
-				got, err := k.Look(t.Context(), o, "6f1e")
+				got, err := k.Look(t.Context(), o, "6f1e", false)
 				if got != c.want || !errors.Is(err, c.err) {
 					t.Errorf("%v, %v, want %v, %v", got, err, c.want, c.err)
 				}
@@ -121,6 +121,31 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestLeftToOthers: a run that another process can go on with is left to that, however long it
+// takes, unless it is cancelled; once nobody can any more, its time begins.
+func TestLeftToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		k, o := keeper(t, s), orphan(t, "t")
+		look := func(others bool, want pin.Verdict) {
+			t.Helper()
+			if got, err := k.Look(t.Context(), o, "6f1e", others); got != want || err != nil {
+				t.Errorf("%v, %v, want %v", got, err, want)
+			}
+		}
+		look(false, pin.Wait)
+		for range 3 {
+			time.Sleep(time.Hour)
+			look(true, pin.Wait)
+		}
+		look(false, pin.Wait)
+		time.Sleep(4 * time.Second)
+		look(false, pin.Stored)
+		s.inbox = []store.InboxItem{{ID: "cancel/r"}}
+		look(true, pin.Cancelled)
+	})
+}
+
 // TestOver: a run waits until the store says that its time is up.
 func TestOver(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -138,7 +163,7 @@ func TestOver(t *testing.T) {
 			s, o := newShelf(), orphan(t, "t")
 			o.State.Waiting = &threads.Waiting{Revision: "6f1e", Since: storeNow.Add(-time.Minute), Until: storeNow}
 			c.change(s)
-			if got, err := keeper(t, s).Look(t.Context(), o, "6f1e"); got != c.want || !errors.Is(err, c.err) || len(s.commits) > 0 {
+			if got, err := keeper(t, s).Look(t.Context(), o, "6f1e", false); got != c.want || !errors.Is(err, c.err) || len(s.commits) > 0 {
 				t.Errorf("%v, %v, want %v, %v; there are %d commits", got, err, c.want, c.err, len(s.commits))
 			}
 		})
@@ -153,13 +178,13 @@ func TestGraceIsOfOneLoss(t *testing.T) {
 		k, o := keeper(t, s), orphan(t, "t")
 		for _, epoch := range []uint64{1, 2} {
 			o.Head.Fence.Epoch = epoch
-			if got, err := k.Look(t.Context(), o, "6f1e"); got != pin.Wait || err != nil {
+			if got, err := k.Look(t.Context(), o, "6f1e", false); got != pin.Wait || err != nil {
 				t.Errorf("with epoch %d: %v, %v", epoch, got, err)
 			}
 			time.Sleep(time.Minute)
 		}
 		for i := range 10 {
-			if got, err := k.Look(t.Context(), orphan(t, fmt.Sprint(i)), "6f1e"); got != pin.Wait || err != nil {
+			if got, err := k.Look(t.Context(), orphan(t, fmt.Sprint(i)), "6f1e", false); got != pin.Wait || err != nil {
 				t.Errorf("thread %d: %v, %v", i, got, err)
 			}
 		}

@@ -15,6 +15,14 @@ import (
 // whose connections all broke at once is back by then.
 const lookAgain = 12 * time.Millisecond
 
+const (
+	// presences is how many connections show that a process lives, so that one that breaks
+	// does not look like a death.
+	presences = 2
+	// claimsEvery is how often a process says at most that it claims threads.
+	claimsEvery = time.Second
+)
+
 // judge knows the processes that are watched. It is not safe for concurrent use.
 type judge struct {
 	// contact counts the times of unbroken contact, from 1.

@@ -25,6 +25,7 @@ import (
 //	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
 //	hf:owned:{process}     zset    the threads a process has claimed, by when it did
 //	hf:processes           zset    the processes, by the end of their lease
+//	hf:{hf:processes}:about  hash  what each process says of itself; see roster.go
 //	hf:{hf:processes}:formats  hash  the data format, and what each process reads; see format.go
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
@@ -86,6 +87,9 @@ func (k keys) processes() string { return k.prefix + "processes" }
 
 // formats is in the slot of processes, so that one script can look at both.
 func (k keys) formats() string { return k.prefix + "{" + k.processes() + "}:formats" }
+
+// about is there, too.
+func (k keys) about() string { return k.prefix + "{" + k.processes() + "}:about" }
 
 func (k keys) hints() string { return k.prefix + "hints" }
 

@@ -28,13 +28,8 @@ import (
 // list of the owned threads corrects what was heard.
 
 const (
-	// presences is how many connections show that a process lives, so that one that breaks
-	// does not look like a death.
-	presences = 2
 	// lookEvery is how often a process looks who is there; see pace.
 	lookEvery = 20 * time.Millisecond
-	// claimsEvery is how often a process says at most that it claims threads.
-	claimsEvery = time.Second
 	// pingEvery keeps the connections from looking idle to whatever lies between.
 	pingEvery = 10 * time.Second
 	// presencePause is the longest pause between two tries to connect, and refusedPause the
@@ -418,6 +413,14 @@ func (p *peers) change() {
 	case p.changed <- struct{}{}:
 	default:
 	}
+}
+
+// missing reports whether the process was there and is not to be seen at the moment.
+func (p *peers) missing(process string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.judge.others[process]
+	return o != nil && (o.gone || !o.missing.IsZero())
 }
 
 // gone reports whether the process was seen to be gone and has not renewed its lease,

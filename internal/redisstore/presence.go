@@ -12,7 +12,7 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds())
+	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes(), s.keys.about()}, process, ttl.Microseconds(), s.ofProcess(process))
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}

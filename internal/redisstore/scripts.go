@@ -141,8 +141,13 @@ const (
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 `
+	// announceLua renews a lease, and says again what is missing of what the process has said.
+	// KEYS: processes, about. ARGV: the process, how long its lease lasts in µs, and what it says.
 	announceLua = clockLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
+if ARGV[3] ~= '' and redis.call('HGET', KEYS[2], 'says:' .. ARGV[1]) ~= ARGV[3] then
+  redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3])
+end
 return now
 `
 	// A retired process stays in the list, because it may have left threads behind;

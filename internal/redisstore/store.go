@@ -71,6 +71,7 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 type Store struct {
 	clock
 	*formats
+	*roster
 	values
 	client    redis.UniversalClient
 	cluster   bool
@@ -226,7 +227,8 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		return nil, err
 	}
 	agreed := newFormats(client, keys{opts.Prefix})
-	s := &Store{formats: agreed, values: values{codec, agreed}, replicas: acks, client: client, cluster: cluster, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s := &Store{formats: agreed, roster: newRoster(client, keys{opts.Prefix}), values: values{codec, agreed}, replicas: acks, client: client, cluster: cluster, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s.roster.missing = s.peers.missing
 	s.local = opts.Now
 	s.ask(ctx, client)
 	s.peers.start(s, opts.Log)

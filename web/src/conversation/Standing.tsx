@@ -14,7 +14,7 @@ export interface StandingProps {
 
 export function Standing({ view, thread, busy, onResume }: StandingProps) {
   if (thread?.waiting && view.status === 'running') {
-    return <p className="conversation-standing"><ClockIcon /><span className="grow">Waits for a server with revision <code>{thread.waiting.revision}</code> of its agent, until {until(thread.waiting.until)}.</span></p>;
+    return <p className="conversation-standing"><ClockIcon /><span className="grow">Waits for a server with {thread.waiting.revision ? <>revision <code>{thread.waiting.revision}</code> of its agent</> : 'its agent'}, until {until(thread.waiting.until)}.</span></p>;
   }
   if (busy) return null;
   // A thread that was taken back into the middle of a run has not failed.

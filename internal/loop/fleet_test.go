@@ -1,0 +1,193 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// lacking starts a server that has another agent, and no hurry to end what waits.
+func lacking(t *testing.T, shared store.Store, j *looptest.Notebook) *looptest.Engine {
+	t.Helper()
+	other := revised("1", j, nil)
+	other.Name = "b"
+	return looptest.Start(t, shared, func(c *looptest.Config) { c.PinTimeout = 15 * time.Minute }, other)
+}
+
+// ridden starts a server with a run on the thread "t", which has charged and is with revision 1. When
+// it is told to leave, the server dies, or shuts down.
+func ridden(t *testing.T, j *looptest.Notebook, handed bool) (shared *memstore.Store, leave func()) {
+	t.Helper()
+	shared = memstore.New()
+	owner := &looptest.Mortal{Store: shared}
+	e := looptest.Start(t, owner, nil, revised("1", j, make(chan struct{})))
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	j.Take()
+	return shared, func() {
+		if handed {
+			stopAtOnce(t, e)
+		} else {
+			owner.Dead.Store(true)
+		}
+	}
+}
+
+// TestLeftToTheAgent: a server without the agent of a run that has lost its owner leaves it to one
+// that has it, whether the owner has died or has handed it over, and whatever is asked of the server
+// meanwhile. One that does not recover does the same.
+func TestLeftToTheAgent(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		for _, handed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("recover=off %t, handed over %t", off, handed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					j := &looptest.Notebook{}
+					shared, leave := ridden(t, j, handed)
+					var quick *looptest.Engine
+					if off {
+						quick = looptest.Start(t, shared, func(c *looptest.Config) { c.Recover = false }, revised("1", j, nil))
+					} else {
+						quick = lacking(t, shared, j)
+					}
+					slow := looptest.Start(t, &late{shared, shared}, nil, revised("1", j, nil))
+					time.Sleep(4 * time.Second) // they may judge the silence of others now
+					leave()
+					time.Sleep(3010 * time.Millisecond) // the quick one has looked
+					if _, err := quick.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1); err != nil {
+						t.Errorf("attaching: %v", err)
+					}
+					_, err := quick.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+					if err != nil && looptest.Code(err) != codes.AgentNotFound {
+						t.Errorf("posting: %v", err)
+					}
+					time.Sleep(10 * time.Second)
+					if got := info(t, slow); got.Status != threads.StatusIdle || got.Code != "" {
+						t.Errorf("the thread is %+v", got)
+					}
+					if did := j.Take(); !slices.Contains(did, "asked 1") {
+						t.Errorf("the servers did %q", did)
+					}
+					if shown := replayed(t, slow, "r1"); strings.Contains(shown, "holdfast.waiting") {
+						t.Errorf("the run is said to wait:\n%s", shown)
+					}
+				})
+			})
+		}
+	}
+}
+
+// late is a store that tells its server of departures late, so that others come first.
+type late struct {
+	store.Store
+	store.Roster
+}
+
+func (l *late) OnDeparture(process string, f func(store.Departure)) func() {
+	return l.Store.OnDeparture(process, func(d store.Departure) { time.AfterFunc(time.Second, func() { f(d) }) })
+}
+
+// Owned makes it look for them late, too.
+func (l *late) Owned(ctx context.Context) ([]store.OwnedThread, error) {
+	time.Sleep(time.Second)
+	return l.Store.Owned(ctx)
+}
+
+// TestOnlyOneRecovers: where nobody else recovers, a server that does not ends a run at once.
+func TestOnlyOneRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		shared, leave := ridden(t, j, false)
+		off := func(c *looptest.Config) { c.Recover = false }
+		e := looptest.Start(t, shared, off, revised("1", j, nil))
+		looptest.Start(t, shared, off, revised("1", j, nil))
+		leave()
+		time.Sleep(4 * time.Second)
+		if got := info(t, e); got.Code != codes.CutOff {
+			t.Errorf("the thread is %+v", got)
+		}
+	})
+}
+
+// TestNobodyHasTheAgent: a run whose agent no living server has waits after a lease, goes on when
+// one gets it by a reload, and the others are told of that.
+func TestNobodyHasTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		shared, leave := ridden(t, j, false)
+		e := lacking(t, shared, j)
+		reloaded := lacking(t, shared, j)
+		leave()
+		time.Sleep(10 * time.Second)
+		if got := info(t, e); got.Waiting == nil || got.Waiting.Revision != "1" {
+			t.Errorf("the thread is %+v", got)
+		}
+		said := looptest.Must(shared.Described(t.Context()))(t)
+		agents := looptest.Must(reloaded.NewAgents([]holdfast.Agent{revised("2", j, nil)}, nil, nil))(t)
+		reloaded.Use(agents)
+		time.Sleep(10 * time.Millisecond)
+		if again := looptest.Must(shared.Described(t.Context()))(t); changed(said, again) != 1 {
+			t.Errorf("the servers say %q, and before the reload %q", again, said)
+		}
+		time.Sleep(time.Second)
+		if got := info(t, e); got.Status != threads.StatusIdle || got.Code != "" {
+			t.Errorf("the thread is %+v", got)
+		}
+	})
+}
+
+// changed counts the processes that say something else.
+func changed(before, after map[string][]byte) (n int) {
+	for process, about := range after {
+		if string(before[process]) != string(about) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSilentServerHasTheAgent: a living server that says nothing, because it is of an earlier build,
+// counts as one that has every agent.
+func TestSilentServerHasTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		shared, leave := ridden(t, j, false)
+		e := lacking(t, shared, j)
+		var silent atomic.Bool
+		silent.Store(true)
+		go func() {
+			for silent.Load() {
+				_ = shared.Announce(t.Context(), "earlier", 3*time.Second)
+				time.Sleep(time.Second)
+			}
+		}()
+		leave()
+		time.Sleep(time.Minute)
+		if got := info(t, e); got.Status != threads.StatusRunning || got.Waiting != nil {
+			t.Errorf("the thread is %+v", got)
+		}
+		silent.Store(false)
+		time.Sleep(15 * time.Second)
+		if got := info(t, e); got.Waiting == nil {
+			t.Errorf("nobody is left, and the thread is %+v", got)
+		}
+		time.Sleep(15 * time.Minute)
+		if got := info(t, e); got.Code != codes.AgentNotFound {
+			t.Errorf("the thread is %+v", got)
+		}
+	})
+}
