@@ -116,6 +116,10 @@ type Iteration struct {
 	// header traceparent of that name; empty if it had none. The tools and models of this
 	// module pass it on; tools and hooks of one's own find it with [IterationFrom].
 	Traceparent string
+	// Side means that the run is stored nowhere: it answers one request of a page beside its
+	// conversation, with a call of a tool of that page, and ends with the request. Nobody can
+	// be asked a question in it.
+	Side bool
 	// Answer is a person's answer to the question that a hook asked before this
 	// iteration; nil if there was none.
 	Answer *Answer

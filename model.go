@@ -92,10 +92,18 @@ type ModelRequest struct {
 	Tail int
 	// Tools are the server's and the frontend's tools, in the order of their names.
 	Tools []ToolSpec
+	// ToolChoice is whether tools must be called: "required", "none", or empty for as the
+	// model likes. A client chooses it, in forwardedProps.toolChoice, and a model passes it on
+	// to its provider. Calls that it does not allow are refused whatever the model does.
+	ToolChoice string
+	// ChosenTool is the tool that must be called; ToolChoice is "required" then. It is empty
+	// for any.
+	ChosenTool string
 	// Context are read-only facts from the frontend. A model shows them behind all messages,
 	// because they may be different in the next request.
 	Context []ContextItem
-	// ForwardedProps are the application's parameters, unread by the server.
+	// ForwardedProps are the application's parameters. The server reads only the members
+	// holdfast and toolChoice of them.
 	ForwardedProps json.RawMessage
 	// Output is the form that the answer must have once it calls no tools; nil for any. A
 	// model that does not say that it can enforce it (see [Model]) is told so in its

@@ -434,3 +434,27 @@ func (u unbounded) Event(ev modelhttp.Event) error {
 	}
 	return u.answer.Event(ev)
 }
+
+// TestToolChoice: which tools may be called, in the API's form. It replaces what the parameters
+// say, and is left out where there is no tool.
+func TestToolChoice(t *testing.T) {
+	t.Parallel()
+	m := testModel(t, map[string]any{"tool_choice": map[string]any{"type": "auto"}})
+	for _, c := range []struct{ choice, tool, want string }{
+		{"", "", `"tool_choice":{"type":"auto"}`},
+		{"none", "", `],"tool_choice":{"type":"none"}}`},
+		{"required", "", `],"tool_choice":{"type":"any"}}`},
+		{"required", "g", `],"tool_choice":{"name":"g","type":"tool"}}`},
+	} {
+		req := &holdfast.ModelRequest{ToolChoice: c.choice, ChosenTool: c.tool, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}, {Name: "g"}}}
+		body, _, err := m.body(req)
+		if err != nil || !strings.Contains(string(body.Bytes()), c.want) || strings.Count(string(body.Bytes()), `"tool_choice":`) != 1 {
+			t.Errorf("%s %s: %s, %v", c.choice, c.tool, body.Bytes(), err)
+		}
+		req.Tools = nil
+		body, _, err = m.body(req)
+		if err != nil || c.choice != "" && strings.Contains(string(body.Bytes()), c.want) {
+			t.Errorf("%s %s without tools: %s, %v", c.choice, c.tool, body.Bytes(), err)
+		}
+	}
+}

@@ -22,6 +22,9 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.L
 
 // write is body with more or less of the earlier thinking.
 func (m *Model) write(req *holdfast.ModelRequest, t thoughts) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	if toolChoice(req) != nil && req.ToolChoice != noTool {
+		t = bare // the API refuses to think before a call that must be made
+	}
 	w := &writer{client: m.client, req: req, bare: t == bare}
 	history := len(req.History())
 	w.between(0, history)
@@ -61,8 +64,28 @@ func (m *Model) write(req *holdfast.ModelRequest, t thoughts) (*modelhttp.Body, 
 		b.Close("]}")
 	}
 	b.Close("]")
+	if c := toolChoice(req); c != nil {
+		b.Member("tool_choice", c)
+	}
 	written, err := m.client.Written(b)
 	return written, w.left, err
+}
+
+// noTool is the choice that the API knows under this name, too.
+const noTool = "none"
+
+// toolChoice returns which tools may be called, in the API's form; nil if that is left to the
+// model. With another choice the provider caches the tools and the instructions only.
+func toolChoice(req *holdfast.ModelRequest) any {
+	switch {
+	case req.ToolChoice == "" || len(req.Tools) == 0:
+		return nil
+	case req.ChosenTool != "":
+		return map[string]any{"type": "tool", "name": req.ChosenTool}
+	case req.ToolChoice == noTool:
+		return map[string]any{"type": noTool}
+	}
+	return map[string]any{"type": "any"}
 }
 
 // add writes an element of a list, with its mark if it has one.
@@ -85,6 +108,12 @@ func (m *Model) settings(req *holdfast.ModelRequest, t thoughts) map[string]any 
 		all["max_tokens"] = DefaultMaxTokens
 	}
 	t.set(all)
+	if toolChoice(req) != nil {
+		delete(all, "tool_choice")
+		if req.ToolChoice != noTool && (all["thinking"] != nil || m.binds.Load()) {
+			all["thinking"] = map[string]any{"type": "disabled"}
+		}
+	}
 	if req.Output != nil {
 		all["output_config"] = m.formed(req.Output)
 	}

@@ -125,3 +125,17 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 		}
 	}
 }
+
+// TestNoThinkingBeforeAForcedCall: the API refuses to think before a call that must be made.
+func TestNoThinkingBeforeAForcedCall(t *testing.T) {
+	t.Parallel()
+	for _, thinking := range []map[string]any{{"type": "enabled", "budget_tokens": 2000}, {"type": "adaptive"}} {
+		m := testModel(t, map[string]any{"thinking": thinking})
+		for choice, thinks := range map[string]bool{"": true, "none": true, "required": false} {
+			body, _, err := m.body(&holdfast.ModelRequest{ToolChoice: choice, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}}})
+			if got := strings.Contains(string(body.Bytes()), thinking["type"].(string)); err != nil || got != thinks {
+				t.Errorf("%v, %q: %s, %v", thinking, choice, body.Bytes(), err)
+			}
+		}
+	}
+}

@@ -515,3 +515,27 @@ func BenchmarkDelta(b *testing.B) {
 		})
 	}
 }
+
+// TestToolChoice: which tools may be called, in the API's form. It replaces what the parameters
+// say, and is left out where there is no tool.
+func TestToolChoice(t *testing.T) {
+	t.Parallel()
+	m := testModel(t, "m1", map[string]any{"toolConfig": map[string]any{"functionCallingConfig": map[string]any{"mode": "AUTO"}, "x": 1}})
+	for _, c := range []struct{ choice, tool, want string }{
+		{"", "", `"toolConfig":{"functionCallingConfig":{"mode":"AUTO"},"x":1}`},
+		{"none", "", `],"toolConfig":{"functionCallingConfig":{"mode":"NONE"},"x":1}}`},
+		{"required", "", `],"toolConfig":{"functionCallingConfig":{"mode":"ANY"},"x":1}}`},
+		{"required", "g", `],"toolConfig":{"functionCallingConfig":{"allowedFunctionNames":["g"],"mode":"ANY"},"x":1}}`},
+	} {
+		req := &holdfast.ModelRequest{ToolChoice: c.choice, ChosenTool: c.tool, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}, {Name: "g"}}}
+		body, _, err := m.body(req)
+		if err != nil || !strings.Contains(string(body.Bytes()), c.want) || strings.Count(string(body.Bytes()), `"toolConfig":`) != 1 {
+			t.Errorf("%s %s: %s, %v", c.choice, c.tool, body.Bytes(), err)
+		}
+		req.Tools = nil
+		body, _, err = m.body(req)
+		if err != nil || c.choice != "" && strings.Contains(string(body.Bytes()), c.want) {
+			t.Errorf("%s %s without tools: %s, %v", c.choice, c.tool, body.Bytes(), err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
@@ -48,22 +49,48 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, [
 		b.Close("]}")
 	}
 	b.Close("]")
+	if c := toolChoice(req); c != nil {
+		all, _ := m.client.Params[toolConfig].(map[string]any)
+		if all = maps.Clone(all); all == nil {
+			all = map[string]any{}
+		}
+		all["functionCallingConfig"] = c
+		b.Member(toolConfig, all)
+	}
 	written, err := m.client.Written(b)
 	return written, w.left, err
 }
 
 // settings are the members of a request besides the prompt.
 func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
-	if req.Output == nil {
-		return m.client.Params
+	all := maps.Clone(m.client.Params)
+	if toolChoice(req) != nil {
+		delete(all, toolConfig)
 	}
-	all := map[string]any{"generationConfig": m.formed(req.Output)}
-	for name, v := range m.client.Params {
-		if name != "generationConfig" {
-			all[name] = v
+	if req.Output != nil {
+		if all == nil {
+			all = map[string]any{}
 		}
+		all["generationConfig"] = m.formed(req.Output)
 	}
 	return all
+}
+
+// toolConfig is the member that says how tools may be called.
+const toolConfig = "toolConfig"
+
+// toolChoice returns which tools may be called, in the API's form; nil if that is left to the
+// model. It stands last, because it is no part of what the provider caches.
+func toolChoice(req *holdfast.ModelRequest) map[string]any {
+	switch {
+	case req.ToolChoice == "" || len(req.Tools) == 0:
+		return nil
+	case req.ChosenTool != "":
+		return map[string]any{"mode": "ANY", "allowedFunctionNames": []string{req.ChosenTool}}
+	case req.ToolChoice == "none":
+		return map[string]any{"mode": "NONE"}
+	}
+	return map[string]any{"mode": "ANY"}
 }
 
 // The roles of contents.

@@ -32,7 +32,22 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 		b.Add(wireMessage{Role: "user", Content: modelhttp.ContextText(req.Context)})
 	}
 	b.Close("]")
+	if c := toolChoice(req); c != nil {
+		b.Member("tool_choice", c)
+	}
 	return m.client.Written(b)
+}
+
+// toolChoice returns which tools may be called, in the API's form; nil if that is left to the
+// model. It stands last, because it is no part of what a provider caches.
+func toolChoice(req *holdfast.ModelRequest) any {
+	switch {
+	case req.ToolChoice == "" || len(req.Tools) == 0:
+		return nil
+	case req.ChosenTool != "":
+		return map[string]any{"type": "function", "function": map[string]any{"name": req.ChosenTool}}
+	}
+	return req.ToolChoice
 }
 
 // add writes messages, and the images of an answer after the answer's results.
@@ -69,6 +84,9 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 	}
 	all["model"], all["stream"] = m.client.Model, true
 	all["stream_options"] = map[string]any{"include_usage": true}
+	if toolChoice(req) != nil {
+		delete(all, "tool_choice")
+	}
 	if req.Output != nil {
 		all["response_format"] = format(req.Output)
 	}

@@ -23,7 +23,11 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.L
 // write is body, or that without the model's earlier reasoning.
 func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
 	b := modelhttp.NewBody(m.settings(req))
-	if all := append(tools(req.Tools), m.builtin...); len(all) > 0 {
+	all := tools(req.Tools)
+	if req.ChosenTool == "" || len(all) > 1 { // else the request is for that tool alone
+		all = append(all, m.builtin...)
+	}
+	if len(all) > 0 {
 		b.Member("tools", all)
 	}
 	b.End(prompt.Tools)
@@ -44,8 +48,23 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, [
 		b.End(prompt.Messages)
 	}
 	b.Close("]")
+	if c := toolChoice(req); c != nil {
+		b.Member("tool_choice", c)
+	}
 	written, err := m.client.Written(b)
 	return written, w.left, err
+}
+
+// toolChoice returns which tools may be called, in the API's form; nil if that is left to the
+// model. It stands last, because it is no part of what the provider caches.
+func toolChoice(req *holdfast.ModelRequest) any {
+	switch {
+	case req.ToolChoice == "" || len(req.Tools) == 0:
+		return nil
+	case req.ChosenTool != "":
+		return map[string]any{"type": "function", "name": req.ChosenTool}
+	}
+	return req.ToolChoice
 }
 
 // settings are the members of a request besides the prompt.
@@ -55,6 +74,9 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 		all = map[string]any{}
 	}
 	delete(all, "tools") // they stand beside the agent's
+	if toolChoice(req) != nil {
+		delete(all, "tool_choice")
+	}
 	all["model"], all["stream"], all["store"] = m.client.Model, true, false
 	if _, set := all["include"]; !set {
 		all["include"] = []string{"reasoning.encrypted_content"}

@@ -63,10 +63,10 @@ func (m *Model) answer(req *holdfast.ModelRequest) answer {
 	s := read(req)
 	for _, c := range m.commands {
 		if match := c.words.FindStringSubmatch(s.user); match != nil {
-			return formed(c.answer(s, match), req.Output)
+			return formed(chosen(c.answer(s, match), req), req.Output)
 		}
 	}
-	return formed(chat(s), req.Output)
+	return formed(chosen(chat(s), req), req.Output)
 }
 
 func (m *Model) note(what string, req *holdfast.ModelRequest, more string) error {

@@ -461,3 +461,34 @@ func TestPaint(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestToolsAreChosen: the model calls what it must call, whatever it was told, and nothing if it
+// must not.
+func TestToolsAreChosen(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","properties":{"suggestions":{"type":"array","items":{"type":"object",
+		"properties":{"title":{"type":"string"},"message":{"type":"string"},"kind":{"enum":["a","b"]}},"required":["title","message","kind"]}},"more":{"type":"number"}},"required":["suggestions"]}`)
+	req := &holdfast.ModelRequest{
+		Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "charge 1"}}, ToolChoice: "required", ChosenTool: "suggest",
+		Tools: append(tools("charge_card"), holdfast.ToolSpec{Name: "suggest", Parameters: schema}),
+	}
+	m := New(Options{})
+	s := listen(t, m, req)
+	const want = `{"suggestions":[{"kind":"a","message":"plan 5 steps","title":"A plan of 5 steps"},{"kind":"b","message":"calculate 6 * 7","title":"6 × 7"}]}`
+	if len(s.calls) != 1 || s.calls[0].Name != "suggest" || string(s.calls[0].Arguments) != want || s.finish != holdfast.FinishToolCalls {
+		t.Errorf("got %+v", s)
+	}
+	req.ToolChoice, req.ChosenTool = "none", ""
+	if s := listen(t, m, req); len(s.calls) > 0 || s.text == "" || s.finish != holdfast.FinishStop {
+		t.Errorf("got %+v", s)
+	}
+	req.ToolChoice = "required"
+	if s := listen(t, m, req); len(s.calls) != 1 || s.calls[0].Name != "charge_card" {
+		t.Errorf("the call that it makes anyway will do, got %+v", s)
+	}
+	req.Messages[0].Text = "hello"
+	req.Tools = append(req.Tools, holdfast.ToolSpec{Name: "look", Effect: holdfast.EffectPure})
+	if s := listen(t, m, req); len(s.calls) != 1 || s.calls[0].Name != "look" || string(s.calls[0].Arguments) != "{}" {
+		t.Errorf("one without effects is preferred, got %+v", s)
+	}
+}
