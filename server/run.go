@@ -60,7 +60,9 @@ type Input struct {
 	// ParentRun is stored with the run and otherwise ignored.
 	ParentRun string
 	// ForwardedProps are passed to the agent's middleware; any JSON. If Policy, Branch or
-	// AllowStale are set, it must be an object or empty.
+	// AllowStale are set, it must be an object or empty. Its member toolChoice says which tools
+	// the model may call; one that must call one of Tools on a new thread is a side run, which
+	// is not stored and ends when its events are not read any more.
 	ForwardedProps json.RawMessage
 	// Policy overrides the agent's policy for this input; empty members do not.
 	Policy holdfast.Policy

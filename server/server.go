@@ -150,7 +150,7 @@ func (s *Server) loopConfig() loop.Config {
 	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
 	format, _ := dataformat.Parse(c.DataFormat) // validate has found no mistake
 	return loop.Config{
-		Store: s.store, Agents: agents, Recover: !c.NoRecovery, OnRevision: c.OnRevision, PinTimeout: c.PinTimeout, Alone: c.OpenStore == nil && strings.HasPrefix(c.Store, "file:"), DataFormat: format, FormatAgreed: func(f dataformat.Status) { s.metrics.FormatAgreed(f.Write, f.Reads, len(f.Behind)) }, Frequency: loop.Frequency(c.CheckpointFrequency),
+		Store: s.store, Memory: stores.Memory, Agents: agents, Recover: !c.NoRecovery, OnRevision: c.OnRevision, PinTimeout: c.PinTimeout, Alone: c.OpenStore == nil && strings.HasPrefix(c.Store, "file:"), DataFormat: format, FormatAgreed: func(f dataformat.Status) { s.metrics.FormatAgreed(f.Write, f.Reads, len(f.Behind)) }, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		Durability: s.level, StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,

@@ -97,6 +97,8 @@ type Reply struct {
 	Frames   iter.Seq2[[]Frame, error]
 	// Held is what the first frames hold in memory, before they are asked for.
 	Held int64
+	// Side means that the run is stored nowhere: nobody can come back for what they miss.
+	Side bool
 }
 
 // Whole is Frames with each event in one piece.

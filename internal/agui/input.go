@@ -42,6 +42,9 @@ type RunAgentInput struct {
 	// Chat is set by the routes of frontends: unless the request says otherwise, it is
 	// decided by the policy chat. An answer that does not fit shows its question again.
 	Chat bool `json:"-"`
+	// Side is set by the route of suggestions: what it is asked is answered beside the
+	// conversation and stored nowhere, or refused.
+	Side bool `json:"-"`
 }
 
 // Position is a place in a thread's log, as a cursor names it.

@@ -70,7 +70,7 @@ func (h copilotKit) info(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 		return errNoAgents()
 	}
 	info := copilotKitInfo{
-		Version: h.Version, Mode: "sse", Agents: map[string]copilotKitAgent{}, ThreadEndpoints: endpoints, TelemetryDisable: true,
+		Version: h.Version, Mode: "sse", Agents: map[string]copilotKitAgent{}, ThreadEndpoints: endpoints, Suggestions: true, TelemetryDisable: true,
 	}
 	if info.Version == "" {
 		info.Version = "development"
@@ -119,19 +119,32 @@ func (h copilotKit) postRun(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	return h.run(w, r, who, param(r, "agent"), body)
+	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body})
 }
 
-func (h copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id string, body []byte) error {
+// postSuggest is POST /copilotkit/agent/{agent}/suggest.
+func (h copilotKit) postSuggest(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, runNeedsNoETag); err != nil {
+		return err
+	}
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return err
+	}
+	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, side: true})
+}
+
+// run answers a request whose agent has the name that CopilotKit gives it.
+func (h copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
 	asJSON, err := wantsJSON(r.Header.Values("Accept"))
 	if err != nil {
 		return err
 	}
-	agent, err := h.agent(id)
-	if err != nil {
+	if req.agent, err = h.agent(req.agent); err != nil {
 		return err
 	}
-	return h.handler.run(w, r, who, runRequest{agent: agent, body: body, asJSON: asJSON, chat: true})
+	req.asJSON, req.chat = asJSON, true
+	return h.handler.run(w, r, who, req)
 }
 
 // postConnect is POST /copilotkit/agent/{agent}/connect: what a page asks for
@@ -328,7 +341,7 @@ func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfas
 		// The routes of threads have no methods here.
 		return h.info(w, r, who, copilotKitThreadEndpoints{})
 	case "agent/run":
-		return h.run(w, r, who, call.agentID, call.body)
+		return h.run(w, r, who, runRequest{agent: call.agentID, body: call.body})
 	case "agent/connect":
 		return h.connect(w, r, who, call.agentID, call.body)
 	case "agent/stop":

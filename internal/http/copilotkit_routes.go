@@ -29,6 +29,11 @@ var copilotKitRoutes = []route{
 		summary: "POST /agents/{agent}/runs with the choices that suit a chat.", answers: runAnswers, errors: runErrors,
 	},
 	{
+		method: "POST", path: routeCopilotKitSuggest, do: onCopilotKit(copilotKit.postSuggest), id: "copilotKitSuggest", body: "RunAgentInput",
+		summary: "Ask the model what the person could say next, beside the conversation: a side run, which is stored nowhere.",
+		answers: runAnswers, errors: runErrors,
+	},
+	{
 		method: "POST", path: "/copilotkit/agent/{agent}/connect", do: onCopilotKit(copilotKit.postConnect), id: "copilotKitConnect",
 		body: "RunAgentInput", params: resumeParams,
 		summary: "Attach a page to a thread: what it holds, then live events. Nothing is started; an unknown thread has an empty stream.",

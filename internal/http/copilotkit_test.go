@@ -101,6 +101,7 @@ func TestCopilotKitOnTheWire(t *testing.T) {
 		{"run.sse", "POST", "/agent/helper/run", minimal},
 		{"run.sse", "POST", "/agent/default/run", minimal},
 		{"run.sse", "POST", "", `{"method":"agent/run","params":{"agentId":"default"},"body":` + minimal + `}`},
+		{"run.sse", "POST", "/agent/default/suggest", minimal},
 		{"connect.sse", "POST", "/agent/default/connect", `{"threadId":"t","runId":"mine","messages":[]}`},
 		{"connect.sse", "POST", "", `{"method":"agent/connect","params":{"agentId":"default"},"body":{"threadId":"t","runId":"mine","messages":[]}}`},
 		{"stop.json", "POST", "/agent/default/stop/t", ""},

@@ -69,7 +69,7 @@ func (d *door) allow(header http.Header, origin string) bool {
 		return false
 	}
 	header.Set(resourcePolicy, "cross-origin")
-	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run")
+	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run")
 	return true
 }
 

@@ -161,7 +161,7 @@ func TestCredentials(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.AllowedOrigins = origins(t, true, "https://*.example.com") })
 	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")
 	if res.Header.Get("Access-Control-Allow-Credentials") != "true" || res.Header.Get("Vary") != "Origin" ||
-		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run" {
+		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run" {
 		t.Errorf("%v", res.Header)
 	}
 }

@@ -62,15 +62,28 @@ type runError struct {
 // for, the failure is part of the thread, and asking again gives the same answer. A 5xx
 // would make clients and proxies repeat what has already been done.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Principal, reply *agui.Reply) error {
-	w.Header().Set("Holdfast-Run", reply.RunID)
+	nameRun(w.Header(), reply)
 	result, err := h.result(r.Context(), who, reply)
 	if r.Context().Err() != nil {
 		return nil // the client went away; the run continues without it
 	}
-	if err != nil {
+	if err != nil && !reply.Side {
 		return goesOn(err, reply)
 	}
+	if err != nil {
+		return err
+	}
 	return result.write(w, r, h.Log)
+}
+
+// nameRun says in a response which run it shows: in a header by which clients come back to the
+// run or, for one that is stored nowhere, in another.
+func nameRun(header http.Header, reply *agui.Reply) {
+	if reply.Side {
+		header.Set("Holdfast-Side-Run", reply.RunID)
+		return
+	}
+	header.Set("Holdfast-Run", reply.RunID)
 }
 
 // write writes the result as one object.
@@ -99,7 +112,8 @@ func encoded(v any) (string, error) {
 
 // result drains the reply, and then reads the thread as the run left it.
 func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agui.Reply) (*runResult, error) {
-	last, err := drain(reply)
+	var said agui.Assembler
+	last, err := drain(reply, &said)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +122,17 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 		return nil, err
 	}
 	result.RunID, result.ThreadID = reply.RunID, reply.ThreadID
+	if reply.Side { // there is no thread to read
+		result.State = json.RawMessage("{}")
+		result.messages = func(yield func(json.RawMessage, error) bool) {
+			for _, m := range said.Messages() {
+				if !yield(m.AppendJSON(nil), nil) {
+					return
+				}
+			}
+		}
+		return result, nil
+	}
 	if result.messages, err = h.Threads.Messages(ctx, who, reply.ThreadID); err != nil {
 		return nil, err
 	}
@@ -117,13 +142,21 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 	return result, nil
 }
 
-// drain reads a stream to its end and keeps only RUN_FINISHED or RUN_ERROR.
-func drain(reply *agui.Reply) (last []byte, err error) {
+// drain reads a stream to its end and keeps only RUN_FINISHED or RUN_ERROR, and what a side run
+// says.
+func drain(reply *agui.Reply, said *agui.Assembler) (last []byte, err error) {
 	for frames, err := range reply.Frames {
 		if err != nil {
 			return nil, err
 		}
 		for i := range frames {
+			if reply.Side && frames[i].Pieces == nil {
+				ev, err := agui.DecodeEvent(frames[i].Data)
+				if err != nil {
+					return nil, err
+				}
+				said.Apply(ev)
+			}
 			switch agui.TypeOf(frames[i].Data) {
 			case agui.TypeRunFinished, agui.TypeRunError:
 				last = frames[i].Data

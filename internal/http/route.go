@@ -39,12 +39,13 @@ const (
 	routeRuns      = "/runs"
 	routeAgentRuns = "/agents/{agent}/runs"
 	// routeCopilotKit is the prefix of CopilotKit's routes, and the one of its envelope.
-	routeCopilotKit    = "/copilotkit"
-	routeCopilotKitRun = "/copilotkit/agent/{agent}/run"
+	routeCopilotKit        = "/copilotkit"
+	routeCopilotKitRun     = "/copilotkit/agent/{agent}/run"
+	routeCopilotKitSuggest = "/copilotkit/agent/{agent}/suggest"
 )
 
 // runRoutes are the routes by which runs are started. The log has each request to them.
-var runRoutes = []string{routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun}
+var runRoutes = []string{routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun, routeCopilotKitSuggest}
 
 // methodsOf returns the methods that a preflight allows.
 func methodsOf(routes []route) string {

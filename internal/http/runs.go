@@ -33,6 +33,7 @@ type runRequest struct {
 	body   []byte // a RunAgentInput
 	asJSON bool   // answer with one object instead of a stream
 	chat   bool   // see agui.RunAgentInput
+	side   bool   // as well
 }
 
 // run starts, resumes, attaches to or hydrates a run, and answers.
@@ -50,7 +51,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if err != nil {
 		return err
 	}
-	in.Chat, in.Traceparent = req.chat, traceparent.Parse(r.Header.Values(traceparent.Header))
+	in.Chat, in.Side, in.Traceparent = req.chat, req.side, traceparent.Parse(r.Header.Values(traceparent.Header))
 	o, err := h.open(r, who)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, repl
 	header.Set("Cache-Control", "no-cache, no-store, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Holdfast-Run", reply.RunID)
+	nameRun(header, reply)
 	w.WriteHeader(http.StatusOK)
 	s := &streaming{
 		sse: &sse{w: w, rc: http.NewResponseController(w)}, opened: o, log: h.Log, reply: reply,

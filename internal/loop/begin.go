@@ -216,7 +216,7 @@ func (b *beginning) record(ev agui.Event) error {
 
 // events opens the stream with RUN_STARTED.
 func (b *beginning) events() error {
-	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli(), Metadata: thread.ProcessMark(b.process)}
+	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli(), Metadata: thread.ProcessMark(b.process, b.r.side)}
 	return b.record(agui.RunStarted{
 		Base: base, ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
 	})
@@ -227,7 +227,7 @@ func (b *beginning) events() error {
 // right after RUN_STARTED.
 func (b *beginning) snapshotLeaf() {
 	resume := b.p.d.Do == decide.Resume
-	if !resume && !b.p.req.Compared.Resync && b.p.d.Close == decide.CloseNothing {
+	if b.r.side || !resume && !b.p.req.Compared.Resync && b.p.d.Close == decide.CloseNothing {
 		return
 	}
 	var refs [][]byte

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/prompt"
@@ -50,6 +51,7 @@ type completion struct {
 	began      time.Time
 	first      time.Duration // time to the first delta; negative before it
 	prompt     *prompt.Tracker
+	chosen     decide.Choice // of the tools
 }
 
 // observed is stream, reported to the observer. A call that was not made is not.
@@ -134,6 +136,7 @@ func (a *completion) commit() error {
 	r.st.Calls = a.openCalls()
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
+	keepTo(a.chosen, r.side, r.st.Calls)
 	answer := a.messages(true)
 	recorded, shown := growth{r}.recorded(false)
 	events = slices.Concat(events, a.shows(answer), r.mend(answer), shown)

@@ -67,7 +67,9 @@ const (
 // Config is what an Engine needs. Every field must be set, except where it says
 // otherwise.
 type Config struct {
-	Store  store.Store      // holds all threads
+	Store store.Store // holds all threads
+	// Memory makes an empty store in memory, for a side run.
+	Memory func() store.Store
 	Agents []holdfast.Agent // the first is the default
 	// Recover continues runs that a crash cut off. Without it they end with RUN_ERROR
 	// cut_off and wait for an empty-messages POST.

@@ -55,6 +55,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	runs   map[store.ThreadKey]*run
+	sides  map[*run]bool
 	coming coming
 	unsure map[store.ThreadKey]*unsure
 	// acquiring are the commits under way that make this process an owner.
@@ -90,6 +91,7 @@ func New(cfg Config) (*Engine, error) {
 		returns:       gate.New(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
+		sides:         make(map[*run]bool),
 		coming:        coming{threads: make(map[store.ThreadKey]bool)},
 		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
@@ -133,6 +135,9 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	}
 	runs := make([]*run, 0, len(e.runs))
 	for _, r := range e.runs {
+		runs = append(runs, r)
+	}
+	for r := range e.sides {
 		runs = append(runs, r)
 	}
 	e.mu.Unlock()
@@ -195,7 +200,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 func (e *Engine) Running() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.runs)
+	return len(e.runs) + len(e.sides)
 }
 
 // Lock serializes what this process decides about one thread, until unlock is called.
@@ -276,6 +281,7 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 func (e *Engine) unlist(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(e.sides, r)
 	if e.runs[r.key] == r { // the next run of the thread may have begun
 		delete(e.runs, r.key)
 	}

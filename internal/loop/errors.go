@@ -41,6 +41,17 @@ func errTooManyWaiting(limit int) *holdfast.Error {
 		WithHint("Try again after the time in the Retry-After header; operators raise the limit with --max-runs.")
 }
 
+func errNotAside() *holdfast.Error {
+	return holdfast.Errorf(codes.InvalidInput, "This route answers only beside a conversation: a request that forces one of its own tools, on a thread that there is not yet.").
+		WithHint(`Set forwardedProps.toolChoice to {"type": "function", "function": {"name": "one of tools"}}, and choose a new threadId.`).
+		With("field", "forwardedProps.toolChoice")
+}
+
+func errSideCut() *holdfast.Error {
+	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down, and has cut off this run, which is stored nowhere.").
+		WithHint("Send the same request again; another server, or this one after its restart, will serve you.")
+}
+
 func errShuttingDown() *holdfast.Error {
 	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down; nothing new is started.").
 		WithHint("Try again; another replica, or this one after its restart, will serve you.")

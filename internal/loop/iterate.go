@@ -17,37 +17,6 @@ import (
 // history ends in an answer. A run that was resumed or taken over enters it wherever its
 // state says that it stopped, so nothing here depends on what this process did before.
 
-// conclusion is how a run ends without an error: with an answer, by a cancel, or to wait
-// for a person.
-type conclusion struct {
-	// shown is the outcome in RUN_FINISHED.
-	shown *agui.Outcome
-	// move makes the state's transition.
-	move func(*thread.State) error
-}
-
-// succeeded ends a run that has answered. pending are the ids of the calls for which the
-// frontend owes results.
-func succeeded(pending ...string) *conclusion {
-	return &conclusion{
-		&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: pending},
-		func(st *thread.State) error { return st.End(holdfast.OutcomeSuccess) },
-	}
-}
-
-// asks ends a run that waits for a person's answers to the open questions.
-func asks(open []agui.Interrupt) *conclusion {
-	return &conclusion{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, (*thread.State).Wait}
-}
-
-// cancelled ends a run that its user cancelled.
-func cancelled() *conclusion {
-	return &conclusion{
-		&agui.Outcome{Type: agui.OutcomeCancelled},
-		func(st *thread.State) error { return st.End(holdfast.OutcomeCancelled) },
-	}
-}
-
 // iterate runs iterations until the run is over. An error means that the run does not end
 // by itself: see end.
 func (r *run) iterate() (*conclusion, error) {
@@ -60,7 +29,7 @@ func (r *run) iterate() (*conclusion, error) {
 				return nil, err
 			}
 		}
-		if r.completed() {
+		if r.completed() || r.side && r.st.Iteration > 0 {
 			return succeeded(), nil
 		}
 		if r.host.stopping() {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -17,6 +18,45 @@ type plan struct {
 	rec   *thread.Run // of the run that begins; nil if none does
 	// arrival is what has come from outside and is stored with the run; nil for most.
 	arrival *arrival
+	// forced is the tool that the model must call; empty for most. aside means that a side run
+	// is to begin with it, instead of one that is stored.
+	forced string
+	aside  bool
+}
+
+// choose checks which tools the request lets the model call, and finds out whether it asks for
+// a side run.
+func (p *plan) choose() error {
+	if p.d.Do == decide.Reject {
+		return nil
+	}
+	fresh := p.d.Do == decide.Fresh
+	if fresh || p.d.Do == decide.Resume || p.d.Do == decide.Keep {
+		c, err := decide.ChoiceOf(p.in.ForwardedProps)
+		if err != nil {
+			return err
+		}
+		if fresh && c.Mode == decide.ChoiceRequired {
+			if _, wrong := c.Among(p.offers()); wrong != nil {
+				return wrong
+			}
+		}
+		_, ours := p.box.byName[c.Tool]
+		p.forced, p.aside = c.Tool, fresh && c.Tool != "" && !ours && p.Head == nil
+	}
+	if p.in.Side && !p.aside {
+		return errNotAside()
+	}
+	return nil
+}
+
+// offers returns the tools of the agent and of the request.
+func (p *plan) offers() []holdfast.ToolSpec {
+	list := p.box.specs
+	for i := range p.in.Tools {
+		list = append(list, holdfast.ToolSpec{Name: p.in.Tools[i].Name})
+	}
+	return list
 }
 
 // parameters returns the schemas of the arguments of the calls that wait for a person, by

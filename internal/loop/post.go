@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
-	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -26,47 +25,6 @@ import (
 // maxDecisions bounds how often a POST is decided again because the thread's head moved.
 const maxDecisions = 8
 
-// Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
-// reply is the stream to send; nil if in.After is the end of it. An input without a run id gets one. An error means that
-// nothing was started and nothing was lost.
-func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
-	warm.LargeStack()
-	if e.stopping() {
-		return nil, errShuttingDown()
-	}
-	if agent != "" {
-		if _, err := e.agents.Load().named(agent); err != nil && e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
-			return nil, err
-		}
-	}
-	if in.RunID == "" {
-		in.RunID, in.MadeUp = e.cfg.NewID("run"), true
-	}
-	a := &asking{who: who, agent: agent, in: in, verdicts: decide.Verdicts{}}
-	defer a.owner.end()
-	for tries := 0; tries < maxDecisions; {
-		reply, err := e.try(ctx, a)
-		var s *silence
-		var open *openChecks
-		switch {
-		case errors.As(err, &s):
-			if err := e.outwait(ctx, &a.owner, s); err != nil {
-				return nil, err
-			}
-		case errors.As(err, &open):
-			if err := e.checker.find(ctx, who.Tenant, open.checks, a.verdicts); err != nil {
-				return nil, err
-			}
-			tries++
-		case errors.Is(err, errDecideAgain), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
-			tries++
-		default:
-			return reply, err
-		}
-	}
-	return nil, thread.KeptChanging()
-}
-
 // errDecideAgain means that the thread has moved, so the decision no longer holds.
 var errDecideAgain = errors.New("decide again")
 
@@ -77,29 +35,6 @@ type asking struct {
 	in       *agui.RunAgentInput
 	owner    vigil
 	verdicts decide.Verdicts
-}
-
-// try decides once and acts on it.
-func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
-	p, err := e.decided(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	in := a.in
-	if p.d.Warning != "" {
-		e.cfg.Log.Warn(p.d.Warning, "thread", in.ThreadID, "run", in.RunID)
-	}
-	if p.d.Do == decide.Reject {
-		return nil, p.d.Err.With("threadId", in.ThreadID)
-	}
-	if p.d.Do == decide.Cancel {
-		return nil, e.cancelAndWait(ctx, p.Thread)
-	}
-	stream, err := e.streams.streamOf(ctx, p)
-	if err != nil {
-		return nil, e.orAgain(ctx, p.Thread, err)
-	}
-	return stream.reply(ctx), nil
 }
 
 // orAgain returns errDecideAgain instead of an error that is due to what has happened to
@@ -154,6 +89,9 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err
+	}
+	if err := p.choose(); err != nil || p.aside {
+		return p, err
 	}
 	switch p.d.Do {
 	case decide.Fresh, decide.Resume, decide.Keep:

@@ -15,10 +15,13 @@ import (
 // request returns what the model is asked.
 func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
+	tools := a.offered()
+	a.chosen = choiceOf(r.rec, r.st.Iteration, tools)
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
 		Model: r.models[r.model].Name, Overflows: a.overflows,
-		Messages: r.messages[:len(r.messages):len(r.messages)], Tools: a.offered(), ForwardedProps: r.rec.ForwardedProps,
+		Messages: r.messages[:len(r.messages):len(r.messages)], Tools: tools, ToolChoice: a.chosen.Mode, ChosenTool: a.chosen.Tool,
+		ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)

@@ -67,6 +67,7 @@ type run struct {
 	busy    bool
 	log     *slog.Logger // with the id of the run's trace, if it has one
 	resumed bool
+	side    bool // see SideRun
 	// cancelled means that the run is continued only to be ended.
 	cancelled bool
 	// failed is the answer in whose middle the run has failed; nil if there is none.
@@ -287,7 +288,10 @@ func (r *run) guard() (err error) {
 			return "", errCancelled // nothing may start
 		}
 		var err error
-		if end, err = r.iterate(); err != nil {
+		if end, err = r.iterate(); err == nil && r.side {
+			end, err = end.alone()
+		}
+		if err != nil {
 			return "", err
 		}
 		return string(end.shown.Type), nil
@@ -320,7 +324,7 @@ func (r *run) moveTo(iteration int) {
 	at := &holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
 		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: int(r.imported.Load()),
-		Traceparent: r.rec.Traceparent,
+		Traceparent: r.rec.Traceparent, Side: r.side,
 	}
 	if r.st.Question != nil {
 		at.Answer = handed(r.st.Question.Answer, r.st.Question.Interrupt)

@@ -89,7 +89,7 @@ func newID(prefix string) string {
 func Start(t *testing.T, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
-		Store: store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
+		Store: store, Memory: memory, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
 		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
 		NewID: newID,
@@ -111,6 +111,9 @@ func Start(t *testing.T, store store.Store, change func(*Config), agents ...hold
 	})
 	return e
 }
+
+// memory makes the stores of side runs.
+func memory() store.Store { return memstore.New() }
 
 // Say returns a model that answers with the text of turn n of the conversation.
 func Say(turns ...holdfast.Delta) holdfast.Model {

@@ -65,6 +65,9 @@ func Open(url string, o Options) (store.Store, error) {
 	return nil, fmt.Errorf("unknown store %q: use file:FOLDER, memory: or redis://HOST:6379/0", kind)
 }
 
+// Memory makes an empty store in memory.
+func Memory() store.Store { return memstore.New() }
+
 // ParseDurability returns how many replicas of Redis must have a commit before it counts: 1 for
 // "failover", N for "failover:N", and none for "store" and "", with which Redis's own answer is
 // enough.

@@ -9,9 +9,14 @@ import (
 // What events say for those who want to know how a run went: which process ran it, and what
 // cannot be told of a call from the log alone.
 
-// ProcessMark returns the metadata of a RUN_STARTED: which process runs it.
-func ProcessMark(process string) json.RawMessage {
-	return MustJSON(map[string]map[string]string{"holdfast": {"process": process}})
+// ProcessMark returns the metadata of a RUN_STARTED: which process runs it, and whether the run
+// is a side run, which is stored nowhere.
+func ProcessMark(process string, side bool) json.RawMessage {
+	mark := map[string]any{"process": process}
+	if side {
+		mark["sideRun"] = true
+	}
+	return MustJSON(map[string]any{"holdfast": mark})
 }
 
 // CallFacts is what the metadata of a TOOL_CALL_RESULT, and of its message, says of its call

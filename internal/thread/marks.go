@@ -53,6 +53,8 @@ const (
 	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
 	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
 	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
+	TextNotChosen   = "Not started: the request that this answers does not let the model call this tool."
+	TextNobodyToAsk = "Not started: a person would have to be asked about this call, and nobody can be asked here."
 	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit or a filter. Make a shorter call."
 )
 

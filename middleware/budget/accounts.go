@@ -17,6 +17,8 @@ const unitTokens, unitCost = "tokens", "cost"
 const (
 	runAccountAge    = 30 * 24 * time.Hour
 	threadAccountAge = 400 * 24 * time.Hour
+	// A side run is over soon, and there is no thread.
+	sideAccountAge = time.Hour
 )
 
 // allowance is a limit with the account that it bounds.
@@ -60,9 +62,9 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 		name, expires, raised := "", time.Time{}, run.Raised
 		switch s.name {
 		case scopeRun:
-			name, expires = run.Account, now.Add(runAccountAge)
+			name, expires = run.Account, now.Add(age(it, runAccountAge))
 		case scopeThread:
-			name, expires, raised = thread.Account, now.Add(threadAccountAge), thread.Raised
+			name, expires, raised = thread.Account, now.Add(age(it, threadAccountAge)), thread.Raised
 		case scopeUser:
 			name, expires = windowed(s.limit, now, "budget", scopeUser, it.Principal.User)
 		default:
@@ -80,6 +82,14 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 		}
 	}
 	return all
+}
+
+// age returns how long an account of a run or its thread is kept.
+func age(it *holdfast.Iteration, usual time.Duration) time.Duration {
+	if it.Side {
+		return sideAccountAge
+	}
+	return usual
 }
 
 // windowed returns the name of the account for the current window, and until when it is kept.

@@ -388,3 +388,42 @@ func TestBudgetEstimate(t *testing.T) {
 		h.Ledger = memstore.New()
 	}
 }
+
+// kept notes until when accounts are kept.
+type kept struct {
+	store.Ledger
+	until map[string]time.Time
+}
+
+func (k *kept) Reserve(ctx context.Context, r *store.Reservation) error {
+	for _, e := range r.Entries {
+		k.until[strings.SplitN(e.Account, "/", 3)[1]] = e.Expires
+	}
+	return k.Ledger.Reserve(ctx, r)
+}
+
+// TestBudgetOfASideRun: it counts for the user and the tenant like any other; the accounts of
+// the run itself, of which nothing is stored, are soon forgotten.
+func TestBudgetOfASideRun(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for _, side := range []bool{false, true} {
+		h, ledger := hooktest.New(t), &kept{Ledger: memstore.New(), until: map[string]time.Time{}}
+		h.Ledger, h.At.Side = ledger, side
+		m := budget.New(calls(func(o *budget.Options) {
+			o.Run.Tokens, o.Thread.Tokens, o.Tenant.Tokens = 250, 250, 250
+			o.Now = func() time.Time { return now }
+		}))
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
+			t.Fatal(err)
+		}
+		for scope, until := range ledger.until {
+			if soon := until.Equal(now.Add(time.Hour)); soon != (side && scope != "tenant") {
+				t.Errorf("side %v: the account of the %s is kept until %v", side, scope, until)
+			}
+		}
+		if len(ledger.until) != 3 {
+			t.Errorf("the accounts are %v", ledger.until)
+		}
+	}
+}

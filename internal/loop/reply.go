@@ -1,0 +1,84 @@
+package loop
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/warm"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What a POST is answered with: it is decided (post.go), as often as the thread moves
+// meanwhile, and answered with the stream of a run (watch.go), of a side run (side.go), or
+// with an error.
+
+// Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
+// reply is the stream to send; nil if in.After is the end of it. An input without a run id gets one. An error means that
+// nothing was started and nothing was lost.
+func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	warm.LargeStack()
+	if e.stopping() {
+		return nil, errShuttingDown()
+	}
+	if agent != "" {
+		if _, err := e.agents.Load().named(agent); err != nil && e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
+			return nil, err
+		}
+	}
+	if in.RunID == "" {
+		in.RunID, in.MadeUp = e.cfg.NewID("run"), true
+	}
+	a := &asking{who: who, agent: agent, in: in, verdicts: decide.Verdicts{}}
+	defer a.owner.end()
+	for tries := 0; tries < maxDecisions; {
+		reply, err := e.try(ctx, a)
+		var s *silence
+		var open *openChecks
+		switch {
+		case errors.As(err, &s):
+			if err := e.outwait(ctx, &a.owner, s); err != nil {
+				return nil, err
+			}
+		case errors.As(err, &open):
+			if err := e.checker.find(ctx, who.Tenant, open.checks, a.verdicts); err != nil {
+				return nil, err
+			}
+			tries++
+		case errors.Is(err, errDecideAgain), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
+			tries++
+		default:
+			return reply, err
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
+// try decides once and acts on it.
+func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
+	p, err := e.decided(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	in := a.in
+	if p.d.Warning != "" {
+		e.cfg.Log.Warn(p.d.Warning, "thread", in.ThreadID, "run", in.RunID)
+	}
+	if p.aside {
+		return beginSide(ctx, e, a.who, p)
+	}
+	if p.d.Do == decide.Reject {
+		return nil, p.d.Err.With("threadId", in.ThreadID)
+	}
+	if p.d.Do == decide.Cancel {
+		return nil, e.cancelAndWait(ctx, p.Thread)
+	}
+	stream, err := e.streams.streamOf(ctx, p)
+	if err != nil {
+		return nil, e.orAgain(ctx, p.Thread, err)
+	}
+	return stream.reply(ctx), nil
+}
