@@ -5,13 +5,19 @@ import "@copilotkit/react-core/v2/styles.css";
 import "./page.css";
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
-import { CopilotChat, CopilotKitProvider, useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
+import { CopilotChat, CopilotKitProvider, useAgent, useConfigureSuggestions, useCopilotKit } from "@copilotkit/react-core/v2";
 import { resumeRuns } from "./resume";
 import { Threads } from "./threads";
 import { Tools } from "./tools";
-import { agentId, runtimeUrl, showInAddress, threadInAddress } from "./where";
+import { agentId, oneRoute, runtimeUrl, showInAddress, suggests, threadInAddress } from "./where";
 
 resumeRuns(runtimeUrl);
+
+/** Asks the model, after each answer, what the person could say next. Nothing of it is stored. */
+function Suggestions() {
+  useConfigureSuggestions({ instructions: "Suggest what the demo can do.", minSuggestions: 1, maxSuggestions: 2 });
+  return null;
+}
 
 /** A chat on a thread. What follows a message that is edited or answered anew becomes a branch. */
 function Chat({ threadId }: { threadId: string }) {
@@ -60,6 +66,7 @@ function Page() {
       <Threads shown={threadId} onShow={(thread) => setThreadId(showInAddress(thread))} />
       <main>
         <Tools />
+        {suggests ? <Suggestions /> : null}
         <Chat threadId={threadId} key={threadId} />
       </main>
     </>
@@ -67,7 +74,7 @@ function Page() {
 }
 
 createRoot(document.getElementById("page")!).render(
-  <CopilotKitProvider runtimeUrl={runtimeUrl} headers={{ "X-Example": "copilotkit" }}>
+  <CopilotKitProvider runtimeUrl={runtimeUrl} useSingleEndpoint={oneRoute} headers={{ "X-Example": "copilotkit" }}>
     <Page />
   </CopilotKitProvider>,
 );

@@ -4,6 +4,9 @@ const params = new URLSearchParams(location.search);
 
 export const runtimeUrl = params.get("server") ?? "http://localhost:8080/copilotkit";
 export const agentId = params.get("agent") ?? "default";
+/** Whether the page shows suggestions, and whether all its requests have one address. */
+export const suggests = params.has("suggest");
+export const oneRoute = params.has("single");
 
 export function threadInAddress(): string {
   return new URLSearchParams(location.search).get("thread") ?? showInAddress(crypto.randomUUID());

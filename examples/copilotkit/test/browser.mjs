@@ -35,8 +35,8 @@ class Chat {
     this.said = `[...document.querySelectorAll('${answers[generation]}')].map((e) => e.innerText)`;
   }
 
-  async open(agent = 'default') {
-    const query = new URLSearchParams({ v: this.generation, thread: this.thread, agent, server: `${this.server.api}/copilotkit` });
+  async open(agent = 'default', more = {}) {
+    const query = new URLSearchParams({ v: this.generation, thread: this.thread, agent, server: `${this.server.api}/copilotkit`, ...more });
     await this.page.goto(`${this.pages}?${query}`);
     await this.page.until("document.querySelector('textarea')");
   }
@@ -308,6 +308,28 @@ const second = {
     assert.equal((await chat.ended()).outcome, 'success');
   },
 };
+
+const suggested = "[...document.querySelectorAll('[data-testid=copilot-suggestion]:not(:disabled)')].map((e) => e.innerText).join()";
+
+for (const [route, more] of Object.entries({ 'a route of their own': {}, 'the one route of all requests': { single: '1' } })) {
+  second[`suggestions by ${route} leave no thread and charge nothing`] = async (chat) => {
+    const charges = chat.server.charges().size;
+    const threads = async () => (await chat.server.get('/threads?limit=100')).threads.map((t) => t.id);
+    const before = await threads();
+    await chat.open('default', { suggest: '1', ...more });
+    for (const [words, answer] of [['calculate 6 * 7', '42'], ['use charge_card {"amount": 5, "currency": "EUR"}', 'Charge 5'], ['calculate 6 + 1', '7']]) {
+      await chat.say(words);
+      await chat.page.until(`${shown}.includes(${JSON.stringify(answer)})`);
+      await chat.ended();
+      await chat.page.until(`${suggested} === 'A plan of 5 steps,6 × 7'`);
+    }
+    assert.deepEqual((await threads()).filter((id) => !before.includes(id)), [chat.thread]);
+    assert.equal(chat.server.charges().size - charges, 1);
+    await chat.page.pressButton('6 × 7');
+    await chat.until(async () => (await chat.messages()).filter((m) => m.content === 'calculate 6 * 7').length === 2);
+    await chat.ended();
+  };
+}
 
 const checks = {};
 for (const generation of process.env.GENERATION ? [Number(process.env.GENERATION)] : [2, 1]) {
