@@ -53,6 +53,8 @@ const (
 	InterruptExpired = "interrupt_expired"
 	// Interrupted: the thread waits for a person.
 	Interrupted = "interrupted"
+	// AnswersMissing: some of the open questions are answered, and all have to be.
+	AnswersMissing = "answers_missing"
 	// InvalidAnswer: an answer is not what its question's schema asks for.
 	InvalidAnswer = "invalid_answer"
 	// InvalidCursor: what was sent as a cursor is none.

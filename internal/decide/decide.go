@@ -230,10 +230,13 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 		return reject(errInterrupted(s))
 	}
 	if !coversAll {
-		if req.Compared.hasNew() {
+		switch {
+		case req.Compared.hasNew():
 			return reject(errInterrupted(s))
+		case len(answers) > 0:
+			return reject(errAnswersMissing(s, answers))
 		}
-		return Decision{Do: Hydrate, Warning: "resume ignored: it does not cover every open interrupt"}
+		return Decision{Do: Hydrate, Warning: "resume ignored: it answers no open interrupt"}
 	}
 	if resolvesExpired(s, answers, now) {
 		return reject(errInterruptExpired(s))

@@ -254,8 +254,11 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 		}
 		return codes.Interrupted
 	}
-	if isNew {
+	switch {
+	case isNew:
 		return codes.Interrupted
+	case r == partial:
+		return codes.AnswersMissing
 	}
 	return "hydrate"
 }

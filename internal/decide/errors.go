@@ -1,8 +1,11 @@
 package decide
 
 import (
+	"slices"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -53,6 +56,23 @@ func errInterrupted(s Situation) *holdfast.Error {
 		"This thread waits for an answer; new messages cannot be added before every open question is answered.").
 		WithHint(`Answer all of them in "resume" (you may send the messages along); or set forwardedProps.holdfast.onInterrupted to "decline".`).
 		With("runId", s.Run).With("interrupts", ids)
+}
+
+// errAnswersMissing names the open questions that have no answer.
+func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error {
+	open, given, missing := []string{}, []string{}, []string{}
+	for _, in := range s.Interrupts {
+		open = append(open, in.ID)
+		if slices.ContainsFunc(answers, func(a agui.ResumeEntry) bool { return a.InterruptID == in.ID }) {
+			given = append(given, in.ID)
+		} else {
+			missing = append(missing, in.ID)
+		}
+	}
+	return holdfast.Errorf(codes.AnswersMissing, "The request answers %d of the %d open questions of this thread; all of them must be answered at once.",
+		len(given), len(open)).
+		WithHint(`Nothing was accepted or stored, and all questions stay open. Send "resume" again with an entry for each of them, also those in "missing"; the status "cancelled" declines one.`).
+		With("runId", s.Run).With("interrupts", open).With("answered", given).With("missing", missing).With("accepted", []string{})
 }
 
 // errCallPending names the calls that wait for somebody outside.

@@ -35,6 +35,7 @@ var status = map[string]int{
 	codes.InvalidAnswer:            http.StatusBadRequest,
 	codes.InterruptExpired:         http.StatusConflict,
 	codes.Interrupted:              http.StatusConflict,
+	codes.AnswersMissing:           http.StatusConflict,
 	codes.InvalidCursor:            http.StatusBadRequest,
 	codes.InvalidInput:             http.StatusBadRequest,
 	codes.LimitExceeded:            http.StatusTooManyRequests,

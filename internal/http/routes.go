@@ -227,7 +227,7 @@ var (
 		codes.NotAcceptable, codes.AgentNotFound, codes.CallPending, codes.CheckpointConflict, codes.CheckpointStale,
 		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer,
 		codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
-		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
+		codes.AnswersMissing, codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
 		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,
 		codes.MediaRefused, codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,
 	})

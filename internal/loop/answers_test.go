@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -226,4 +227,51 @@ func TestTooLate(t *testing.T) {
 	if got := j.Take(); len(got) != 0 {
 		t.Errorf("the tool ran: %q", got)
 	}
+}
+
+// TestSomeOfTheAnswers: answers to some of the open questions are refused, with what is missing;
+// the page of a frontend, which cannot show that, gets the same questions again. Nothing is
+// lost: all the answers together count.
+func TestSomeOfTheAnswers(t *testing.T) {
+	store := memstore.New()
+	tool := func(name string) holdfast.Tool {
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { return name + " done", nil })
+	}
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name: "a", Model: looptest.TwoCalls("one", "two"), Tools: []holdfast.Tool{tool("one"), tool("two")},
+		Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "one", "two")},
+	})
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	if len(open) != 2 {
+		t.Fatalf("it asks %+v", open)
+	}
+	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{"approved":true}`, open[1]))
+	var refused *holdfast.Error
+	if !errors.As(err, &refused) || refused.Code != codes.AnswersMissing || refused.Hint == "" {
+		t.Fatalf("some of the answers: %v", err)
+	}
+	got := fmt.Sprint(refused.Details["interrupts"], refused.Details["answered"], refused.Details["missing"], refused.Details["accepted"])
+	if want := fmt.Sprintf("[%s %s] [%s] [%s] []", open[0].ID, open[1].ID, open[1].ID, open[0].ID); got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
+	page := looptest.Answers("t", "r2", `{"approved":true}`, open[1])
+	page.Chat = true
+	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); len(again) != 2 || again[0].ID != open[0].ID || again[1].ID != open[1].ID {
+		t.Errorf("a frontend's page is asked %+v", again)
+	}
+	if again := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r3")); len(again) != 2 {
+		t.Errorf("afterwards it asks %+v", again)
+	}
+	page = looptest.Answers("t", "r2", `{"approved":true}`, open[1])
+	page.Chat, page.Messages = true, []agui.Message{looptest.UserSays("u2", "and this")}
+	if _, err := e.Post(t.Context(), looptest.Alice, "", page); looptest.Code(err) != codes.Interrupted {
+		t.Errorf("a message with some of the answers, which would be lost: %v", err)
+	}
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true}`, open...)))
+	texts := looptest.Texts(t, e, "t")
+	slices.Sort(texts) // the tools run at the same time
+	if want := []string{"assistant:", "assistant:done", "tool:one done", "tool:two done", "user:go"}; !slices.Equal(texts, want) {
+		t.Errorf("the thread has %q", texts)
+	}
+	sound(t, store, "t")
 }

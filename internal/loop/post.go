@@ -82,10 +82,8 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	if p.d.Do == decide.Find {
 		return nil, &openChecks{p.d.Checks}
 	}
-	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
-		// The page of a frontend cannot show this error; it can ask again. What the person has
-		// answered is not for the log.
-		p.d = decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
+	if in.Chat && p.d.Do == decide.Reject {
+		p.d = askedAgain(p.d)
 	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err
@@ -98,6 +96,19 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 		return p, e.orAgain(ctx, t, e.begin(ctx, who, p))
 	}
 	return p, nil
+}
+
+// askedAgain turns answers that are refused into a look at the thread, which still asks: the page
+// of a frontend cannot show the error, and can ask again. What the person has answered is not
+// for the log.
+func askedAgain(d decide.Decision) decide.Decision {
+	switch d.Err.Code {
+	case codes.InvalidAnswer:
+		return decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
+	case codes.AnswersMissing:
+		return decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: it does not answer every open question"}
+	}
+	return d
 }
 
 // authorize asks whether the caller may do what was decided. A rejection needs no leave.

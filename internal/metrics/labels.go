@@ -29,7 +29,7 @@ const (
 // known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
-		codes.AgentNotFound, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded,
+		codes.AgentNotFound, codes.AnswersMissing, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded,
 		codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
 		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.Forbidden, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
