@@ -381,5 +381,10 @@ func (b *beginning) stored() error {
 		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
 	ev.Timestamp, ev.Metadata = b.cfg.Now().UnixMilli(), outsideMetadata(b.st)
+	for _, said := range outsideNotice(b.st, ev.Timestamp) {
+		if err := b.record(said); err != nil {
+			return err
+		}
+	}
 	return b.record(ev)
 }

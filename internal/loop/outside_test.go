@@ -98,7 +98,23 @@ func waitingFor(t *testing.T, events []agui.Event) []threads.OutsideCall {
 			t.Fatal(err)
 		}
 	}
+	if told := toldOutside(t, events); !slices.Equal(told, m.Holdfast.OutsideCalls) {
+		t.Errorf("stock clients are told %+v, others %+v", told, m.Holdfast.OutsideCalls)
+	}
 	return m.Holdfast.OutsideCalls
+}
+
+// toldOutside returns what the event before the last one says of the calls that wait; nil if it is
+// about something else.
+func toldOutside(t *testing.T, events []agui.Event) []threads.OutsideCall {
+	t.Helper()
+	var value struct{ Calls []threads.OutsideCall }
+	if c, ok := events[len(events)-2].(agui.Custom); ok && c.Name == "holdfast.outside_calls" {
+		if err := json.Unmarshal(c.Value, &value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return value.Calls
 }
 
 // settled waits until the thread does not run.
@@ -122,6 +138,12 @@ func TestOutside(t *testing.T) {
 		waiting := waitingFor(t, events)
 		if len(waiting) != 1 || waiting[0].Tool != "approve" || time.Until(waiting[0].ExpiresAt) != time.Hour || len(looptest.Succeeded(t, events).Outcome.PendingToolCallIDs) > 0 {
 			t.Fatalf("the run ends with %s", looptest.Show(events))
+		}
+		for _, dialect := range []agui.Dialect{agui.DialectV1, agui.DialectLegacy} {
+			reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
+			if later := looptest.Collect(t, reply, err); !slices.Equal(toldOutside(t, later), waiting) {
+				t.Errorf("in dialect %d, who comes later is told %s", dialect, looptest.Show(later))
+			}
 		}
 		synctest.Wait()
 		if n := e.Running(); n != 0 {

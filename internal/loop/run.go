@@ -360,12 +360,12 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 func (r *run) finish(end *conclusion) error {
 	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
-	return r.close(ev, end.move(r.st))
+	return r.close(ev, end.move(r.st), outsideNotice(r.st, r.now())...)
 }
 
-// close ends the run with its last event, its state and the final checkpoint in one
-// commit, and waits for it. moved is the error of the state's transition.
-func (r *run) close(ev agui.Event, moved error) error {
+// close ends the run with its last event, what is to be said before it, its state and the final
+// checkpoint in one commit, and waits for it. moved is the error of the state's transition.
+func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if moved != nil {
 		return moved
 	}
@@ -379,7 +379,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 	if r.failed != nil && r.st.KeepsFailed() {
 		shown = append(shown, agui.MessagesRef{Leaf: r.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
-	err = r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
+	err = r.w.Finish(context.WithoutCancel(r.ctx), append(append(shown, before...), ev), func(c *store.Commit, last store.Cursor) {
 		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
 		r.countBytes()

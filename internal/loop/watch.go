@@ -270,6 +270,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 		if err != nil {
 			return nil, err
 		}
+		w.show(thread.EncodeEvents(outsideNotice(t.State, t.Head.UpdatedAt.UnixMilli()))...)
 		w.show(w.echoed(lastEvent(t, rec, result).AppendJSON(nil)))
 		w.ended = true
 	}

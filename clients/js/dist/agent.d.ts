@@ -22,6 +22,15 @@ export interface HoldfastChoices {
 export type Question = Interrupt;
 /** An answer, for `runAgent({ resume })`. */
 export type Answer = NonNullable<RunAgentParameters['resume']>[number];
+/** A call that somebody outside finishes, such as another department. Until then nothing runs. */
+export interface OutsideCall {
+    toolCallId: string;
+    toolName: string;
+    /** Until when a result is taken. */
+    expiresAt?: string;
+    /** Whether a new message gives it up; if not, one is refused with `call_pending`. */
+    abandonable?: boolean;
+}
 /** How a {@link HoldfastAgent} is made. */
 export interface HoldfastAgentConfig extends HttpAgentConfig, Omit<ResumeOptions, 'fetch'> {
     /** Sent with every run; `forwardedProps.holdfast` of a single run takes precedence. */
@@ -38,16 +47,23 @@ export declare class HoldfastAgent extends HttpAgent {
     holdfast: HoldfastChoices;
     /** @internal what {@link openQuestions} returns */
     questions: Question[];
+    /** @internal what {@link outsideCalls} returns */
+    outside: OutsideCall[];
     private readonly base;
     /** @internal how it sends and waits */
     protected readonly options: ResumeOptions;
     constructor(config: HoldfastAgentConfig);
-    /** A new agent with the same thread, messages, options and open questions. */
+    /** A new agent with the same thread, messages, options, open questions and outside calls. */
     clone(): HoldfastAgent;
     /** Stops watching the run, which goes on: what a page does when it shows another thread. */
     detach(): void;
     /** The questions that the last run ended with and that are not answered yet. */
     openQuestions(): Question[];
+    /**
+     * The calls that the thread waits for: the last run has ended, but its work has not. When
+     * their results have come, `connectAgent()` shows how it went on.
+     */
+    outsideCalls(): OutsideCall[];
     /**
      * Returns the answer to an open question; pass the answers to all of them to
      * `runAgent({ resume })`. What the payload looks like is in the question's

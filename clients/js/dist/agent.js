@@ -13,6 +13,11 @@ const remember = {
     },
     onRunStartedEvent: ({ agent }) => {
         agent.questions = [];
+        agent.outside = [];
+    },
+    onCustomEvent: ({ event, agent }) => {
+        if (event.name === 'holdfast.outside_calls')
+            agent.outside = event.value.calls ?? [];
     },
     onRunFinishedEvent: ({ event, agent }) => {
         agent.questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
@@ -29,6 +34,8 @@ export class HoldfastAgent extends HttpAgent {
     holdfast;
     /** @internal what {@link openQuestions} returns */
     questions = [];
+    /** @internal what {@link outsideCalls} returns */
+    outside = [];
     base;
     /** @internal how it sends and waits */
     options;
@@ -40,10 +47,10 @@ export class HoldfastAgent extends HttpAgent {
         this.base = config.base ?? baseOf(config.url);
         this.subscribe(remember);
     }
-    /** A new agent with the same thread, messages, options and open questions. */
+    /** A new agent with the same thread, messages, options, open questions and outside calls. */
     clone() {
         const copy = super.clone();
-        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions] });
+        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside] });
     }
     /** Stops watching the run, which goes on: what a page does when it shows another thread. */
     detach() {
@@ -55,6 +62,13 @@ export class HoldfastAgent extends HttpAgent {
     /** The questions that the last run ended with and that are not answered yet. */
     openQuestions() {
         return [...this.questions];
+    }
+    /**
+     * The calls that the thread waits for: the last run has ended, but its work has not. When
+     * their results have come, `connectAgent()` shows how it went on.
+     */
+    outsideCalls() {
+        return [...this.outside];
     }
     /**
      * Returns the answer to an open question; pass the answers to all of them to

@@ -30,6 +30,16 @@ export type Question = Interrupt;
 /** An answer, for `runAgent({ resume })`. */
 export type Answer = NonNullable<RunAgentParameters['resume']>[number];
 
+/** A call that somebody outside finishes, such as another department. Until then nothing runs. */
+export interface OutsideCall {
+  toolCallId: string;
+  toolName: string;
+  /** Until when a result is taken. */
+  expiresAt?: string;
+  /** Whether a new message gives it up; if not, one is refused with `call_pending`. */
+  abandonable?: boolean;
+}
+
 /** How a {@link HoldfastAgent} is made. */
 export interface HoldfastAgentConfig extends HttpAgentConfig, Omit<ResumeOptions, 'fetch'> {
   /** Sent with every run; `forwardedProps.holdfast` of a single run takes precedence. */
@@ -46,6 +56,10 @@ const remember: AgentSubscriber = {
   },
   onRunStartedEvent: ({ agent }) => {
     (agent as HoldfastAgent).questions = [];
+    (agent as HoldfastAgent).outside = [];
+  },
+  onCustomEvent: ({ event, agent }) => {
+    if (event.name === 'holdfast.outside_calls') (agent as HoldfastAgent).outside = (event.value as { calls?: OutsideCall[] }).calls ?? [];
   },
   onRunFinishedEvent: ({ event, agent }) => {
     (agent as HoldfastAgent).questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
@@ -63,6 +77,8 @@ export class HoldfastAgent extends HttpAgent {
   holdfast: HoldfastChoices;
   /** @internal what {@link openQuestions} returns */
   questions: Question[] = [];
+  /** @internal what {@link outsideCalls} returns */
+  outside: OutsideCall[] = [];
   private readonly base: string | undefined;
   /** @internal how it sends and waits */
   protected readonly options: ResumeOptions;
@@ -76,10 +92,10 @@ export class HoldfastAgent extends HttpAgent {
     this.subscribe(remember);
   }
 
-  /** A new agent with the same thread, messages, options and open questions. */
+  /** A new agent with the same thread, messages, options, open questions and outside calls. */
   override clone(): HoldfastAgent {
     const copy = super.clone() as HoldfastAgent;
-    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions] });
+    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside] });
   }
 
   /** Stops watching the run, which goes on: what a page does when it shows another thread. */
@@ -93,6 +109,14 @@ export class HoldfastAgent extends HttpAgent {
   /** The questions that the last run ended with and that are not answered yet. */
   openQuestions(): Question[] {
     return [...this.questions];
+  }
+
+  /**
+   * The calls that the thread waits for: the last run has ended, but its work has not. When
+   * their results have come, `connectAgent()` shows how it went on.
+   */
+  outsideCalls(): OutsideCall[] {
+    return [...this.outside];
   }
 
   /**
