@@ -170,7 +170,7 @@ func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(body))
+	endTurn, err := h.turns.take(r.Context(), who, len(body))
 	if err != nil {
 		return err
 	}

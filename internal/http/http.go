@@ -259,7 +259,7 @@ func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
 		var err error
 		if !open {
 			who, err = h.Authenticate(r)
-			recorderOf(r).tenant = who.Tenant
+			recorderOf(r).who = who
 		}
 		if err == nil {
 			err = do(h, w, r, who)

@@ -125,7 +125,7 @@ func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 				size = min(size, int(r.ContentLength)+1) // with one byte more, the end is seen
 			}
 			size = max(size, len(body)+1)
-			if !in.memory.take(rec.tenant, int64(size-cap(body))) {
+			if !in.memory.take(rec.who.Tenant, int64(size-cap(body))) {
 				return nil, holdfast.Errorf(codes.TooManyBodies, "This server is receiving as many requests as it has memory for.").
 					WithHint("Send the request again after the time in Retry-After.")
 			}
@@ -146,7 +146,7 @@ func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 // letGo says that nothing of the request's body is kept any more.
 func (in *receiver) letGo(rec *recorder) {
 	if rec.held > 0 {
-		in.memory.give(rec.tenant, rec.held)
+		in.memory.give(rec.who.Tenant, rec.held)
 		rec.held = 0
 	}
 }

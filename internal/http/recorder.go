@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // How a response is sent, whatever it is: with what status, how slowly a client may take it,
@@ -33,10 +35,10 @@ type recorder struct {
 	thread, run string // see note
 	errCode     string // see noteError
 	gone        bool
-	tenant      string     // the caller's; empty before authentication
-	body        *timedBody // nil without a body
-	held        int64      // bytes of the body that count; see receive
-	detached    bool       // the response goes on without its handler; see package detached
+	who         holdfast.Principal // the caller; empty before authentication
+	body        *timedBody         // nil without a body
+	held        int64              // bytes of the body that count; see receive
+	detached    bool               // the response goes on without its handler; see package detached
 }
 
 // Unwrap lets [http.ResponseController] find the deadlines.

@@ -38,7 +38,7 @@ type runRequest struct {
 
 // run starts, resumes, attaches to or hydrates a run, and answers.
 func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
-	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(req.body))
+	endTurn, err := h.turns.take(r.Context(), who, len(req.body))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type opened struct {
 	unlink   func() bool // from the request's context
 	closed   func()      // it no longer counts
 	held     held
-	may      bool        // detach
+	may      bool // detach
 	detached bool
 }
 

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,13 +17,37 @@ import (
 // fullTurns returns turns of which one was taken, and what ends that.
 func fullTurns(t *testing.T) (*turns, func()) {
 	t.Helper()
-	all := newTurns()
-	all.free = 1
-	end, err := all.take(t.Context(), "first", largeBody)
+	all := turnsOf(1)
+	end, err := all.take(t.Context(), of("first"), largeBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all, end
+}
+
+// of returns a caller of the tenant.
+func of(tenant string) holdfast.Principal { return holdfast.Principal{Tenant: tenant, User: "u"} }
+
+// free returns how many large requests need not wait.
+func (t *turns) free() (n int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	got := make(chan func(), 4)
+	for i := range cap(got) {
+		go func() {
+			if end, err := t.take(ctx, of(fmt.Sprint(i)), largeBody); err == nil {
+				got <- end
+			}
+		}()
+	}
+	synctest.Wait()
+	n = len(got)
+	cancel()
+	synctest.Wait()
+	for range n {
+		end := <-got
+		end()
+	}
+	return n
 }
 
 // TestTenantsTakeTurns: the many large requests of one tenant do not come before those of
@@ -34,7 +59,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		var order []string
 		for _, tenant := range []string{"loud", "loud", "loud", "quiet", "loud"} {
 			go func() {
-				end, err := all.take(t.Context(), tenant, largeBody)
+				end, err := all.take(t.Context(), of(tenant), largeBody)
 				if err != nil {
 					t.Error(err)
 					return
@@ -52,8 +77,8 @@ func TestTenantsTakeTurns(t *testing.T) {
 		if want := []string{"loud", "quiet", "loud", "loud", "loud"}; !slices.Equal(order, want) {
 			t.Errorf("the order was %v, want %v", order, want)
 		}
-		if all.free != 1 || len(all.waiting) != 0 || len(all.order) != 0 {
-			t.Errorf("left: %d free, waiting %v, order %v", all.free, all.waiting, all.order)
+		if n := all.free(); n != 1 {
+			t.Errorf("left: %d free", n)
 		}
 	})
 }
@@ -61,16 +86,18 @@ func TestTenantsTakeTurns(t *testing.T) {
 // TestSmallRequestsDoNotWait, however many large ones do.
 func TestSmallRequestsDoNotWait(t *testing.T) {
 	t.Parallel()
-	all, end := fullTurns(t)
-	defer end()
-	small, err := all.take(t.Context(), "first", largeBody-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small()
-	if all.free != 0 {
-		t.Error("a small request gave a turn back that it did not have")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		all, end := fullTurns(t)
+		defer end()
+		small, err := all.take(t.Context(), of("first"), largeBody-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small()
+		if all.free() != 0 {
+			t.Error("a small request gave a turn back that it did not have")
+		}
+	})
 }
 
 // TestLargeObjectsTakeTurns, whichever route they are for.
@@ -95,13 +122,13 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 				ended <- h.readObject(w, r, &struct{}{}, "state")
 			}()
 			synctest.Wait()
-			if len(ended) != 0 || len(all.order) != 1 {
+			if len(ended) != 0 {
 				t.Errorf("%s did not wait: %v", path, <-ended)
 			}
 			end()
 			synctest.Wait()
-			if len(ended) != 1 || all.free != 1 {
-				t.Errorf("%s still waits: %d turns are free", path, all.free)
+			if n := all.free(); len(ended) != 1 || n != 1 {
+				t.Errorf("%s still waits: %d turns are free", path, n)
 			}
 		})
 	}
@@ -116,7 +143,7 @@ func TestLeavingATurn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := all.take(ctx, "leaves", largeBody)
+			_, err := all.take(ctx, of("leaves"), largeBody)
 			left <- err
 		}()
 		synctest.Wait()
@@ -125,15 +152,15 @@ func TestLeavingATurn(t *testing.T) {
 			t.Error("a client that has left got a turn")
 		}
 		begun := time.Now()
-		second, err := all.take(t.Context(), "second", largeBody)
+		second, err := all.take(t.Context(), of("second"), largeBody)
 		if err != nil || time.Since(begun) != longestTurn {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
 		end()
 		second()
 		second()
-		if all.free != 1 || len(all.waiting) != 0 || len(all.order) != 0 {
-			t.Errorf("left: %d free, waiting %v, order %v", all.free, all.waiting, all.order)
+		if n := all.free(); n != 1 {
+			t.Errorf("left: %d free", n)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func known() []string {
 
 // The values of limit and scope in holdfast_limit_rejections_total. They are read only.
 var (
-	limitNames  = []string{"runs", "streams", "threads", "bytes", "streamBytes"}
+	limitNames  = []string{"runs", "streams", "threads", "bytes", "streamBytes", "exportBytes"}
 	limitScopes = []string{"tenant", "user", "server"}
 )
 

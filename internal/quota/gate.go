@@ -46,6 +46,15 @@ func (g *gate) take(who holdfast.Principal, n int64, b bounds) *reached {
 	return nil
 }
 
+// fitting returns what n counts for: what is larger than one may have counts as all of that,
+// or it could never be let in.
+func (g *gate) fitting(n int64) int64 {
+	if g.most == 0 {
+		return n
+	}
+	return min(n, g.most-part{most: g.most}.kept())
+}
+
 // hold counts n more, whatever the limits are.
 func (g *gate) hold(who holdfast.Principal, n int64) {
 	g.mu.Lock()
@@ -85,8 +94,8 @@ func (g *gate) reached(who holdfast.Principal, n int64, b bounds) *reached {
 	if b.perTenant > 0 && tenant+n > b.perTenant {
 		return at(ScopeTenant, tenant, b.perTenant, false)
 	}
-	if g.most == 0 && b.perTenant == 0 || g.all == 0 {
-		return nil // there is no end, or the first one is larger than all there is
+	if g.most == 0 && b.perTenant == 0 {
+		return nil
 	}
 	all := part{most: g.most, used: g.all}
 	of := part{most: b.perTenant, used: tenant}

@@ -104,8 +104,9 @@ func TestFairBetweenTenants(t *testing.T) {
 	}
 }
 
-// TestStreamBytes: what streams hold is bounded, for all and for each user; one stream may
-// hold more than that if there is no other; and the errors name the limit.
+// TestStreamBytes: what streams hold is bounded, for all and for each user, and so, by itself,
+// is what exports hold; what is larger than one may have is let in, and leaves others their
+// part; and the errors name the limit.
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
 	l := limiter(t, memstore.New(), func(c *quota.Config) { c.AllStreamBytes, c.SeveralUsers = 1000, several })
@@ -113,9 +114,24 @@ func TestStreamBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.HoldBytes(bob, 1); scopeOf(err) != "server" || !strings.Contains(fmt.Sprint(err), "5000 bytes") {
+	if _, err := l.HoldBytes(alice, 1); scopeOf(err) != "user" {
 		t.Errorf("beside a stream that holds all: %v", err)
 	}
+	if _, err := l.HoldBytes(bob, 251); scopeOf(err) != "server" {
+		t.Errorf("more than there is: %v", err)
+	}
+	for _, who := range []holdfast.Principal{alice, bob} {
+		taken, err := l.HoldExport(who, 100)
+		if err != nil {
+			t.Error(err)
+		}
+		defer taken()
+	}
+	taken, err := l.HoldBytes(bob, 100)
+	if err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	taken()
 	large()
 	large()
 	for range 7 {

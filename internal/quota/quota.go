@@ -60,8 +60,9 @@ type Config struct {
 	// SeveralUsers reports whether a tenant may have several users; nil means that it has one.
 	// Then a user without a limit of their own leaves some of what there is to others.
 	SeveralUsers func(tenant string) bool
-	// AllRuns, AllStreams and AllStreamBytes are how many this process may have in all; 0 means any
-	// number, of which nothing needs to be left to anybody.
+	// AllRuns, AllStreams and AllStreamBytes are how many this process may have in all; 0 means
+	// any number, of which nothing needs to be left to anybody. Exports may hold as many bytes
+	// as streams.
 	AllRuns, AllStreams, AllStreamBytes int64
 	Ledger                              store.Ledger     // counts for all processes
 	Now                                 func() time.Time // the clock
@@ -83,6 +84,8 @@ const (
 	ResourceBytes   = "bytes"
 	// ResourceStreamBytes is what streams hold in memory.
 	ResourceStreamBytes = "streamBytes"
+	// ResourceExportBytes is what exports do.
+	ResourceExportBytes = "exportBytes"
 
 	ScopeTenant = "tenant"
 	ScopeUser   = "user"
@@ -96,7 +99,7 @@ type Limiter struct {
 	cfg    Config // what is not about limits
 	limits atomic.Pointer[Limits]
 
-	runs, streams, streamBytes *gate
+	runs, streams, streamBytes, exportBytes *gate
 
 	usage *usage
 	// counting is closed once something is counted in the store.
@@ -113,6 +116,7 @@ func New(cfg Config) *Limiter {
 		runs:        newGate(ResourceRuns, cfg.AllRuns),
 		streams:     newGate(ResourceStreams, cfg.AllStreams),
 		streamBytes: newGate(ResourceStreamBytes, cfg.AllStreamBytes),
+		exportBytes: newGate(ResourceExportBytes, cfg.AllStreamBytes),
 		usage:       newUsage(cfg),
 		counting:    make(chan struct{}),
 	}
@@ -220,10 +224,23 @@ func (l *Limiter) HoldBytes(who holdfast.Principal, bytes int64) (taken func(), 
 	if l == nil || bytes == 0 {
 		return func() {}, nil
 	}
-	if err := l.streamBytes.take(who, bytes, l.bounds(who, 0, 0)); err != nil {
+	return l.holdBytes(l.streamBytes, who, bytes)
+}
+
+// HoldExport is HoldBytes for a thread that is exported.
+func (l *Limiter) HoldExport(who holdfast.Principal, bytes int64) (taken func(), err error) {
+	if l == nil {
+		return func() {}, nil
+	}
+	return l.holdBytes(l.exportBytes, who, bytes)
+}
+
+func (l *Limiter) holdBytes(g *gate, who holdfast.Principal, bytes int64) (taken func(), err error) {
+	bytes = g.fitting(bytes)
+	if err := g.take(who, bytes, l.bounds(who, 0, 0)); err != nil {
 		return nil, l.rejected(who, err)
 	}
-	return sync.OnceFunc(func() { l.streamBytes.free(who, bytes) }), nil
+	return sync.OnceFunc(func() { g.free(who, bytes) }), nil
 }
 
 // reached is a limit that is in the way.
@@ -259,7 +276,7 @@ func (r *reached) err() *holdfast.Error {
 	what, hint := r.words()
 	more := "Operators raise the limit under limits in the configuration file."
 	switch {
-	case r.resource == ResourceStreamBytes:
+	case r.resource == ResourceStreamBytes, r.resource == ResourceExportBytes:
 		more = "Operators raise the limit with --max-stream-bytes."
 	case r.shared && r.scope == ScopeUser:
 		more = "The rest is kept for other users. Operators set another limit with limits.perUser." + r.resource + " in the configuration file."
@@ -280,6 +297,8 @@ func (r *reached) words() (what, hint string) {
 		return "streams open", "Close a stream that nobody reads; the runs go on without it."
 	case ResourceStreamBytes:
 		return "bytes of history on the way to clients", "Read the streams that are open, or close them; the runs go on without them."
+	case ResourceExportBytes:
+		return "bytes of exports on the way to clients", "Read the exports that have begun to their end, or leave them."
 	case ResourceThreads:
 		return "threads", "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST /maintenance/delete-inactive."
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -41,8 +42,9 @@ type Desk struct {
 	cfg  Config
 	read thread.Reader
 	// Whoever exports or imports a thread has all of it in memory; an import, also what its
-	// document only stands for.
-	exports, imports *turns
+	// document only stands for. An export has its turn only while the thread is read, so that a
+	// client that takes it slowly holds up nobody. What is read is bounded by Limits.
+	exports, imports *turns.Turns
 }
 
 // atOnce is how many threads are exported at a time, and how many imported.
@@ -50,7 +52,7 @@ const atOnce = 4
 
 // New returns a Desk.
 func New(cfg Config) *Desk {
-	return &Desk{cfg, thread.Reader{Store: cfg.Store}, newTurns(atOnce), newTurns(atOnce)}
+	return &Desk{cfg, thread.Reader{Store: cfg.Store}, turns.New(atOnce, 1), turns.New(atOnce, 1)}
 }
 
 // Export returns a function that writes a thread of the caller as a document.
@@ -63,17 +65,35 @@ func (d *Desk) Export(ctx context.Context, who holdfast.Principal, id string) (f
 		return nil, err
 	}
 	return func(w io.Writer) error {
-		done, err := d.exports.take(ctx, who)
-		if err != nil {
-			return err
-		}
-		defer done()
-		document, err := audit.ExportShown(ctx, d.cfg.Store, t.Key, who.User)
+		size, err := d.read.Size(ctx, t.Key)
 		if err != nil {
 			return exportError(t.Key, err)
 		}
+		taken, err := d.cfg.Limits.HoldExport(who, size)
+		if err != nil {
+			return err
+		}
+		defer taken()
+		document, err := d.document(ctx, who, t.Key)
+		if err != nil {
+			return err
+		}
 		return document.Write(w)
 	}, nil
+}
+
+// document reads a thread when its turn has come.
+func (d *Desk) document(ctx context.Context, who holdfast.Principal, key store.ThreadKey) (*audit.Document, error) {
+	done, err := d.exports.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	document, err := audit.ExportShown(ctx, d.cfg.Store, key, who.User)
+	if err != nil {
+		return nil, exportError(key, err)
+	}
+	return document, nil
 }
 
 // exportError returns the error for a thread that cannot be exported.
@@ -101,7 +121,7 @@ func (d *Desk) Import(ctx context.Context, who holdfast.Principal, id string, te
 }
 
 func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, text []byte) (*threads.Info, error) {
-	done, err := d.imports.take(ctx, who)
+	done, err := d.imports.Take(ctx, who)
 	if err != nil {
 		return nil, err
 	}

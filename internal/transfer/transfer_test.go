@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +22,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/transfer"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -155,7 +158,11 @@ func TestImportsAtOnce(t *testing.T) {
 		})
 		errs := make(chan error, 20)
 		ask := func(ctx context.Context, i int) {
-			_, err := in.Import(ctx, holdfast.Principal{Tenant: "other", User: fmt.Sprint("u", i/3)}, fmt.Sprint("t", i), text)
+			who := holdfast.Principal{Tenant: "other", User: fmt.Sprint("u", i/3)}
+			if i >= 15 {
+				who.Tenant = "third"
+			}
+			_, err := in.Import(ctx, who, fmt.Sprint("t", i), text)
 			errs <- err
 		}
 		for i := range 6 {
@@ -165,8 +172,15 @@ func TestImportsAtOnce(t *testing.T) {
 		if n := len(db.commits); n != 2 {
 			t.Errorf("%d imports of two users at once", n)
 		}
-		for i := range 12 {
+		for i := range 9 {
 			go ask(t.Context(), 6+i)
+		}
+		synctest.Wait()
+		if n := len(db.commits); n != 3 {
+			t.Errorf("%d imports of one tenant at once", n)
+		}
+		for i := range 3 {
+			go ask(t.Context(), 15+i)
 		}
 		synctest.Wait()
 		if n := len(db.commits); n != 4 {
@@ -273,3 +287,56 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 var _ io.Writer = broken{}
+
+// TestSlowExports: clients that take their exports slowly, however many, keep nobody else's
+// waiting: they have had their turn when their threads are read. What they hold is bounded.
+func TestSlowExports(t *testing.T) {
+	e, _ := looptest.Travelled(t)
+	synctest.Test(t, func(t *testing.T) {
+		key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+		size := looptest.Must(thread.Reader{Store: e.Store}.Size(t.Context(), key))(t)
+		d := transfer.New(transfer.Config{
+			Store: e.Store, Now: time.Now, NewID: func(string) string { return "" },
+			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
+			Limits: quota.New(quota.Config{
+				Now: time.Now, Log: slog.New(slog.DiscardHandler), Rejected: func(string, string) {},
+				AllStreamBytes: 10 * size, SeveralUsers: func(string) bool { return true },
+			}),
+		})
+		taken := make(chan struct{})
+		results := make(chan error, 100)
+		export := func() {
+			write, err := d.Export(t.Context(), looptest.Alice, "t")
+			if err == nil {
+				err = write(slowly{taken})
+			}
+			results <- err
+		}
+		for range 9 {
+			go export()
+		}
+		synctest.Wait()
+		if n := len(results); n != 2 {
+			t.Errorf("%d of 9 exports of one user were refused, want 2: they may hold 7.5 tenths", n)
+		}
+		for range len(results) {
+			if err := <-results; looptest.Code(err) != codes.LimitExceeded {
+				t.Error(err)
+			}
+		}
+		close(taken)
+		for range 7 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// slowly is a client that takes nothing before taken is closed.
+type slowly struct{ taken chan struct{} }
+
+func (s slowly) Write(b []byte) (int, error) {
+	<-s.taken
+	return len(b), nil
+}

@@ -1,0 +1,161 @@
+// Package turns lets a few do something at a time that takes much of the processor or the
+// memory, the tenants one after the other, and the users of a tenant too: the many requests of
+// one do not keep those of another waiting.
+package turns
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Turns has places, and lines of those who wait for one.
+type Turns struct {
+	perTenant int
+	perUser   int
+
+	mu      sync.Mutex
+	free    int
+	has     map[user]int      // places
+	tenants map[string]int    // the same
+	order   []string          // tenants of which somebody waits, the next one first
+	lines   map[string][]line // of their users who wait, the next one first
+}
+
+// user is who has a place or waits for one.
+type user struct{ tenant, name string }
+
+// line is where the requests of a user wait, the first one first.
+type line struct {
+	user  user
+	calls []chan struct{}
+}
+
+// New returns Turns of so many places. One tenant has all of them but one at a time, or the only
+// one; of one user there are as many at a time as perUser says.
+func New(places, perUser int) *Turns {
+	return &Turns{
+		perTenant: max(1, places-1),
+		perUser:   perUser,
+		free:      places,
+		has:       map[user]int{},
+		tenants:   map[string]int{},
+		lines:     map[string][]line{},
+	}
+}
+
+// Take waits for a place, which end gives back; end must be called once. The error is the cause
+// of ctx's end.
+func (t *Turns) Take(ctx context.Context, who holdfast.Principal) (end func(), err error) {
+	me := user{who.Tenant, who.User}
+	end = func() { t.leave(me) }
+	mine := make(chan struct{})
+	t.mu.Lock()
+	t.join(me, mine)
+	t.next()
+	t.mu.Unlock()
+	select {
+	case <-mine:
+		return end, nil
+	default:
+	}
+	select {
+	case <-mine:
+		return end, nil
+	case <-ctx.Done():
+	}
+	if !t.withdraw(me, mine) {
+		end() // it was given a place meanwhile
+	}
+	return nil, context.Cause(ctx)
+}
+
+// join puts a request at the end of its line. The caller holds mu.
+func (t *Turns) join(me user, mine chan struct{}) {
+	lines := t.lines[me.tenant]
+	if len(lines) == 0 {
+		t.order = append(t.order, me.tenant)
+	}
+	if i := slices.IndexFunc(lines, func(l line) bool { return l.user == me }); i >= 0 {
+		lines[i].calls = append(lines[i].calls, mine)
+		return
+	}
+	t.lines[me.tenant] = append(lines, line{me, []chan struct{}{mine}})
+}
+
+// leave gives a place back, and to whoever is next.
+func (t *Turns) leave(me user) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free++
+	if t.has[me]--; t.has[me] == 0 {
+		delete(t.has, me)
+	}
+	if t.tenants[me.tenant]--; t.tenants[me.tenant] == 0 {
+		delete(t.tenants, me.tenant)
+	}
+	t.next()
+}
+
+// next gives the free places to those who are next and may have one. The caller holds mu.
+func (t *Turns) next() {
+	for t.free > 0 && slices.ContainsFunc(t.order, t.serve) {
+	}
+}
+
+// serve gives a place to a request of the tenant, whose turn comes again after all others; it
+// reports false if no request of the tenant may have one. The caller holds mu.
+func (t *Turns) serve(tenant string) bool {
+	lines := t.lines[tenant]
+	i := slices.IndexFunc(lines, func(l line) bool { return t.has[l.user] < t.perUser })
+	if t.tenants[tenant] >= t.perTenant || i < 0 {
+		return false
+	}
+	l := lines[i]
+	t.remove(l.user, l.calls[0], true)
+	t.free--
+	t.has[l.user]++
+	t.tenants[tenant]++
+	close(l.calls[0])
+	return true
+}
+
+// remove takes a request out of its line; it reports whether it was there. If it is served, its
+// user and its tenant come last from now on. The caller holds mu.
+func (t *Turns) remove(who user, call chan struct{}, served bool) bool {
+	lines := t.lines[who.tenant]
+	i := slices.IndexFunc(lines, func(l line) bool { return l.user == who })
+	if i < 0 || !slices.Contains(lines[i].calls, call) {
+		return false
+	}
+	l := lines[i]
+	l.calls = slices.DeleteFunc(slices.Clone(l.calls), func(c chan struct{}) bool { return c == call })
+	switch {
+	case len(l.calls) == 0:
+		lines = slices.Delete(lines, i, i+1)
+	case served:
+		lines = append(slices.Delete(lines, i, i+1), l)
+	default:
+		lines[i] = l
+	}
+	t.lines[who.tenant] = lines
+	if at := slices.Index(t.order, who.tenant); served || len(lines) == 0 {
+		t.order = slices.Delete(slices.Clone(t.order), at, at+1)
+	}
+	switch {
+	case len(lines) == 0:
+		delete(t.lines, who.tenant)
+	case served:
+		t.order = append(t.order, who.tenant)
+	}
+	return true
+}
+
+// withdraw removes a request that waits; it reports whether it still did.
+func (t *Turns) withdraw(me user, mine chan struct{}) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.remove(me, mine, false)
+}

@@ -1,0 +1,114 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/turns"
+)
+
+// asked are requests that wait, and in which order they had their turns.
+type asked struct {
+	*turns.Turns
+	had chan string
+	end chan struct{} // ends a turn
+}
+
+// ask lets requests of users ("tenant/user") wait, one after the other.
+func (a *asked) ask(t *testing.T, users string) {
+	for name := range strings.FieldsSeq(users) {
+		tenant, user, _ := strings.Cut(name, "/")
+		go func() {
+			end, err := a.Take(t.Context(), holdfast.Principal{Tenant: tenant, User: user})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a.had <- name
+			<-a.end
+			end()
+		}()
+		synctest.Wait()
+	}
+}
+
+// order ends turns one after the other until nobody waits, and returns who has had one.
+func (a *asked) order() string {
+	var names []string
+	for {
+		synctest.Wait()
+		select {
+		case name := <-a.had:
+			names = append(names, name)
+			continue
+		default:
+		}
+		select {
+		case a.end <- struct{}{}:
+		default:
+			return strings.Join(names, " ")
+		}
+	}
+}
+
+// TestOrder: tenants have turns one after the other, and so have the users of each.
+func TestOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		places, perUser int
+		asks, order     string
+	}{
+		"tenants":           {1, 1, "a/x a/x a/x a/x b/y b/y c/z", "a/x a/x b/y c/z a/x b/y a/x"},
+		"users":             {1, 1, "a/x a/x a/x a/x a/y a/y a/z", "a/x a/x a/y a/z a/x a/y a/x"},
+		"both":              {1, 1, "a/x a/x a/x a/y b/z b/z b/z", "a/x a/x b/z a/y b/z a/x b/z"},
+		"one of a user":     {3, 1, "a/x a/x a/x b/y b/y", "a/x b/y a/x b/y a/x"},
+		"several":           {3, 3, "a/x a/x a/x b/y b/y", "a/x a/x b/y a/x b/y"},
+		"one is for others": {4, 4, "a/x a/x a/y a/z a/x b/y", "a/x a/x a/y b/y a/z a/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &asked{turns.New(c.places, c.perUser), make(chan string, 100), make(chan struct{})}
+				a.ask(t, c.asks)
+				if got := a.order(); got != c.order {
+					t.Errorf("the order is %s\nwant         %s", got, c.order)
+				}
+			})
+		})
+	}
+}
+
+// TestWithdraw: a request whose client has gone keeps nobody waiting.
+func TestWithdraw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asked{turns.New(1, 1), make(chan string, 100), make(chan struct{})}
+		a.ask(t, "a/x")
+		gone, leave := context.WithCancelCause(t.Context())
+		errs := make(chan error, 6)
+		for i := range 6 {
+			go func() {
+				_, err := a.Take(gone, holdfast.Principal{Tenant: fmt.Sprint("t", i%2), User: fmt.Sprint("u", i%3)})
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		a.ask(t, "b/y a/z")
+		leave(io.ErrClosedPipe)
+		for range 6 {
+			if err := <-errs; !errors.Is(err, io.ErrClosedPipe) {
+				t.Error(err)
+			}
+		}
+		if got := a.order(); got != "a/x b/y a/z" {
+			t.Errorf("the order is %s", got)
+		}
+		a.ask(t, "t0/u0 t1/u1")
+		if got := a.order(); got != "t0/u0 t1/u1" {
+			t.Errorf("then it is %s", got)
+		}
+	})
+}
