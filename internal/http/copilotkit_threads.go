@@ -187,8 +187,7 @@ func (h copilotKit) getMessages(w http.ResponseWriter, r *http.Request, who hold
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
-	writeMessages(w, r, h.Log, "{", func(yield func(json.RawMessage, error) bool) {
+	return writeMessages(w, r, h.Log, "{", func(yield func(json.RawMessage, error) bool) {
 		for raw, err := range messages {
 			var shown json.RawMessage
 			if err == nil {
@@ -199,7 +198,6 @@ func (h copilotKit) getMessages(w http.ResponseWriter, r *http.Request, who hold
 			}
 		}
 	}, "}\n")
-	return nil
 }
 
 // inCopilotKit returns a message in CopilotKit's form.

@@ -449,13 +449,18 @@ func TestMessagesInPieces(t *testing.T) {
 	if _, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Accept", "application/json"); body != want {
 		t.Errorf("%q", body)
 	}
-	f.gone = holdfast.Errorf(codes.StoreUnavailable, "The store is gone.")
+	f.gone, f.goneAfter = holdfast.Errorf(codes.CheckpointUnreadable, "It is damaged."), 1
 	res, err := http.Get(s.URL + "/threads/t/messages")
 	if err == nil {
 		defer res.Body.Close()
 		_, err = io.ReadAll(res.Body)
 	}
-	if err == nil {
+	if err == nil && res.StatusCode == http.StatusOK { // a client may ask again by itself
 		t.Error("half of a history looks like a whole one")
+	}
+	for _, path := range []string{"/threads/t/messages", "/copilotkit/threads/t/messages"} {
+		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, codes.CheckpointUnreadable) {
+			t.Errorf("%s: %s %s, want an error as long as nothing was sent", path, res.Status, body)
+		}
 	}
 }

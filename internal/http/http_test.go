@@ -34,9 +34,11 @@ type fake struct {
 	info   *threads.Info
 	err    error
 	asked  string // the thread that was last asked for
-	// messages are the messages of every thread, and gone is why no more can be read.
-	messages []string
-	gone     error
+	// messages are the messages of every thread, and gone is why no more can be read, after
+	// they were read so many times.
+	messages  []string
+	gone      error
+	goneAfter int
 	// attached is what Attach streams.
 	attached []any
 	// shared is the shared state of every thread: empty for a usual one, or "none".
@@ -75,9 +77,10 @@ func (f *fake) Messages(context.Context, holdfast.Principal, string) (iter.Seq2[
 				return
 			}
 		}
-		if f.gone != nil {
+		if f.gone != nil && f.goneAfter == 0 {
 			yield(nil, f.gone)
 		}
+		f.goneAfter = max(f.goneAfter-1, 0)
 	}, f.err
 }
 

@@ -96,9 +96,7 @@ func (result *runResult) write(w http.ResponseWriter, r *http.Request, log *slog
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
-	writeMessages(w, r, log, strings.TrimSuffix(head, "}\n")+",", result.messages, ","+strings.TrimPrefix(rest, "{"))
-	return nil
+	return writeMessages(w, r, log, strings.TrimSuffix(head, "}\n")+",", result.messages, ","+strings.TrimPrefix(rest, "{"))
 }
 
 // encoded returns a value as writeJSON writes it.

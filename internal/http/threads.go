@@ -14,6 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// Threads over HTTP: lists of them, one of them, and its messages, state and runs. What is
+// long is written piece by piece.
+
 // listThreads is GET /threads?limit=&before=&user=, most recently active first.
 func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	page, err := readThreadPage(r)
@@ -80,15 +83,21 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfa
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
-	writeMessages(w, r, h.Log, "{", messages, "}\n")
-	return nil
+	return writeMessages(w, r, h.Log, "{", messages, "}\n")
 }
 
 // writeMessages writes a JSON object that has the messages between two parts of its text,
-// one by one, so that a slow client does not keep all of them in memory. If one cannot be
-// read, cutting the connection is the only way left to show that the answer is incomplete.
-func writeMessages(w http.ResponseWriter, r *http.Request, log *slog.Logger, before string, messages iter.Seq2[json.RawMessage, error], after string) {
+// one by one, so that a slow client does not keep all of them in memory. They are read
+// twice: before the first byte is sent, a message that cannot be read is an error like any
+// other. If one cannot be read only then, cutting the connection is the only way left to show
+// that the answer is incomplete.
+func writeMessages(w http.ResponseWriter, r *http.Request, log *slog.Logger, before string, messages iter.Seq2[json.RawMessage, error], after string) error {
+	for _, err := range messages {
+		if err != nil {
+			return err
+		}
+	}
+	jsonHeader(w, http.StatusOK)
 	out := bufio.NewWriterSize(w, maxBuffer)
 	_, failed := out.WriteString(before + `"messages":[`)
 	separator := ""
@@ -111,13 +120,14 @@ func writeMessages(w http.ResponseWriter, r *http.Request, log *slog.Logger, bef
 			_, failed = out.Write(line.Bytes())
 		}
 		if failed != nil {
-			return // the client went away or does not read; what is stored is JSON
+			return nil // the client went away or does not read; what is stored is JSON
 		}
 		separator = ","
 	}
 	// An error here means the same.
 	_, _ = out.WriteString("]" + after)
 	_ = out.Flush()
+	return nil
 }
 
 // getState is GET /threads/{thread}/state.
