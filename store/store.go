@@ -95,9 +95,9 @@ type Directory interface {
 	// Threads returns up to limit heads (without State) of a principal's threads
 	// that were last active before the given time (zero: all), the most recently
 	// active first, and those of the same instant by thread id. A head that cannot be read
-	// has only its Key, its User, the minute in which it was last active, and Unreadable.
-	// It is left out, like everything else in the lists of a Directory that is damaged, if
-	// it cannot be told whose it is.
+	// has only its Key, its User, the minute in which it was last active, and Unreadable. It
+	// is left out if it cannot be told whose it is. An error that wraps ErrUnreadable says
+	// that threads are missing, because the list is damaged; the others are good all the same.
 	Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]Head, error)
 	// Owned returns the threads whose head names an owning process: those that
 	// are running, and those that a process left behind when it died.

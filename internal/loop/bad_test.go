@@ -66,6 +66,49 @@ func TestSweepSurvivesABadThread(t *testing.T) {
 	}
 }
 
+// damagedLists is a store whose lists are damaged: no thread can be made, nor can be said
+// that there is none with a name.
+type damagedLists struct {
+	store.Store
+	commits, names bool
+}
+
+func (d *damagedLists) Commit(ctx context.Context, c *store.Commit) error {
+	if d.commits {
+		return store.ErrUnreadable
+	}
+	return d.Store.Commit(ctx, c)
+}
+
+func (d *damagedLists) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	if d.names {
+		return nil, store.ErrUnreadable
+	}
+	return d.Store.Head(ctx, key)
+}
+
+// TestDamagedLists: where a list is damaged that a thread needs, it is neither said that there
+// is no thread nor that it would help to ask again.
+func TestDamagedLists(t *testing.T) {
+	for name, db := range map[string]*damagedLists{
+		"no thread can be made":  {Store: memstore.New(), commits: true},
+		"no thread can be found": {Store: memstore.New(), names: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := looptest.Start(t, db, nil, looptest.Wordy())
+				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+				if code := holdfast.AsError(err).Code; code != codes.CheckpointUnreadable {
+					t.Errorf("a new run gets %v, want %s", err, codes.CheckpointUnreadable)
+				}
+				if _, err := e.Thread(t.Context(), looptest.Alice, "t"); db.names && holdfast.AsError(err).Code != codes.CheckpointUnreadable {
+					t.Errorf("who asks for the thread gets %v, want %s", err, codes.CheckpointUnreadable)
+				}
+			})
+		})
+	}
+}
+
 // TestDamagedOrphanEnds: a run whose thread is damaged ends with an error that says so,
 // instead of being tried again for ever; then its thread can be deleted.
 func TestDamagedOrphanEnds(t *testing.T) {

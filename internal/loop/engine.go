@@ -183,7 +183,10 @@ func (e *Engine) Ready(ctx context.Context) error {
 		return thread.StoreError(err)
 	}
 	if c, ok := e.cfg.Store.(store.CommitChecker); ok {
-		if err := c.CanCommit(ctx); err != nil {
+		switch err := c.CanCommit(ctx); {
+		case errors.Is(err, store.ErrUnreadable):
+			return thread.NotReady(err)
+		case err != nil:
 			return thread.StoreError(err)
 		}
 	}

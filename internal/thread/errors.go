@@ -44,6 +44,8 @@ func ReadError(key store.ThreadKey, err error) error {
 		return tooNew(key, err)
 	case errors.Is(err, ErrNegative):
 		return checkpointInvalid(key, err)
+	case Unreadable(err) && key == store.ThreadKey{}:
+		return shareUnreadable(err)
 	case Unreadable(err):
 		return checkpointUnreadable(key, err)
 	case errors.Is(err, store.ErrNotFound):
@@ -96,11 +98,30 @@ func (e *CounterError) Error() string {
 // Unwrap returns ErrNegative.
 func (e *CounterError) Unwrap() error { return ErrNegative }
 
-// StoreError says that the store does not answer.
+// StoreError says that the store does not answer, or that it cannot be read.
 func StoreError(err error) error {
+	if errors.Is(err, store.ErrUnreadable) && !isPublic(err) {
+		return shareUnreadable(err)
+	}
 	return holdfast.Errorf(codes.StoreUnavailable, "The store cannot be reached at the moment.").
 		WithHint("Try again; nothing was started.").Wrap(fmt.Errorf("store: %w", err))
 }
+
+// shareUnreadable says that something is damaged that all threads share, such as their lists.
+func shareUnreadable(err error) error {
+	return holdfast.Errorf(codes.CheckpointUnreadable, sharedText).WithHint(sharedHint).Wrap(fmt.Errorf("store: %w", err))
+}
+
+// NotReady says that a server should not be asked, because something is damaged that all
+// threads share: answers would not be complete.
+func NotReady(err error) error {
+	return holdfast.Errorf(codes.StoreUnavailable, sharedText).WithHint(sharedHint).Wrap(fmt.Errorf("store: %w", err))
+}
+
+const (
+	sharedText = "A part of the store that all threads share cannot be read; it was left untouched."
+	sharedHint = "Operators find out more with: holdfast check. A backup in the store's place mends it; holdfast salvage saves what is whole."
+)
 
 // NotFound says that there is no such thread. It is the same for a thread that does not
 // exist and for one that belongs to somebody else.

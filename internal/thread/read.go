@@ -74,7 +74,10 @@ func (rd Reader) Moved(ctx context.Context, t *Thread, err error) bool {
 		return false
 	}
 	head, err := rd.Store.Head(ctx, t.Key)
-	return errors.Is(err, store.ErrNotFound) || err == nil && head.ETag != t.Head.ETag
+	if errors.Is(err, store.ErrNotFound) {
+		return t.Head.ETag != "" // it was there
+	}
+	return err == nil && head.ETag != t.Head.ETag
 }
 
 // Ground is what a run works with: the messages up to a leaf, the shared state, and the
@@ -197,8 +200,9 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 	if errors.Is(err, store.ErrNotFound) {
 		return t, nil
 	}
-	// What cannot be read is nobody's business but its owner's.
-	if Unreadable(err) && (head == nil || head.User != who.User) || err == nil && head.User != who.User {
+	// What cannot be read is nobody's business but its owner's. Where the owner cannot be told
+	// either, nobody is told that there is no thread: its owner would take it for deleted.
+	if head != nil && head.User != who.User && (err == nil || Unreadable(err)) {
 		return nil, NotFound(id)
 	}
 	if err != nil {
