@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed
+.PHONY: help run build test short check lint api bench model-cuts fairness damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -69,9 +69,13 @@ model-suite: ## what every model provider's client must pass, whole: answers are
 mcp: ## the MCP client against the official servers, over both transports; CI has one
 	MCP_TEST_ALL=1 HOLDFAST_REQUIRE_ALL=1 go test -count=1 ./mcp/...
 
-TRIALS ?= 500
-damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
-	FILESTORE_TEST_TRIALS=$(TRIALS) go test -count=1 -run='TestDamage$$' -v ./internal/filestore
+TRIALS ?= 2000
+damage: ## damage an embedded store at TRIALS random places, half of them in small files, and look what becomes of it; prints the table in docs/durability.md
+	FILESTORE_TEST_TRIALS=$(TRIALS) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestDamage$$|TestDamageUnchecked$$' -v ./internal/filestore | sed -nE 's/^ +[a-z_]+.go:[0-9]+: (\|.*|FILESTORE.*)/\1/p; /FAIL|_test.go.*(silent|thread|refused)|^ok/p'"
+
+STORE_KILLS ?= 2000
+store-kills: ## kill a process STORE_KILLS times while the files of its embedded store change: no crash may look like damage; prints the table in docs/durability.md
+	FILESTORE_TEST_KILLS=$(STORE_KILLS) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestKills$$' -v ./internal/filestore | sed -nE 's/^ +[a-z_]+.go:[0-9]+: (\|.*|FILESTORE.*)/\1/p; /FAIL|_test.go.*(kill |thread|store)|^ok/p'"
 
 model-cuts: ## cut the stream of every provider at every byte, with a fallback to another; prints the table in docs/models.md
 	HOLDFAST_MODEL_CUTS=all bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestCuts$$' -v ./model/... | sed -nE 's/^ +(\|)/\1/p; /FAIL|^ok/p'"

@@ -1,7 +1,7 @@
 // Package offline looks into a store without a running server: it opens one, checks its
 // threads and their states, describes, exports and imports them, and runs one again in a
 // copy. It is what the commands check, inspect, export, import, replay and backup of the
-// holdfast program are made of. Only [Import] writes to a store.
+// holdfast program are made of. Only [Import] writes to a store that is there.
 package offline
 
 import (
@@ -106,6 +106,39 @@ func Backup(ctx context.Context, at Location, dir string) error {
 		return errors.Join(err, contactErr)
 	}
 	return server.Backup(ctx, dir)
+}
+
+// Loss is something that [Salvage] could not save.
+type Loss struct {
+	// What is its kind: "thread", "table", "log", "list" or "file".
+	What string
+	// Name is the thread, as TENANT/THREAD, or the file.
+	Name string
+	// Reason says for a person why it is lost.
+	Reason string
+}
+
+// Salvage copies the threads that are whole from a damaged embedded store, in which nothing
+// is changed, to a new directory, which is then a store. It returns how many there are, and
+// calls lost for everything that could not be saved. A store that a server has open is
+// refused with [store.ErrStoreLocked]; if the directory exists, the error wraps
+// [io/fs.ErrExist].
+func Salvage(ctx context.Context, at Location, dir string, lost func(Loss)) (threads int, err error) {
+	if strings.Contains(at.URL, "://") {
+		return 0, errors.New("only an embedded store can be salvaged: a store in Redis is restored from what Redis has saved")
+	}
+	path, err := folder(at)
+	if err != nil {
+		return 0, err
+	}
+	threads, all, err := filestore.Salvage(ctx, path, dir)
+	for _, l := range all {
+		lost(Loss(l))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("what is saved goes to a new directory: %w", err)
+	}
+	return threads, err
 }
 
 // Problem is something about a stored thread that must not be.

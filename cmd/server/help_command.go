@@ -20,6 +20,9 @@ holdfast version        prints the version
 
 holdfast backup DIR     copies the embedded store to a new directory, also while a
                         server uses it: [--store STORE]
+holdfast salvage STORE DIR
+                        saves the threads that are whole of a damaged embedded store to
+                        a new directory, and lists what is not
 
 Looking into a store; STORE is a URL like that of --store, or the path of a folder. A
 folder must not be in use by a server.

@@ -31,6 +31,7 @@ var storeCommands = map[string]func(*storeCommand, []string) error{
 	"import":  (*storeCommand).importThread,
 	"replay":  (*storeCommand).replay,
 	"backup":  (*storeCommand).backup,
+	"salvage": (*storeCommand).salvage,
 }
 
 // errProblems: a check found problems, which it has printed.

@@ -48,7 +48,11 @@ func (c *storeCommand) check(args []string) error {
 		}
 		return printFormats(ctx, c.stdout, store)
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrUnreadable):
+		fmt.Fprintf(c.stdout, "store_damaged: %s\n", printable(err.Error()))
+		done.Problems++
+	case err != nil:
 		return err
 	}
 	fmt.Fprintf(c.stdout, "%s checked, %s\n", count(done.Threads, "thread"), count(done.Problems, "problem"))

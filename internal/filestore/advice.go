@@ -104,7 +104,7 @@ func openFailed(dir string, readOnly bool, err error) error {
 		advice = "it was left as it is: name a new or an empty folder"
 	case errors.Is(err, store.ErrVersionTooNew):
 	case errors.Is(err, store.ErrUnreadable), pebble.IsCorruptionError(err):
-		advice = "it was left as it is: put a backup in its place, " + other
+		advice = "it was left as it is: put a backup in its place, save what is whole with holdfast salvage, " + other
 	}
 	// The path is said already.
 	if p := new(fs.PathError); errors.As(err, &p) && p.Path == dir {

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -28,7 +30,7 @@ func (s *Store) Dir() string { return s.dir }
 // Backup implements [store.Backuper]. On the same file system the tables, which never
 // change, are linked and not copied.
 func (s *Store) Backup(ctx context.Context, dir string) error {
-	if err := orClosed(s, s.CanCommit(ctx)); err != nil {
+	if err := orClosed(s, cmp.Or(s.place.canWrite(s.refused.Load()), ctx.Err())); err != nil {
 		return err
 	}
 	if err := checkNew(dir); err != nil {
@@ -92,7 +94,7 @@ func checkNew(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &fs.PathError{Op: "back up to", Path: dir, Err: fs.ErrExist}
 	}
-	err := os.MkdirAll(dir, 0o700)
+	err := os.MkdirAll(dir, folderMode)
 	if err == nil {
 		err = os.Remove(dir)
 	}
@@ -105,7 +107,7 @@ func checkNew(dir string) error {
 // copyFiles copies the files of a store, except those that are written last or belong to
 // a process.
 func copyFiles(ctx context.Context, from, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(from)
@@ -133,12 +135,41 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// takeInventory writes the inventory of a copy that has none: its files are as they are to
+// be.
+func takeInventory(dir string) error {
+	if in, err := readInventory(dir); in != nil || err != nil {
+		return err
+	}
+	stock, err := takeStock(dir)
+	if err != nil || len(stock.leftover) > 0 {
+		return err
+	}
+	here, err := filesIn(dir)
+	if err != nil {
+		return err
+	}
+	for log := range stock.inventory.logs {
+		stock.inventory.logs[log] = here.logs[log].size
+	}
+	for number := range stock.inventory.manifests {
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("MANIFEST-%06d", number)))
+		if err == nil {
+			err = writeCopy(private{vfs.Default}, dir, number, 0, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return stock.inventory.write(private{vfs.Default}, dir)
 }
 
 // finishBackup makes a copy a store, and reads it. If that fails, it removes the copy.
@@ -148,6 +179,9 @@ func finishBackup(ctx context.Context, dir string) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
+	if err := takeInventory(dir); err != nil {
+		return err
+	}
 	if err := writeFormat(dir); err != nil {
 		return err
 	}
@@ -160,7 +194,7 @@ func finishBackup(ctx context.Context, dir string) (err error) {
 	}
 	_, _, err = s.Walk(ctx, "", 1)
 	if err == nil && s.lost != nil {
-		err = s.lost
+		err = s.lost.err
 	}
 	return errors.Join(err, s.Close())
 }

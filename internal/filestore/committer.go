@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -53,8 +52,8 @@ type txn struct {
 	before  numbers
 }
 
-func newTxn(b *pebble.Batch, codec *frame.Codec, h *hot, n numbers) *txn {
-	return &txn{view: view{Reader: b, codec: codec}, batch: b, hot: h, numbers: n, before: n}
+func newTxn(b *pebble.Batch, s *Store, n numbers) *txn {
+	return &txn{view: view{Reader: b, codec: s.codec, damage: &s.damage}, batch: b, hot: &s.hot, numbers: n, before: n}
 }
 
 // thread finds a thread; nil if there is none.
@@ -243,7 +242,7 @@ func (s *Store) finishSoon(g *group) bool {
 func (s *Store) assemble(requests []*request) *group {
 	results := make([]error, len(requests))
 	for {
-		g := &group{requests: requests, results: slices.Clone(results), txn: newTxn(s.writing.newBatch(), s.codec, &s.hot, s.numbers), applied: make(chan error, 1)}
+		g := &group{requests: requests, results: slices.Clone(results), txn: newTxn(s.writing.newBatch(), s, s.numbers), applied: make(chan error, 1)}
 		failed, err := g.put()
 		if err == nil {
 			return g
@@ -339,7 +338,7 @@ func (s *Store) view(ctx context.Context, f func(v view) error) error {
 	}
 	for {
 		e := s.engine.Load()
-		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: s.codec}) })
+		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: s.codec, damage: &s.damage}) })
 		if err == errClosed && s.engine.Load() != e {
 			continue // another one has taken its place
 		}

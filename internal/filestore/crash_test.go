@@ -26,6 +26,8 @@ const (
 	crashVariable = "FILESTORE_TEST_CRASH"
 	// patientVariable is set if the child tries again what fails.
 	patientVariable = "FILESTORE_TEST_PATIENT"
+	// smallVariable is set if the child's tables are small, so that it makes many.
+	smallVariable = "FILESTORE_TEST_SMALL"
 	// leavesVariable is set in a process for tests after which goroutines are left.
 	leavesVariable = "FILESTORE_TEST_LEAVES"
 )
@@ -54,7 +56,11 @@ func threadKey(n int) store.ThreadKey {
 // commitForever is the child: it goes on with each thread from its head, and
 // prints each commit that was acknowledged.
 func commitForever(path string) error {
-	s, err := Open(path, Options{LockTimeout: 10 * time.Second})
+	opts := Options{LockTimeout: 10 * time.Second}
+	if os.Getenv(smallVariable) != "" {
+		opts.memTable = 1 << 20
+	}
+	s, err := Open(path, opts)
 	if err != nil {
 		return err
 	}
@@ -112,7 +118,7 @@ func TestCrash(t *testing.T) {
 	acknowledged := map[string]uint64{} // the last record, by thread
 	for round := range 8 {
 		before := total(acknowledged)
-		killed(t, path, time.Duration(rand.IntN(150))*time.Millisecond, acknowledged)
+		killed(t, path, false, time.Duration(rand.IntN(150))*time.Millisecond, acknowledged)
 		survived(t, path, acknowledged)
 		t.Logf("round %d: %d commits acknowledged", round, total(acknowledged)-before)
 	}
@@ -128,12 +134,12 @@ func total(acknowledged map[string]uint64) (sum uint64) {
 	return sum
 }
 
-// killed runs the child, kills it some time after its first commit, and notes
-// what it printed.
-func killed(t *testing.T, path string, after time.Duration, acknowledged map[string]uint64) {
+// killed runs the child, kills it some time after its first commit, or after its start, and
+// notes what it printed.
+func killed(t *testing.T, path string, early bool, after time.Duration, acknowledged map[string]uint64, env ...string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashVariable+"="+path)
+	child.Env = append(append(os.Environ(), crashVariable+"="+path), env...)
 	var complaints strings.Builder
 	child.Stderr = &complaints
 	out, err := child.StdoutPipe()
@@ -143,8 +149,12 @@ func killed(t *testing.T, path string, after time.Duration, acknowledged map[str
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
+	kill := func() { _ = child.Process.Kill() } // Wait below sees whether it worked
+	if early {
+		time.AfterFunc(after, kill)
+	}
 	lines := bufio.NewReader(out)
-	for first := true; ; first = false {
+	for first := !early; ; first = false {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -159,7 +169,7 @@ func killed(t *testing.T, path string, after time.Duration, acknowledged map[str
 		}
 		acknowledged[thread] = n
 		if first {
-			time.AfterFunc(after, func() { _ = child.Process.Kill() }) // Wait below sees whether it worked
+			time.AfterFunc(after, kill)
 		}
 	}
 	if err := child.Wait(); err == nil || complaints.Len() > 0 {

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +25,7 @@ const (
 	// seedVariable has it damage the same places again.
 	seedVariable = "FILESTORE_TEST_SEED"
 	// usualTrials is how often it does so without the variable, always at the same places.
-	usualTrials = 16
+	usualTrials = 24
 )
 
 // fromEnvironment is the number in a variable, or another one without it.
@@ -46,7 +46,6 @@ func fromEnvironment(t *testing.T, variable string, otherwise uint64) uint64 {
 type history struct {
 	dir     string
 	threads map[store.ThreadKey][]string // by commit, from the first; see snapshot
-	size    int64                        // of all files
 }
 
 // snapshot is everything of a thread, as a text. A thread that is not there is "".
@@ -75,8 +74,8 @@ func snapshot(ctx context.Context, s *Store, key store.ThreadKey) (string, error
 	return string(text), err
 }
 
-// grow makes a store of several tables and a log, and notes its history.
-func grow(t *testing.T, r *rand.Rand) *history {
+// grow makes a store that was open so many times, and notes its history.
+func grow(t *testing.T, r *rand.Rand, times int) *history {
 	t.Helper()
 	h := &history{dir: filepath.Join(t.TempDir(), "data"), threads: map[store.ThreadKey][]string{}}
 	writers := make([]*writer, 12)
@@ -85,7 +84,7 @@ func grow(t *testing.T, r *rand.Rand) *history {
 		h.threads[writers[n].head.Key] = []string{""}
 	}
 	// What a store has in its log when it is closed is in a table when it is opened.
-	for range 5 {
+	for range times {
 		s := openAt(t, h.dir)
 		for range 60 {
 			w := writers[r.IntN(len(writers))]
@@ -108,14 +107,11 @@ func grow(t *testing.T, r *rand.Rand) *history {
 			t.Fatal(err)
 		}
 	}
-	for _, text := range files(t, h.dir) {
-		h.size += int64(len(text))
-	}
 	return h
 }
 
-// TestDamage damages a store at random places. Whatever is damaged is refused loudly, or
-// every thread is read exactly as it was at one of its commits. With
+// TestDamage damages a store at random places, half of them in small files. Whatever is
+// damaged is refused loudly, or every thread is read exactly as it was. With
 // FILESTORE_TEST_TRIALS it does so more often than the tests have time for.
 func TestDamage(t *testing.T) {
 	t.Parallel()
@@ -127,57 +123,122 @@ func TestDamage(t *testing.T) {
 	seed := fromEnvironment(t, seedVariable, otherwise)
 	t.Logf("%s=%d", seedVariable, seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	h := grow(t, r)
-	found := map[string]int{}
+	h := grow(t, r, 5)
+	found := map[string]map[string]int{"small": {}, "large": {}}
 	for n := range trials {
-		dir := filepath.Join(t.TempDir(), "data")
-		if err := os.CopyFS(dir, os.DirFS(h.dir)); err != nil {
-			t.Fatal(err)
+		dir := h.copy(t)
+		size := []string{"small", "large"}[n%2]
+		what := h.damage(t, r, dir, size == "small")
+		result, wrong := h.look(t, dir, what, Options{})
+		for _, text := range wrong {
+			t.Error(text)
 		}
-		what := h.damage(t, r, dir, n%2 == 0)
-		found[h.look(t, dir, what)]++
+		found[size][result]++
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%v", found)
-	if found["refused"] == 0 || found["unreadable"] == 0 || found["earlier"] == 0 {
+	for _, result := range []string{"refused", "unreadable", "whole"} {
+		t.Logf("| %s | %d | %d |", outcomes[result], found["small"][result], found["large"][result])
+	}
+	if found["small"]["refused"] == 0 || found["small"]["whole"] == 0 || found["large"]["unreadable"] == 0 {
 		t.Errorf("not everything came up: %v", found)
 	}
 }
 
-// damage flips a bit, or cuts a file off, at a random place. Every byte of the store is
-// as likely as any other.
-func (h *history) damage(t *testing.T, r *rand.Rand, dir string, flip bool) (what string) {
-	t.Helper()
-	at := r.Int64N(h.size)
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || what != "" {
-			return err
+// outcomes say what became of a damaged store, as in docs/durability.md.
+var outcomes = map[string]string{
+	"refused":    "the server refuses to start, and says what to do",
+	"unreadable": "it starts; the threads in the damaged part are reported as unreadable",
+	"whole":      "it starts, and every thread is as it was",
+}
+
+// TestDamageUnchecked is the control: without the comparison with the inventory, a manifest
+// that ends early makes threads vanish, and look sees it.
+func TestDamageUnchecked(t *testing.T) {
+	t.Parallel()
+	h := grow(t, rand.New(rand.NewPCG(1, 1)), 2)
+	silent := 0
+	for cut := range 12 {
+		dir := h.copy(t)
+		manifests := matching(t, dir, "MANIFEST*") // the last one is in use
+		manifest := manifests[len(manifests)-1]
+		info, err := os.Stat(manifest)
+		if err != nil {
+			t.Fatal(err)
 		}
-		text, err := os.ReadFile(name)
-		if err != nil || at >= int64(len(text)) {
-			at -= int64(len(text))
-			return err
+		if err := os.Truncate(manifest, info.Size()-int64(cut)-1); err != nil {
+			t.Fatal(err)
 		}
-		what = fmt.Sprintf("%s cut to %d of %d bytes", d.Name(), at, len(text))
-		if flip {
-			bit := r.IntN(8)
-			what = fmt.Sprintf("%s, bit %d of byte %d of %d", d.Name(), bit, at, len(text))
-			text[at] ^= 1 << bit
-			at = int64(len(text))
+		what := fmt.Sprintf("the manifest without its last %d bytes", cut+1)
+		if result, wrong := h.look(t, dir, what, Options{}); result != "refused" || len(wrong) > 0 {
+			t.Errorf("%s: %s, %v", what, result, wrong)
 		}
-		return os.WriteFile(name, text[:at], 0o600)
-	})
-	if err != nil || what == "" {
-		t.Fatal(what, err)
+		if _, wrong := h.look(t, dir, what, Options{unchecked: true}); len(wrong) > 0 {
+			silent++
+		}
 	}
-	return what
+	if silent == 0 {
+		t.Error("no cut was ever silent, so the trials show nothing")
+	}
+}
+
+// copy copies the store.
+func (h *history) copy(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(dir, os.DirFS(h.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// smallFile is the size below which a file is a small one.
+const smallFile = 4 << 10
+
+// damage flips a bit, cuts a file off, or removes it, at a random place. In a small file
+// every file is as likely as any other; in a large one, every byte.
+func (h *history) damage(t *testing.T, r *rand.Rand, dir string, small bool) (what string) {
+	t.Helper()
+	all := files(t, dir)
+	var names []string
+	total := 0
+	for name, text := range all {
+		if len(text) > 0 && len(text) < smallFile == small {
+			names, total = append(names, name), total+len(text)
+		}
+	}
+	slices.Sort(names)
+	name, at := names[r.IntN(len(names))], r.IntN(total)
+	if !small {
+		for _, name = range names {
+			if at < len(all[name]) {
+				break
+			}
+			at -= len(all[name])
+		}
+	}
+	text := []byte(all[name])
+	at %= len(text)
+	switch kind := r.IntN(16); {
+	case kind == 0:
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Base(name) + " removed"
+	case kind%2 == 0:
+		bit := r.IntN(8)
+		text[at] ^= 1 << bit
+		put(t, string(text), name)
+		return fmt.Sprintf("%s, bit %d of byte %d of %d", filepath.Base(name), bit, at, len(text))
+	}
+	put(t, string(text[:at]), name)
+	return fmt.Sprintf("%s cut to %d of %d bytes", filepath.Base(name), at, len(text))
 }
 
 // goesOn makes new threads, and returns how many. One whose name belongs where something
 // is damaged cannot be made, because it may be there already.
-func goesOn(t *testing.T, s *Store, what string) (made int) {
+func goesOn(t *testing.T, s *Store) (made int, wrong []string) {
 	t.Helper()
 	for _, tenant := range []string{"A", "zz"} {
 		w := newWriter(t, s, 1)
@@ -186,29 +247,31 @@ func goesOn(t *testing.T, s *Store, what string) (made int) {
 		case err == nil:
 			made++
 		case !errors.Is(err, store.ErrUnreadable):
-			t.Errorf("%s: a new thread: %v", what, err)
+			wrong = append(wrong, fmt.Sprintf("a new thread: %v", err))
 		}
 	}
-	return made
+	return made, wrong
 }
 
-// look opens what is damaged and says what became of it.
-func (h *history) look(t *testing.T, dir, what string) string {
+// look opens what is damaged and says what became of it, and what must not be.
+func (h *history) look(t *testing.T, dir, what string, opts Options) (result string, wrong []string) {
 	t.Helper()
-	s, err := Open(dir, Options{})
-	if err != nil {
-		if !errors.Is(err, store.ErrUnreadable) || !strings.Contains(err.Error(), "put a backup in its place") {
-			t.Errorf("%s: it was refused with %v", what, err)
-		}
-		return "refused"
-	}
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("%s: %v", what, err)
+		for i := range wrong {
+			wrong[i] = what + ": " + wrong[i]
 		}
 	}()
-	made, lost := goesOn(t, s, what), 0
-	result := "whole"
+	s, err := Open(dir, opts)
+	if err != nil {
+		advised := errors.Is(err, store.ErrUnreadable) && strings.Contains(err.Error(), "put a backup in its place")
+		if !advised && !errors.Is(err, errNoStore) {
+			wrong = append(wrong, fmt.Sprintf("it was refused with %v", err))
+		}
+		return "refused", wrong
+	}
+	made, wrong := goesOn(t, s)
+	lost := 0
+	result = "whole"
 	for key, commits := range h.threads {
 		text, err := snapshot(t.Context(), s, key)
 		switch {
@@ -216,25 +279,18 @@ func (h *history) look(t *testing.T, dir, what string) string {
 			result = "unreadable"
 			lost++
 		case err != nil:
-			t.Errorf("%s: thread %s: %v", what, key, err)
-		case text == commits[len(commits)-1]:
-		default:
-			if result == "whole" {
-				result = "earlier"
-			}
-			known := false
-			for _, c := range commits {
-				known = known || c == text
-			}
-			if !known {
-				t.Errorf("%s: thread %s is as it has never been: %.500s", what, key, text)
-			}
+			wrong = append(wrong, fmt.Sprintf("thread %s: %v", key, err))
+		case text != commits[len(commits)-1]:
+			wrong = append(wrong, fmt.Sprintf("thread %s is not as it was after its last commit, as after an earlier one: %t", key, slices.Contains(commits, text)))
 		}
 	}
 	if made == 0 && lost == 0 {
-		t.Errorf("%s: all threads can be read, but none can be made", what)
+		wrong = append(wrong, "all threads can be read, but none can be made")
 	}
-	return result
+	if err := s.Close(); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	return result, wrong
 }
 
 // TestDamagedTable: a table that is damaged cannot be merged with others. Commits go on

@@ -17,8 +17,8 @@ import (
 // them. What is damaged does not end a list, and a head that is damaged is in it.
 
 // Threads implements [store.Directory]. It reads the owner's threads minute by
-// minute, newest first, and orders those of one minute by their heads. What is damaged,
-// except heads, is left out, as in all lists: see salvage.go.
+// minute, newest first, and orders those of one minute by their heads. Where the list itself is
+// damaged, it is good as far as it goes, and the error says so.
 func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
 	var heads []store.Head
 	err := s.view(ctx, func(v view) error {
@@ -28,7 +28,7 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 			from = appendMinute(slices.Clip(prefix), minuteOf(before))
 		}
 		sorted, minute := 0, uint64(0) // heads[sorted:] are of this minute
-		_, err := v.ascendPast(prefix, from, func(k, name []byte) (bool, error) {
+		damage, err := v.ascendPast(prefix, from, func(k, name []byte) (bool, error) {
 			if m := binary.BigEndian.Uint64(k[len(prefix):]); m != minute {
 				sortHeads(heads[sorted:])
 				sorted, minute = len(heads), m
@@ -46,7 +46,7 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 			return true, err
 		})
 		sortHeads(heads[sorted:])
-		return err
+		return cmp.Or(err, damage)
 	})
 	return heads[:min(len(heads), max(limit, 0))], err
 }
@@ -76,7 +76,8 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	return owned, err
 }
 
-// Walk implements [store.Directory], in the order of the names.
+// Walk implements [store.Directory], in the order of the names. In a store that is only read,
+// because somebody looks for damage, it reads the other lists in the end.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
 	var damage error
 	err = s.view(ctx, func(v view) (err error) {
@@ -107,9 +108,27 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 		return err
 	})
 	if damage == nil && next == "" && s.lost != nil {
-		damage = s.lost
+		damage = s.lost.err
+	}
+	if err == nil && damage == nil && next == "" && s.readOnly {
+		err = s.view(ctx, func(v view) (err error) {
+			damage, err = v.lists()
+			return err
+		})
 	}
 	return heads, next, cmp.Or(err, damage)
+}
+
+// lists reads what all threads share besides their names, and returns what is damaged of it.
+func (v view) lists() (damage, err error) {
+	for _, space := range []byte{spaceMeta, spaceOwned, spaceActive, spaceChildren, spaceLedger} {
+		prefix := []byte{space}
+		damage, err = v.ascendPast(prefix, prefix, func(_, _ []byte) (bool, error) { return true, nil })
+		if damage != nil || err != nil {
+			return damage, err
+		}
+	}
+	return nil, nil
 }
 
 // headOf reads the head of the thread with the number. If it is damaged, the head has
@@ -155,14 +174,14 @@ func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after stri
 		if after != "" {
 			from = append(append(slices.Clip(prefix), after...), 0)
 		}
-		_, err := v.ascendPast(prefix, from, func(k, _ []byte) (bool, error) {
+		damage, err := v.ascendPast(prefix, from, func(k, _ []byte) (bool, error) {
 			if len(ids) >= limit {
 				return false, nil
 			}
 			ids = append(ids, string(k[len(prefix):]))
 			return true, nil
 		})
-		return err
+		return cmp.Or(err, damage)
 	})
 	return ids, err
 }

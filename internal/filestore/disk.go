@@ -24,7 +24,8 @@ import (
 // nobody knows which of the bytes that it was for will still be written.
 type disk struct {
 	vfs.FS
-	dir string
+	dir     string
+	tracker *tracker // nil if the engine only reads
 
 	// changes is read-locked by every change, so that leave can wait for those
 	// that are under way.
@@ -156,11 +157,12 @@ func (d *disk) open(name string, f func() (vfs.File, error)) (file vfs.File, err
 	if !d.inside(name) {
 		return f()
 	}
+	t := d.tracker.begin(name)
 	d.change(func() (err error) {
 		file, err = f()
 		return err
 	})
-	return &diskFile{File: file, disk: d}, nil
+	return &diskFile{File: file, disk: d, tracked: t}, nil
 }
 
 // Create implements [vfs.FS].
@@ -175,7 +177,9 @@ func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts .
 
 // ReuseForWrite implements [vfs.FS].
 func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+	file, err := d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+	d.tracker.removed(oldname)
+	return file, err
 }
 
 // OpenDir implements [vfs.FS].
@@ -184,7 +188,7 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 	if err != nil || !d.inside(name) {
 		return file, err
 	}
-	return &diskFile{File: file, disk: d}, nil
+	return &diskFile{File: file, disk: d, folder: true}, nil
 }
 
 // Rename implements [vfs.FS].
@@ -198,7 +202,14 @@ func (d *disk) Rename(oldname, newname string) error {
 
 // Remove implements [vfs.FS].
 func (d *disk) Remove(name string) error {
-	return d.try(func() error { return d.FS.Remove(name) })
+	if d.tracker.spares(name) {
+		return nil
+	}
+	err := d.try(func() error { return d.FS.Remove(name) })
+	if err == nil {
+		d.tracker.removed(name)
+	}
+	return err
 }
 
 // RemoveAll implements [vfs.FS].
@@ -217,13 +228,16 @@ func (d *disk) Unwrap() vfs.FS { return d.FS }
 // rules apply.
 type diskFile struct {
 	vfs.File
-	disk *disk
+	disk    *disk
+	folder  bool
+	tracked *tracked // nil if it is not
 }
 
 // Write implements [vfs.File].
 func (f *diskFile) Write(p []byte) (n int, err error) {
 	f.disk.change(func() error {
 		m, err := f.File.Write(p[n:])
+		f.disk.tracker.wrote(f.tracked, p[n:n+m])
 		n += m
 		return err
 	})
@@ -248,13 +262,30 @@ func (f *diskFile) Preallocate(offset, length int64) error {
 
 // Sync implements [vfs.File].
 func (f *diskFile) Sync() error {
-	f.disk.sync(f.File.Sync)
+	f.synced(f.File.Sync)
 	return nil
+}
+
+// synced makes durable what was written, and says so.
+func (f *diskFile) synced(sync func() error) {
+	length := f.length()
+	f.disk.sync(sync)
+	if f.folder {
+		f.disk.tracker.named()
+	}
+	f.disk.tracker.durable(f.tracked, length)
+}
+
+func (f *diskFile) length() int64 {
+	if f.tracked == nil {
+		return 0
+	}
+	return f.tracked.length.Load()
 }
 
 // SyncData implements [vfs.File].
 func (f *diskFile) SyncData() error {
-	f.disk.sync(f.File.SyncData)
+	f.synced(f.File.SyncData)
 	return nil
 }
 
@@ -270,5 +301,6 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 // Close implements [vfs.File].
 func (f *diskFile) Close() error {
 	f.disk.sync(f.File.Close)
+	f.disk.tracker.closed(f.tracked)
 	return nil
 }

@@ -67,10 +67,13 @@ func durabilityIn(dir string) store.Durability {
 
 // CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
-	if err := s.place.look(); err != nil {
+	if err := cmp.Or(s.place.canWrite(s.refused.Load()), ctx.Err()); err != nil {
 		return err
 	}
-	return cmp.Or(s.place.why(s.refused.Load()), ctx.Err())
+	if err := s.damage.ofAll(); err != nil {
+		return fmt.Errorf("the store %s is damaged in what all threads share, so threads may be missing from its lists: %w; put a backup in its place, or save what is whole with holdfast salvage", s.dir, err)
+	}
+	return nil
 }
 
 // judge says what it means for a store to be at path, which is there.

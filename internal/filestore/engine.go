@@ -57,13 +57,22 @@ type site struct {
 	fs       vfs.FS
 	cache    *pebble.Cache
 	memTable uint64 // how large one may become
+	blind    bool   // the files are not compared with their inventory
 	log      *slog.Logger
 	damage   damage
 	pause    time.Duration // before an engine is opened again, at first
 }
 
 func newSite(dir string, fs vfs.FS, opts Options) *site {
-	return &site{dir: dir, fs: fs, cache: pebble.NewCache(cacheSize), memTable: cmp.Or(opts.memTable, memTableSize), log: opts.Log, pause: firstPause}
+	return &site{
+		dir:      dir,
+		fs:       fs,
+		cache:    pebble.NewCache(cacheSize),
+		memTable: cmp.Or(opts.memTable, memTableSize),
+		blind:    opts.unchecked,
+		log:      opts.Log,
+		pause:    firstPause,
+	}
 }
 
 // opening is an engine that is being opened.
@@ -80,7 +89,11 @@ func (s *site) open(readOnly bool) *opening {
 	o := &opening{disk: newDisk(s.fs, s.dir), done: make(chan struct{})}
 	merges := newScheduler()
 	go func() {
-		db, err := openPebble(s.options(o.disk, merges, readOnly), s.dir)
+		var db *pebble.DB
+		err := s.follow(o.disk, readOnly)
+		if err == nil {
+			db, err = openPebble(s.options(o.disk, merges, readOnly), s.dir)
+		}
 		if failure := o.disk.failure(); failure != nil {
 			err = failure
 		}
@@ -88,10 +101,32 @@ func (s *site) open(readOnly bool) *opening {
 			o.engine = &engine{db: db, disk: o.disk, merges: merges, readOnly: readOnly}
 			o.engine.show()
 		}
-		o.err = err
+		if o.err = err; err != nil {
+			o.disk.tracker.close()
+		}
 		close(o.done)
 	}()
 	return o
+}
+
+// follow has the inventory kept, from what there is on.
+func (s *site) follow(d *disk, readOnly bool) error {
+	if readOnly || s.blind {
+		return nil
+	}
+	stock, err := takeStock(s.dir)
+	if err != nil {
+		return err
+	}
+	d.tracker = &tracker{disk: d, known: stock.inventory, told: stock.inventory.next, spared: map[string]bool{}}
+	for _, name := range stock.leftover {
+		d.tracker.spared[name] = true
+	}
+	if len(stock.leftover) > 0 {
+		s.log.Warn("the store has tables that are in no use: they stay until it is started again, in case threads are missing; see: holdfast salvage",
+			"store", s.dir, "tables", stock.leftover)
+	}
+	return nil
 }
 
 func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Options {
@@ -254,7 +289,9 @@ func (e *engine) close() error {
 			}
 		}()
 		e.olds.Wait()
-		closed <- e.db.Close()
+		err := e.db.Close()
+		e.disk.tracker.close()
+		closed <- err
 	}()
 	full, _ := e.disk.isFull()
 	select {

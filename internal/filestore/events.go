@@ -64,6 +64,25 @@ func firstLine(err error) string {
 type damage struct {
 	mu    sync.Mutex
 	files map[string]bool
+	// shared is the first damage that was found in what all threads share: their names and
+	// lists, the accounts, and the numbers that are given away.
+	shared error
+}
+
+// share notes damage of what all threads share.
+func (d *damage) share(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shared == nil {
+		d.shared = brief{errDamaged, firstLine(err)}
+	}
+}
+
+// ofAll returns the damage of what all threads share; nil if none was found.
+func (d *damage) ofAll() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shared
 }
 
 // found notes a file, and reports whether that is new.

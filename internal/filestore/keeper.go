@@ -49,6 +49,10 @@ func (s *Store) begin() error {
 	} else if err := s.use(e); err != nil {
 		return errors.Join(err, e.close())
 	}
+	if err := e.probe(); err != nil {
+		s.damage.share(err)
+		s.log.Error("what all threads share is damaged: the server is not ready; put a backup in the store's place, or see: holdfast salvage", "store", s.dir, "error", firstLine(err))
+	}
 	go s.committer()
 	return nil
 }
@@ -162,7 +166,7 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 
 // use makes an engine the one that reads and writes.
 func (s *Store) use(e *engine) error {
-	t := newTxn(e.newBatch(), s.codec, &s.hot, numbers{})
+	t := newTxn(e.newBatch(), s, numbers{})
 	defer t.close()
 	var n numbers
 	var err1, err2 error

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -43,7 +41,7 @@ func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(dir))
@@ -133,33 +131,11 @@ func checkVacant(dir string) error {
 	return nil
 }
 
-// checkManifest: where the file that names all others is gone, Pebble would make an
-// empty store and remove the others.
-func checkManifest(dir string) error {
-	at, err := pebble.Peek(dir, vfs.Default)
-	switch {
-	case err != nil:
-		return judged(err)
-	case at.Exists:
-		return nil
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); ext == ".sst" || ext == ".log" {
-			return fmt.Errorf("it has %s, but no list of its files (marker.manifest…): %w", e.Name(), errDamaged)
-		}
-	}
-	return nil
-}
-
 // writeFormat makes the directory a store.
 func writeFormat(dir string) error {
 	name := filepath.Join(dir, formatFile)
 	temporary := filepath.Join(dir, "."+formatFile)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
 	}

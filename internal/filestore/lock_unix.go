@@ -16,7 +16,7 @@ func lockFile(name string, alone bool) (lock io.Closer, taken bool, err error) {
 	if alone {
 		mode, how = os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
 	}
-	f, err := os.OpenFile(name, mode, 0o600)
+	f, err := os.OpenFile(name, mode, fileMode)
 	if err != nil {
 		return nil, false, err
 	}

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,7 +19,7 @@ import (
 // that end only where a later part of the log says how much of it was synced, and it
 // understates that. But here nothing is written before everything in front of it is
 // synced. So where something begins behind a part that cannot be read, that part was
-// acknowledged, and is damaged.
+// acknowledged, and is damaged. How much was synced at least, the file SYNCED says.
 
 // The log's format: blocks with chunks in them, which do not cross from one block into
 // the next. A chunk has a header: its checksum, its length, its type, the log's number,
@@ -31,7 +29,8 @@ const (
 	logHeader       = 11 // of types 5 to 8
 	logSyncedHeader = 19 // of types 9 to 12
 	logFull         = 5  // of both, the first type is a whole record,
-	logFirst        = 6  // and the second one the beginning of one
+	logFirst        = 6  // the second one the beginning of one,
+	logLast         = 8  // and the fourth one the end of one
 	logSynced       = 4  // is what the newer types are larger by
 )
 
@@ -49,35 +48,29 @@ func (d *logDamage) Unwrap() error { return errDamaged }
 
 // checkLog checks the newest log. The others were closed, so Pebble checks all of them.
 func checkLog(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	here, err := filesIn(dir)
 	if err != nil {
 		return err
 	}
-	var newest string
-	var last uint64
-	for _, name := range names {
-		n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".log"), 10, 64)
-		if err == nil && n >= last {
-			newest, last = name, n
-		}
-	}
-	if newest == "" {
+	newest, there := here.newestLog()
+	if !there {
 		return nil
 	}
-	log, err := os.ReadFile(newest)
+	name := here.logs[newest].name
+	log, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
-	if at, damaged := damageInLog(log, uint32(last)); damaged {
-		return &logDamage{file: filepath.Base(newest), at: at, all: len(log)}
+	if at, damaged := damageInLog(log, uint32(newest), int(readSynced(dir, newest))); damaged {
+		return &logDamage{file: name, at: at, all: len(log)}
 	}
 	return nil
 }
 
 // damageInLog returns where the log with this number stops being readable, and whether
-// that is damage.
-func damageInLog(log []byte, number uint32) (at int, damaged bool) {
-	trailer := binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 0, logFull}, number+1)
+// that is damage: so much of it was synced, or there is something behind it.
+func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
+	trailer := logTrailer(number)
 	for at < len(log) {
 		block := min(len(log), (at/logBlock+1)*logBlock)
 		if bytes.HasPrefix(log[at:], trailer) {
@@ -93,6 +86,9 @@ func damageInLog(log []byte, number uint32) (at int, damaged bool) {
 		}
 		at += size
 	}
+	if at < synced {
+		return at, true
+	}
 	for behind := at + 1; behind < len(log); behind++ {
 		block := min(len(log), (behind/logBlock+1)*logBlock)
 		kind, size := chunk(log[behind:block], number)
@@ -102,6 +98,31 @@ func damageInLog(log []byte, number uint32) (at int, damaged bool) {
 		}
 	}
 	return at, false
+}
+
+// logTrailer is what a log ends with that was closed.
+func logTrailer(number uint32) []byte {
+	return binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 0, logFull}, number+1)
+}
+
+// isTrailer reports whether the rest of a log says that it was closed.
+func isTrailer(rest []byte, number uint32) bool { return bytes.HasPrefix(rest, logTrailer(number)) }
+
+// recordEnd returns where the last record ends in a log whose chunks are all whole.
+func recordEnd(log []byte, number uint32) (end int) {
+	for at := 0; at < len(log); {
+		block := min(len(log), (at/logBlock+1)*logBlock)
+		kind, size := chunk(log[at:block], number)
+		if size == 0 { // padding
+			at = block
+			continue
+		}
+		at += size
+		if kind == logFull || kind == logLast {
+			end = at
+		}
+	}
+	return end
 }
 
 // chunk returns the type of the chunk with which b begins, without what the newer types
@@ -118,14 +139,21 @@ func chunk(b []byte, number uint32) (kind byte, size int) {
 	if size > len(b) {
 		return 0, 0
 	}
-	sum := crc32.Checksum(b[6:size], castagnoli)
-	if bits.RotateLeft32(sum, 17)+0xa282ead8 != binary.LittleEndian.Uint32(b) {
+	if chunkSum(b[6:size]) != binary.LittleEndian.Uint32(b) {
 		return 0, 0
 	}
 	return kind, size
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// chunkSum is the checksum of a chunk, from its type on.
+func chunkSum(b []byte) uint32 {
+	return bits.RotateLeft32(crc32.Checksum(b, castagnoli), 17) + 0xa282ead8
+}
+
+// crc32Update goes on with the checksum of a file.
+func crc32Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
 func isZero(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 })

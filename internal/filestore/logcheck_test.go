@@ -25,7 +25,7 @@ func TestDamageInLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, damaged := damageInLog(whole, uint32(number))
+	before, damaged := damageInLog(whole, uint32(number), 0)
 	if damaged || before < 40*700 {
 		t.Fatalf("a log that is being written ends at byte %d of %d, damaged: %t", before, len(whole), damaged)
 	}
@@ -33,18 +33,18 @@ func TestDamageInLog(t *testing.T) {
 	if whole, err = os.ReadFile(name); err != nil {
 		t.Fatal(err)
 	}
-	end, damaged := damageInLog(whole, uint32(number))
+	end, damaged := damageInLog(whole, uint32(number), 0)
 	if damaged || end < before+700 {
 		t.Fatalf("the next commit ends at byte %d, after %d, damaged: %t", end, before, damaged)
 	}
 	for at := 0; at < end; at += 11 {
 		whole[at] ^= 1
-		if _, damaged := damageInLog(whole, uint32(number)); damaged != (at < before) {
+		if _, damaged := damageInLog(whole, uint32(number), 0); damaged != (at < before) {
 			t.Errorf("byte %d, of a log whose last commit begins at %d: damaged is %t", at, before, damaged)
 		}
 		whole[at] ^= 1
 		if at%7 == 0 {
-			if _, damaged := damageInLog(whole[:at], uint32(number)); damaged {
+			if _, damaged := damageInLog(whole[:at], uint32(number), 0); damaged {
 				t.Errorf("a log that was cut to %d bytes is called damaged", at)
 			}
 		}
@@ -56,7 +56,7 @@ func TestDamageInLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole[end-1] ^= 1
-	if _, damaged := damageInLog(whole, uint32(number)); !damaged {
+	if _, damaged := damageInLog(whole, uint32(number), 0); !damaged {
 		t.Error("the last commit of a log that was closed is damaged, and was not found")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,19 +63,73 @@ func TestOpenWaits(t *testing.T) {
 	}
 }
 
+// TestOpenModes: everything that is made, then or later, is its owner's only, and so is what
+// is copied. What an earlier version made by the umask becomes so.
 func TestOpenModes(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(t.TempDir(), "a")
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no modes")
+	}
+	base := t.TempDir()
+	folder := filepath.Join(base, "a")
 	dir := filepath.Join(folder, "data")
-	openAt(t, dir)
-	for name, want := range map[string]os.FileMode{folder: os.ModeDir | 0o700, dir: os.ModeDir | 0o700} {
-		info, err := os.Stat(name)
-		if err != nil {
+	s := openAt(t, dir)
+	w := newWriter(t, s, 1)
+	for range 3 {
+		w.write(t.Context(), 3, 1000)
+		if err := s.writing.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if info.Mode() != want {
+	}
+	if err := s.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+		t.Fatal(err)
+	}
+	onlyOwners(t, folder)
+	backup := filepath.Join(base, "b", "open")
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	onlyOwners(t, filepath.Dir(backup))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(base, "c", "closed")
+	if err := Copy(t.Context(), dir, closed); err != nil {
+		t.Fatal(err)
+	}
+	onlyOwners(t, filepath.Dir(closed))
+	for name := range files(t, dir) {
+		if err := os.Chmod(name, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = openAt(t, dir)
+	onlyOwners(t, folder)
+	again := filepath.Join(base, "d", "open")
+	if err := s.Backup(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	onlyOwners(t, filepath.Dir(again))
+}
+
+// onlyOwners checks that a folder and what is in it are for their owner only.
+func onlyOwners(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if want := map[bool]fs.FileMode{true: folderMode, false: fileMode}[d.IsDir()]; info.Mode().Perm() != want {
 			t.Errorf("%s has mode %s, want %s", name, info.Mode(), want)
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -158,7 +213,7 @@ func TestOpenNewerEngine(t *testing.T) {
 // TestOpenImpossible: the error names the folder, once, and says what to do.
 func TestOpenImpossible(t *testing.T) {
 	t.Parallel()
-	const damaged = "it was left as it is: put a backup in its place, or use another folder"
+	const damaged = "it was left as it is: put a backup in its place, save what is whole with holdfast salvage, or use another folder"
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, dir string) string
 		want  string

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,44 @@ func TestFolderGone(t *testing.T) {
 				w.write(t.Context(), 2, 100)
 			})
 		}
+	}
+}
+
+// TestLockGone: without its lock, another server may write to the same files. So commits are
+// refused as soon as anybody looks, like those to a folder that was replaced.
+func TestLockGone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is locked cannot be removed")
+	}
+	for name, replaced := range map[string]bool{"removed": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			s := openAt(t, dir)
+			w := newWriter(t, s, 1)
+			w.write(t.Context(), 2, 100)
+			lock := filepath.Join(dir, lockFileName)
+			if err := os.Rename(lock, lock+".old"); err != nil {
+				t.Fatal(err)
+			}
+			if replaced {
+				openAt(t, dir) // as a second server does
+			}
+			_ = s.Announce(t.Context(), "p", time.Minute) // the heartbeat
+			for what, err := range map[string]error{"a commit": s.Commit(t.Context(), w.next(10)), "a check": s.CanCommit(t.Context())} {
+				if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "LOCK was removed or replaced") {
+					t.Errorf("%s: %v, want what happened to the lock", what, err)
+				}
+			}
+			if err := os.Rename(lock+".old", lock); err != nil {
+				t.Fatal(err)
+			}
+			if !replaced {
+				_ = s.CanCommit(t.Context())
+				w.write(t.Context(), 2, 100)
+			}
+		})
 	}
 }
 

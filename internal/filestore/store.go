@@ -46,6 +46,9 @@ type Options struct {
 	Log *slog.Logger
 
 	memTable uint64 // 0 means memTableSize; tests have less to write until it is full
+	// unchecked leaves the comparison with the inventory out, so that a test can show what
+	// becomes of a damaged folder then.
+	unchecked bool
 }
 
 // Store is a store in one directory. All its methods may be called concurrently.
@@ -55,7 +58,7 @@ type Store struct {
 	lock     io.Closer
 	place    *place
 	readOnly bool
-	lost     *logDamage // nil: nothing
+	lost     *loss // nil: nothing
 	leases   leases
 	hints    hints
 	waiters  wake.List
@@ -91,7 +94,9 @@ type numbers struct {
 // [store.ErrUnreadable] if it is damaged; nothing is changed then. A store whose
 // disk has no room is opened, but refuses commits until it has. The caller must
 // call Close.
-func Open(dir string, opts Options) (*Store, error) { return openOn(vfs.Default, dir, opts) }
+func Open(dir string, opts Options) (*Store, error) {
+	return openOn(private{vfs.Default}, dir, opts)
+}
 
 func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	codec, err := frame.New()
@@ -105,9 +110,14 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, openFailed(dir, opts.ReadOnly, err)
 	}
-	if lost != nil {
-		fs = cutFS{fs, lost}
+	if lost != nil && lost.log != nil {
+		fs = cutFS{fs, lost.log}
 	}
+	return begun(fs, dir, codec, lock, lost, opts)
+}
+
+// begun opens a folder that was prepared.
+func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss, opts Options) (_ *Store, err error) {
 	s := &Store{
 		site: newSite(dir, fs, opts), codec: codec, lock: lock, readOnly: opts.ReadOnly, lost: lost,
 		requests: make(chan *request),
@@ -115,10 +125,19 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
-	if s.place, err = openPlace(dir, opts.Log); err == nil {
+	if !opts.ReadOnly {
+		err = makePrivate(dir)
+	}
+	if err == nil {
+		s.place, err = openPlace(dir, lock, opts.Log)
+	}
+	if err == nil {
 		if err = s.begin(); err != nil {
 			err = errors.Join(err, s.place.mark.Close())
 		}
+	}
+	if err != nil && lost != nil {
+		err = errors.Join(lost.err, err) // which is why
 	}
 	if err != nil {
 		s.cache.Unref()
@@ -129,9 +148,8 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 
 // prepare makes the directory, locks it, and checks that it is a store, or can
 // become one. Pebble has not seen it then. What is no store of this version is refused
-// before there is a lock in it. A store that is only read may have lost what is behind a
-// damaged part of its log.
-func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err error) {
+// before there is a lock in it. A store that is only read may have lost something.
+func prepare(dir string, opts Options) (lock io.Closer, lost *loss, err error) {
 	if opts.ReadOnly {
 		if err := checkThere(dir); err != nil {
 			return nil, nil, err
@@ -152,20 +170,38 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err err
 	switch {
 	case err != nil:
 	case there:
-		err = checkManifest(dir)
-		if err == nil {
-			err = checkLog(dir)
-		}
+		lost, err = check(dir, opts)
 	default:
 		err = writeFormat(dir)
-	}
-	if opts.ReadOnly && errors.As(err, &lost) {
-		err = nil
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
 	return lock, lost, nil
+}
+
+// loss is what a damaged store has lost for those who read what is whole.
+type loss struct {
+	err error
+	log *logDamage // if it is the end of its log
+}
+
+// check compares the files of a store with what they were. A store that is only read may
+// have lost some of them.
+func check(dir string, opts Options) (*loss, error) {
+	if opts.unchecked {
+		return nil, nil
+	}
+	_, err := takeStock(dir)
+	if err == nil {
+		err = checkLog(dir)
+	}
+	lost := &loss{err: err}
+	var amiss *stockError
+	if opts.ReadOnly && (errors.As(err, &lost.log) || errors.As(err, &amiss)) {
+		return lost, nil
+	}
+	return nil, err
 }
 
 // Close implements [store.Store]. What is being written is finished first, unless

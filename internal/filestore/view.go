@@ -14,7 +14,16 @@ import (
 // together on top of one.
 type view struct {
 	pebble.Reader
-	codec *frame.Codec
+	codec  *frame.Codec
+	damage *damage
+}
+
+// noted notes damage of what all threads share.
+func (v view) noted(key []byte, err error) error {
+	if err != nil && key[0] != spaceThreads && errors.Is(unreadable(err), store.ErrUnreadable) {
+		v.damage.share(err)
+	}
+	return err
 }
 
 // with calls f with the value under the key, which is valid only during the call,
@@ -25,9 +34,9 @@ func (v view) with(key []byte, f func(value []byte) error) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, v.noted(key, err)
 	}
-	return true, errors.Join(f(value), closer.Close())
+	return true, v.noted(key, errors.Join(f(value), closer.Close()))
 }
 
 // has reports whether there is a value under the key.
@@ -82,18 +91,18 @@ func (v view) head(thread uint64) (h *head, err error) {
 func (v view) ascend(prefix, from []byte, f func(key, value []byte) (bool, error)) error {
 	it, err := v.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end(prefix)})
 	if err != nil {
-		return err
+		return v.noted(prefix, err)
 	}
-	return walk(it, it.First, it.Next, f)
+	return v.noted(prefix, walk(it, it.First, it.Next, f))
 }
 
 // descend is ascend backwards, over the keys before the key before.
 func (v view) descend(prefix, before []byte, f func(key, value []byte) (bool, error)) error {
 	it, err := v.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: before})
 	if err != nil {
-		return err
+		return v.noted(prefix, err)
 	}
-	return walk(it, it.Last, it.Prev, f)
+	return v.noted(prefix, walk(it, it.Last, it.Prev, f))
 }
 
 func walk(it *pebble.Iterator, first, next func() bool, f func(key, value []byte) (bool, error)) error {

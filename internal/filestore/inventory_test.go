@@ -1,0 +1,416 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// left is the folder of a store whose process was killed: some threads are in a table, and
+// one, the last, is in the log.
+func left(t *testing.T, opts Options) (dir string, threads int) {
+	t.Helper()
+	base := filepath.Join(t.TempDir(), "data")
+	for range 2 {
+		s, err := Open(base, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 - 2*min(threads, 1) {
+			newWriter(t, s, threads).write(t.Context(), 5, 800)
+			threads++
+		}
+		if threads > 3 {
+			dir = copied(t, base)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, threads
+}
+
+// copied copies a folder, as it is.
+func copied(t *testing.T, from string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sound opens a folder, in which all threads must be whole, and closes it.
+func sound(t *testing.T, dir string, threads int, opts Options) {
+	t.Helper()
+	s, err := Open(dir, opts)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for n := range threads {
+		head, err := s.Head(t.Context(), threadKey(n))
+		if err != nil {
+			t.Errorf("thread %d: %v", n, err)
+			continue
+		}
+		whole(t, s, head)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// damaged checks that a folder is refused with a text, and that who only reads it is told that
+// something is missing.
+func damaged(t *testing.T, dir, want string) {
+	t.Helper()
+	err := refused(t, dir)
+	for _, want := range []string{want, "put a backup in its place", "holdfast salvage"} {
+		if !errors.Is(err, store.ErrUnreadable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("it was refused with %v, want %q", err, want)
+		}
+	}
+	before := files(t, dir)
+	s, err := Open(dir, Options{ReadOnly: true})
+	if err == nil {
+		_, _, err = s.Walk(t.Context(), "", 100)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if !errors.Is(err, store.ErrUnreadable) {
+		t.Errorf("who reads it is told %v", err)
+	}
+	if !maps.Equal(before, files(t, dir)) {
+		t.Error("what was read was changed")
+	}
+}
+
+// current is the manifest that is in use.
+func current(t *testing.T, dir string) (name string, size int) {
+	t.Helper()
+	all := matching(t, dir, "MANIFEST*")
+	name = all[len(all)-1]
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name, int(info.Size())
+}
+
+// TestManifestDamaged: a list of tables that ends early, or has a wrong bit, would make
+// threads vanish, and the table that has them be removed.
+func TestManifestDamaged(t *testing.T) {
+	t.Parallel()
+	dir, threads := left(t, Options{})
+	sound(t, copied(t, dir), threads, Options{})
+	_, size := current(t, dir)
+	for at := range size {
+		broken := copied(t, dir)
+		name, _ := current(t, broken)
+		if at%2 == 0 {
+			if err := os.Truncate(name, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+			damaged(t, broken, "ends early")
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[at] ^= 1 << (at % 8)
+		put(t, string(text), name)
+		damaged(t, broken, "is damaged")
+	}
+}
+
+// TestFilesAmiss: what is missing, or does not belong there, is said.
+func TestFilesAmiss(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, dir string)
+		want  string
+	}{
+		"the newest log is missing": {func(t *testing.T, dir string) {
+			logs := matching(t, dir, "*.log")
+			remove(t, dir, filepath.Base(logs[len(logs)-1]))
+		}, ".log is missing"},
+		"a table of another time": {func(t *testing.T, dir string) {
+			text, err := os.ReadFile(matching(t, dir, "*.sst")[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, string(text), dir, "000003.sst")
+		}, "000003.sst is a table that is not in the list"},
+		"the inventory is damaged": {func(t *testing.T, dir string) {
+			text, err := os.ReadFile(filepath.Join(dir, inventoryFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[len(text)/2] ^= 1
+			put(t, string(text), dir, inventoryFile)
+		}, "does not have the checksum"},
+		"the log ends before what was synced": {func(t *testing.T, dir string) {
+			logs := matching(t, dir, "*.log")
+			log := logs[len(logs)-1]
+			info, err := os.Stat(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(log, info.Size()-1); err != nil {
+				t.Fatal(err)
+			}
+		}, "is damaged at byte"},
+		"the last commit in the log has a wrong bit": {func(t *testing.T, dir string) {
+			logs := matching(t, dir, "*.log")
+			text, err := os.ReadFile(logs[len(logs)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[len(text)-20] ^= 1
+			put(t, string(text), logs[len(logs)-1])
+		}, "is damaged at byte"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, _ := left(t, Options{})
+			c.spoil(t, dir)
+			damaged(t, dir, c.want)
+		})
+	}
+}
+
+// TestWithoutInventory: a folder that has none, as those of earlier versions, gets one when
+// it is opened, if its list of tables can be read to its end.
+func TestWithoutInventory(t *testing.T) {
+	t.Parallel()
+	dir, threads := left(t, Options{unchecked: true})
+	if _, err := os.Stat(filepath.Join(dir, inventoryFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("there is an inventory: %v", err)
+	}
+	broken := copied(t, dir)
+	name, size := current(t, broken)
+	if err := os.Truncate(name, int64(size-5)); err != nil {
+		t.Fatal(err)
+	}
+	damaged(t, broken, "cannot be read behind byte")
+	sound(t, dir, threads, Options{})
+	if in, err := readInventory(dir); in == nil || err != nil {
+		t.Errorf("the folder has the inventory %v, %v", in, err)
+	}
+	sound(t, dir, threads, Options{})
+}
+
+// TestLeftover: a table that no list has, in a folder without an inventory, may be a crash's
+// or may have been lost: it stays for one start, and the log says so.
+func TestLeftover(t *testing.T) {
+	t.Parallel()
+	dir, threads := left(t, Options{unchecked: true})
+	table := filepath.Join(dir, "000003.sst")
+	text, err := os.ReadFile(matching(t, dir, "*.sst")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, string(text), table)
+	for _, there := range []bool{true, false} {
+		sound(t, dir, threads, Options{})
+		if _, err := os.Stat(table); (err == nil) != there {
+			t.Errorf("the table is there: %v, want %t", err, there)
+		}
+	}
+}
+
+// TestEarlierVersion: a version that keeps no inventory may use the folder in between, and be
+// killed; that is not taken for damage.
+func TestEarlierVersion(t *testing.T) {
+	t.Parallel()
+	dir, threads := left(t, Options{})
+	for range 3 {
+		s, err := Open(dir, Options{unchecked: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newWriter(t, s, threads).write(t.Context(), 3, 500)
+		threads++
+		killed := copied(t, dir)
+		if err := s.writing.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		newWriter(t, s, threads).write(t.Context(), 3, 500)
+		threads++
+		flushed := copied(t, dir)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sound(t, killed, threads-1, Options{})
+		sound(t, flushed, threads, Options{})
+		sound(t, dir, threads, Options{})
+	}
+}
+
+// TestInventoryOfBackup: a backup of either kind has an inventory that is right.
+func TestInventoryOfBackup(t *testing.T) {
+	t.Parallel()
+	dir, threads := left(t, Options{unchecked: true})
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := Copy(t.Context(), dir, closed); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, dir)
+	open := filepath.Join(t.TempDir(), "open")
+	if err := s.Backup(t.Context(), open); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"of a closed store": closed, "of an open store": open} {
+		if in, err := readInventory(dir); in == nil || err != nil {
+			t.Errorf("%s: the inventory is %v, %v", name, in, err)
+		}
+		broken := copied(t, dir)
+		manifest, size := current(t, broken)
+		if err := os.Truncate(manifest, int64(size-1)); err != nil {
+			t.Fatal(err)
+		}
+		damaged(t, broken, "ends early")
+		cut := copied(t, dir)
+		logs := matching(t, cut, "*.log")
+		info, err := os.Stat(logs[len(logs)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > 0 {
+			if err := os.Truncate(logs[len(logs)-1], info.Size()-1); err != nil {
+				t.Fatal(err)
+			}
+			damaged(t, cut, "ends early")
+		}
+		sound(t, dir, threads, Options{ReadOnly: true})
+		sound(t, dir, threads, Options{})
+	}
+}
+
+// TestInventoryWhileChanging: whatever the store does, its inventory is what its manifest says
+// and what is in the folder.
+func TestInventoryWhileChanging(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := Open(dir, Options{memTable: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(t, s, 1)
+	for range 8 {
+		w.write(t.Context(), 40, 20_000)
+		if err := s.writing.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := s.writing.db.SSTables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := readInventory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for level, infos := range tables {
+		for _, info := range infos {
+			if got, known := in.tables[uint64(info.BackingSSTNum)]; !known || got != level {
+				t.Errorf("table %s is of level %d, and %d in the inventory, known: %t", info.BackingSSTNum, level, got, known)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, dir, 0, Options{})
+}
+
+// TestInventoryText: what is written is read, and what is damaged is not.
+func TestInventoryText(t *testing.T) {
+	t.Parallel()
+	in := newInventory()
+	in.next, in.firstLog = 20, 7
+	in.manifests[6] = extent{length: 127, sum: 0xfedcba98}
+	in.logs[7], in.logs[9] = 12345, 0
+	in.tables[5], in.tables[8] = 6, unused
+	text := in.encode()
+	got, err := decodeInventory(text)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(in) {
+		t.Errorf("got %v, %v; want %v", got, err, in)
+	}
+	for at := range text {
+		broken := []byte(string(text))
+		broken[at] ^= 4
+		for _, b := range [][]byte{broken, text[:at]} {
+			if _, err := decodeInventory(b); !errors.Is(err, store.ErrUnreadable) {
+				t.Errorf("damaged at byte %d: %v", at, err)
+			}
+		}
+	}
+}
+
+// FuzzManifest: no text makes the reader of manifests fail in another way, and it never takes
+// in more than there is.
+func FuzzManifest(f *testing.F) {
+	dir := f.TempDir()
+	s := openAt(f, dir)
+	newWriter(f, s, 1).write(f.Context(), 3, 100)
+	if err := s.writing.db.Flush(); err != nil {
+		f.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST*"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, uint16(10))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, cut uint16) {
+		var once, parts manifest
+		err := once.take(text)
+		at := min(int(cut), len(text))
+		err2 := parts.take(text[:at])
+		if err2 == nil {
+			err2 = parts.take(text[at:])
+		}
+		if (err == nil) != (err2 == nil) || once.length != parts.length || once.sum != parts.sum || !maps.Equal(once.levels, parts.levels) {
+			t.Errorf("in one piece: %v, %v; in two: %v, %v", &once, err, &parts, err2)
+		}
+		if once.length > int64(len(text)) {
+			t.Errorf("%d bytes of %d were taken in", once.length, len(text))
+		}
+	})
+}
+
+// FuzzInventory: what can be read is written as it was.
+func FuzzInventory(f *testing.F) {
+	in := newInventory()
+	in.manifests[6], in.logs[7], in.tables[5] = extent{length: 127, sum: 1}, 5, 6
+	f.Add(in.encode())
+	f.Fuzz(func(t *testing.T, text []byte) {
+		in, err := decodeInventory(text)
+		if err != nil {
+			return
+		}
+		again, err := decodeInventory(in.encode())
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(in) {
+			t.Errorf("%v became %v, %v", in, again, err)
+		}
+	})
+}

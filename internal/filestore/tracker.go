@@ -1,0 +1,207 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-agents/holdfast/internal/frame"
+)
+
+// Keeping the inventory: what an engine does to its files is followed as it goes through
+// [disk], and written down in the order that inventory.go asks for.
+
+// tracker follows one engine. A nil tracker follows nothing: it is that of an engine that
+// only reads.
+type tracker struct {
+	disk *disk
+	// spared are tables that are not removed: see stock.
+	spared map[string]bool
+
+	mu    sync.Mutex
+	known *inventory
+	told  uint64   // is the inventory's next, as it was written last
+	fresh []uint64 // logs whose names may not be durable yet
+
+	synced syncedFile
+}
+
+// tracked is a file that is being written.
+type tracked struct {
+	kind     string
+	number   uint64
+	length   atomic.Int64
+	manifest manifest // what was written to one
+	pending  []byte   // of a manifest, what its copy does not have yet
+}
+
+// begin is called before a file is made.
+func (t *tracker) begin(name string) *tracked {
+	kind, number := kindOfFile(name)
+	if t == nil || kind == "" {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.next = max(t.known.next, number+1)
+	switch kind {
+	case tableFile:
+		t.known.tables[number] = unused
+		if number < t.told {
+			t.write()
+		}
+	case logFile:
+		t.fresh = append(t.fresh, number)
+	}
+	return &tracked{kind: kind, number: number}
+}
+
+// named is called when the names in the folder are durable.
+func (t *tracker) named() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.fresh) == 0 {
+		return
+	}
+	for _, log := range t.fresh {
+		t.known.logs[log] = 0
+	}
+	t.fresh = nil
+	t.write()
+}
+
+// wrote is called when something was written to a file.
+func (t *tracker) wrote(f *tracked, b []byte) {
+	if f == nil {
+		return
+	}
+	f.length.Add(int64(len(b)))
+	if f.kind == manifestFile {
+		f.pending = append(f.pending, b...)
+		if err := f.manifest.take(b); err != nil {
+			t.disk.fail(err) // it is not what this version knows, so nothing could be checked
+		}
+	}
+}
+
+// durable is called when so much of a file was synced.
+func (t *tracker) durable(f *tracked, length int64) {
+	switch {
+	case f == nil:
+	case f.kind == logFile:
+		t.synced.write(t.disk, f.number, length)
+	case f.kind == manifestFile:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.disk.change(func() error {
+			return writeCopy(t.disk.FS, t.disk.dir, f.number, f.manifest.length-int64(len(f.pending)), f.pending)
+		})
+		f.pending = nil
+		t.known.follow(f.number, &f.manifest)
+		t.write()
+	}
+}
+
+// closed is called when a file was closed.
+func (t *tracker) closed(f *tracked) {
+	if f == nil || f.kind != logFile {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.logs[f.number] = f.length.Load()
+}
+
+// removed is called when a file is no longer there.
+func (t *tracker) removed(name string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch kind, number := kindOfFile(name); kind {
+	case tableFile:
+		delete(t.known.tables, number)
+	case logFile:
+		delete(t.known.logs, number)
+	case manifestFile:
+		delete(t.known.manifests, number)
+		_ = t.disk.try(func() error { return t.disk.FS.Remove(filepath.Join(t.disk.dir, copyName(number))) })
+	}
+}
+
+// spares reports whether a file is not to be removed.
+func (t *tracker) spares(name string) bool { return t != nil && t.spared[filepath.Base(name)] }
+
+// write writes the inventory. The caller has the lock.
+func (t *tracker) write() {
+	t.disk.change(func() error { return t.known.write(t.disk.FS, t.disk.dir) })
+	t.told = t.known.next
+}
+
+// close lets go of what the tracker has open.
+func (t *tracker) close() {
+	if t != nil {
+		t.synced.close()
+	}
+}
+
+// syncedName is the name of the file that says how much of the newest log was synced. It is
+// written after each commit and not synced, which would cost as much as the commit: so it
+// outlives the process, and after a power failure it may say less than there is.
+const syncedName = "SYNCED"
+
+// syncedFile is that file: a log's number, a length, and their checksum.
+type syncedFile struct {
+	mu   sync.Mutex
+	file vfs.File
+	off  bool // it cannot be written
+}
+
+const syncedSize = 20
+
+func (s *syncedFile) write(d *disk, log uint64, length int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off {
+		return
+	}
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, syncedSize), log)
+	b = binary.LittleEndian.AppendUint64(b, uint64(length))
+	b = binary.LittleEndian.AppendUint32(b, frame.Sum(b))
+	err := d.try(func() (err error) {
+		if s.file == nil {
+			s.file, err = d.FS.OpenReadWrite(filepath.Join(d.dir, syncedName), vfs.WriteCategoryUnspecified)
+		}
+		if err == nil {
+			_, err = s.file.WriteAt(b, 0)
+		}
+		return err
+	})
+	s.off = err != nil // it only says less then than it could
+}
+
+func (s *syncedFile) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != nil {
+		_ = errors.Join(s.file.Sync(), s.file.Close())
+		s.file = nil
+	}
+}
+
+// readSynced reads what the file says of a log; 0 if it says nothing.
+func readSynced(dir string, log uint64) int64 {
+	b, err := os.ReadFile(filepath.Join(dir, syncedName))
+	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint64(b) != log || binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(b[8:]))
+}
