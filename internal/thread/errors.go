@@ -107,41 +107,6 @@ func StoreError(err error) error {
 		WithHint("Try again; nothing was started.").Wrap(fmt.Errorf("store: %w", err))
 }
 
-// shareUnreadable says that something is damaged that all threads share, such as their lists.
-func shareUnreadable(err error) error {
-	return holdfast.Errorf(codes.CheckpointUnreadable, sharedText).WithHint(sharedHint).Wrap(fmt.Errorf("store: %w", err))
-}
-
-// NotReady says that a server should not be asked, because something is damaged that all
-// threads share: answers would not be complete.
-func NotReady(err error) error {
-	return holdfast.Errorf(codes.StoreUnavailable, sharedText).WithHint(sharedHint).Wrap(fmt.Errorf("store: %w", err))
-}
-
-const (
-	sharedText = "A part of the store that all threads share cannot be read; it was left untouched."
-	sharedHint = "Operators find out more with: holdfast check. A backup in the store's place mends it; holdfast salvage saves what is whole."
-)
-
-// NotFound says that there is no such thread. It is the same for a thread that does not
-// exist and for one that belongs to somebody else.
-func NotFound(thread string) *holdfast.Error {
-	return holdfast.Errorf(codes.NotFound, "There is no thread %q.", thread).
-		WithHint("GET /threads lists yours.")
-}
-
-// RunNotFound says that the thread has no such run.
-func RunNotFound(thread, run string) *holdfast.Error {
-	return holdfast.Errorf(codes.NotFound, "There is no run %q in thread %q.", run, thread).
-		WithHint("GET /threads/%s names its last run.", thread)
-}
-
-// CheckpointNotFound says that the thread has no such checkpoint, or keeps it no longer.
-func CheckpointNotFound(thread, id string) *holdfast.Error {
-	return holdfast.Errorf(codes.NotFound, "There is no checkpoint %q in thread %q.", id, thread).
-		WithHint("GET /threads/{thread}/checkpoints lists those that are kept.").With("checkpointId", id)
-}
-
 // affected returns how a sentence about the thread begins that err was read from, and the
 // error's details. what is the part of the thread that is meant.
 func affected(key store.ThreadKey, what string, err error) (subject string, details map[string]any) {
