@@ -294,7 +294,7 @@ func commitsOf(url string) ([]time.Duration, error) {
 
 // serveFair serves what is measured.
 func serveFair(addr, storeURL string) error {
-	s, h, err := fairServer(storeURL)
+	s, h, err := fairServer(storeURL, func(*server.Config) {})
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func serveFair(addr, storeURL string) error {
 
 // fairServer returns the server that is measured: it believes the header about the tenant,
 // and says at /commits how long those of the quiet one took.
-func fairServer(storeURL string) (*server.Server, http.Handler, error) {
+func fairServer(storeURL string, change func(*server.Config)) (*server.Server, http.Handler, error) {
 	var mu sync.Mutex
 	var took []time.Duration
 	cfg := server.Config{
@@ -323,6 +323,7 @@ func fairServer(storeURL string) (*server.Server, http.Handler, error) {
 			}
 		}},
 	}
+	change(&cfg)
 	s, err := server.New(cfg)
 	if err != nil {
 		return nil, nil, err

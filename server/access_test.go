@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -368,45 +369,55 @@ func TestOperators(t *testing.T) {
 // TestStreamsEndWithTheKey: a stream ends, in a legal way, when the key or the token of
 // its caller does, and the run goes on.
 func TestStreamsEndWithTheKey(t *testing.T) {
-	for name, tt := range map[string]struct {
-		rights func(revoked context.Context) access.Rights
-		revoke bool
-	}{
-		"expired": {func(context.Context) access.Rights {
-			return access.Rights{Expires: time.Now().Add(300 * time.Millisecond)}
-		}, false},
-		"revoked": {func(revoked context.Context) access.Rights { return access.Rights{Revoked: revoked} }, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			revoked, revoke := context.WithCancel(t.Context())
-			defer revoke()
-			rights := tt.rights(revoked)
-			rights.Roles = []access.Role{access.RoleUser}
-			hold := newGate()
-			c := callers{"k": with("alice", rights), "good": {Tenant: "acme", User: "alice"}}
-			h, s, _ := keyed(t, c, func(c *server.Config) { c.Agents[0].Model = holdfast.ModelFunc(hold.model) })
-			req := asked(t, "k", "POST", h.URL+"/runs", say("t", "r", "hi"))
-			req.Header.Set("Accept", "text/event-stream")
-			res := must(http.DefaultClient.Do(req))(t)
-			defer res.Body.Close()
-			if tt.revoke {
-				waitFor(t, res.Body, "RUN_STARTED")
-				revoke()
-			}
-			rest := string(must(io.ReadAll(res.Body))(t)) // the stream ends, or this test does not
-			if !strings.Contains(rest, `"code":"unauthenticated"`) || strings.Count(rest, "RUN_ERROR") != 1 || strings.Contains(rest, "RUN_FINISHED") {
-				t.Errorf("the stream ends with %q", rest)
-			}
-			if info := must(s.Thread(t.Context(), c["good"], "t"))(t); info.Status != threads.StatusRunning {
-				t.Errorf("the run is %s", info.Status)
-			}
-			close(hold.open)
-			for _, err := range s.Watch(t.Context(), c["good"], "t") {
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
+	t.Run("expired", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { streamEndsWithTheKey(t, true) }) })
+	t.Run("revoked", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { streamEndsWithTheKey(t, false) }) })
+}
+
+func streamEndsWithTheKey(t *testing.T, expires bool) {
+	revoked, revoke := context.WithCancel(t.Context())
+	defer revoke()
+	rights := access.Rights{Roles: []access.Role{access.RoleUser}, Revoked: revoked}
+	if expires {
+		rights.Expires = time.Now().Add(30 * time.Second)
+	}
+	hold := newGate()
+	c := callers{"k": with("alice", rights), "good": {Tenant: "acme", User: "alice"}}
+	cfg := config(t)
+	cfg.Authenticate, cfg.Agents[0].Model = c.authenticate, holdfast.ModelFunc(hold.model)
+	s := must(server.New(cfg))(t)
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	req := asked(t, "k", "POST", "http://localhost/runs", say("t", "r", "hi"))
+	req.Header.Set("Accept", "text/event-stream")
+	answer, ended := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Handler().ServeHTTP(answer, req)
+	}()
+	synctest.Wait() // the stream has shown all that there is
+	if !expires {
+		revoke()
+	}
+	<-ended // or this test does not end
+	got := answer.Body.String()
+	if !strings.Contains(got, "RUN_STARTED") || !strings.Contains(got, `"code":"unauthenticated"`) ||
+		strings.Count(got, "RUN_ERROR") != 1 || strings.Contains(got, "RUN_FINISHED") {
+		t.Errorf("the stream is %q", got)
+	}
+	if info := must(s.Thread(t.Context(), c["good"], "t"))(t); info.Status != threads.StatusRunning {
+		t.Errorf("the run is %s", info.Status)
+	}
+	close(hold.open)
+	for _, err := range s.Watch(t.Context(), c["good"], "t") {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

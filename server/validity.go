@@ -26,7 +26,7 @@ func (g *guard) stream(ctx context.Context, who holdfast.Principal, open func(co
 	if err != nil || reply == nil {
 		stop()
 		if errors.Is(context.Cause(within), errNoLongerValid) {
-			err = endedError()
+			err = tooLateError(err)
 		}
 		return nil, err
 	}
@@ -73,6 +73,13 @@ func endsRun(frames []agui.Frame) bool {
 	}
 	last := agui.TypeOf(frames[len(frames)-1].Data)
 	return last == agui.TypeRunFinished || last == agui.TypeRunError
+}
+
+// tooLateError is for a request whose key or token has ended before there was a stream. Only
+// the store knows whether the run was begun.
+func tooLateError(err error) error {
+	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this request is no longer valid.").
+		WithHint("Send the request again with a valid one: what has begun goes on, and nothing is started twice.").Wrap(err)
 }
 
 func endedError() error {

@@ -133,7 +133,7 @@ func (s step) checkRequests(t *testing.T, requests <-chan request) {
 	for range strings.Count(s.commands, "curl ") {
 		select {
 		case last = <-requests:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: fewer requests than the block has commands", s.section)
 		}
 		if refused := last.status >= 400; refused != slices.Contains([]string{"Errors", "POST /calls", "POST /demo/kill"}, s.section) {

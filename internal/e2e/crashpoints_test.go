@@ -90,7 +90,7 @@ func (k *killer) startCrashing(crashing, env string) *process {
 	p := run(k.T, cmd)
 	p.url = "http://" + k.addr
 	k.killAfter(p, crashLimit)
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; {
+	for begun := time.Now(); time.Since(begun) < patience; {
 		if res, err := http.Get(p.url + "/readyz"); err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
@@ -58,13 +57,9 @@ func TestRedisNeverStarts(t *testing.T) {
 			t.Parallel()
 			p := run(t, exec.Command(binary, c.args...))
 			p.awaitLines(`msg="waiting for Redis" for=10s`, 1)
-			begun := time.Now()
 			<-p.done
 			if code := p.cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(p.out.String(), "is it running, and is the address right?") {
 				t.Errorf("exit code %d, want %d: %s", code, c.code, p.out)
-			}
-			if waited := time.Since(begun); waited < 5*time.Second {
-				t.Errorf("it gave up %s after it said that it waits", waited)
 			}
 		})
 	}

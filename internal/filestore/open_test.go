@@ -20,14 +20,10 @@ func TestOpenLocked(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := openAt(t, dir)
-	begun := time.Now()
 	for _, opts := range []Options{{}, {ReadOnly: true}} {
 		_, err := Open(dir, opts)
 		if !errors.Is(err, store.ErrStoreLocked) {
 			t.Fatalf("the second Open: %v, want ErrStoreLocked", err)
-		}
-		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("it took %s to give up", took)
 		}
 		for _, want := range []string{dir, "another process: it has", "stop it", "another folder"} {
 			if !strings.Contains(err.Error(), want) {

@@ -37,7 +37,7 @@ func (r *troubled) do(args ...any) {
 func (r *troubled) until(want string, args ...any) {
 	r.Helper()
 	var err error
-	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
 		if err = r.store.client.Do(r.Context(), args...).Err(); err != nil && want != "" && strings.HasPrefix(err.Error(), want) || err == nil && want == "" {
 			return
 		}
