@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed
+.PHONY: help run build test short check lint api bench model-cuts fairness damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed stale
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -161,6 +161,10 @@ takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down 
 APPROVALS ?= 104
 approvals: ## stop a server right after a person's answer, APPROVALS times on each store; prints the table in docs/durability.md (needs redis-server)
 	HOLDFAST_APPROVALS=$(APPROVALS) go test -count=1 -timeout=60m -run='TestStopAfterApprovals$$' -v ./internal/e2e
+
+STALES ?= 200
+stale: ## hold Redis's answers back from an owner, or suspend it, at the commit before a tool, STALES times, while another server takes its run over; prints the table in docs/durability.md (needs redis-server)
+	HOLDFAST_STALES=$(STALES) HOLDFAST_STALES_SEED=$(SEED) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -parallel=12 -run='^TestStaleOwner$$' -v ./internal/e2e | sed -nE 's/^ +stale_test.go:[0-9]+: (\|)/\1/p; /begun after|does not end|^FAIL|^ok/p'"
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"strings"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/circuit"
@@ -11,7 +12,7 @@ import (
 
 // newCircuits returns the circuits of all models.
 func (s *Server) newCircuits() *circuit.Circuits {
-	c := circuit.New(circuit.Config{Log: s.cfg.Log, Now: s.cfg.Now})
+	c := circuit.New(circuit.Config{Log: s.cfg.Log, Now: time.Now})
 	c.Add(modelsOf(s.cfg.Agents, s.store))
 	return c
 }

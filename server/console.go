@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -95,7 +96,7 @@ const overviewTimeout = 2 * time.Second
 func (c *console) Overview(ctx context.Context) hfhttp.Overview {
 	cfg := c.s.cfg
 	o := hfhttp.Overview{
-		Process: c.Process(), Version: cfg.Version, StartedAt: c.started, Now: cfg.Now().UTC(), Store: cfg.storeText(), Durability: string(c.s.level),
+		Process: c.Process(), Version: cfg.Version, StartedAt: c.started, Now: c.s.now().UTC(), Store: cfg.storeText(), Durability: string(c.s.level),
 		Demo: c.Scripted(), Processes: []string{c.Process()}, Figures: c.figures.Figures(),
 	}
 	if keeper, shared := c.s.store.(store.FormatKeeper); shared {
@@ -135,7 +136,7 @@ func (c *console) CallTool(ctx context.Context, who holdfast.Principal, by hfhtt
 	limits := c.s.served.Load().limits(by.Agent)
 	id := c.newID("call")
 	call := holdfast.ToolCall{ID: id, Name: by.Tool, Arguments: by.Arguments, Key: cmp.Or(by.IdempotencyKey, strings.ReplaceAll(id, "_", "")), Principal: holdfast.Principal{Tenant: who.Tenant, User: who.User}}
-	began := c.s.cfg.Now()
+	began := clock.Now()
 	result, started, err := loop.CallByHand(ctx, c.s.engine, loop.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
 		middleware.ToolTimeout(limits.ToolTimeout, &c.s.tools), middleware.ToolResultLimit(limits.MaxToolResult),
 	}})
@@ -147,7 +148,7 @@ func (c *console) CallTool(ctx context.Context, who holdfast.Principal, by hfhtt
 	if !started {
 		return nil, err
 	}
-	return outcomeOf(&call, result, err, c.s.cfg.Now().Sub(began)), nil
+	return outcomeOf(&call, result, err, began.Ran()), nil
 }
 
 // outcomeOf says what came of a call by hand. Operators read the whole error of a tool.

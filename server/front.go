@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 )
@@ -22,7 +23,7 @@ type front struct {
 	detached *detached.Conns // streams whose connections http no longer has
 	listener *connections    // nil before it listens
 	ended    chan error      // of the listener
-	told     time.Time       // when the log last told of refused connections; Accept's alone
+	told     clock.Moment    // when the log last told of refused connections; Accept's alone
 }
 
 // idleTimeout is how long a connection may wait for its next request.
@@ -71,8 +72,8 @@ func (f *front) serve(h http.Handler) {
 // at most once a second, however many come.
 func (f *front) refused(c net.Conn) {
 	f.metrics.ConnectionRefused()
-	if now := time.Now(); now.Sub(f.told) >= time.Second {
-		f.told = now
+	if f.told.Ran() >= time.Second {
+		f.told = clock.Now()
 		f.log.Warn("connections of one address are refused: it has as many as --max-connections-per-address allows",
 			"address", c.RemoteAddr().String(), "limit", f.of.most)
 	}

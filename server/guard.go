@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
@@ -64,7 +65,7 @@ type guard struct {
 	store     store.Store
 	authorize authorizer
 	log       *slog.Logger
-	now       func() time.Time
+	now       clock.Shared
 	prices    *prices
 }
 

@@ -25,7 +25,7 @@ func newInspector(s *Server) *inspector.Inspector {
 // newTransfer returns what brings threads in and out.
 func newTransfer(s *Server) *transfer.Desk {
 	return transfer.New(transfer.Config{
-		Store: s.store, Limits: s.limits, Now: s.cfg.Now, NewID: ids.New(s.cfg.Now), Allow: s.guard.allow,
+		Store: s.store, Limits: s.limits, Now: s.now, NewID: ids.New(s.now), Allow: s.guard.allow,
 		Audit: func(ctx context.Context, who holdfast.Principal, action, thread string, err error) {
 			s.guard.audit(ctx, caller(who), action, thread, err)
 		},

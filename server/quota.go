@@ -83,7 +83,7 @@ func (s *Server) limiter() *quota.Limiter {
 	return quota.New(quota.Config{
 		Limits: c.Quotas.limits(), Share: max(1, c.MaxRuns/4), Several: c.MultiTenant, SeveralUsers: users,
 		AllRuns: int64(c.MaxRuns), AllStreams: int64(c.MaxConnections), AllStreamBytes: max(0, c.MaxStreamBytes),
-		Ledger: s.store, Now: c.Now, Log: c.Log, NewID: ids.New(c.Now), Rejected: s.metrics.LimitRejected,
+		Ledger: s.store, Now: s.now, Log: c.Log, NewID: ids.New(s.now), Rejected: s.metrics.LimitRejected,
 	})
 }
 

@@ -28,7 +28,7 @@ func (n agentsNow) Agents() []hfhttp.AgentInfo { return n.s.served.Load().list.a
 // serveAgents shows the agents of a configuration from now on.
 func (s *Server) serveAgents(cfg Config, agents *loop.Agents) {
 	s.served.Store(&servedAgents{Config: cfg, list: cfg.agentList(agents)})
-	s.metrics.Loaded(cfg.Now())
+	s.metrics.Loaded(s.now().Time())
 }
 
 // Reload replaces the agents and their limits, and the limits of tenants and users, as

@@ -41,7 +41,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread stri
 	if o.Checkpoint == "" {
 		return "", holdfast.Errorf(codes.InvalidInput, "A replay begins at a checkpoint, and none is named.")
 	}
-	fork = ids.New(s.cfg.Now)("thread")
+	fork = ids.New(s.now)("thread")
 	committed := make(chan struct{}, 1)
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: fork}
 	s.replays.Store(key, committed)
@@ -87,7 +87,7 @@ type replaying struct {
 
 // run continues the fork until its run ends, and returns the error that it ends in.
 func (p *replaying) run(ctx context.Context) error {
-	in := &agui.RunAgentInput{ThreadID: p.fork, RunID: ids.New(p.s.cfg.Now)("run"), ProtocolVersion: agui.ProtocolVersion}
+	in := &agui.RunAgentInput{ThreadID: p.fork, RunID: ids.New(p.s.now)("run"), ProtocolVersion: agui.ProtocolVersion}
 	reply, err := p.s.engine.Post(ctx, p.who, "", in)
 	if err != nil {
 		return err

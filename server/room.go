@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // errFull says that all connections are in use.
@@ -71,7 +73,7 @@ type slot struct {
 
 	// The room's mu guards these.
 	stage  stage
-	since  time.Time
+	since  clock.Moment
 	inAll  *list.Element
 	inHost *list.Element
 }
@@ -113,7 +115,7 @@ func (q *closable) first() (c heldConn, later time.Duration) {
 		if stage(s) != silent {
 			return c, 0
 		}
-		if later = headerTime - time.Since(c.held().since); later > 0 {
+		if later = headerTime - c.held().since.Ran(); later > 0 {
 			return nil, later
 		}
 		return c, 0
@@ -226,7 +228,7 @@ func (r *room) set(c heldConn, to stage) {
 func (r *room) move(c heldConn, to stage) {
 	p := c.held()
 	r.forget(p)
-	p.stage, p.since = to, time.Now()
+	p.stage, p.since = to, clock.Now()
 	if to == busy {
 		return
 	}

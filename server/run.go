@@ -94,7 +94,7 @@ type Answer struct {
 // that watching ended before the run did. A run that fails is no error but ends with the
 // event RUN_ERROR.
 func (s *Server) Run(ctx context.Context, who holdfast.Principal, input Input) iter.Seq2[Event, error] {
-	newID := ids.New(s.cfg.Now)
+	newID := ids.New(s.now)
 	if input.Thread == "" {
 		input.Thread = newID("thread")
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/ids"
 	"github.com/holdfast-agents/holdfast/internal/stores"
@@ -57,6 +58,7 @@ type Server struct {
 	circuits *circuit.Circuits
 	engine   *loop.Engine
 	keeper   *upkeep.Keeper
+	now      clock.Shared // for stamps
 	guard    *guard
 	side     *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler  http.Handler
@@ -82,14 +84,13 @@ func New(cfg Config) (*Server, error) {
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
 	}
-	if c, shared := s.store.(store.Clock); shared && !own {
-		cfg.Now, s.cfg.Now = c.Now, c.Now
-	}
+	s.now = sharedClock(cfg.Now, own, s.store)
+	cfg.Now, s.cfg.Now = nil, nil // s.now is what there is of it
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.metrics.Durability(s.level)
-	told := figures.New(cfg.Now)
+	told := figures.New(s.now)
 	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), told.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits = s.limiter(), s.newCircuits()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
@@ -100,8 +101,8 @@ func New(cfg Config) (*Server, error) {
 	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{} // served has them, and nobody can use what is out of date
 	s.keeper = upkeep.New(s.keeperConfig())
 	s.SetPrices(cfg.Prices)
-	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now, prices: &s.prices}
-	self := &console{s: s, figures: told, started: cfg.Now().UTC(), newID: ids.New(cfg.Now)}
+	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: s.now, prices: &s.prices}
+	self := &console{s: s, figures: told, started: s.now().UTC(), newID: ids.New(s.now)}
 	doors, err := cfg.doors()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -113,7 +114,7 @@ func New(cfg Config) (*Server, error) {
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
 		AllowedOrigins: doors.origins, UI: cfg.UI, Metrics: s.metricsHandler(), Observer: s.metrics, Version: cfg.Version,
-		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: cfg.Now,
+		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: s.now,
 	})
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {
@@ -121,6 +122,18 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// sharedClock returns the clock for stamps: the program's own as it is, else that of the store
+// or of this machine, which may be set while the server runs.
+func sharedClock(now func() time.Time, own bool, s store.Store) clock.Shared {
+	if own {
+		return clock.Plain(now)
+	}
+	if c, shared := s.(store.Clock); shared {
+		now = c.Now
+	}
+	return clock.Steady(now)
 }
 
 func openStore(cfg Config) (store.Store, error) {
@@ -155,7 +168,7 @@ func (s *Server) loopConfig() loop.Config {
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		Durability: s.level, StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
-		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
+		Log: c.Log, Now: s.now, NewID: ids.New(s.now), Observer: s.observer, Random: rand.Float64,
 	}
 }
 
@@ -166,7 +179,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		Retention: upkeep.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
+		Log: c.Log, Now: s.now, NewID: ids.New(s.now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
 	}
 }
 

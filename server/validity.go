@@ -57,7 +57,7 @@ func (g *guard) whileValid(ctx context.Context, who holdfast.Principal) (within 
 		unwatch = context.AfterFunc(who.Rights.Revoked, end)
 	}
 	if expires := who.Rights.Expires; !expires.IsZero() {
-		untime = time.AfterFunc(expires.Sub(g.now()), end).Stop
+		untime = time.AfterFunc(-g.now().Age(expires), end).Stop
 	}
 	return within, func() {
 		unwatch()

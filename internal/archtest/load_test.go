@@ -149,9 +149,21 @@ func (l *loader) check(p goPackage) (*code, error) {
 	return c, err
 }
 
-// fixture is a package of testdata, which imports nothing.
-func fixture(t *testing.T, name string) *code {
+// fixture is a package of testdata. It imports none but the given packages of the module, and
+// what those import.
+func fixture(t *testing.T, name string, ours ...string) *code {
 	t.Helper()
+	l := &loader{fset: token.NewFileSet()}
+	if len(ours) > 0 {
+		listed, err := goList([]string{"-deps"}, ours...)
+		listed = slices.DeleteFunc(listed, func(p goPackage) bool { return !strings.HasPrefix(p.ImportPath, module) })
+		if err == nil {
+			l, err = newLoader(listed)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	dir := filepath.Join("testdata", name)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -161,7 +173,7 @@ func fixture(t *testing.T, name string) *code {
 	for _, e := range entries {
 		p.GoFiles = append(p.GoFiles, e.Name())
 	}
-	c, err := (&loader{fset: token.NewFileSet()}).check(p)
+	c, err := l.check(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ type Config struct {
 	// is alone.
 	Hints store.Hints
 	Log   *slog.Logger
-	Now   func() time.Time
+	// Now is this process's own clock: for how long a model is not asked is nobody else's.
+	Now func() time.Time
 }
 
 // Circuits are the circuits of the models of a process. All methods may be called

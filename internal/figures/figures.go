@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -79,7 +80,7 @@ type ErrorCount struct {
 
 // Ring keeps the figures of a process. Make one with [New].
 type Ring struct {
-	now func() time.Time
+	now clock.Shared
 
 	mu     sync.Mutex
 	runs   Runs
@@ -91,7 +92,7 @@ type Ring struct {
 }
 
 // New returns a ring that begins now.
-func New(now func() time.Time) *Ring {
+func New(now clock.Shared) *Ring {
 	return &Ring{now: now, errors: map[string]*ErrorCount{}, open: Point{At: now().UTC().Truncate(step)}}
 }
 

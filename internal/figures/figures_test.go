@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// clock is a clock that is set by hand.
-type clock struct{ at time.Time }
+// handset is a clock that is set by hand.
+type handset struct{ at time.Time }
 
-func (c *clock) now() time.Time { return c.at }
+func (c *handset) now() time.Time { return c.at }
 
-func newRing() (*Ring, observe.Observer, *clock) {
-	c := &clock{time.Date(2026, 1, 31, 12, 0, 3, 0, time.UTC)}
-	r := New(c.now)
+func newRing() (*Ring, observe.Observer, *handset) {
+	c := &handset{time.Date(2026, 1, 31, 12, 0, 3, 0, time.UTC)}
+	r := New(clock.Plain(c.now))
 	return r, r.Observer(), c
 }
 
@@ -155,7 +156,7 @@ func TestSpread(t *testing.T) {
 }
 
 func BenchmarkReport(b *testing.B) {
-	r := New(time.Now)
+	r := New(clock.Wall)
 	o := r.Observer()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -34,12 +34,32 @@ func ContextWithAsking(ctx context.Context, a *Asking) context.Context {
 	return context.WithValue(ctx, askingKey{}, a)
 }
 
+type startKey struct{}
+
+// ContextWithStart returns a context for CallModel and CallTool. may is called when the hooks
+// have come to the model or the tool, which is not started if it returns an error. A hook may
+// wait for long before, or call it more than once.
+func ContextWithStart(ctx context.Context, may func() error) context.Context {
+	return context.WithValue(ctx, startKey{}, may)
+}
+
+// mayStart asks what the context has for that.
+func mayStart(ctx context.Context) error {
+	if may, ok := ctx.Value(startKey{}).(func() error); ok {
+		return may()
+	}
+	return nil
+}
+
 // asked is the model at the end of the hooks.
 func asked(first holdfast.Model) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		a, _ := ctx.Value(askingKey{}).(*Asking)
 		if a == nil {
 			return formed(ctx, first, req)
+		}
+		if err := mayStart(ctx); err != nil {
+			return func(yield func(holdfast.Delta, error) bool) { yield(holdfast.Delta{}, err) }
 		}
 		size := sizeOf(req.Messages)
 		if a.Below > 0 && size >= a.Below {

@@ -29,6 +29,9 @@ func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.
 	// A hook may have changed the call: removed its answer, for instance. And one that
 	// makes it again does not know what it has kept meanwhile.
 	ctx = holdfast.ContextWithCall(ctx, call, nil)
+	if err := mayStart(ctx); err != nil {
+		return result, err
+	}
 	result, err = tool.Call(ctx, holdfast.CallFrom(ctx))
 	return withoutSecrets(given, result, err)
 }

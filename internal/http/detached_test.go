@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/detached"
 )
 
@@ -77,7 +78,7 @@ func openSilently(t *testing.T, request string) *silently {
 	f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
 		return s.reply(ctx), nil
 	}}
-	s.pipes = hostile(t, f, func(c *Config) { c.Streams, c.Observer, c.Now = &s.streams, s.seen, time.Now })
+	s.pipes = hostile(t, f, func(c *Config) { c.Streams, c.Observer, c.Now = &s.streams, s.seen, clock.Wall })
 	s.conn = s.dial(t)
 	s.in = bufio.NewReader(received(s.conn))
 	go func() { _, _ = io.WriteString(s.conn, request) }()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/threads"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -120,7 +121,7 @@ func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, be
 // atNoon serves with a clock that is stopped at second 1,000,000.
 func atNoon(t *testing.T, f *fake) string {
 	t.Helper()
-	return serve(t, f, func(c *Config) { c.Now = func() time.Time { return time.Unix(1_000_000, 0) } }).URL
+	return serve(t, f, func(c *Config) { c.Now = clock.Plain(func() time.Time { return time.Unix(1_000_000, 0) }) }).URL
 }
 
 // TestHistoryRoutes: the engine is asked for exactly what the request says.

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -148,8 +149,8 @@ type Config struct {
 	// something to send. Optional: 0 means that WriteTimeout is the only bound.
 	MinRate int64
 	Log     *slog.Logger
-	// Now is the clock that requests are timed with. Optional: time.Now.
-	Now func() time.Time
+	// Now is the clock for stamps. Optional: [clock.Wall].
+	Now clock.Shared
 }
 
 type handler struct {
@@ -169,7 +170,7 @@ func newRouter(c Config, routes []route) *chi.Mux {
 		c.Observer = nobody{}
 	}
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = clock.Wall
 	}
 	if c.Streams == nil {
 		c.Streams = unlimited{}
@@ -295,7 +296,7 @@ func (h *handler) health(w http.ResponseWriter, _ *http.Request, _ holdfast.Prin
 type readyState struct {
 	mu    sync.Mutex
 	err   error
-	until time.Time
+	asked clock.Moment
 }
 
 const (
@@ -317,12 +318,12 @@ func (h *handler) readiness(w http.ResponseWriter, r *http.Request, _ holdfast.P
 func (h *handler) readyNow(ctx context.Context) error {
 	h.ready.mu.Lock()
 	defer h.ready.mu.Unlock()
-	if h.Now().Before(h.ready.until) {
+	if h.ready.asked.Elapsed() < readyFor {
 		return h.ready.err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	h.ready.err = h.Ready(ctx)
-	h.ready.until = h.Now().Add(readyFor)
+	h.ready.asked = clock.Now() // when it was answered: the store may have taken long
 	return h.ready.err
 }

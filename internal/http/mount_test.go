@@ -9,10 +9,12 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 func says(text string) http.Handler {
@@ -72,36 +74,46 @@ func TestMountedLocally(t *testing.T) {
 }
 
 // TestReadinessIsRemembered: anybody may ask whether the server is ready, so the store is
-// asked once a second.
+// asked once a second, whatever becomes of the clock for stamps meanwhile.
 func TestReadinessIsRemembered(t *testing.T) {
-	now, asked, answer := time.Unix(0, 0), 0, error(nil)
-	s := serve(t, &fake{}, func(c *Config) {
-		c.Now = func() time.Time { return now }
-		c.Ready = func(context.Context) error { asked++; return answer }
-	})
-	for _, tt := range []struct {
-		after       time.Duration
-		err         error
-		want, asked int
-	}{
-		{0, nil, 200, 1},
-		{0, errors.New("down"), 200, 1},
-		{999 * time.Millisecond, errors.New("down"), 200, 1},
-		{time.Millisecond, errors.New("down"), 500, 2},
-		{0, nil, 500, 2},
-		{time.Second, nil, 200, 3},
-	} {
-		now, answer = now.Add(tt.after), tt.err
-		if res, body := do(t, "GET", s.URL+"/readyz", ""); res.StatusCode != tt.want || asked != tt.asked {
-			t.Errorf("%+v: %d %s, asked %d times", tt, res.StatusCode, body, asked)
+	synctest.Test(t, func(t *testing.T) {
+		off, asked, answer := time.Duration(0), 0, error(nil)
+		h := &handler{Config: Config{
+			Now:   func() clock.Stamp { return clock.Wall().Add(off) },
+			Ready: func(context.Context) error { asked++; return answer },
+		}}
+		down := errors.New("down")
+		for _, tt := range []struct {
+			after, off time.Duration
+			answer     error
+			want       error
+			asked      int
+		}{
+			{0, 0, nil, nil, 1},
+			{0, 0, down, nil, 1},
+			{999 * time.Millisecond, 0, down, nil, 1},
+			{time.Millisecond, 0, down, down, 2},
+			{0, 0, nil, down, 2},
+			{time.Second, 0, nil, nil, 3},
+			{time.Second, -time.Hour, down, down, 4}, // Redis was replaced by one whose clock is behind,
+			{time.Second, -time.Hour, nil, nil, 5},
+			{time.Second, time.Hour, down, down, 6}, // or ahead
+			{0, time.Hour, nil, down, 6},
+			{time.Second, 0, nil, nil, 7},
+		} {
+			time.Sleep(tt.after)
+			off, answer = tt.off, tt.answer
+			if err := h.readyNow(t.Context()); !errors.Is(err, tt.want) || asked != tt.asked {
+				t.Errorf("%+v: %v, asked %d times", tt, err, asked)
+			}
 		}
-	}
+	})
 }
 
 // TestReadinessOutlivesItsCaller: whoever asks and leaves does not make the server
 // unready for others.
 func TestReadinessOutlivesItsCaller(t *testing.T) {
-	h := &handler{Config: Config{Now: time.Now, Ready: func(ctx context.Context) error { return ctx.Err() }}}
+	h := &handler{Config: Config{Now: clock.Wall, Ready: func(ctx context.Context) error { return ctx.Err() }}}
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	if err := h.readyNow(ctx); err != nil {

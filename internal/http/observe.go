@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
@@ -57,7 +58,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 }
 
 func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
-	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, rate: h.MinRate, began: h.Now()}
+	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, rate: h.MinRate, began: clock.Now()}
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
 }
 
@@ -81,7 +82,7 @@ func lineOf(rec *recorder, r *http.Request) line {
 func (h *handler) done(ctx context.Context, rec *recorder, l line) {
 	rec.deadline(lastFlush)
 	h.bodies.letGo(rec)
-	took := h.Now().Sub(rec.began)
+	took := rec.began.Ran()
 	h.Observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
 		slog.String("method", l.method), slog.String("route", l.route), slog.Int("status", l.code), slog.Duration("took", took),

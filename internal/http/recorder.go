@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // How a response is sent, whatever it is: with what status, how slowly a client may take it,
@@ -31,7 +32,7 @@ type recorder struct {
 	waited   time.Time     // when the last write ended; patience grows again from then on
 	until    time.Time     // the connection's deadline
 
-	began       time.Time
+	began       clock.Moment
 	thread, run string // see note
 	errCode     string // see noteError
 	gone        bool

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // fullTurns returns turns of which one was taken, and what ends that.
@@ -109,7 +110,7 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			all, end := fullTurns(t)
-			h := &handler{Config: Config{Now: time.Now}, turns: all, bodies: newReceiver(&Config{MaxBody: 4 * largeBody, MaxBodies: 64 * largeBody, BodyTimeout: time.Minute})}
+			h := &handler{Config: Config{Now: clock.Wall}, turns: all, bodies: newReceiver(&Config{MaxBody: 4 * largeBody, MaxBodies: 64 * largeBody, BodyTimeout: time.Minute})}
 			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 			request.Header.Set("Content-Type", typeJSON)
 			_, r := h.record(w, request)

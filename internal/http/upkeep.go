@@ -143,5 +143,5 @@ func (h *handler) ago(field, span string) (time.Time, error) {
 	if err != nil || d <= 0 {
 		return time.Time{}, invalid(field, field+" must be a span of time.", "Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.")
 	}
-	return h.Now().Add(-d), nil
+	return h.Now().Add(-d).Time(), nil
 }

@@ -4,13 +4,14 @@ package ids
 import (
 	"crypto/rand"
 	"strconv"
-	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // New returns a function that makes ids whose prefix says what they identify. They are
 // ordered by time, so that a store appends them next to each other. Without a prefix an id
 // is entirely random, for fences.
-func New(now func() time.Time) func(prefix string) string {
+func New(now clock.Shared) func(prefix string) string {
 	return func(prefix string) string {
 		var room [64]byte
 		if prefix == "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -127,14 +128,15 @@ func (w *Writer) write(b *group, pos store.Position, process string) error {
 		return nil
 	}
 	c.Key, c.Expect, c.User = w.key, pos, w.user
-	c.Fence, c.Process, c.UpdatedAt = w.Fence, process, w.Now()
+	c.Fence, c.Process, c.UpdatedAt = w.Fence, process, w.Now().Time()
 	c.Records = encodeItems(b.items)
+	sent := clock.Now()
 	if err := w.commit(c); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	w.committed = store.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
-	w.acked = c.UpdatedAt // when it was sent; the acknowledgment came later
+	w.acked = sent
 	w.mu.Unlock()
 	w.bytes.Add(thread.BytesOf(c))
 	if len(c.Records) > 0 {
@@ -183,10 +185,10 @@ func (w *Writer) setHealthy(ok bool) {
 	case ok && w.unhealthy != nil:
 		close(w.unhealthy)
 		w.unhealthy = nil
-		w.outage = w.Now().Sub(w.since)
+		w.outage = w.since.Ran()
 		w.Back(w.outage)
 	case !ok && w.unhealthy == nil:
 		w.unhealthy = make(chan struct{})
-		w.since = w.Now()
+		w.since = clock.Now()
 	}
 }

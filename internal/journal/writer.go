@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -26,8 +27,10 @@ import (
 type Config struct {
 	// Process is the id of the process that owns the thread.
 	Process string
-	Now     func() time.Time           // the clock
+	Now     clock.Shared               // the clock for stamps
 	NewID   func(prefix string) string // makes ids of commits
+	// Asked is when the commit was sent with which the process became the owner.
+	Asked clock.Moment
 	// Commit tries once to commit.
 	Commit func(context.Context, *store.Commit) error
 	// Shown gets the records that the store has acknowledged, before a call that waits
@@ -74,10 +77,10 @@ type Writer struct {
 	next      *group // what will be committed next
 	last      uint64 // number of the last record emitted
 	committed store.Position
-	acked     time.Time     // when the store last acknowledged a commit
+	acked     clock.Moment  // when the last acknowledged commit was first sent
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
-	since     time.Time     // when commits stopped working
+	since     clock.Moment  // when commits stopped working
 	outage    time.Duration // how long they did not work; 0 once that is noted
 	soon      *time.Timer   // wakes the goroutine for what may wait; nil if nothing does
 	within    time.Duration // the duration that soon was set to
@@ -93,7 +96,7 @@ type Writer struct {
 func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	w := &Writer{
 		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
-		seq: seq, last: head.Next - 1, committed: head.Position(), acked: head.UpdatedAt, idle: make(chan struct{}),
+		seq: seq, last: head.Next - 1, committed: head.Position(), acked: cfg.Asked, idle: make(chan struct{}),
 	}
 	if w.Go == nil {
 		w.Go = func(f func()) { go f() }
@@ -322,9 +325,10 @@ func (w *Writer) Ready(ctx context.Context) error {
 // Written returns how many bytes of data were written since its last call.
 func (w *Writer) Written() int64 { return w.bytes.Swap(0) }
 
-// Acknowledged returns when the last acknowledged commit was made. Until then at least,
-// this process owned the thread.
-func (w *Writer) Acknowledged() time.Time {
+// Acknowledged returns when the last commit that the store has acknowledged was sent. Until
+// then at least, this process owned the thread: the acknowledgment says what was so when the
+// commit landed, and it may have been under way for any time.
+func (w *Writer) Acknowledged() clock.Moment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acked

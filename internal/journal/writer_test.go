@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
 )
@@ -59,7 +60,7 @@ func writer(t *testing.T, s *slowStore, change func(*Config)) *Writer {
 	t.Helper()
 	serial := 0
 	cfg := Config{
-		Process: "p1", Now: time.Now, Commit: s.commit, GiveUp: 30 * time.Second, Limit: 1000,
+		Process: "p1", Now: clock.Wall, Commit: s.commit, GiveUp: 30 * time.Second, Limit: 1000,
 		NewID: func(prefix string) string { serial++; return fmt.Sprint(prefix, serial) },
 		Shown: func(records []store.Record) {
 			for _, r := range records {

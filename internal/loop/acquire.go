@@ -2,9 +2,9 @@ package loop
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -20,7 +20,7 @@ import (
 type unsure struct {
 	*begun
 	place *slot
-	since time.Time
+	since clock.Moment
 }
 
 // acquire makes the commit of b, and launches its run, if it has one, once that is
@@ -52,6 +52,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	}
 	defer place.release()
 	defer e.coming.expect(b.c)()
+	b.asked = clock.Now()
 	known, err := e.commitAlone(ctx, at, b.c)
 	if err == nil {
 		b.accepted()
@@ -69,7 +70,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 			return err // whoever takes the run over, it is not launched here
 		}
 		place.kept = true // by the run that may have begun
-		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, time.Now()}
+		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, clock.Now()}
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func (e *Engine) forgetUnsure() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for key, u := range e.unsure {
-		if time.Since(u.since) > e.cfg.StoreTimeout+e.cfg.Lease {
+		if u.since.Ran() > e.cfg.StoreTimeout+e.cfg.Lease {
 			e.drop(key)
 		}
 	}

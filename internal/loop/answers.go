@@ -55,7 +55,7 @@ func (b *beginning) resume(ctx context.Context) error {
 	}
 	for i := range b.st.Calls {
 		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
-			b.p.box.intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, thread.Intent{Fence: b.c.Fence, At: b.cfg.Now()})
+			b.p.box.intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, thread.Intent{Fence: b.c.Fence, At: b.cfg.Now().Time()})
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (r *run) complete() error {
 		if err := (growth{r}).addRecorded(); err != nil {
 			return err
 		}
-		if err := confirmOwner(r.ctx, &r.host.cfg, r.host.contact, r.w, r.key, false); err != nil {
+		if err := r.owner.mayStart(false); err != nil {
 			return err
 		}
 		m := &r.models[r.model]

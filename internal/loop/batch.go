@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 )
@@ -68,7 +69,7 @@ type batch struct {
 
 // startAll starts the calls that can be started, and returns how many will finish.
 func (b *batch) startAll() (running int) {
-	now := b.host.cfg.Now()
+	now := b.host.cfg.Now().Time()
 	for _, call := range b.st.Calls {
 		// The frontend makes its calls itself, unless a hook has decided about one.
 		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() || call.WaitsOutside() && !call.Expired(now) {
@@ -200,7 +201,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return fail(refusal(call.Answer))
 	case call.Cut:
 		return fail(thread.TextCut)
-	case call.Expired(b.host.cfg.Now()):
+	case call.Expired(b.host.cfg.Now().Time()):
 		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextExpired, Failed: true}}, true
 	case call.Finished() != nil: // also if the contract is gone
 		return finished{}, false
@@ -243,12 +244,12 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		f.err = err
 		return f
 	}
-	began := b.host.cfg.Now()
+	began := clock.Now()
 	defer func() {
 		if errors.Is(f.err, errFrontend) {
 			return
 		}
-		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(ctx, b.ctx, &f), b.host.cfg.Now().Sub(began))
+		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(ctx, b.ctx, &f), began.Ran())
 	}()
 	defer func() {
 		if p := recover(); p != nil {
@@ -264,7 +265,8 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		}
 		call.Unknown = false
 	}
-	if err := confirmOwner(b.ctx, &b.host.cfg, b.host.contact, b.w, b.key, b.hasEffects(call)); err != nil {
+	effects := b.hasEffects(call)
+	if err := b.owner.mayStart(effects); err != nil {
 		f.err = err
 		return f
 	}
@@ -273,7 +275,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		return f
 	}
 	b.announce(&c)
-	f = b.through(ctx, toolOf(b.run, &call), call, c)
+	f = b.through(b.owner.starting(ctx, effects), toolOf(b.run, &call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
 		return b.unknown(ctx, call, c, f)
 	}

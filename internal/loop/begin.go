@@ -61,7 +61,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 func (p *plan) runRecord(cfg *Config, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
 		ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, Revision: p.agent.Revision, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
-		Traceparent: p.in.Traceparent, StartedAt: cfg.Now(), Durability: cfg.Durability, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+		Traceparent: p.in.Traceparent, StartedAt: cfg.Now().Time(), Durability: cfg.Durability, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
@@ -112,10 +112,10 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.snapshotLeaf()
 	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
 	if b.p.d.Do == decide.Keep {
-		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now(), last))
+		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now().Time(), last))
 	}
 	b.st.Boundary = store.Cursor{Number: last, Tag: b.c.Fence.Tag()}
-	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.cfg.Now(), b.cfg.KeepCheckpoints)
+	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.cfg.Now().Time(), b.cfg.KeepCheckpoints)
 	b.c.Put = append(b.c.Put, store.Value{Kind: store.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
 	b.st.Bytes += thread.BytesOf(b.c)
 	b.c.State = b.st.Encode()
@@ -307,7 +307,7 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 	result := holdfast.ToolResult{Text: text}
 	if call.Outside != nil {
 		result = closingResult(ctx, b.r, call, text)
-		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
+		thread.PutOutsideEnd(b.c, call, b.cfg.Now().Time())
 		b.over = append(b.over, *call)
 	}
 	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text, Parts: result.Parts})

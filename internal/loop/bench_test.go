@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -85,7 +86,7 @@ func BenchmarkResume(b *testing.B) {
 			e, err := loop.New(loop.Config{
 				Store: db, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-				Ended: func(store.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+				Ended: func(store.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Wall,
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			})
 			if err != nil {

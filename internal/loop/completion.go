@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
@@ -48,7 +49,7 @@ type completion struct {
 	finish     holdfast.FinishReason
 	mark       json.RawMessage // the assistant message's metadata; nil for most
 	usage      *holdfast.Usage
-	began      time.Time
+	began      clock.Moment
 	first      time.Duration // time to the first delta; negative before it
 	prompt     *prompt.Tracker
 	chosen     decide.Choice // of the tools
@@ -56,8 +57,8 @@ type completion struct {
 
 // observed is stream, reported to the observer. A call that was not made is not.
 func (a *completion) observed(asking *hooks.Asking) error {
-	a.began, a.first = a.r.host.cfg.Now(), -1
-	err := a.stream(hooks.ContextWithAsking(a.r.inner, asking))
+	a.began, a.first = clock.Now(), -1
+	err := a.stream(hooks.ContextWithAsking(a.r.owner.starting(a.r.inner, false), asking))
 	if !errors.Is(err, hooks.ErrNotShrunk) {
 		a.report(err)
 	}
@@ -66,7 +67,7 @@ func (a *completion) observed(asking *hooks.Asking) error {
 
 // report tells the observer how the try ended.
 func (a *completion) report(err error) {
-	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
+	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.began.Ran(), a.usage)
 	a.prompted()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -158,8 +159,8 @@ type Config struct {
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)
-	Log   *slog.Logger     // where failures and takeovers are logged
-	Now   func() time.Time // the clock
+	Log   *slog.Logger // where failures and takeovers are logged
+	Now   clock.Shared // the clock for stamps; nothing is measured by it
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Observer is called when something happens. Each of its functions may be nil.

@@ -5,30 +5,80 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// confirmOwner makes sure, immediately before something starts, that this process still owns
-// the thread that w writes; otherwise it returns [store.ErrFenced]. A commit that the store
-// has just acknowledged is proof enough, and for what has no effects a lease that was held
-// since the last one. So a process that was suspended, or could not reach the store, reads
-// the head before it starts anything: its runs may be another one's by now.
-func confirmOwner(ctx context.Context, cfg *Config, c *contact, w *journal.Writer, key store.ThreadKey, effects bool) error {
-	acked := w.Acknowledged()
-	if elapsed(acked, cfg.Now()) < cfg.Lease/3 || !effects && c.heldSince(acked) {
+// What this process makes sure of immediately before a tool or a model call starts: that it
+// still owns the thread. Another process takes a run over when the owner's lease has run out.
+// So two things together are proof. The store has acknowledged, to something that was asked
+// for at a moment, that this process is the owner; and the lease was held without a break from
+// that moment until now. An answer says what was true when it was asked for, not when it came:
+// it may have been under way for longer than the lease.
+//
+// What has effects needs a proof that is young, too, because there are other ways to lose a
+// thread: connections that broke, a Redis that another one has replaced, a clock of Redis that
+// was put forward.
+//
+// Between this check and the first instruction of the tool lie microseconds, and two fifths of
+// the lease at least are left. A process that is suspended for longer than that just there
+// starts the tool late. Nothing in the process can prevent that; only the other side can,
+// which knows the call by its key.
+
+// owner is what makes sure of that for a run.
+type owner struct {
+	ctx     context.Context // the run's
+	cfg     *Config
+	contact *contact
+	w       *journal.Writer
+	key     store.ThreadKey
+	// leave ends the run in this process.
+	leave context.CancelCauseFunc
+	// sole means that no other process knows of the run.
+	sole bool
+}
+
+// mayStart returns nil if this process is sure to own the run's thread now. Otherwise it ends
+// the run here, because another process has it, or may have it soon.
+func (o *owner) mayStart(effects bool) error {
+	err := o.confirm(effects)
+	if err != nil {
+		o.leave(err)
+	}
+	return err
+}
+
+// starting returns a context in which a tool or a model asks mayStart when it is really
+// called, after the hooks around it, which may wait.
+func (o *owner) starting(ctx context.Context, effects bool) context.Context {
+	return hooks.ContextWithStart(ctx, func() error { return o.mayStart(effects) })
+}
+
+// confirm returns nil if this process owns the thread, and [store.ErrFenced] if not, or if
+// that cannot be found out within Config.StoreTimeout. A process that was suspended, or could
+// not reach the store, first gets its lease back and then reads the head, in this order: its
+// runs may be another one's by now.
+func (o *owner) confirm(effects bool) error {
+	if o.sole {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.StoreTimeout)
+	proof := o.w.Acknowledged()
+	if o.contact.heldSince(proof) && (!effects || proof.Elapsed() < o.cfg.Lease/3) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(o.ctx, o.cfg.StoreTimeout)
 	defer cancel()
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := cfg.Store.Head(ctx, key)
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, o.cfg.Lease/10) {
+		asked := clock.Now()
+		head, err := o.cfg.Store.Head(ctx, o.key)
 		switch {
-		case err == nil && head.Fence == w.Fence:
-			return nil
-		case err == nil:
+		case errors.Is(err, store.ErrNotFound), err == nil && head.Fence != o.w.Fence:
 			return store.ErrFenced
+		case err == nil && o.contact.heldSince(asked) && asked.Elapsed() < o.cfg.Lease/3:
+			return nil
 		}
 		select {
 		case <-ctx.Done():

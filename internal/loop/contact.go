@@ -3,6 +3,8 @@ package loop
 import (
 	"sync"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // A process shows that it lives by renewing its lease in the store, and judges the others
@@ -11,6 +13,10 @@ import (
 // looked first would take over runs that are alive. Therefore silence counts only for a
 // process that could have heard the others speak: one that has itself been in contact with
 // the store, without a break, for a whole lease. The living renew three times in that time.
+//
+// The same contact says what this process may still do. All of it is measured by this
+// process's own clocks: how late the store answers, and what its clock says, must not make
+// a lease look younger than it is.
 
 // contact is how long this process has been in touch with the store.
 type contact struct {
@@ -18,32 +24,41 @@ type contact struct {
 	// began receives when a contact begins: the first one, and each after a break.
 	began chan struct{}
 
-	mu    sync.Mutex
-	since time.Time // the first renewal of this contact
-	last  time.Time // the newest one
+	mu sync.Mutex
+	// since is when the first renewal of this contact was answered: the lease is held from
+	// then on.
+	since clock.Moment
+	// asked is when the newest renewal that was answered was asked for: the store counts the
+	// lease from then on, or from a little later.
+	asked clock.Moment
+	// over means that this process has given its lease up.
+	over bool
 }
 
 func newContact(lease time.Duration) *contact {
 	return &contact{lease: lease, began: make(chan struct{}, 1)}
 }
 
-// renewed notes that the store has just confirmed a renewal of this process's lease. It
-// returns how long the store was away; 0 if it was not.
+// holds is for how long after it was asked for a renewal is proof enough that the lease is
+// held. Renewals are asked for a third of a lease apart, so the answer may take about a
+// quarter of one. Two fifths are left to whoever starts something because of it.
+func (c *contact) holds() time.Duration { return c.lease * 3 / 5 }
+
+// renewed notes that the store has just confirmed a renewal of this process's lease, which
+// was asked for then. It returns how long the store was away; 0 if it was not.
 //
-// Renewals are a third of a lease apart. More than half a lease between two of them means
-// that one is missing. A lease of another process needs at least two thirds of a lease
+// The time from asking for one renewal to the answer to the next bounds how long the store
+// can have been away. A lease of another process needs at least two thirds of a lease
 // without the store to run out, so no outage that matters goes unnoticed.
-func (c *contact) renewed() (away time.Duration) {
+func (c *contact) renewed(asked clock.Moment) (away time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	first := c.last.IsZero()
-	gap := elapsed(c.last, now)
-	c.last = now
-	if !first && gap <= c.lease/2 {
+	first, gap := c.asked.Never(), c.asked.Elapsed()
+	c.asked = asked
+	if !first && gap <= c.holds() {
 		return 0
 	}
-	c.since = now
+	c.since = clock.Now()
 	select {
 	case c.began <- struct{}{}:
 	default: // the one before has not been seen yet
@@ -54,20 +69,27 @@ func (c *contact) renewed() (away time.Duration) {
 	return gap
 }
 
+// giveUp notes, before it is so, that this process gives its lease up for good.
+func (c *contact) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+}
+
 // announced reports whether the store has ever confirmed this process's lease.
 func (c *contact) announced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.last.IsZero()
+	return !c.asked.Never()
 }
 
 // heldSince reports whether this process has held its lease from t until now: it has been in
 // contact with the store since then, and was not suspended. So nobody can have taken over
 // what it owned at t because it was silent.
-func (c *contact) heldSince(t time.Time) bool {
+func (c *contact) heldSince(t clock.Moment) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return elapsed(c.last, time.Now()) <= c.lease/2 && !t.Before(c.since)
+	return !c.over && c.asked.Elapsed() <= c.holds() && !t.Before(c.since)
 }
 
 // deaf returns how long it takes until this process may judge the silence of others; 0 if
@@ -76,16 +98,8 @@ func (c *contact) heldSince(t time.Time) bool {
 func (c *contact) deaf() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	if elapsed(c.last, now) > c.lease/2 {
+	if c.asked.Elapsed() > c.holds() {
 		return c.lease
 	}
-	return max(0, c.lease-now.Sub(c.since))
-}
-
-// elapsed returns how long ago then was. The monotonic clock, by which timers go, may stand
-// still while a machine sleeps; the clock on the wall does not. If that one is set, the
-// store is only asked once more than necessary.
-func elapsed(then, now time.Time) time.Duration {
-	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+	return max(0, c.lease-c.since.Ran())
 }

@@ -27,7 +27,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	if err := st.Stop(reason); err != nil {
 		return nil, err
 	}
-	now := h.cfg.Now()
+	now := h.cfg.Now().Time()
 	ev := agui.NewRunError(reason)
 	ev.Timestamp = now.UnixMilli()
 	c.Records = append(c.Records, ev.AppendJSON(nil))

@@ -24,7 +24,7 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 		return true, context.Cause(a.r.ctx)
 	}
 	if a.first < 0 {
-		a.first = a.r.host.cfg.Now().Sub(a.began)
+		a.first = a.began.Ran()
 	}
 	if !a.shown {
 		if err := (growth{a.r}).addRecorded(); err != nil {

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,58 +216,6 @@ func TestIntent(t *testing.T) {
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
-}
-
-// thieving is a store in which, right after the intents of calls were committed, the
-// process is suspended for an hour, and another one takes the thread.
-type thieving struct {
-	store.Store
-	suspended atomic.Int64
-}
-
-func (s *thieving) now() time.Time { return time.Now().Add(time.Duration(s.suspended.Load())) }
-
-func (s *thieving) Commit(ctx context.Context, c *store.Commit) error {
-	if err := s.Store.Commit(ctx, c); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(c.Put, func(v store.Value) bool { return v.Kind == store.KindIntent }) {
-		return nil
-	}
-	s.suspended.Store(int64(time.Hour))
-	head, err := s.Head(ctx, c.Key)
-	if err != nil {
-		return err
-	}
-	return s.Store.Commit(ctx, &store.Commit{
-		Key: c.Key, ID: "thief", Expect: head.Position(), User: head.User, Process: "another", UpdatedAt: time.Now(),
-		Fence: store.Fence{Epoch: head.Fence.Epoch + 1, Nonce: "thief"}, Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
-	})
-}
-
-// TestSuspendedOwnerStartsNothing: a process that was suspended between a commit and
-// the start of a call, and has lost its thread meanwhile, does not start it.
-func TestSuspendedOwnerStartsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := &looptest.Notebook{}
-		store := &thieving{Store: memstore.New()}
-		pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("pay"); return "paid", nil })
-		e := looptest.Start(t, store, func(c *looptest.Config) { c.Now, c.Lease = store.now, time.Minute },
-			holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
-		if err := store.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if did := j.Take(); len(did) != 0 || store.suspended.Load() == 0 {
-			t.Errorf("a process that has lost its thread did %q", did)
-		}
-		if n := e.Running(); n != 0 {
-			t.Errorf("it still has %d runs", n)
-		}
-	})
 }
 
 // TestQueryAfterLogin: a tool that can only be asked what became of a call once its user has

@@ -32,6 +32,7 @@ import (
 // one.
 type Engine struct {
 	*host
+	renewal renewal
 	streams *streams
 	seed    maphash.Seed
 	// locks serialize what this process decides about one thread.
@@ -84,6 +85,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		host:          h,
+		renewal:       renewal{host: h},
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         gate.New(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
@@ -110,12 +112,12 @@ func New(cfg Config) (*Engine, error) {
 // behind. When it returns, the Engine can serve, although it may not be Ready: a store that
 // refuses writes can be read. The error is that of a store that does not answer.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.announce(ctx); err != nil {
+	if err := e.renewal.announce(ctx); err != nil {
 		return err
 	}
 	noPosts, noDepartures := e.cfg.Store.OnPost(e.posted), e.cfg.Store.OnDeparture(e.process, e.sweeper.hear)
 	e.stopListening = func() { noPosts(); noDepartures() }
-	e.wg.Go(e.keepLease)
+	e.wg.Go(e.renewal.keep)
 	e.wg.Go(e.sweeper.run)
 	e.wg.Go(e.sweeper.inheritAll)
 	return nil
@@ -264,7 +266,8 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 		return nil
 	}
 	defer e.mu.Unlock()
-	r.w = journal.New(r.writerConfig(), head, b.seq)
+	r.w = journal.New(r.writerConfig(b.asked), head, b.seq)
+	r.owner = owner{ctx: r.ctx, cfg: &e.cfg, contact: e.contact, w: r.w, key: r.key, leave: r.cancel}
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.runs[r.key] = r
 	s.kept = true

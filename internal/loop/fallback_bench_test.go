@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -46,7 +47,7 @@ func BenchmarkFallback(b *testing.B) {
 		}},
 		Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 		MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Wall,
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})
 	if err != nil {

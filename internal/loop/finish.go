@@ -147,7 +147,7 @@ func (x *finishing) look(ctx context.Context) (f found, err error) {
 		f.call = nil // it was not handed out
 	}
 	if f.end == nil && f.call != nil && f.call.Finished() != nil {
-		now := f.call.OutsideEnd(x.cfg.Now()) // a run has taken it and not stored it yet
+		now := f.call.OutsideEnd(x.cfg.Now().Time()) // a run has taken it and not stored it yet
 		f.end = &now
 	}
 	f.tool = x.tool(f.State.Agent, f.call, f.end)
@@ -163,7 +163,7 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 		return nil, err
 	case f.end != nil:
 		return x.repeated(f.Thread, f.end)
-	case f.call.Expired(x.cfg.Now()):
+	case f.call.Expired(x.cfg.Now().Time()):
 		return nil, x.late(ctx, f.Thread, f.call)
 	}
 	if err := x.fits(f.call.Name, f.tool); err != nil {
@@ -327,7 +327,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 	a := &arrival{x.Call, x.result}
 	after := t.State.Clone()
 	after.Call(x.Call).Finish(x.result)
-	if after.GoesOn(x.cfg.Now()) {
+	if after.GoesOn(x.cfg.Now().Time()) {
 		err := goOn(ctx, x.Engine, t, a)
 		var busy *holdfast.Error
 		if err == nil || !errors.As(err, &busy) || busy.Code != codes.TooManyRuns && busy.Code != codes.LimitExceeded {
@@ -337,7 +337,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 	}
 	c := &store.Commit{
 		Key: t.Key, ID: x.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: x.cfg.Now(),
+		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: x.cfg.Now().Time(),
 	}
 	st := t.State.Clone()
 	a.give(c, st, "")
@@ -363,7 +363,7 @@ func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err 
 // owner would, with what has come from outside, which may be nothing. The caller holds the
 // thread's lock. A thread that waits for something else is left alone.
 func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
-	if a == nil && !t.State.GoesOn(e.cfg.Now()) {
+	if a == nil && !t.State.GoesOn(e.cfg.Now().Time()) {
 		return nil
 	}
 	if e.stopping() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -130,7 +131,7 @@ func TestFormatTooNew(t *testing.T) {
 		}
 		var own string
 		e, err := looptest.New(looptest.Config{Config: loop.Config{
-			Store: shared, Agents: []holdfast.Agent{speaks()}, MaxRuns: 1, Lease: time.Second, Now: time.Now,
+			Store: shared, Agents: []holdfast.Agent{speaks()}, MaxRuns: 1, Lease: time.Second, Now: clock.Wall,
 			NewID: func(prefix string) string { own = prefix + "x"; return own },
 		}})
 		if err != nil {

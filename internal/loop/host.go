@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/warm"
@@ -93,11 +94,11 @@ func (h *host) stopping() bool {
 // Commit tries once to commit, and reports that to the observer. Every commit of the
 // engine goes through it. The error is the store's.
 func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *store.Commit) error {
-	began := h.cfg.Now()
+	began := clock.Now()
 	crashPoint("before", c)
 	err := h.cfg.Store.Commit(ctx, c)
 	crashPoint("after", c)
-	h.cfg.Observer.Committed(at, c, h.cfg.Now().Sub(began), err)
+	h.cfg.Observer.Committed(at, c, began.Ran(), err)
 	return err
 }
 

@@ -4,50 +4,85 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// How a process shows that it lives: it renews its lease three times in each, agrees with the
+// others on what is written, and tells them what there is to run here. What follows from that
+// for this process is in contact.go.
+
+// renewal keeps the process's lease.
+type renewal struct {
+	*host
+	mu sync.Mutex // a renewal is under way, or the lease is given up
+}
+
 // announce makes the process known to the store. A store that answers, but refuses writes
-// at the moment, is no reason not to start: it can be read. Until keepLease has announced
+// at the moment, is no reason not to start: it can be read. Until keep has announced
 // the process, it begins no run and takes none over, because the others would not know
 // that their owner lives.
-func (e *Engine) announce(ctx context.Context) error {
-	err := e.hold(ctx)
+func (r *renewal) announce(ctx context.Context) error {
+	_, err := r.hold(ctx)
 	switch {
 	case err == nil:
-		e.contact.renewed()
 	case errors.Is(err, store.ErrVersionTooNew), errors.Is(err, store.ErrUnreadable):
 		return err
 	case errors.Is(err, store.ErrRefused):
-		e.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)
+		r.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)
 	default:
 		return thread.StoreError(err)
 	}
 	return nil
 }
 
-// hold takes or renews the lease, and agrees with the others on what is written. A process
-// that cannot read what the others write gives its lease up for good: they take its runs
-// over.
-func (h *host) hold(ctx context.Context) error {
-	if err := h.formats.Err(); err != nil {
-		return err
+// hold takes or renews the lease. The first time, it does what agree does, too, before it
+// returns. It returns how long the store was away.
+func (r *renewal) hold(ctx context.Context) (away time.Duration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.formats.Err(); err != nil {
+		return 0, err
 	}
-	if err := h.cfg.Store.Announce(ctx, h.process, h.cfg.Lease); err != nil {
-		return err
+	asked := clock.Now()
+	if err := r.cfg.Store.Announce(ctx, r.process, r.cfg.Lease); err != nil {
+		return 0, err
 	}
-	err := h.formats.Agree(ctx, h.process)
-	if errors.Is(err, store.ErrVersionTooNew) {
-		return errors.Join(err, h.cfg.Store.Retire(ctx, h.process))
+	if !r.contact.announced() {
+		if err := r.formats.Agree(ctx, r.process); err != nil {
+			return 0, r.obey(ctx, err)
+		}
+		r.describe(ctx)
 	}
+	return r.contact.renewed(asked), nil
+}
+
+// agree agrees with the others on what is written, after the lease was renewed, and tells them
+// what there is to run here.
+func (r *renewal) agree(ctx context.Context) error {
+	err := r.formats.Agree(ctx, r.process)
 	if err == nil {
-		h.describe(ctx)
+		r.describe(ctx)
+		return nil
 	}
-	return err
+	r.mu.Lock() // a renewal that is under way must not land after this
+	defer r.mu.Unlock()
+	return r.obey(ctx, err)
+}
+
+// obey returns why the servers could not agree. A process that cannot read what the others
+// write gives its lease up for good: they take its runs over. The caller holds mu.
+func (r *renewal) obey(ctx context.Context, err error) error {
+	if !errors.Is(err, store.ErrVersionTooNew) {
+		return err
+	}
+	r.contact.giveUp()
+	return errors.Join(err, r.cfg.Store.Retire(ctx, r.process))
 }
 
 // describe says which agents there are, if that is new. Until it succeeds, the others take this
@@ -65,37 +100,63 @@ func errUnannounced() error {
 	return thread.StoreError(fmt.Errorf("%w: it has not accepted this server's lease yet", store.ErrRefused))
 }
 
-// keepLease renews the process's lease three times per lease period.
-func (e *Engine) keepLease() {
-	tick := time.NewTicker(e.cfg.Lease / 3)
+// keep renews the process's lease three times per lease period. While the servers agree
+// on what is written, which takes a while on a slow link, the next renewal is not late.
+func (r *renewal) keep() {
+	tick := time.NewTicker(r.cfg.Lease / 3)
 	defer tick.Stop()
+	renewed := make(chan struct{}, 1)
+	defer close(renewed)
+	r.wg.Go(func() { r.keepAgreeing(renewed) })
 	for {
 		select {
-		case <-e.ctx.Done():
+		case <-r.ctx.Done():
 			return
 		case <-tick.C:
-			e.renewLease()
-		case <-e.replaced:
-			e.describe(e.ctx)
+			if !r.renew() {
+				continue
+			}
+		case <-r.replaced: // the agents
+		}
+		select {
+		case renewed <- struct{}{}:
+		default: // they have not agreed after the last one yet
 		}
 	}
 }
 
-// renewLease renews the lease once, and says in the log what has changed.
-func (e *Engine) renewLease() {
-	err := panics.Caught(func() error { return e.hold(e.ctx) })
-	if e.ctx.Err() != nil {
-		return
+// keepAgreeing agrees with the others after renewals.
+func (r *renewal) keepAgreeing(renewed <-chan struct{}) {
+	for range renewed {
+		err := panics.Caught(func() error { return r.agree(r.ctx) })
+		if err != nil && r.ctx.Err() == nil {
+			r.cfg.Observer.LeaseRenewed(err)
+			r.cfg.Log.Warn("the servers could not agree on what they write", "error", err)
+		}
 	}
-	e.cfg.Observer.LeaseRenewed(err)
+}
+
+// renew renews the lease once, and says in the log what has changed. It reports whether
+// the store has confirmed that.
+func (r *renewal) renew() bool {
+	announced, away := r.contact.announced(), time.Duration(0)
+	err := panics.Caught(func() (err error) {
+		away, err = r.hold(r.ctx)
+		return err
+	})
+	if r.ctx.Err() != nil {
+		return false
+	}
+	r.cfg.Observer.LeaseRenewed(err)
 	if err != nil {
-		e.cfg.Log.Warn("the lease could not be renewed", "error", err)
-		return
+		r.cfg.Log.Warn("the lease could not be renewed", "error", err)
+		return false
 	}
-	if !e.contact.announced() {
-		e.cfg.Log.Info("the store accepts writes; runs can begin")
+	if !announced {
+		r.cfg.Log.Info("the store accepts writes; runs can begin")
 	}
-	if away := e.contact.renewed(); away > 0 {
-		e.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease", "away", away, "lease", e.cfg.Lease)
+	if away > 0 {
+		r.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease", "away", away, "lease", r.cfg.Lease)
 	}
+	return true
 }

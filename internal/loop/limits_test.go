@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
@@ -25,7 +26,7 @@ import (
 // limited returns limits that count in the store.
 func limited(t *testing.T, s store.Store, change func(*quota.Config)) *quota.Limiter {
 	cfg := quota.Config{
-		Ledger: s, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
+		Ledger: s, Now: clock.Wall, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	}
 	change(&cfg)

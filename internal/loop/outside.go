@@ -28,7 +28,7 @@ func saveHandedOut(r *run, call thread.Call) error {
 // outsideEnded tells the observer how an outside call ended; nothing of other calls.
 func (h *host) outsideEnded(at holdfast.Iteration, call *thread.Call) {
 	if call.Outside != nil {
-		h.cfg.Observer.OutsideCalled(at, call.Name, observe.OutsideResult(call.OutsideEnd(h.cfg.Now()).End))
+		h.cfg.Observer.OutsideCalled(at, call.Name, observe.OutsideResult(call.OutsideEnd(h.cfg.Now().Time()).End))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -499,7 +500,7 @@ func TestOutsideExpiresOnce(t *testing.T) {
 	}}
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
 		withURLs(c)
-		c.Now = func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
+		c.Now = func() clock.Stamp { return clock.At(time.UnixMilli(ticks.Add(1))) }
 	}, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
 	if open := waitingFor(t, looptest.Started(t, e, "t")); !open[0].ExpiresAt.Equal(told) || told.IsZero() {
 		t.Errorf("it expires at %s, and who got it was told %s", open[0].ExpiresAt, told)

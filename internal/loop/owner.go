@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -15,6 +16,7 @@ import (
 type begun struct {
 	run      *run
 	c        *store.Commit
+	asked    clock.Moment   // when the commit was sent
 	seq      agui.Sequencer // after the commit's records
 	accepted func()         // called once the store has accepted the commit
 	dropped  func()         // called if the commit was unsure and did not land; may be nil
@@ -30,7 +32,7 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 	return &store.Commit{
 		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
 		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
-		Process: process, UpdatedAt: h.cfg.Now(),
+		Process: process, UpdatedAt: h.cfg.Now().Time(),
 	}
 }
 

@@ -78,7 +78,7 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	if p.req, err = p.request(a.agent, a.verdicts); err != nil {
 		return nil, err
 	}
-	p.d = decide.Decide(s, p.req, e.cfg.Now())
+	p.d = decide.Decide(s, p.req, e.cfg.Now().Time())
 	if p.d.Do == decide.Find {
 		return nil, &openChecks{p.d.Checks}
 	}
@@ -154,7 +154,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Outside:    outsideOpen(t.State, e.cfg.Now()),
+		Outside:    outsideOpen(t.State, e.cfg.Now().Time()),
 		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -93,7 +94,7 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 func TestStartWithoutTheStore(t *testing.T) {
 	dead := &looptest.Mortal{Store: memstore.New()}
 	dead.Dead.Store(true)
-	e, err := looptest.New(looptest.Config{Config: loop.Config{Store: dead, Lease: time.Second, MaxRuns: 1, Now: time.Now, NewID: func(p string) string { return p }}})
+	e, err := looptest.New(looptest.Config{Config: loop.Config{Store: dead, Lease: time.Second, MaxRuns: 1, Now: clock.Wall, NewID: func(p string) string { return p }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (r *run) save(f finished) error {
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
 		c.Put = append(c.Put, put...)
-		thread.PutOutsideEnd(c, &over, r.host.cfg.Now())
+		thread.PutOutsideEnd(c, &over, r.host.cfg.Now().Time())
 		if f.reused != "" {
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})
 		}
@@ -71,7 +71,7 @@ func (r *run) save(f finished) error {
 		r.marks.note(c)
 		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
 			Format: thread.FormatBefore, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
-			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),
+			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now().Time(),
 		})})
 	})
 }
@@ -150,7 +150,7 @@ func closingResult(ctx context.Context, r *run, call *thread.Call, text string) 
 	if call.Finished() != nil {
 		return passed(ctx, r.agent.chain, toolOf(r, call), toolCall(r, call))
 	}
-	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.cfg.Now()), Failed: true}
+	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.cfg.Now().Time()), Failed: true}
 }
 
 // codeOf returns the code of a tool's error; empty if it has none.

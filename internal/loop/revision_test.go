@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -166,7 +167,7 @@ func TestPinnedRunWaits(t *testing.T) {
 		for _, off := range []time.Duration{time.Hour, -time.Hour} {
 			others = append(others, looptest.Start(t, shared, func(c *looptest.Config) {
 				pinned(c)
-				c.Now = func() time.Time { return time.Now().Add(off) }
+				c.Now = func() clock.Stamp { return clock.Wall().Add(off) }
 			}, revised("2", j, nil)))
 		}
 		reply, err := others[0].Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)

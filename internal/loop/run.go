@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
@@ -34,6 +35,7 @@ import (
 type run struct {
 	host   *host
 	list   lister
+	owner  owner // of the thread, as this process believes
 	key    store.ThreadKey
 	rec    *thread.Run
 	agent  *agent
@@ -62,7 +64,7 @@ type run struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
-	started time.Time
+	started clock.Moment
 	// busy means that calls of the run go on although it has been cut off.
 	busy    bool
 	log     *slog.Logger // with the id of the run's trace, if it has one
@@ -128,7 +130,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed.Append(first)
 	r.stored = head.State
 	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
-	r.started, r.log = r.host.cfg.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
+	r.started, r.log = clock.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
@@ -159,11 +161,12 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	}
 }
 
-// writerConfig returns what the run's journal needs.
-func (r *run) writerConfig() journal.Config {
+// writerConfig returns what the run's journal needs. asked is when the commit was sent that made
+// this process the owner.
+func (r *run) writerConfig(asked clock.Moment) journal.Config {
 	cfg := &r.host.cfg
 	return journal.Config{
-		Process: r.host.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
+		Process: r.host.process, Now: cfg.Now, Asked: asked, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
 		Commit: func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
 		Go:     r.host.writers.Go, GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
@@ -246,7 +249,7 @@ func (r *run) conclude(err error) {
 		// The run stops here without an end in the log, because the server stops, or the
 		// fence or the store is lost. It continues from the thread's head elsewhere.
 		r.leave(err)
-		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
+		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.started.Ran())
 		r.log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
@@ -353,7 +356,7 @@ func (r *run) checkpoint() error {
 
 // listCheckpoint adds a checkpoint of the state to a commit.
 func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
-	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now(), r.host.cfg.KeepCheckpoints)
+	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now().Time(), r.host.cfg.KeepCheckpoints)
 }
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
@@ -391,13 +394,13 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 			intents{r}.takeBack(c, r.w.Fence)
 		}
 		c.InboxSeen = r.inbox.seen
-		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))
+		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now().Time(), last.Number))
 		r.saveState(c)
 	})
 	if err != nil {
 		return err
 	}
-	r.host.cfg.Observer.RunEnded(r.place(), r.st.Outcome(), r.st.Code(), r.host.cfg.Now().Sub(r.started))
+	r.host.cfg.Observer.RunEnded(r.place(), r.st.Outcome(), r.st.Code(), r.started.Ran())
 	r.host.cfg.Ended(r.key)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -106,7 +107,8 @@ func (s *SideRun) launch(ctx context.Context, e *Engine, b *beginning, place *sl
 		r.cancel(errStopped)
 		return errShuttingDown()
 	}
-	r.w = journal.New(r.writerConfig(), head, b.seq)
+	r.w = journal.New(r.writerConfig(clock.Now()), head, b.seq)
+	r.owner = owner{sole: true}
 	e.cfg.Observer.RunStarted(r.place(), false, 0)
 	e.sides[r] = true
 	place.kept = true

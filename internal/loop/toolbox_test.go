@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -367,7 +368,7 @@ func BenchmarkToolset(b *testing.B) {
 				e, err := looptest.New(looptest.Config{ArchiveAfter: time.Minute, Config: loop.Config{
 					Store: memstore.New(), Agents: []holdfast.Agent{{Name: "a", Model: model, Toolsets: []holdfast.Toolset{s}}}, Frequency: loop.PerIteration, KeepCheckpoints: 1,
 					Lease: time.Minute, MaxRuns: 100, MaxParallelTools: 8, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Minute,
-					Log: slog.New(slog.DiscardHandler), Now: time.Now, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+					Log: slog.New(slog.DiscardHandler), Now: clock.Wall, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 				}})
 				if err == nil {
 					err = e.Start(b.Context())

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -91,7 +92,7 @@ func Start(t *testing.T, store store.Store, change func(*Config), agents ...hold
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
 		Store: store, Memory: memory, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
+		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Wall,
 		NewID: newID,
 	}}
 	if change != nil {

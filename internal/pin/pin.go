@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -60,7 +61,7 @@ type Config struct {
 	Cancels func(item store.InboxItem, run string) bool
 	// Commit tries once to commit.
 	Commit func(ctx context.Context, at holdfast.Iteration, c *store.Commit) error
-	Now    func() time.Time
+	Now    clock.Shared
 	NewID  func(prefix string) string
 	Log    *slog.Logger
 }
@@ -164,7 +165,7 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 	c := &store.Commit{
 		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
 		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: k.cfg.NewID("")},
-		Process: t.Head.Process, UpdatedAt: k.cfg.Now(), Records: [][]byte{ev.AppendJSON(nil)},
+		Process: t.Head.Process, UpdatedAt: k.cfg.Now().Time(), Records: [][]byte{ev.AppendJSON(nil)},
 	}
 	st := t.State.Clone()
 	st.Waiting = &w

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -52,7 +53,7 @@ func newShelf() *shelf {
 func keeper(t *testing.T, s *shelf) *pin.Keeper {
 	n := 0
 	return pin.New(pin.Config{
-		Store: s, Process: "p", Grace: 3 * time.Second, Timeout: 15 * time.Minute, Commit: s.commit, Now: time.Now,
+		Store: s, Process: "p", Grace: 3 * time.Second, Timeout: 15 * time.Minute, Commit: s.commit, Now: clock.Wall,
 		Cancels: func(it store.InboxItem, run string) bool { return it.ID == "cancel/"+run },
 		NewID:   func(prefix string) string { n++; return fmt.Sprint(prefix, n) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -37,7 +37,7 @@ func (l *Limiter) CountDue(ctx context.Context) (bool, error) {
 	if !l.Counts() {
 		return false, nil
 	}
-	now := l.cfg.Now()
+	now := l.cfg.Now().Time()
 	begin := now.Truncate(countEvery)
 	err := l.cfg.Ledger.Reserve(ctx, &store.Reservation{
 		ID: l.cfg.NewID("count"), Now: now,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -64,9 +65,9 @@ type Config struct {
 	// any number, of which nothing needs to be left to anybody. Exports may hold as many bytes
 	// as streams.
 	AllRuns, AllStreams, AllStreamBytes int64
-	Ledger                              store.Ledger     // counts for all processes
-	Now                                 func() time.Time // the clock
-	Log                                 *slog.Logger     // says who reaches limits, and what the store does not count
+	Ledger                              store.Ledger // counts for all processes
+	Now                                 clock.Shared // the clock for stamps
+	Log                                 *slog.Logger // says who reaches limits, and what the store does not count
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Lag is how long it may take until the ledger has what a thread has; 0 means as long as
@@ -106,7 +107,7 @@ type Limiter struct {
 	counting chan struct{}
 
 	mu     sync.Mutex
-	logged time.Time // when somebody last reached a limit
+	logged clock.Moment // when somebody last reached a limit
 }
 
 // New returns a Limiter. Run counts in the store.
@@ -258,10 +259,9 @@ func (l *Limiter) rejected(who holdfast.Principal, r *reached) error {
 	}
 	l.cfg.Rejected(r.resource, r.scope)
 	l.mu.Lock()
-	now := l.cfg.Now()
-	say := now.Sub(l.logged) >= time.Second // whoever is refused may come back at once
+	say := l.logged.Ran() >= time.Second // whoever is refused may come back at once
 	if say {
-		l.logged = now
+		l.logged = clock.Now()
 	}
 	l.mu.Unlock()
 	if say {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/store"
@@ -32,7 +33,7 @@ var (
 // limiter returns a Limiter with what a test changes.
 func limiter(t *testing.T, ledger store.Ledger, change func(*quota.Config)) *quota.Limiter {
 	cfg := quota.Config{
-		Ledger: ledger, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
+		Ledger: ledger, Now: clock.Wall, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
 		NewID: func(prefix string) string { return fmt.Sprint(prefix, serial.Add(1)) },
 	}
 	change(&cfg)

@@ -178,7 +178,7 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &store.Reservation{Tenant: a.who.Tenant, ID: a.NewID("usage"), Now: a.Now()}
+	r := &store.Reservation{Tenant: a.who.Tenant, ID: a.NewID("usage"), Now: a.Now().Time()}
 	gone := map[string]int64{}
 	for n, s := range a.limits {
 		at := used[4*n:]
@@ -361,7 +361,7 @@ func (u *usage) regather(tenant string, amounts map[string]int64) {
 // them.
 func (u *usage) write(ctx context.Context, tenant string, amounts map[string]int64) error {
 	for len(amounts) > 0 {
-		now := u.Now()
+		now := u.Now().Time()
 		r := &store.Reservation{Tenant: tenant, ID: u.NewID("usage"), Now: now}
 		actual := map[string]int64{}
 		for name, n := range amounts {

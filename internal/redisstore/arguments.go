@@ -37,7 +37,7 @@ func (s *Store) appendCall(tag string, c *store.Commit) call {
 	expected := appendPosition(room, c.Expect)
 	head := appendHead(expected[len(expected):], c, next)
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		expected, head, next - 1, s.encodeEntry(c), s.layout(), s.Now().UnixMilli(),
+		expected, head, next - 1, s.encodeEntry(c), s.layout(), s.stamp().UnixMilli(),
 	}}
 }
 
@@ -91,7 +91,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	if v.listed == 1 {
 		a.place(s.keys.history(tag))
 	}
-	a.list[0] = fmt.Sprint(newestLayout, a.layout, s.Now().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry, hasState,
+	a.list[0] = fmt.Sprint(newestLayout, a.layout, s.stamp().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry, hasState,
 		len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim, a.fields(c), len(c.Forget), inCluster(s.cluster, c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)

@@ -85,7 +85,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 	mend := s.client.Pipeline()
 	for i, reply := range replies {
 		key := keyOf(i)
-		old := int64(entries[i].Score) < minuteOf(s.Now().Add(-hintAge))
+		old := int64(entries[i].Score) < minuteOf(s.stamp().Add(-hintAge).Time())
 		h, err := decodeHead(key, reply.Val())
 		switch {
 		case errors.Is(err, store.ErrNotFound) || err == nil && h.User != owner.User:
@@ -136,10 +136,10 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	living := 0
 	mend := s.client.Pipeline()
 	for i := range processes {
-		if int64(processes[i].Score) > s.Now().UnixMicro() {
+		if int64(processes[i].Score) > s.stamp().Time().UnixMicro() {
 			living++
 		}
-		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.Now().Add(-processAge).UnixMicro() {
+		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.stamp().Add(-processAge).Time().UnixMicro() {
 			mend.ZRem(ctx, s.keys.processes(), processes[i].Member)
 		}
 		for _, z := range sets[i].Val() {
@@ -181,7 +181,7 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failed("list owned threads", err)
 	}
-	old := s.Now().Add(-hintAge).UnixMicro()
+	old := s.stamp().Add(-hintAge).Time().UnixMicro()
 	seen, wrong := map[store.ThreadKey]bool{}, map[claim]string{}
 	defer func() { s.hints.doubt(wrong) }()
 	var owned []store.OwnedThread

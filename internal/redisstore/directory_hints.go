@@ -35,7 +35,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 	moves := !known || has.owner != want.owner || has.minute != want.minute
 	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
 	if acquires {
-		want.score = s.hints.score(s.Now())
+		want.score = s.hints.score(s.stamp().Time())
 	}
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter

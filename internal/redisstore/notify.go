@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -166,7 +167,7 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 		case <-w.changed:
 		case <-tick.C:
 		}
-		begin, end := w.due(s.Now())
+		begin, end := w.due(s.stamp())
 		for _, tag := range begin {
 			w.askFor(ctx, s, tag)
 		}
@@ -179,14 +180,14 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 
 // due returns the tags of the threads to ask, for the first time or again, and of those
 // that nobody waits for anymore.
-func (w *watchers) due(now time.Time) (begin, end []string) {
+func (w *watchers) due(now clock.Stamp) (begin, end []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waiting := map[string]bool{}
 	for _, k := range w.Threads() {
 		tag := tag(k)
 		waiting[tag] = true
-		if w.asked[tag].Sub(now) < watchFor/2 {
+		if now.Age(w.asked[tag]) > -watchFor/2 {
 			begin = append(begin, tag)
 		}
 	}
@@ -212,13 +213,13 @@ func (w *watchers) askFor(ctx context.Context, s *Store, tag string) {
 		w.mu.Unlock()
 		return
 	}
-	until := s.Now().Add(watchFor)
+	until := s.stamp().Add(watchFor)
 	n, err := s.runScript(ctx, s.scripts.watch, []string{s.keys.thread(tag)}, until.UnixMilli())
 	if err != nil || n == 0 {
 		return
 	}
 	w.mu.Lock()
-	w.asked[tag] = until
+	w.asked[tag] = until.Time()
 	w.mu.Unlock()
 	w.heard(s.keys.log(tag), "")
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
@@ -58,6 +59,8 @@ type peers struct {
 	told   bool      // the log has that subscribers cannot be counted
 	judge  judge
 	closed bool
+
+	following atomic.Bool // follow runs
 }
 
 // start prepares p. Nothing runs before the first process is announced. The caller must
@@ -170,6 +173,19 @@ func (p *peers) open() *redis.PubSub {
 		return cluster.SSubscribe(p.ctx)
 	}
 	return p.s.client.Subscribe(p.ctx)
+}
+
+// followSoon has follow run, unless it does. The renewal does not wait for it: a lease is as
+// good as its answer is quick.
+func (p *peers) followSoon(within time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && p.following.CompareAndSwap(false, true) {
+		p.running.Go(func() {
+			defer p.following.Store(false)
+			p.follow(p.ctx, within)
+		})
+	}
 }
 
 // follow makes sure, after the lease was renewed, that the subscriptions are at the Redis

@@ -415,11 +415,14 @@ func TestFollowingLeavesNoGap(t *testing.T) {
 	counts.on.Store(true)
 	refuse.Store(true)
 	a.announce(t)
+	followed := func() bool { return !a.peers.following.Load() }
+	await(t, "the look after the renewal", followed)
 	if after := a.presenceClients(t); !slices.Equal(after, before) {
 		t.Errorf("while there are no others, the connections are %v, before they were %v", after, before)
 	}
 	refuse.Store(false)
 	a.announce(t)
+	await(t, "the look after the renewal", followed)
 	if after := a.presenceClients(t); len(after) != 2*presences {
 		t.Errorf("the connections are %v, before they were %v, which stay for a while", after, before)
 	}

@@ -12,13 +12,14 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	asked := s.local()
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes(), s.keys.about()}, process, ttl.Microseconds(), s.ofProcess(process))
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}
-	s.read(now)
+	s.read(now, asked)
 	if !s.peers.announced(process) {
-		s.peers.follow(ctx, ttl/3) // which is when the lease is renewed again
+		s.peers.followSoon(ttl / 3) // which is when the lease is renewed again
 	}
 	return nil
 }

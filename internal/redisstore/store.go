@@ -69,7 +69,7 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
-	clock
+	redisClock
 	*formats
 	*roster
 	values

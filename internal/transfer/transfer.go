@@ -9,13 +9,13 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/turns"
@@ -28,7 +28,7 @@ type Config struct {
 	Store store.Store // holds all threads
 	// Limits are those of tenants and users; nil means that there are none.
 	Limits *quota.Limiter
-	Now    func() time.Time // the clock
+	Now    clock.Shared // the clock for stamps
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Allow returns an error for what the caller may not do.
@@ -144,7 +144,7 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 	for _, id := range ids {
 		key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
 		var t *thread.Thread
-		if t, err = audit.ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now(), d.cfg.NewID); err == nil {
+		if t, err = audit.ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now().Time(), d.cfg.NewID); err == nil {
 			stored(true)
 			d.cfg.Limits.Wrote(who, int64(len(text)))
 			return t.Info(), nil

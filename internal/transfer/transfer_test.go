@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -38,7 +39,7 @@ var bob = holdfast.Principal{Tenant: "other", User: "bob"}
 func desk(e *looptest.Engine) (*transfer.Desk, *looptest.Notebook) {
 	j := &looptest.Notebook{}
 	return transfer.New(transfer.Config{
-		Store: e.Store, Now: time.Now, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Store: e.Store, Now: clock.Wall, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 		Allow: func(_ context.Context, who holdfast.Principal, action access.Action, _ string) error {
 			if who.User == "nobody" {
 				return holdfast.Errorf(codes.Forbidden, "No %s.", action)
@@ -152,7 +153,7 @@ func TestImportsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &gated{Store: memstore.New(), commits: make(chan struct{}, 100), gate: make(chan struct{})}
 		in := transfer.New(transfer.Config{
-			Store: db, Now: time.Now, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+			Store: db, Now: clock.Wall, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 			Audit: func(context.Context, holdfast.Principal, string, string, error) {},
 		})
@@ -296,10 +297,10 @@ func TestSlowExports(t *testing.T) {
 		key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 		size := looptest.Must(thread.Reader{Store: e.Store}.Size(t.Context(), key))(t)
 		d := transfer.New(transfer.Config{
-			Store: e.Store, Now: time.Now, NewID: func(string) string { return "" },
+			Store: e.Store, Now: clock.Wall, NewID: func(string) string { return "" },
 			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 			Limits: quota.New(quota.Config{
-				Now: time.Now, Log: slog.New(slog.DiscardHandler), Rejected: func(string, string) {},
+				Now: clock.Wall, Log: slog.New(slog.DiscardHandler), Rejected: func(string, string) {},
 				AllStreamBytes: 10 * size, SeveralUsers: func(string) bool { return true },
 			}),
 		})

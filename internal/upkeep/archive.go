@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -12,15 +13,15 @@ import (
 
 // endedThread is a thread whose log is due to be archived.
 type endedThread struct {
-	key store.ThreadKey
-	due time.Time // when to archive it
+	key   store.ThreadKey
+	ended clock.Moment // when its run did
 }
 
 // ArchiveSoon has the thread's log archived once Config.ArchiveAfter has passed. It does
 // not block.
 func (k *Keeper) ArchiveSoon(key store.ThreadKey) {
 	select {
-	case k.finished <- endedThread{key, k.cfg.Now().Add(k.cfg.ArchiveAfter)}:
+	case k.finished <- endedThread{key, clock.Now()}:
 	default: // too many wait; retention finds the thread later
 	}
 }
@@ -38,7 +39,7 @@ func (k *Keeper) keepArchives() {
 		select {
 		case <-k.ctx.Done():
 			return
-		case <-time.After(t.due.Sub(k.cfg.Now())):
+		case <-time.After(k.cfg.ArchiveAfter - t.ended.Ran()):
 		}
 		err := panics.Caught(func() error { return k.Archive(k.ctx, t.key) })
 		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrNotFound) {

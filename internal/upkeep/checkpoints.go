@@ -167,7 +167,7 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	var made threads.Checkpoint
 	_, err = k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
 		c, st := k.amend(t), t.State.Clone()
-		c.UpdatedAt = k.cfg.Now()
+		c.UpdatedAt = k.cfg.Now().Time()
 		if len(m.State) > 0 && string(m.State) != "null" {
 			st.Shared = k.cfg.NewID("s")
 			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
@@ -187,7 +187,7 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 
 // list adds a checkpoint of st, of which only the origin is set, to the commit c.
 func (k *Keeper) list(c *store.Commit, st *thread.State, cp thread.Checkpoint) *thread.Checkpoint {
-	return thread.PutCheckpoint(c, st, cp, k.cfg.Now(), k.cfg.KeepCheckpoints)
+	return thread.PutCheckpoint(c, st, cp, k.cfg.Now().Time(), k.cfg.KeepCheckpoints)
 }
 
 // errHistoryNotKept says that this server has no checkpoints to go back to.

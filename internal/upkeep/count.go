@@ -109,7 +109,7 @@ func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) er
 	case err != nil:
 		return err
 	}
-	if !t.State.Measured && !t.State.Running() && k.cfg.Now().Sub(h.UpdatedAt) >= k.cfg.ArchiveAfter {
+	if !t.State.Measured && !t.State.Running() && k.cfg.Now().Age(h.UpdatedAt) >= k.cfg.ArchiveAfter {
 		k.measure(ctx, h.Key)
 		if again, err := k.head(ctx, h.Key); err == nil {
 			t = again

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -30,7 +31,7 @@ func counting(t *testing.T, s store.Store, now time.Time) (*looptest.Engine, *qu
 	t.Helper()
 	limits := quota.New(quota.Config{
 		Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}}},
-		Ledger: s, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
+		Ledger: s, Now: func() clock.Stamp { return clock.At(now) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
 		Lag:   time.Nanosecond, // nobody else changes anything meanwhile
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})

@@ -46,7 +46,7 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 	out := &threads.Traveled{}
 	c := &store.Commit{
 		Key: store.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: store.Position{Next: 1},
-		User: t.Head.User, Fence: store.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
+		User: t.Head.User, Fence: store.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now().Time(), Parent: id,
 	}
 	if err := k.copyTo(ctx, c, t, d); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, 
 	}
 	rec.After = store.Cursor{}
 	c.Put = append(c.Put, store.Value{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
-	end := d.st.RunEnd(k.cfg.Now(), 0)
+	end := d.st.RunEnd(k.cfg.Now().Time(), 0)
 	end.Usage = nil // the other thread has used it
 	thread.PutRunEnd(c, rec.ID, end)
 	d.st.Incarnate(t.Key, t.Head.User, k.cfg.NewID(""))

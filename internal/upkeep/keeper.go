@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -33,8 +34,8 @@ type Config struct {
 	Retention Retention
 	// Limits are those of tenants and users; nil means that there are none.
 	Limits *quota.Limiter
-	Log    *slog.Logger     // where deletions and failures are logged
-	Now    func() time.Time // the clock
+	Log    *slog.Logger // where deletions and failures are logged
+	Now    clock.Shared // the clock for stamps
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Cleaned is called when retention has finished with a thread; usually nothing was

@@ -97,7 +97,7 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 	var done threads.Cleaned
 	err := h.Unreadable
 	if err == nil {
-		if h.Process != "" || w.cfg.Now().Sub(h.UpdatedAt) < w.cfg.ArchiveAfter {
+		if h.Process != "" || w.cfg.Now().Age(h.UpdatedAt) < w.cfg.ArchiveAfter {
 			return
 		}
 		err = panics.Caught(func() (err error) {
@@ -165,11 +165,11 @@ func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cl
 	}
 	head := t.Head
 	now, keep := w.cfg.Now(), w.cfg.Retention
-	waits := t.State.GoesOn(now)
+	waits := t.State.GoesOn(now.Time())
 	if t.State.Running() || waits && !agentGone {
 		return waits, nil
 	}
-	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) && now.Age(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		err := w.cfg.Store.Delete(ctx, key, head.Position())
 		if err == nil {
@@ -182,12 +182,12 @@ func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cl
 		return false, err
 	}
 	if !large {
-		if aged, err := w.mayBeAged(ctx, t, now.Sub(head.UpdatedAt)); err != nil || !aged {
+		if aged, err := w.mayBeAged(ctx, t, now.Age(head.UpdatedAt)); err != nil || !aged {
 			return false, err
 		}
 	}
 	p := pruning{k: w.Keeper, t: t}
-	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
+	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints })
 	if err != nil || c == nil || p.checkpoints == 0 && !large {
 		return false, err
 	}

@@ -25,7 +25,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 			return nil, err
 		}
 		c := k.amend(t)
-		c.UpdatedAt = k.cfg.Now()
+		c.UpdatedAt = k.cfg.Now().Time()
 		d.st.Boundary = t.Last()
 		// The checkpoint may be older than the thread's incarnation, in which case its calls
 		// have other keys.

@@ -232,14 +232,14 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 		// The call has been carried out once. With an intent it is in doubt, and does not
 		// simply run again.
 		open := d.st.Call(call.ID)
-		i := thread.Intent{Fence: c.Fence, At: k.cfg.Now()}
+		i := thread.Intent{Fence: c.Fence, At: k.cfg.Now().Time()}
 		if tool := slices.IndexFunc(tools, func(s holdfast.ToolSpec) bool { return s.Name == open.Name }); tool >= 0 {
 			i.Effect, i.InDoubt = tools[tool].Effect, tools[tool].InDoubt
 		}
 		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, i)
 	}
 	for i := range d.left {
-		thread.PutOutsideEnd(c, &d.left[i], k.cfg.Now())
+		thread.PutOutsideEnd(c, &d.left[i], k.cfg.Now().Time())
 	}
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse, d.st.OnlyRecorded = d.reuse, d.onlyRecorded

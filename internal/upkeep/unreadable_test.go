@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
@@ -195,7 +196,7 @@ func TestCountSurvivesABadThread(t *testing.T) {
 		ledger := memstore.New()
 		e, db := threeThreads(t, func(c *looptest.Config) {
 			c.ArchiveAfter, c.Limits = time.Minute, quota.New(quota.Config{
-				Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID,
+				Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: clock.Wall, Log: c.Log, NewID: c.NewID,
 			})
 		})
 		db.Panics.Store(true)
@@ -217,7 +218,7 @@ func TestCountNeedsTheStore(t *testing.T) {
 	var limits *quota.Limiter
 	e, db := threeThreads(t, func(c *looptest.Config) {
 		limits = quota.New(quota.Config{
-			Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
+			Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: clock.Wall, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
 		})
 		c.Limits = limits
 		if _, err := limits.CountDue(t.Context()); err != nil { // so that only the test counts

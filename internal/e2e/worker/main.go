@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -39,6 +40,8 @@ func run() error {
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
 	mortalMCP := flag.String("mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
+	prefix := flag.String("redis-prefix", "", "as the server's flag of this name")
+	witnessed := flag.String("witness", "", "the URL at which the agent late tells what happens; empty for none")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -70,14 +73,20 @@ func run() error {
 		defer end()
 		agents = append(agents, mortal)
 	}
+	seen := &witness{*name, *witnessed}
+	var told observe.Observer
+	if seen.url != "" {
+		agents, told = append(agents, seen.late()), seen.observer()
+	}
 	remotes, end, err := remote(*mcpOptions)
 	if err != nil {
 		return err
 	}
 	defer end()
 	return server.ListenAndServe(server.Config{
-		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: slices.Concat(agents, prompted, remotes),
-		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
+		Addr: *addr, Store: *store, RedisPrefix: *prefix, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
+		Observer: told,
+		Agents:   slices.Concat(agents, prompted, remotes),
+		Limits:   map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }
