@@ -99,9 +99,15 @@ type ModelRequest struct {
 	// ChosenTool is the tool that must be called; ToolChoice is "required" then. It is empty
 	// for any.
 	ChosenTool string
-	// Context are read-only facts from the frontend. A model shows them behind all messages,
-	// because they may be different in the next request.
+	// Context are read-only facts from the frontend. A model shows them as a system message
+	// behind all others, if its API takes one there, and otherwise in front of the newest words
+	// of the user, at ContextPlace: behind them they would be taken for what is to be answered.
 	Context []ContextItem
+	// ContextAt is where in Messages the facts stand if the agent has them shown with the
+	// authority of a user: Context is empty then. It is counted from 1, and 0 if they do not.
+	// The next request of the thread repeats what stands before them, and what stands behind
+	// them in another place.
+	ContextAt int
 	// ForwardedProps are the application's parameters. The server reads only the members
 	// holdfast and toolChoice of them.
 	ForwardedProps json.RawMessage
@@ -113,6 +119,19 @@ type ModelRequest struct {
 
 // History returns the messages without the tail.
 func (r *ModelRequest) History() []Message { return r.Messages[:len(r.Messages)-r.tail()] }
+
+// ContextPlace returns the place in Messages of the newest message of the user, in front of
+// which the facts of the frontend stand: 0 if a middleware shows none, so that they never come
+// last.
+func (r *ModelRequest) ContextPlace() int {
+	history := r.History()
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].Role == RoleUser {
+			return i
+		}
+	}
+	return 0
+}
 
 // tail is Tail within the bounds of the list, which a middleware may have shortened.
 func (r *ModelRequest) tail() int { return min(max(r.Tail, 0), len(r.Messages)) }

@@ -49,7 +49,7 @@ const (
 // names of the middleware and of the hook.
 func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *Chain {
 	c := &Chain{log: log, failed: failed}
-	model := counted(told(a, repaired(asked(a.Model))))
+	model := counted(repaired(told(a, asked(a.Model))))
 	c.CallModel, c.CallTool = model, c.baseTool
 	// The caller of the chain recovers panics of a model. If there are hooks around it, they
 	// are recovered here, before they could be taken for a hook's.

@@ -15,9 +15,9 @@ import (
 // What clients say to the model without being given the operator's authority: it becomes a
 // user message, in a block that says where it comes from. This is the last step before the
 // model, so that no hook that shortens the history can cut it off, and so that every model
-// shows it, whoever wrote the model. Instructions come first; facts come last, because they
-// may be different with each request, and what stands before them is in the provider's
-// cache.
+// shows it, whoever wrote the model. Instructions come first. Facts stand in front of the
+// newest words of the person: behind them the model would answer the facts. They may be
+// different with each run, so what stands before them is what the provider's cache has.
 
 // The blocks.
 const (
@@ -45,9 +45,9 @@ func told(a *holdfast.Agent, next holdfast.ModelCall) holdfast.ModelCall {
 			placed.ClientInstructions, placed.Messages = nil, append([]holdfast.Message{said}, placed.Messages...)
 		}
 		if contextToo && len(req.Context) > 0 {
-			said := clientMessage(ClientContext, facts(req.Context))
-			placed.Context, placed.Messages = nil, append(slices.Clip(placed.Messages), said)
-			placed.Tail++
+			said, at := clientMessage(ClientContext, facts(req.Context)), placed.ContextPlace()
+			placed.Context, placed.Messages = nil, slices.Insert(slices.Clone(placed.Messages), at, said)
+			placed.ContextAt = at + 1
 		}
 		return next(ctx, &placed)
 	}

@@ -13,7 +13,7 @@ import (
 // hook leaves out, the model gets a well-formed history, because providers refuse a
 // result without its call and a call without its result.
 
-// repaired is the innermost step before the model.
+// repaired is the last step before the model but for told.
 func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		if wellFormed(req.Messages) {

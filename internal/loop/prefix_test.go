@@ -195,7 +195,7 @@ func TestPromptCuts(t *testing.T) {
 			if quiet := want == observe.CutFirst || want == observe.CutNone; cut != want || logged == quiet {
 				t.Errorf("cut by %q, want %q; the log:\n%s", cut, want, &log)
 			}
-			if whole := cut == observe.CutNone; whole != (p.last.Repeated > p.last.Bytes/2) {
+			if whole := cut == observe.CutNone; whole != (p.last.Repeated > p.last.Bytes*2/3) {
 				t.Errorf("%s: %+v", cut, p.last)
 			}
 			if err := e.Shutdown(t.Context()); err != nil {

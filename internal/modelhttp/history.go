@@ -190,14 +190,28 @@ func KindOf(p *holdfast.Part) string {
 // maxMIMEType bounds a media type that is repeated, in bytes.
 const maxMIMEType = 100
 
-// ContextText returns a text that tells the model what the frontend knows.
+// ContextText returns a text that tells the model what the frontend knows, and that nobody
+// has said it. Within the facts the end of the block cannot be written.
 func ContextText(items []holdfast.ContextItem) string {
 	var b strings.Builder
-	b.WriteString("Context that the application gives:")
 	for _, c := range items {
-		fmt.Fprintf(&b, "\n- %s: %s", c.Description, c.Value)
+		fmt.Fprintf(&b, "- %s: %s\n", c.Description, c.Value)
 	}
-	return b.String()
+	facts := strings.ReplaceAll(b.String(), "</context", "<\\/context")
+	return "<context>\nFacts that the application gives. They are no message, and need no answer.\n\n" + facts + "</context>"
+}
+
+// Stable returns how many messages at the beginning of the request the next one has in the same
+// place: the history, or as much of it as stands before the facts of the frontend. placed says
+// that those of req.Context will stand among the messages, and not behind them.
+func Stable(req *holdfast.ModelRequest, placed bool) int {
+	switch {
+	case req.ContextAt > 0:
+		return min(req.ContextAt-1, len(req.History()))
+	case placed && len(req.Context) > 0:
+		return req.ContextPlace()
+	}
+	return len(req.History())
 }
 
 // Arguments returns the arguments of an earlier call as a JSON object, as the model wrote

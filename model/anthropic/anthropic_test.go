@@ -221,43 +221,81 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestPrefix: what a request has up to its last mark, the next one has too, whatever the
-// frontend's context says; and no request has more than four marks, or an end of the one
-// before out of their sight.
+// TestPrefix: what a request has up to its last mark, the next one of its run has too, and the
+// next run what stands before the frontend's facts; no request has more than four marks, or
+// an end of the one before out of their sight.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
-	m := testModel(t, nil)
-	req := &holdfast.ModelRequest{Instructions: []string{"Be kind."}, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}}}
-	last, ends := "", 0
-	for turn, calls := range []int{1, 3, 8, 12, 22, 1} {
-		req.Context = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(turn)}}
-		body, _, err := m.body(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(body.Bytes()), "cache_control"); n > 4 || n < 2 {
-			t.Errorf("request %d has %d marks", turn, n)
-		}
-		messages := asked(t, m, req)
-		bare := strings.ReplaceAll(messages, `,"cache_control":{"type":"ephemeral"}`, "")
-		if !strings.HasPrefix(bare, last) {
-			t.Errorf("request %d does not begin as the one before:\n%s\n%s", turn, bare, last)
-		}
-		blocks := marks(t, messages)
-		if seen := seen(blocks, ends); turn > 0 && !seen {
-			t.Errorf("request %d: block %d is out of sight of the marks at %v", turn, ends, blocks)
-		}
-		at := strings.LastIndex(messages, `,"cache_control"`)
-		last, ends = strings.ReplaceAll(messages[:at], `,"cache_control":{"type":"ephemeral"}`, ""), blocks[len(blocks)-1]
-		answer := holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok"}
-		for i := range calls {
-			answer.Calls = append(answer.Calls, holdfast.ToolCall{ID: fmt.Sprintf("c%d_%d", turn, i), Name: "f", Arguments: json.RawMessage("{}")})
-		}
-		req.Messages = append(req.Messages, answer)
-		for _, c := range answer.Calls {
-			req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: "done"})
+	for _, facts := range []bool{false, true} {
+		m := testModel(t, nil)
+		req := &holdfast.ModelRequest{Instructions: []string{"Be kind."}, Tools: []holdfast.ToolSpec{{Name: "f"}}}
+		var before prefixes
+		for turn, calls := range [][]int{{1, 3}, {8, 12}, {22}, {1}, {30, 2}, {1}} {
+			req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleUser, Text: fmt.Sprint("go ", turn)})
+			if facts {
+				req.Context = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(turn)}}
+			}
+			for n, many := range append(calls, 0) {
+				now := prefixesOf(t, m, req)
+				want, end := before.whole, before.ends
+				if n == 0 && facts {
+					want, end = before.stable, before.stableEnds
+				}
+				if !strings.HasPrefix(now.bare, want) {
+					t.Errorf("facts %v: request %d of run %d does not begin as the one before: it has %d bytes of %d", facts, n, turn, commonTo(now.bare, want), len(want))
+				}
+				if len(now.marks) > 4 || end >= 0 && before.bare != "" && !seen(now.marks, end) {
+					t.Errorf("facts %v: request %d of run %d: block %d is out of sight of the marks at %v", facts, n, turn, end, now.marks)
+				}
+				before = now
+				answer := holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok"}
+				for i := range many {
+					answer.Calls = append(answer.Calls, holdfast.ToolCall{ID: fmt.Sprintf("c%d_%d_%d", turn, n, i), Name: "f", Arguments: json.RawMessage("{}")})
+				}
+				req.Messages = append(req.Messages, answer)
+				for _, c := range answer.Calls {
+					req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: "done"})
+				}
+			}
 		}
 	}
+}
+
+// prefixes are what of a request the next one may repeat: without its marks, up to the last
+// one, and before the facts; with the numbers of the blocks where both end.
+type prefixes struct {
+	bare, whole, stable string
+	ends, stableEnds    int
+	marks               []int
+}
+
+func prefixesOf(t *testing.T, m *Model, req *holdfast.ModelRequest) (p prefixes) {
+	t.Helper()
+	body, _, err := m.body(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(body.Bytes()), "cache_control"); n > 4 || n < 2 {
+		t.Errorf("a request has %d marks", n)
+	}
+	messages := asked(t, m, req)
+	bare := func(s string) string { return strings.ReplaceAll(s, `,"cache_control":{"type":"ephemeral"}`, "") }
+	p.marks = marks(t, messages)
+	p.bare, p.whole, p.ends = bare(messages), bare(messages[:strings.LastIndex(messages, `,"cache_control"`)]), p.marks[len(p.marks)-1]
+	p.stable, p.stableEnds = p.whole, p.ends
+	if stable, _, found := strings.Cut(p.bare, `{"type":"text","text":"\u003ccontext`); found {
+		p.stable = strings.TrimSuffix(strings.TrimSuffix(stable, `]},{"role":"user","content":[`), ",")
+		p.stableEnds = strings.Count(stable, `{"type":"text"`) + strings.Count(stable, `{"type":"tool_use"`) - 1
+	}
+	return p
+}
+
+// commonTo returns how many bytes two texts begin with alike.
+func commonTo(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // marks returns which blocks of the messages have a mark.

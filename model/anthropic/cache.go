@@ -13,9 +13,12 @@ type cache struct {
 func ephemeral() *cache { return &cache{Type: "ephemeral"} }
 
 // mark sets the marks: behind the tools, behind the system text, behind the last block, and
-// where the request before ended.
-func mark(system []*content, tools []*tool, messages []*message) {
-	if len(tools) > 0 {
+// where the request before ended. If there are facts of the frontend among the messages, the
+// next run repeats only what stands before them, so there is a mark there, too; and instead of
+// that behind the tools, which the one behind the system text covers.
+func (w *writer) mark(system []*content, tools []*tool) {
+	facts := w.stable < w.blocks
+	if len(tools) > 0 && (!facts || len(system) == 0) {
 		tools[len(tools)-1].Cache = ephemeral()
 	}
 	if len(system) > 0 {
@@ -23,15 +26,21 @@ func mark(system []*content, tools []*tool, messages []*message) {
 	}
 	var blocks []*content
 	before := 0 // the number of blocks of the request before this one
-	for i, m := range messages {
+	for i, m := range w.messages {
 		// An answer and what follows it are new.
-		if m.Role == assistant && i >= len(messages)-2 {
+		if m.Role == assistant && i >= len(w.messages)-2 {
 			before = len(blocks)
 		}
 		blocks = append(blocks, m.Content...)
 	}
+	if facts && before <= w.stable { // a run begins: of the one before, this is left in its place
+		before = w.words
+	}
 	put(blocks, len(blocks)-1)
 	put(blocks, before-1)
+	if facts {
+		put(blocks, w.stable-1)
+	}
 }
 
 // put sets a mark at a block, or before it: thinking cannot have one.

@@ -26,15 +26,13 @@ func (m *Model) write(req *holdfast.ModelRequest, t thoughts) (*modelhttp.Body, 
 		t = bare // the API refuses to think before a call that must be made
 	}
 	w := &writer{client: m.client, req: req, bare: t == bare}
-	history := len(req.History())
-	w.between(0, history)
-	w.begin()
+	w.conversation()
+	end := w.end
 	system, tools := system(req), tools(req.Tools)
 	if m.client.Params["cache_control"] == nil {
-		mark(system, tools, w.messages)
+		w.mark(system, tools)
 	}
-	end := w.end()
-	w.volatile(history)
+	w.volatile(len(req.History()))
 	b := modelhttp.NewBody(m.settings(req, t))
 	if len(tools) > 0 {
 		b.Open(`"tools":[`)
@@ -204,6 +202,28 @@ type writer struct {
 	messages []*message
 	left     []modelhttp.LeftPart
 	bare     bool // without thinking
+	// blocks counts those of the conversation. The next request has the first stable of them
+	// in the same place, up to end; words were before the newest words of the user among those.
+	blocks, stable, words int
+	end                   place
+}
+
+// conversation writes the history, and in front of the newest words of the user the frontend's
+// context.
+func (w *writer) conversation() {
+	stable := modelhttp.Stable(w.req, true)
+	w.between(0, stable)
+	w.begin()
+	w.stable, w.end = w.blocks, w.last()
+	words := w.words
+	if len(w.req.Context) > 0 {
+		w.add(user, &content{Type: blockText, Text: modelhttp.ContextText(w.req.Context)})
+	}
+	w.between(stable, len(w.req.History()))
+	w.words = words
+	if stable == len(w.req.History()) {
+		w.stable = w.blocks // nothing stands behind it that could move
+	}
 }
 
 // add adds blocks to the conversation. Roles must alternate, so neighbours of one role are
@@ -212,6 +232,7 @@ func (w *writer) add(role string, blocks ...*content) {
 	if len(blocks) == 0 {
 		return
 	}
+	w.blocks += len(blocks)
 	if n := len(w.messages); n > 0 && w.messages[n-1].Role == role {
 		w.messages[n-1].Content = append(w.messages[n-1].Content, blocks...)
 		return
@@ -230,6 +251,9 @@ func (w *writer) between(from, to int) {
 	for i := from; i < to; i++ {
 		switch m := &w.req.Messages[i]; m.Role {
 		case holdfast.RoleSystem, holdfast.RoleDeveloper, holdfast.RoleUser:
+			if m.Role == holdfast.RoleUser {
+				w.words = w.blocks
+			}
 			w.add(user, w.contentOf(i, m)...)
 		case holdfast.RoleAssistant:
 			w.add(assistant, w.said(i)...)
@@ -242,14 +266,15 @@ func (w *writer) between(from, to int) {
 func (w *writer) begin() {
 	if len(w.messages) > 0 && w.messages[0].Role == assistant {
 		w.messages = append([]*message{{Role: user, Content: []*content{{Type: blockText, Text: beginsEarlier}}}}, w.messages...)
+		w.blocks, w.words = w.blocks+1, w.words+1
 	}
 }
 
 // place is that of a block among the messages.
 type place struct{ message, block int }
 
-// end returns the place of the last block so far.
-func (w *writer) end() place {
+// last returns the place of the last block so far.
+func (w *writer) last() place {
 	if len(w.messages) == 0 {
 		return place{-1, -1}
 	}
@@ -340,14 +365,11 @@ func (w *writer) contentOf(i int, m *holdfast.Message) []*content {
 }
 
 // volatile adds what may be different in the next request: the messages from an index on,
-// the frontend's context, and what only stands in for a message. It is behind the last
-// mark, so that it does not empty the cache.
+// and what only stands in for a message. It is behind the last mark, so that it does not
+// empty the cache.
 func (w *writer) volatile(from int) {
 	w.between(from, len(w.req.Messages))
 	if n := len(w.messages); n == 0 || w.messages[n-1].Role == assistant {
 		w.add(user, &content{Type: blockText, Text: goOn})
-	}
-	if len(w.req.Context) > 0 {
-		w.add(user, &content{Type: blockText, Text: modelhttp.ContextText(w.req.Context)})
 	}
 }

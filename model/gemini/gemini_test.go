@@ -346,20 +346,29 @@ func TestResultsOfOldModels(t *testing.T) {
 	}
 }
 
-// TestPrefix: a request begins as the one before, up to the frontend's context.
+// TestPrefix: a request begins as the one before while its run lasts, and that of the next
+// run up to the frontend's facts.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, "m1", nil)
-	req := &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}}
-	last := ""
+	req, stable := &holdfast.ModelRequest{}, ""
 	for turn := range 4 {
+		req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleUser, Text: "go"})
 		req.Context = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(turn)}}
-		got := asked(t, m, req)
-		if !strings.HasPrefix(got, last) {
-			t.Errorf("request %d does not begin as the one before:\n%s\n%s", turn, got, last)
+		last := stable
+		for n := range 3 {
+			got := asked(t, m, req)
+			if !strings.HasPrefix(got, last) {
+				t.Errorf("request %d of run %d does not begin as the one before:\n%s\n%s", n, turn, got, last)
+			}
+			if before, after, _ := strings.Cut(got, `{"text":"\u003ccontext`); n == 0 {
+				if stable = strings.TrimSuffix(strings.TrimSuffix(before, `]},{"role":"user","parts":[`), ","); !strings.HasSuffix(after, `{"text":"go"}]}]`) {
+					t.Errorf("the person's words do not come last: %s", got)
+				}
+			}
+			last = strings.TrimRight(got, "]}")
+			req.Messages = append(req.Messages, heard(t, m, chunk(text("ok"), callPart("", "f", "{}", "s="))+finish("STOP"))...)
 		}
-		last, _, _ = strings.Cut(got, `,{"text":"Context`)
-		req.Messages = append(req.Messages, heard(t, m, chunk(text("ok"), callPart("", "f", "{}", "s="))+finish("STOP"))...)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // body writes a request, and returns what the model cannot take of it. The same request
 // always gives the same bytes, and the next one of the thread begins with them, up to the
-// end of the last message of the history.
+// end of the last message of the history or, if there are facts of the frontend, up to those.
 func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.LeftPart, error) {
 	return m.write(req, false)
 }
@@ -23,11 +23,11 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.L
 // write is body, or that without the model's earlier signatures.
 func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
 	w := &writer{client: m.client, req: req, bare: bare}
-	history := len(req.History())
-	w.between(0, history)
+	stable := modelhttp.Stable(req, true)
+	w.between(0, stable)
 	w.begin()
 	end := w.end()
-	w.volatile(history)
+	w.volatile(stable)
 	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
 		m.client.Tools(b, "tools", req.Tools, func() any { return []any{map[string]any{"functionDeclarations": tools(req.Tools)}} })
@@ -227,15 +227,15 @@ func (w *writer) end() place {
 	return place{last, len(w.contents[last].Parts) - 1}
 }
 
-// volatile adds what may be different in the next request: the messages from an index on,
-// the frontend's context, and what only stands in for a message.
+// volatile adds what may be different in the next request, or stand in another place: the
+// frontend's context, the messages from an index on, and what only stands in for a message.
 func (w *writer) volatile(from int) {
+	if len(w.req.Context) > 0 {
+		w.add(roleUser, textPart(modelhttp.ContextText(w.req.Context)))
+	}
 	w.between(from, len(w.req.Messages))
 	if n := len(w.contents); n == 0 || w.contents[n-1].Role == roleModel {
 		w.add(roleUser, textPart(goOn))
-	}
-	if len(w.req.Context) > 0 {
-		w.add(roleUser, textPart(modelhttp.ContextText(w.req.Context)))
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 )
 
 // body writes a request. The same request always gives the same bytes, and the next one of
-// the thread begins with them, up to the end of the last message of the history.
+// the thread begins with them, up to the end of the last message of the history or, if there
+// are facts of the frontend among the messages, up to those. OpenAI itself takes them as a
+// system message at the end; other servers may refuse one that is not the first.
 func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
@@ -24,12 +26,18 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 		b.Add(wireMessage{Role: "system", Content: text})
 	}
 	b.End(prompt.Instructions)
-	history := len(req.History())
-	m.add(b, req.Messages[:history])
+	late := m.client.BaseURL == DefaultBaseURL
+	stable := modelhttp.Stable(req, !late)
+	m.add(b, req.Messages[:stable])
 	b.End(prompt.Messages)
-	m.add(b, req.Messages[history:])
-	if len(req.Context) > 0 {
-		b.Add(wireMessage{Role: "user", Content: modelhttp.ContextText(req.Context)})
+	context := wireMessage{Role: "system", Content: modelhttp.ContextText(req.Context)}
+	if len(req.Context) > 0 && !late {
+		context.Role = "user"
+		b.Add(context)
+	}
+	m.add(b, req.Messages[stable:])
+	if len(req.Context) > 0 && late {
+		b.Add(context)
 	}
 	b.Close("]")
 	if c := toolChoice(req); c != nil {

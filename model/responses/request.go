@@ -158,7 +158,7 @@ type writer struct {
 	client *modelhttp.Client
 	req    *holdfast.ModelRequest
 	items  []any
-	// history is how many of the items are those of the history.
+	// history is how many of the items the next request has in the same place.
 	history int
 	left    []modelhttp.LeftPart
 	bare    bool // without reasoning
@@ -186,15 +186,15 @@ func (w *writer) say(role string, parts ...*content) {
 // write writes the conversation. What may be different in the next request stands last, so
 // that the provider's cache holds all before it.
 func (w *writer) write() {
-	list, history := w.req.Messages, len(w.req.History())
-	w.between(0, history)
+	list, stable := w.req.Messages, modelhttp.Stable(w.req, false)
+	w.between(0, stable)
 	w.history = len(w.items)
-	w.between(history, len(list))
+	w.between(stable, len(list))
 	if len(w.items) == 0 {
 		w.say(user, text(goOn)...)
 	}
 	if len(w.req.Context) > 0 {
-		w.say(user, text(modelhttp.ContextText(w.req.Context))...)
+		w.say(system, text(modelhttp.ContextText(w.req.Context))...)
 	}
 }
 

@@ -138,7 +138,16 @@ func TestOnlyAppends(t *testing.T) {
 				specs := []holdfast.ToolSpec{{Name: "b"}, {Name: "look", Parameters: json.RawMessage(`{ "type":"object" }`)}, {Name: "c", Description: "<c>"}}
 				req := &holdfast.ModelRequest{Thread: "t", Instructions: []string{"Be <kind>.", "Be brief."}}
 				asked := 0
+				// What the frontend says of the moment is that of a run, which begins with words of the
+				// user.
+				var moment []holdfast.ContextItem
 				for _, step := range turns(t, f) {
+					if slices.ContainsFunc(step, func(m holdfast.Message) bool { return m.Role == holdfast.RoleUser }) {
+						moment = nil
+						if rapid.Bool().Draw(t, "says something of the moment") {
+							moment = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(asked)}}
+						}
+					}
 					for _, m := range step {
 						if rapid.Bool().Draw(t, "from the store") {
 							m = reread(t, m)
@@ -148,9 +157,7 @@ func TestOnlyAppends(t *testing.T) {
 					for range 2 { // the second is of a process that has only the store
 						again := *req
 						again.Tools = rapid.Permutation(specs).Draw(t, "tools")
-						if rapid.Bool().Draw(t, "says something of the moment") {
-							again.Context = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(asked)}}
-						}
+						again.Context = moment
 						for _, err := range asks.Stream(t.Context(), &again) {
 							if err != nil {
 								t.Fatal(err)

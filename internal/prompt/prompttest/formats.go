@@ -30,26 +30,32 @@ func (f Format) bare(body string) string {
 	return strings.ReplaceAll(body, `,"cache_control":{"type":"ephemeral"}`, "")
 }
 
-// tails are what the volatile tail of a prompt begins with: what the frontend says of the
-// moment.
-var tails = []string{"Context that the application gives:", `\u003cclient_context\u003e`}
+// facts are what the frontend says of the moment begins with. What stands behind it may stand
+// elsewhere in the next run.
+var facts = []string{`\u003ccontext\u003e`, `\u003cclient_context\u003e`}
 
-// stable returns a prompt without its volatile tail, and without the ends of the lists
-// that it is in.
-func (f Format) stable(bare string) string {
-	at := -1
-	for _, tail := range tails {
-		if n := strings.Index(bare, tail); n >= 0 && (at < 0 || n < at) {
-			at = n
+// said returns what the frontend says of the moment; empty if that is nothing.
+func said(bare string) string {
+	for _, begin := range facts {
+		if _, text, found := strings.Cut(bare, begin); found {
+			text, _, _ = strings.Cut(text, `"`)
+			return begin + text
 		}
 	}
-	if at < 0 {
+	return ""
+}
+
+// stable returns what the next run repeats of a prompt, without the ends of the lists that it
+// is in: what stands before the facts of the frontend.
+func (f Format) stable(bare string) string {
+	context := said(bare)
+	if context == "" {
 		return strings.TrimRight(bare, "]}")
 	}
-	bare = bare[:at]
+	bare = bare[:strings.Index(bare, context)]
 	for _, opening := range map[Format][]string{
 		OpenAI:    {`{"role":"user","content":"`},
-		Responses: {`{"type":"message","role":"user","content":[{"type":"input_text","text":"`},
+		Responses: {`{"type":"message","role":"user","content":[{"type":"input_text","text":"`, `{"type":"message","role":"system","content":[{"type":"input_text","text":"`},
 		Anthropic: {`{"type":"text","text":"`, `]},{"role":"user","content":[`},
 		Gemini:    {`{"text":"`, `]},{"role":"user","parts":[`},
 	}[f] {

@@ -34,6 +34,9 @@ type Provider struct {
 type asked struct {
 	stable string
 	kills  int
+	// said are the facts of the frontend; while they stay the same and stand among the
+	// messages, all of bare is repeated.
+	said, bare string
 }
 
 // Counts are what a provider has seen.
@@ -85,10 +88,9 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	bare := p.Format.bare(body)
-	stable := p.Format.stable(bare)
-	serial := p.note(thread[1], bare, stable)
+	serial := p.note(thread[1], bare)
 	w.Header().Set("Content-Type", "text/event-stream")
-	events := p.Format.write(answerOf(p.Format, stable, serial))
+	events := p.Format.write(answerOf(p.Format, bare, serial))
 	if p.Breaks > 0 && serial%p.Breaks == 0 {
 		events = events[:len(events)/2]
 	}
@@ -104,7 +106,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // note compares a request with the one before, and returns the number of its answer.
-func (p *Provider) note(thread, bare, stable string) (serial int) {
+func (p *Provider) note(thread, bare string) (serial int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.threads == nil {
@@ -112,7 +114,11 @@ func (p *Provider) note(thread, bare, stable string) (serial int) {
 	}
 	p.answers++
 	p.counts.Requests++
+	now := &asked{stable: p.Format.stable(bare), kills: p.kills, said: said(bare), bare: strings.TrimRight(bare, "]}")}
 	if last := p.threads[thread]; last != nil {
+		if last.said == now.said && !strings.HasSuffix(last.bare, last.said+`"`) && !strings.HasSuffix(last.bare, last.said) {
+			last.stable = last.bare
+		}
 		same := common(last.stable, bare)
 		p.counts.Again++
 		p.counts.Bytes += int64(len(last.stable))
@@ -127,7 +133,7 @@ func (p *Provider) note(thread, bare, stable string) (serial int) {
 				p.Format, thread, same, len(last.stable), around(bare, same), around(last.stable, same)))
 		}
 	}
-	p.threads[thread] = &asked{stable, p.kills}
+	p.threads[thread] = now
 	return p.answers
 }
 
@@ -157,15 +163,15 @@ type Answer struct {
 
 // answerOf is the next step of the plan: one answer for each group of calls, and then one
 // that says that all is done. The arguments are written as models write them.
-func answerOf(f Format, stable string, serial int) Answer {
+func answerOf(f Format, bare string, serial int) Answer {
 	a := Answer{Serial: serial, Text: fmt.Sprintf("<b>Answer</b> %d: é, 🙂 & \u2028 \"so\"\n", serial)}
-	plans := planOf.FindAllStringSubmatchIndex(stable, -1)
+	plans := planOf.FindAllStringSubmatchIndex(bare, -1)
 	if len(plans) == 0 {
 		return a
 	}
 	plan := plans[len(plans)-1]
-	step := strings.Count(stable[plan[1]:], f.answered())
-	groups := strings.Split(stable[plan[2]:plan[3]], "|")
+	step := strings.Count(bare[plan[1]:], f.answered())
+	groups := strings.Split(bare[plan[2]:plan[3]], "|")
 	if step >= len(groups) {
 		return a
 	}
