@@ -20,6 +20,7 @@ type front struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	http     *http.Server
+	handling handling        // the requests that http handles
 	detached *detached.Conns // streams whose connections http no longer has
 	listener *connections    // nil before it listens
 	ended    chan error      // of the listener
@@ -64,7 +65,7 @@ func (f *front) listen(l net.Listener) {
 
 // serve begins to serve them.
 func (f *front) serve(h http.Handler) {
-	f.http.Handler = h
+	f.http.Handler = f.handling.counted(h)
 	go func() { f.ended <- f.http.Serve(f.listener) }()
 }
 
@@ -84,8 +85,13 @@ func (f *front) shutdown(ctx context.Context) error {
 	err := errors.Join(f.detached.Shutdown(ctx), f.http.Shutdown(ctx))
 	if err != nil {
 		err = errors.Join(err, f.http.Close())
+		cut, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutOffGrace)
+		defer cancel()
+		f.handling.wait(cut)
 	}
-	if e := <-f.ended; !errors.Is(e, http.ErrServerClosed) {
+	e := <-f.ended
+	f.ended <- e // for whoever ends it once more
+	if !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
 	return err

@@ -239,51 +239,6 @@ func (s *Server) Addr() string {
 	return s.front.listener.Addr().String()
 }
 
-// Shutdown starts nothing new, lets running work reach its next boundary, ends the
-// streams and closes the store. If ctx is done first, the work still in progress is
-// cut off; it is recovered at the next start.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.keeper.Stop()
-	err := errors.Join(s.withdraw(), s.engine.Shutdown(ctx))
-	s.limits.Flush(ctx)
-	s.circuits.Close()
-	if s.front.listener != nil {
-		// The streams have ended; only short requests are left.
-		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		err = errors.Join(err, s.front.shutdown(short), s.side.stop(short))
-	}
-	err = errors.Join(err, s.waitForTools(ctx), s.store.Close())
-	if s.cfg.Registerer != nil {
-		s.cfg.Registerer.Unregister(s.metrics.Collector())
-	}
-	return err
-}
-
-// cutOffGrace is how long tools may take to notice that their runs were cut off.
-const cutOffGrace = 500 * time.Millisecond
-
-// waitForTools waits for tools that have outlived their timeout or their run, but not
-// forever: a tool may ignore its context.
-func (s *Server) waitForTools(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.tools.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	select {
-	case <-done:
-		return nil
-	case <-time.After(cutOffGrace):
-		return errors.New("a tool that ignores its context was left behind")
-	}
-}
-
 // ListenAndServe makes a server and runs it until the process receives SIGINT or
 // SIGTERM; a second signal ends the process at once.
 func ListenAndServe(cfg Config) error {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/server"
 )
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitUsage
 	}
-	defer closeAll()
+	defer within(closeTime, closeAll)
 	cfg, who, err := o.config(loaded, log)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
@@ -86,6 +87,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return exitOK
 }
 
+// serve runs the server until ctx is done, and ends it.
 func serve(ctx context.Context, s *server.Server, stdout io.Writer) error {
 	if err := s.Start(ctx); err != nil {
 		return err
@@ -94,9 +96,26 @@ func serve(ctx context.Context, s *server.Server, stdout io.Writer) error {
 	_ = s.Banner(stdout)
 	<-ctx.Done()
 	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
 	defer cancel()
-	return s.Shutdown(grace)
+	return s.Shutdown(last)
+}
+
+// closeTime is how long what the agents file has opened, such as connections to tool servers,
+// may take to close. The process ends then in any case.
+const closeTime = 2 * time.Second
+
+// within calls f, and waits so long for it to return.
+func within(d time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
 }
 
 // release is the version of a build whose sources have no history, as in the image: the

@@ -123,59 +123,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown starts nothing new, lets every run come to the next boundary between steps, and
-// returns when all have, or when ctx is done. Then it cuts off what is still in flight,
-// which another process takes over, and returns an error that says so and wraps ctx's.
-// Streams end when Shutdown returns.
-func (e *Engine) Shutdown(ctx context.Context) error {
-	e.mu.Lock()
-	select {
-	case <-e.draining:
-	default:
-		close(e.draining)
-		e.acquiring.close()
-	}
-	runs := make([]*run, 0, len(e.runs))
-	for _, r := range e.runs {
-		runs = append(runs, r)
-	}
-	for r := range e.sides {
-		runs = append(runs, r)
-	}
-	e.mu.Unlock()
-	e.acquiring.wait(ctx)
-	var err error
-	for _, r := range runs {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			err = fmt.Errorf("runs were cut off in the middle of a step, and are recovered by another server or at the next start: %w", ctx.Err())
-		}
-	}
-	e.stop(errStopped)
-	for _, r := range runs {
-		<-r.done
-	}
-	e.mu.Lock()
-	select {
-	case <-e.closed:
-	default:
-		close(e.closed)
-	}
-	for _, u := range e.unsure { // nothing is launched any more
-		u.place.release()
-	}
-	clear(e.unsure)
-	e.mu.Unlock()
-	e.wg.Wait()
-	e.streams.tails.Close()
-	e.writers.Wait()
-	e.stopListening()
-	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
-}
-
 // Ready reports whether the store answers, and would accept a commit.
 func (e *Engine) Ready(ctx context.Context) error {
 	if e.stopping() {

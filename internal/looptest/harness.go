@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/grace"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -108,7 +109,9 @@ func Start(t *testing.T, store store.Store, change func(*Config), agents ...hold
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = e.Shutdown(ctx)
+		if left := grace.Left(e.Shutdown(ctx)); left != nil {
+			_ = e.Shutdown(context.Background()) // what was left behind still tries to store something
+		}
 	})
 	return e
 }
