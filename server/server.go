@@ -12,12 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -237,34 +234,4 @@ func (s *Server) Addr() string {
 		return s.cfg.Addr
 	}
 	return s.front.listener.Addr().String()
-}
-
-// ListenAndServe makes a server and runs it until the process receives SIGINT or
-// SIGTERM; a second signal ends the process at once.
-func ListenAndServe(cfg Config) error {
-	s, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	return s.ListenAndServe(ctx)
-}
-
-// ListenAndServe starts the server, waits until ctx is done or the listener fails, and
-// shuts down within GracePeriod.
-func (s *Server) ListenAndServe(ctx context.Context) error {
-	if err := s.Start(ctx); err != nil {
-		return errors.Join(err, s.store.Close())
-	}
-	var failed error
-	select {
-	case <-ctx.Done():
-	case failed = <-s.front.ended:
-		s.front.ended <- http.ErrServerClosed
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), GracePeriod)
-	defer cancel()
-	return errors.Join(failed, s.Shutdown(grace))
 }

@@ -57,7 +57,7 @@ func (c *checker) startableByHand(ctx context.Context, spec holdfast.ToolSpec, c
 	}
 	fits := decide.Check{Of: fmt.Sprintf("the tool %q", spec.Name), Schema: spec.Parameters, Value: call.Arguments}
 	verdicts := decide.Verdicts{}
-	if err := c.find(ctx, call.Principal.Tenant, []decide.Check{fits}, verdicts); err != nil {
+	if err := c.find(ctx, call.Principal, []decide.Check{fits}, verdicts); err != nil {
 		return err
 	}
 	if violations, _ := verdicts.Of(fits); len(violations) > 0 {

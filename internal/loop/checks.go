@@ -4,20 +4,22 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/decide"
-	"github.com/holdfast-agents/holdfast/internal/gate"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 )
 
 // Whether JSON from outside fits a schema takes as long as whoever wrote the two wants, up to
 // a budget of steps (package schema). So it is never found out under a lock or in one of the
-// places for decisions; at most half of the processors do it; and tenants take turns, so that
-// one who has many made does not keep the others waiting.
+// places for decisions; at most half of the processors do it; and tenants and users take turns,
+// so that one who has many made does not keep the others waiting.
 
 // checker makes checks.
-type checker struct{ shares *gate.Shares }
+type checker struct{ turns *turns.Turns }
 
 func newChecker() *checker {
-	return &checker{gate.NewShares(max(1, runtime.GOMAXPROCS(0)/2))}
+	places := max(1, runtime.GOMAXPROCS(0)/2)
+	return &checker{turns.New(places, places)}
 }
 
 // openChecks is the error of a decision that depends on checks.
@@ -26,9 +28,9 @@ type openChecks struct{ checks []decide.Check }
 // Error implements error. Nobody reads it: the checks are made instead.
 func (*openChecks) Error() string { return "something has to be checked first" }
 
-// find makes checks for a tenant, and notes what came of them. The error is that of ctx.
-func (c *checker) find(ctx context.Context, tenant string, checks []decide.Check, v decide.Verdicts) error {
-	leave, err := c.shares.Enter(ctx, tenant)
+// find makes checks for a caller, and notes what came of them. The error is that of ctx.
+func (c *checker) find(ctx context.Context, who holdfast.Principal, checks []decide.Check, v decide.Verdicts) error {
+	leave, err := c.turns.Take(ctx, who)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 		var open *openChecks
 		switch {
 		case errors.As(err, &open):
-			if err := x.checker.find(ctx, x.key.Tenant, open.checks, x.verdicts); err != nil {
+			if err := x.checker.find(ctx, holdfast.Principal{Tenant: x.key.Tenant, User: x.Who.User}, open.checks, x.verdicts); err != nil {
 				return nil, err
 			}
 			tries++

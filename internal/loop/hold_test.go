@@ -3,13 +3,16 @@ package loop
 import (
 	"context"
 	"runtime"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // HoldChecks takes all places for checks, so that those that come wait until it is released.
 func HoldChecks(ctx context.Context, e *Engine) (release func(), err error) {
 	var held []func()
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
-		leave, err := e.checker.shares.Enter(ctx, "test")
+	for i := range max(1, runtime.GOMAXPROCS(0)/2) {
+		tenant := string(rune('a' + i)) // one tenant does not get all
+		leave, err := e.checker.turns.Take(ctx, holdfast.Principal{Tenant: tenant})
 		if err != nil {
 			return nil, err
 		}
@@ -21,6 +24,3 @@ func HoldChecks(ctx context.Context, e *Engine) (release func(), err error) {
 		}
 	}, nil
 }
-
-// WaitingChecks returns how many checks wait for a place.
-func WaitingChecks(e *Engine) int { return e.checker.shares.Waiting() }

@@ -44,7 +44,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 				return nil, err
 			}
 		case errors.As(err, &open):
-			if err := e.checker.find(ctx, who.Tenant, open.checks, a.verdicts); err != nil {
+			if err := e.checker.find(ctx, who, open.checks, a.verdicts); err != nil {
 				return nil, err
 			}
 			tries++
