@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // TestKeyEndsBeforeTheStream: a key that ends while a request is still decided about is told as
@@ -18,7 +18,7 @@ import (
 func TestKeyEndsBeforeTheStream(t *testing.T) {
 	revoked, revoke := context.WithCancel(t.Context())
 	who := holdfast.Principal{Tenant: "acme", User: "alice", Rights: &access.Rights{Revoked: revoked}}
-	reply, err := (&guard{now: time.Now}).stream(t.Context(), who, func(ctx context.Context) (*agui.Reply, error) {
+	reply, err := (&guard{now: clock.Wall}).stream(t.Context(), who, func(ctx context.Context) (*agui.Reply, error) {
 		revoke()
 		<-ctx.Done() // as a store that is asked with it
 		return nil, ctx.Err()
