@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed stale
+.PHONY: help run build test short check lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed stale
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -85,6 +85,10 @@ bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md
 
 fairness: ## how long one tenant's commits take while another sends the largest requests (needs redis-server)
 	go run ./bench -fairness
+
+SOCKETS ?= 10050
+hostile: ## what SOCKETS hostile connections cost another tenant, readiness and SIGTERM; prints the table in docs/benchmarks.md (needs ulimit -n above twice as many)
+	HOLDFAST_HOSTILE=$(SOCKETS) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestHostile$$' -v ./internal/e2e | sed -nE 's/^ +hostile_test\.go:[0-9]+: (\|)/\1/p; s/^ +hostile_test\.go:[0-9]+: (.*MISSED)/\1/p; /FAIL|^ok/p'"
 
 watchers: ## what idle watchers hold in memory, and what many watchers of a run cost Redis (needs redis-server)
 	go run ./bench -watchers

@@ -67,15 +67,27 @@ type slotKey struct{}
 // withSlot lets the requests of a connection find it.
 func withSlot(ctx context.Context, c net.Conn) context.Context {
 	if held, ok := c.(heldConn); ok {
-		return context.WithValue(ctx, slotKey{}, held.held())
+		return context.WithValue(ctx, slotKey{}, held)
 	}
 	return ctx
 }
 
+// awaiting notes whether the server waits for the body of a request.
+func awaiting(r *http.Request, waits bool) {
+	held, ok := r.Context().Value(slotKey{}).(heldConn)
+	switch {
+	case !ok:
+	case waits:
+		held.held().room.set(held, sending)
+	default:
+		held.held().room.set(held, busy)
+	}
+}
+
 // unread notes that a request is answered although its body has not been read to its end.
 func unread(r *http.Request) {
-	if p, ok := r.Context().Value(slotKey{}).(*slot); ok {
-		p.spent.Store(true)
+	if held, ok := r.Context().Value(slotKey{}).(heldConn); ok {
+		held.held().spent.Store(true)
 	}
 }
 

@@ -29,15 +29,31 @@ const (
 	// answered ones had their response before their request was read to its end. What still
 	// comes is read only so that the client finds the response.
 	answered
-	// silent ones have not sent the header of their first request to its end. A client that
-	// means to sends it at once: see headerTime.
+	// silent ones have not sent the header of their first request to its end.
 	silent
+	// sending ones have not sent the body of their request to its end.
+	sending
 	// busy ones are not closed.
 	busy
 )
 
-// headerTime is how long a connection may be silent while another one waits for its place.
-const headerTime = time.Second
+// How long a header and a body may take while other connections wait. A client that means to
+// sends a header at once.
+const (
+	headerTime = time.Second
+	bodyTime   = 5 * time.Second
+)
+
+// grace returns how long a connection of the stage is not closed.
+func (s stage) grace() time.Duration {
+	switch s {
+	case silent:
+		return headerTime
+	case sending:
+		return bodyTime
+	}
+	return 0
+}
 
 // perAddress bounds the connections of one address.
 type perAddress struct {
@@ -112,15 +128,15 @@ func (q *closable) first() (c heldConn, later time.Duration) {
 			continue
 		}
 		c, _ = e.Value.(heldConn)
-		if stage(s) != silent {
+		left := stage(s).grace() - c.held().since.Ran()
+		if left <= 0 {
 			return c, 0
 		}
-		if later = headerTime - c.held().since.Ran(); later > 0 {
-			return nil, later
+		if later == 0 || left < later {
+			later = left
 		}
-		return c, 0
 	}
-	return nil, 0
+	return nil, later
 }
 
 // first returns the connection to close first, if there is one, and forgets it.
@@ -133,15 +149,17 @@ func (r *room) first() (c heldConn, later time.Duration) {
 	return c, later
 }
 
-// clear closes the connections that have not sent a request. The server no longer listens, and
-// nobody expects an answer.
+// clear closes the connections that have not sent a request to its end. The server no longer
+// listens, and begins nothing.
 func (r *room) clear() {
 	r.mu.Lock()
 	r.cleared = true
 	var all []net.Conn
-	for e := r.all.stages[silent].Front(); e != nil; e = e.Next() {
-		c, _ := e.Value.(heldConn)
-		all = append(all, c)
+	for s := range r.all.stages {
+		for e := r.all.stages[s].Front(); e != nil; e = e.Next() {
+			c, _ := e.Value.(heldConn)
+			all = append(all, c)
+		}
 	}
 	r.mu.Unlock()
 	for _, c := range all {

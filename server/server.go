@@ -106,7 +106,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.front.detached, Unread: unread, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.front.detached, Awaiting: awaiting, Unread: unread, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,

@@ -95,6 +95,9 @@ type Config struct {
 	// Detached takes over the connections of silent streams. Optional: without it every
 	// stream stays in its handler.
 	Detached *detached.Conns
+	// Awaiting is called when the server begins to wait for the body of a request, and when
+	// all of it has come. Optional.
+	Awaiting func(r *http.Request, waits bool)
 	// Unread is called when a request has been answered whose body was not read to its end:
 	// its connection ends soon. Optional.
 	Unread func(*http.Request)
@@ -174,6 +177,9 @@ func newRouter(c Config, routes []route) *chi.Mux {
 	}
 	if c.Streams == nil {
 		c.Streams = unlimited{}
+	}
+	if c.Awaiting == nil {
+		c.Awaiting = func(*http.Request, bool) {}
 	}
 	if c.Unread == nil {
 		c.Unread = func(*http.Request) {}

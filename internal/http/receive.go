@@ -26,14 +26,15 @@ const (
 
 // receiver receives the bodies of requests.
 type receiver struct {
-	most    int64         // bytes of one body
-	timeout time.Duration // for a body to arrive
-	memory  *memory       // of all bodies
-	unread  func(*http.Request)
+	most     int64         // bytes of one body
+	timeout  time.Duration // for a body to arrive
+	memory   *memory       // of all bodies
+	awaiting func(r *http.Request, waits bool)
+	unread   func(*http.Request)
 }
 
 func newReceiver(c *Config) *receiver {
-	return &receiver{most: c.MaxBody, timeout: c.BodyTimeout, memory: newMemory(c.MaxBodies), unread: c.Unread}
+	return &receiver{most: c.MaxBody, timeout: c.BodyTimeout, memory: newMemory(c.MaxBodies), awaiting: c.Awaiting, unread: c.Unread}
 }
 
 // admit refuses the body of a request that should have none, and gives any other a
@@ -46,8 +47,9 @@ func (in *receiver) admit(r *http.Request) error {
 	rec := recorderOf(r)
 	// A server without deadlines (a test's recorder) works too, so errors are ignored.
 	_ = rec.rc.SetReadDeadline(time.Now().Add(in.timeout))
-	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc, shared: r.ProtoMajor >= 2}
+	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc, came: func() { in.awaiting(r, false) }, shared: r.ProtoMajor >= 2}
 	r.Body = rec.body
+	in.awaiting(r, true)
 	switch r.Method {
 	case http.MethodDelete:
 		if strings.HasPrefix(r.URL.Path, routeCopilotKit+"/") {
@@ -70,14 +72,16 @@ func (in *receiver) admit(r *http.Request) error {
 type timedBody struct {
 	io.ReadCloser
 	rc     *http.ResponseController
-	shared bool // the connection is HTTP/2's
-	ended  bool // it was read to its end
+	came   func() // is called at its end
+	shared bool   // the connection is HTTP/2's
+	ended  bool   // it was read to its end
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF && !b.ended {
 		b.ended = true
+		b.came()
 		_ = b.rc.SetReadDeadline(time.Time{}) // see admit
 	}
 	return n, err
