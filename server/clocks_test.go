@@ -80,3 +80,65 @@ func TestClocksThatAreOff(t *testing.T) {
 		}
 	}
 }
+
+// TestRedisClockMoves: the clock of Redis is put back and forward by an hour, as by a failover to
+// a machine whose clock is wrong. Readiness follows what is so within seconds, and no record is
+// older than the one before it.
+func TestRedisClockMoves(t *testing.T) {
+	for name, off := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis := miniredis.RunT(t)
+			c := config(t)
+			c.Lease, c.Store = 300*time.Millisecond, "redis://"+redis.Addr()
+			moved, ran := make(chan struct{}), &atomic.Int32{}
+			c.Agents = []holdfast.Agent{lookAndWait(ran, moved)}
+			url := started(t, c)
+			ready := func(want int) {
+				t.Helper()
+				for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+					res, err := http.Get(url + "/readyz")
+					if err != nil {
+						t.Fatal(err)
+					}
+					res.Body.Close()
+					if res.StatusCode == want {
+						return
+					}
+					if time.Since(begun) > time.Minute {
+						t.Fatalf("readiness stays %d", res.StatusCode)
+					}
+				}
+			}
+			ready(http.StatusOK)
+			res := posted(t, url+"/runs", `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"go"}]}`)
+			redis.SetTime(time.Now().Add(off))
+			time.AfterFunc(2*c.Lease, func() { close(moved) }) // the lease is renewed by then
+			var all strings.Builder
+			res.Body = io.NopCloser(io.TeeReader(res.Body, &all))
+			for range events(t, res) {
+			}
+			last := int64(0)
+			for line := range strings.Lines(all.String()) {
+				var ev struct{ Timestamp int64 }
+				data, is := strings.CutPrefix(line, "data: ")
+				if !is || json.Unmarshal([]byte(data), &ev) != nil || ev.Timestamp == 0 {
+					continue
+				}
+				if ev.Timestamp < last {
+					t.Errorf("a record of %d follows one of %d", ev.Timestamp, last)
+				}
+				last = ev.Timestamp
+			}
+			if last == 0 || !strings.Contains(all.String(), "RUN_FINISHED") {
+				t.Errorf("the run shows:\n%s", all.String())
+			}
+			ready(http.StatusOK)
+			redis.SetError("away")
+			ready(http.StatusServiceUnavailable)
+			redis.SetError("")
+			redis.SetTime(time.Now())
+			ready(http.StatusOK)
+		})
+	}
+}
