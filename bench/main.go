@@ -8,6 +8,7 @@
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 //	go run ./bench -fairness        one tenant's commits beside a loud one
+//	go run ./bench -hostile         one tenant's runs beside 400 requests that are made to keep the server busy
 //	go run ./bench -watchers        memory of idle watchers, and what many cost Redis
 //	go run ./bench -idle            what idle servers cost
 package main
@@ -38,10 +39,13 @@ func main() {
 	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
 	var f fairness
 	f.flags(flag.CommandLine)
+	rough := flag.Bool("hostile", false, "instead of load: one tenant's runs while another's requests are made to keep the server busy")
+	var h hostile
+	h.flags(flag.CommandLine)
 	watch := flag.Bool("watchers", false, "instead of load: what idle watchers hold in memory, and what many watchers of a run cost Redis")
 	var l watchers
 	l.flags(flag.CommandLine)
-	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, watched, bare or storm")
+	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, hostile, watched, bare or storm")
 	control := flag.String("control", "", "another address on which a helper listens")
 	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
@@ -59,6 +63,9 @@ func main() {
 	case *fair:
 		f.only = b.only
 		err = f.run()
+	case *rough:
+		h.only = b.only
+		err = h.run()
 	case *idle:
 		err = measureIdle()
 	case *growth:
@@ -78,6 +85,8 @@ func helper(what, addr, model, redisURL, storeURL string) error {
 	switch what {
 	case "fairness":
 		return serveFair(addr, storeURL)
+	case "hostile":
+		return serveHostile(addr, storeURL)
 	case "storm":
 		return serveStorm(addr)
 	}
