@@ -145,6 +145,8 @@ func TestReadResult(t *testing.T) {
 		{`{"call":"call1.1","pattern":"word","limit":300}`, "[3 places are shown; go on with offset 282]", false},
 		{`{"call":"call1.1","pattern":"x*","offset":7}`, "[nothing from offset 7 on matches, of 3000 bytes]", false},
 		{`{"call":"call1.1","pattern":"["}`, "the pattern cannot be used: ", true},
+		{`{"call":"call1.1","pattern":"` + strings.Repeat("[a-z]{1000}", 45) + `"}`, "the pattern cannot be used: for a result of this size", true}, // it took minutes on a large one
+		{`{"call":"call1.1","pattern":"` + strings.Repeat("a", 501) + `"}`, "the pattern cannot be used: it has 501 bytes, 500 are allowed", true},
 		{`{"call":"call1.1","offset":3000}`, "the result has 3000 bytes, so there is nothing at offset 3000", true},
 		{`{"call":"call1.1","offset":-1}`, "offset and limit are not negative; nothing was read", true},
 		{`{"call":"open"}`, `the call "open" has no result yet`, true},

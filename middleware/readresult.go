@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,11 +64,37 @@ func (a *readArguments) read(history []holdfast.Message, most int) (string, erro
 	if a.Pattern == "" {
 		return piece(text, a.Offset, limit), nil
 	}
-	pattern, err := regexp.Compile(a.Pattern)
+	pattern, err := searchable(a.Pattern, len(text))
 	if err != nil {
 		return "", fmt.Errorf("the pattern cannot be used: %w", err)
 	}
 	return matches(text, a.Offset, limit, pattern), nil
+}
+
+// What a search may take: the time of one grows with the text and with the program of the
+// pattern, in which x{1000} has a thousand instructions.
+const (
+	maxPattern = 500     // bytes
+	maxSearch  = 1 << 27 // instructions times bytes of the text
+)
+
+// searchable compiles a pattern for a text of so many bytes.
+func searchable(pattern string, size int) (*regexp.Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("it has %d bytes, %d are allowed", len(pattern), maxPattern)
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if most := maxSearch / max(size, 1); len(program.Inst) > most {
+		return nil, fmt.Errorf("for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}", most, len(program.Inst))
+	}
+	return regexp.Compile(pattern)
 }
 
 // resultOf returns the text of a call's result.
