@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Servers of this build and of the one before share a Redis, while conversations go on at
@@ -428,7 +429,7 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 		m.servers[1].awaitOutput(func(text string) bool { return strings.Contains(text, "waits for servers that do not read it") }, nil)
 		m.replace(0, syscall.SIGTERM, current)
 		for i := range m.servers {
-			m.awaitWritten(i, "10")
+			m.awaitWritten(i, fmt.Sprint(thread.Format))
 		}
 		m.goOn(6)
 	})
