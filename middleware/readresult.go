@@ -75,7 +75,8 @@ func (a *readArguments) read(history []holdfast.Message, most int) (string, erro
 // pattern, in which x{1000} has a thousand instructions.
 const (
 	maxPattern = 500     // bytes
-	maxSearch  = 1 << 27 // instructions times bytes of the text
+	maxProgram = 5_000   // instructions
+	maxSearch  = 1 << 30 // instructions times bytes of the text
 )
 
 // searchable compiles a pattern for a text of so many bytes.
@@ -91,7 +92,7 @@ func searchable(pattern string, size int) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := maxSearch / max(size, 1); len(program.Inst) > most {
+	if most := min(maxProgram, maxSearch/max(size, 1)); len(program.Inst) > most {
 		return nil, fmt.Errorf("for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}", most, len(program.Inst))
 	}
 	return regexp.Compile(pattern)
