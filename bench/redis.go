@@ -20,8 +20,16 @@ type redisServer struct {
 	client *redis.Client
 }
 
-// startRedis starts one that syncs as fsync says.
+// startRedis starts one that syncs as fsync says, on a processor of its own.
 func startRedis(fsync string) (*redisServer, error) {
+	if _, err := exec.LookPath("taskset"); err == nil {
+		return startRedisWith(fsync, "taskset", "-c", "1")
+	}
+	return startRedisWith(fsync)
+}
+
+// startRedisWith starts one by means of another command.
+func startRedisWith(fsync string, command ...string) (*redisServer, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -35,10 +43,7 @@ func startRedis(fsync string) (*redisServer, error) {
 		return nil, err
 	}
 	s := &redisServer{process: &process{}, addr: addr}
-	args := []string{"redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", fsync}
-	if _, err := exec.LookPath("taskset"); err == nil {
-		args = append([]string{"taskset", "-c", "1"}, args...)
-	}
+	args := append(command, "redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", fsync)
 	s.cmd = exec.Command(args[0], args[1:]...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
@@ -59,6 +64,28 @@ func (s *redisServer) url() string { return "redis://" + s.addr }
 // forgetFormat has the next server find no other one, and no data format that was agreed on.
 func (s *redisServer) forgetFormat() error {
 	return s.client.Del(context.Background(), "hf:processes", "hf:{hf:processes}:formats").Err()
+}
+
+// rewrites returns how often Redis has rewritten its append-only file, and for how long the
+// last fork for that has stopped it.
+func (s *redisServer) rewrites() (n int, fork time.Duration, err error) {
+	text, err := s.client.Info(context.Background(), "persistence", "stats").Result()
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "aof_rewrites":
+			n, err = strconv.Atoi(value)
+		case "latest_fork_usec":
+			fork, err = time.ParseDuration(value + "us")
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return n, fork, nil
 }
 
 // usage is how much Redis has been used so far.
