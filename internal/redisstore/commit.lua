@@ -29,14 +29,20 @@ local HISTORY, CHECKPOINTS, INTENTS, PENDING = BASE .. 'h', BASE .. 'v:checkpoin
 
 local fields, ids, parents, data = { 'v', 'h', 'o', 'l', 'c', 'w', 'e', 'n', 'q', 'x', 't' }, {}, {}, {}
 local nHead = #fields
--- A thread that is not there yet has no messages to look for, which matters when a
--- history of thousands is imported. If it is there after all, the commit fails.
+-- A thread that is not there yet has no messages to look for, and they are given as they
+-- are stored, which matters when a history of thousands is imported. If it is there after
+-- all, the commit fails.
 local isNew = expected == '0:0:0,1;'
 for n = 1, nMessages do
   ids[n], data[n] = ARGV[at + 1], ARGV[at + 2]
-  parents[n] = name(data[n], 1)
   at = at + 2
-  if not isNew then fields[nHead + n] = 'm:' .. ids[n] end
+  if isNew then
+    ids[n] = ids[n]:sub(3)
+    parents[n] = name(data[n], data[n]:find(':', 1, true) + 1)
+  else
+    fields[nHead + n] = 'm:' .. ids[n]
+    parents[n] = name(data[n], 1)
+  end
 end
 local got = {}
 each(#fields, function(from, to)
@@ -200,7 +206,12 @@ end
 
 if hasState == 1 then put('s', arg()) end
 if nMessages > 0 then
-  for n = 1, nMessages do put('m:' .. ids[n], (count + n - 1) .. ':' .. data[n]) end
+  if isNew then
+    begin()
+    each(2 * nMessages, function(from, to) redis.call('HSET', T, unpack(ARGV, from + 3, to + 3)) end)
+  else
+    for n = 1, nMessages do put('m:' .. ids[n], (count + n - 1) .. ':' .. data[n]) end
+  end
   put('o', count + nMessages)
   put('l', ids[nMessages])
 end
