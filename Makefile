@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals attach thousand mixed watchers failover installed stale
+.PHONY: help run build test short check lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -162,6 +162,14 @@ TAKEOVERS ?= 100
 takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
 	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
+
+RESETS ?= 50
+resets: ## reset the connections of a server RESETS times on links of 0, 5, 20 and 100 ms one way, and kill it RESETS/5 times; prints the table in docs/durability.md (needs redis-server)
+	HOLDFAST_RESETS=$(RESETS) go test -count=1 -timeout=60m -run='TestResets$$' -v ./internal/e2e
+
+MOVES ?= 20
+moves: ## let owners die MOVES times while their thread's slot moves to another node of a cluster; prints what docs/durability.md says (needs redis-server)
+	HOLDFAST_SLOT_MOVES=$(MOVES) go test -count=1 -timeout=60m -run='TestTakeoverWhileSlotMoves$$' -v ./internal/e2e
 
 APPROVALS ?= 104
 approvals: ## stop a server right after a person's answer, APPROVALS times on each store; prints the table in docs/durability.md (needs redis-server)

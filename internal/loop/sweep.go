@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -28,6 +30,9 @@ const (
 	// afterLease is how long after the end of a lease the sweep looks, at the soonest. It
 	// does not look more often than that.
 	afterLease = 5 * time.Millisecond
+	// firstRetry and lastRetry are the shortest and the longest pause before a sweep looks again at
+	// threads that the store has not let it take over: a slot of the cluster moves, or the disk is full.
+	firstRetry, lastRetry = 50 * time.Millisecond, 400 * time.Millisecond
 )
 
 // sweeper finds the threads whose owner is gone.
@@ -52,6 +57,10 @@ type sweeper struct {
 	// told has the threads that could not be taken over the last time, and why, so that the
 	// log has each reason once.
 	told map[store.ThreadKey]string
+	// retry is the pause before the next sweep; 0 if the store has refused nothing.
+	retry time.Duration
+	// unread is why the store could not be read the last time; empty if it could.
+	unread string
 }
 
 // newSweeper returns a sweeper of the host's process.
@@ -131,21 +140,33 @@ func (s *sweeper) inheritAll() {
 // inherit takes over a thread that was handed over. Who is not the heir waits, and finds
 // that the heir has done it.
 func (s *sweeper) inherit(d store.Departure) {
-	if !d.Heir {
-		wait := time.NewTimer(heirFirst)
-		defer wait.Stop()
-		select {
-		case <-wait.C:
-		case <-s.draining:
-			return
-		case <-s.ctx.Done():
-			return
+	if !d.Heir && !s.wait(heirFirst) {
+		return
+	}
+	var err error
+	begun := time.Now()
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		err = panics.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
+		if err == nil || !passing(err) || time.Since(begun) > s.lease || !s.wait(pause) {
+			break // the sweep finds it later
 		}
 	}
-	err := panics.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
 	if err != nil && s.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 		s.log.Warn("a run that was handed over could not be taken over", "thread", d.Thread.Thread, "error", err)
 	}
+}
+
+// wait waits for d; it returns false if nothing new may start any more.
+func (s *sweeper) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.draining:
+	case <-s.ctx.Done():
+	}
+	return false
 }
 
 // sweep takes over every thread whose owner is gone, and returns when to sweep again.
@@ -158,11 +179,13 @@ func (s *sweeper) sweep() (next time.Duration) {
 		return err
 	})
 	if err != nil {
-		if s.ctx.Err() == nil {
+		if s.ctx.Err() == nil && s.unread != reason(err) {
 			s.log.Warn("the sweep could not read the store", "error", err)
 		}
-		return next
+		s.unread = reason(err)
+		return min(next, s.again(true))
 	}
+	s.unread = ""
 	// Each process takes the threads in an order of its own, so that they share the work.
 	slices.SortFunc(owned, func(a, b store.OwnedThread) int {
 		return cmp.Compare(maphash.Comparable(s.seed, a.Key), maphash.Comparable(s.seed, b.Key))
@@ -186,8 +209,34 @@ func (s *sweeper) sweep() (next time.Duration) {
 	if deaf := s.contact.deaf(); deaf > 0 && len(orphans) > 0 {
 		next = min(next, deaf+afterLease)
 	}
-	s.takeOver(orphans)
+	if refused := s.full() || s.takeOver(orphans); s.again(refused) > 0 {
+		next = min(next, s.retry)
+	}
 	return max(next, afterLease)
+}
+
+// full reports whether the store has refused something, and says that it would refuse every commit
+// now: then no thread is tried.
+func (s *sweeper) full() bool {
+	checker, can := s.store.(store.CommitChecker)
+	return can && s.retry > 0 && checker.CanCommit(s.ctx) != nil
+}
+
+// again returns the pause before the next sweep, if the store has refused something.
+func (s *sweeper) again(refused bool) time.Duration {
+	s.retry = min(2*s.retry, lastRetry)
+	switch {
+	case !refused:
+		s.retry = 0
+	case s.retry == 0:
+		s.retry = firstRetry
+	}
+	return s.retry
+}
+
+// passing reports whether an error is that of a store that may soon do what it was asked for.
+func passing(err error) bool {
+	return errors.Is(err, store.ErrRefused) || holdfast.AsError(err).Code == codes.StoreUnavailable
 }
 
 // leaseOf returns the lease of an owner; the zero lease, which is not alive, if that cannot
@@ -206,8 +255,9 @@ func (s *sweeper) leaseOf(process string) (l store.Lease) {
 	return l
 }
 
-// takeOver takes the threads over whose owners turn out to be gone.
-func (s *sweeper) takeOver(orphans []store.ThreadKey) {
+// takeOver takes the threads over whose owners turn out to be gone. It reports whether the store has
+// refused some of them for now.
+func (s *sweeper) takeOver(orphans []store.ThreadKey) (refused bool) {
 	var mu sync.Mutex
 	var claims sync.WaitGroup
 	places := make(chan struct{}, claimsAtOnce)
@@ -225,7 +275,7 @@ func (s *sweeper) takeOver(orphans []store.ThreadKey) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			left[key] = reason(err)
+			left[key], refused = reason(err), refused || passing(err)
 			if s.told[key] != left[key] {
 				s.log.Warn("a run could not be recovered yet", "thread", key.Thread, "error", err)
 			}
@@ -233,6 +283,7 @@ func (s *sweeper) takeOver(orphans []store.ThreadKey) {
 	}
 	claims.Wait()
 	s.told = left
+	return refused
 }
 
 // stopping reports whether nothing new may start.

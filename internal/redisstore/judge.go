@@ -6,13 +6,13 @@ import (
 )
 
 // What follows from the numbers of subscribers. A process is gone if it was counted, and
-// then was not in two looks in a row, while this process itself was there all the time: if
+// then was not in two looks or more, as far apart as it needs to come back (link.go), while this process itself was there all the time: if
 // its own connections have broken in between, Redis may have been away, and the others may
 // only be slower to come back. A process that was never counted is not judged: it may be of
 // a version that shows nothing.
 
 // lookAgain is how long after a look that misses a process the next one comes. A process
-// whose connections all broke at once is back by then.
+// whose connections all broke at once is back by then, unless its link is slow.
 const lookAgain = 12 * time.Millisecond
 
 const (
@@ -35,8 +35,10 @@ type other struct {
 	heard   time.Time // when it was last known to claim threads
 	counted int       // the contact in which it was last counted; 0 if it never was
 	missing time.Time // when a look missed it first; zero if the last one counted it
-	gone    bool
-	until   time.Time // when its lease ends, as it was first read after it was gone
+	// needs is how long it must have been missing, as it said itself.
+	needs time.Duration
+	gone  bool
+	until time.Time // when its lease ends, as it was first read after it was gone
 }
 
 // looking is a look: what was counted, and when.
@@ -45,6 +47,8 @@ type looking struct {
 	began, ended time.Time
 	own          int64           // this process's own connections
 	there        map[string]bool // the others that were asked for
+	// needs is how long those that are not there need to come back.
+	needs map[string]time.Duration
 }
 
 func newJudge() judge { return judge{contact: 1, others: map[string]*other{}} }
@@ -105,8 +109,8 @@ func (j *judge) see(l looking) (gone []string, doubt bool) {
 			o.missing = time.Time{}
 		case o.gone || o.counted != l.contact:
 		case o.missing.IsZero():
-			o.missing, doubt = l.ended, true
-		case l.began.Sub(o.missing) < lookAgain:
+			o.missing, o.needs, doubt = l.ended, lookAgain+l.needs[name], true
+		case l.began.Sub(o.missing) < o.needs:
 			doubt = true
 		default:
 			o.gone = true

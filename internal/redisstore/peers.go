@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,8 +30,6 @@ import (
 const (
 	// lookEvery is how often a process looks who is there; see pace.
 	lookEvery = 20 * time.Millisecond
-	// pingEvery keeps the connections from looking idle to whatever lies between.
-	pingEvery = 10 * time.Second
 	// presencePause is the longest pause between two tries to connect, and refusedPause the
 	// one after Redis has refused.
 	presencePause = time.Second
@@ -50,6 +47,7 @@ type peers struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	changed chan struct{} // there may be somebody to watch
+	link    link
 
 	mu     sync.Mutex
 	own    string // the process that was announced here; "" if none was
@@ -112,9 +110,10 @@ func (p *peers) show(n int, shown *redis.PubSub, channel string) {
 		if shown = p.connection(n, shown); shown == nil {
 			return
 		}
+		began := time.Now()
 		err, worked := p.subscribe(p.ctx, shown, channel), false
 		if err == nil {
-			worked, err = receive(p.ctx, shown)
+			worked, err = receive(p.ctx, shown, func() { p.link.connected(time.Since(began)) })
 		}
 		var reply redis.Error
 		again := errors.As(err, &reply) || errors.Is(err, errMoved) // otherwise go-redis connects again
@@ -246,32 +245,6 @@ func (p *peers) subscribe(ctx context.Context, shown *redis.PubSub, channel stri
 	return shown.Subscribe(ctx, channel)
 }
 
-// receive returns what ended the subscription, and whether there was one.
-func receive(ctx context.Context, shown *redis.PubSub) (worked bool, err error) {
-	for {
-		m, err := shown.ReceiveTimeout(ctx, pingEvery)
-		var slow net.Error
-		if errors.As(err, &slow) && slow.Timeout() {
-			err = shown.Ping(ctx)
-		}
-		if s, ok := m.(*redis.Subscription); ok {
-			worked = true
-			if s.Kind == "sunsubscribe" {
-				err = errMoved
-			}
-		}
-		if _, moved := redis.IsMovedError(err); moved {
-			err = errMoved
-		}
-		if err != nil {
-			return worked, err
-		}
-	}
-}
-
-// errMoved means that a node of the cluster has given the channel to another one.
-var errMoved = errors.New("the channel belongs to another node")
-
 // wait waits for d, or until p is stopped.
 func (p *peers) wait(d time.Duration) {
 	select {
@@ -335,8 +308,14 @@ func (p *peers) look() time.Duration {
 	}
 	l.own, l.ended = counts[channels[0]], time.Now()
 	l.there = make(map[string]bool, len(names))
+	var missing []string
 	for i, name := range names {
-		l.there[name] = counts[channels[i+1]] > 0
+		if l.there[name] = counts[channels[i+1]] > 0; !l.there[name] {
+			missing = append(missing, name)
+		}
+	}
+	if l.needs, err = p.s.needs(p.ctx, missing); err != nil {
+		return pace
 	}
 	p.mu.Lock()
 	gone, doubt := p.judge.see(l)

@@ -3,15 +3,18 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
-// What the processes say of themselves is in a hash beside the leases, in "says:PROCESS". It is said
-// again with every renewal of the lease, so a Redis that has lost it hears it within a third of one.
+// What the processes say of themselves is in a hash beside the leases, in "says:PROCESS", and in
+// "needs:PROCESS" what link.go says. It is said again with every renewal of the lease, so a Redis
+// that has lost it hears it within a third of one.
 
 var _ store.Roster = (*Store)(nil)
 
@@ -74,6 +77,30 @@ func (r *roster) Described(ctx context.Context) (map[string][]byte, error) {
 		}
 	}
 	return said, nil
+}
+
+// needs returns how long processes need to come back when their connections have broken. Those of an
+// earlier version do not say it.
+func (r *roster) needs(ctx context.Context, processes []string) (map[string]time.Duration, error) {
+	if len(processes) == 0 {
+		return nil, nil
+	}
+	fields := make([]string, len(processes))
+	for i, process := range processes {
+		fields[i] = "needs:" + process
+	}
+	values, err := r.client.HMGet(ctx, r.key, fields...).Result()
+	if err != nil {
+		return nil, err
+	}
+	needs := map[string]time.Duration{}
+	for i, value := range values {
+		text, _ := value.(string)
+		if micros, err := strconv.ParseInt(text, 10, 64); err == nil {
+			needs[processes[i]] = time.Duration(micros) * time.Microsecond
+		}
+	}
+	return needs, nil
 }
 
 const (

@@ -142,12 +142,14 @@ local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 `
 	// announceLua renews a lease, and says again what is missing of what the process has said.
-	// KEYS: processes, about. ARGV: the process, how long its lease lasts in µs, and what it says.
+	// KEYS: processes, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
+	// many µs it needs to come back when its connections have broken.
 	announceLua = clockLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 if ARGV[3] ~= '' and redis.call('HGET', KEYS[2], 'says:' .. ARGV[1]) ~= ARGV[3] then
   redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3])
 end
+if ARGV[4] ~= '0' then redis.call('HSET', KEYS[2], 'needs:' .. ARGV[1], ARGV[4]) end
 return now
 `
 	// A retired process stays in the list, because it may have left threads behind;
