@@ -22,6 +22,8 @@ type RunContext struct {
 	Record func(ctx context.Context, a Activity) error
 	// History implements [HistoryFrom]; nil means that there are no messages.
 	History func() []Message
+	// Mark implements [Mark]; nil drops marks.
+	Mark func(ctx context.Context, label string) error
 }
 
 type runKey struct{}
@@ -51,6 +53,9 @@ func (r RunContext) within(outer *RunContext) *RunContext {
 	}
 	if r.History == nil {
 		r.History = outer.History
+	}
+	if r.Mark == nil {
+		r.Mark = outer.Mark
 	}
 	return &r
 }
@@ -113,6 +118,21 @@ func Record(ctx context.Context, activityType string, content any) error {
 		return nil
 	}
 	return r.Record(ctx, Activity{Type: activityType, Content: data})
+}
+
+// Mark has the next checkpoint of the run listed under a label, whatever the checkpoint frequency
+// is, so that a person finds the place to go back to: the one after this iteration, or that of
+// the run's end. It holds what the iteration has done. Several marks of an iteration name one
+// checkpoint together. The label is a text of 1 to 256 bytes without control characters.
+//
+// It may be called by every hook and by tools. A mark is stored with the result of the call that
+// made it; like the call itself, it may be made again after a crash before that.
+func Mark(ctx context.Context, label string) error {
+	r, err := runFrom(ctx)
+	if err != nil || r.Mark == nil {
+		return err
+	}
+	return r.Mark(ctx, label)
 }
 
 // HistoryFrom returns the messages of the branch that the run works on: those that its

@@ -52,7 +52,8 @@ type Metadata struct {
 	Parent string `json:"parentCheckpointId,omitempty"`
 	// ParentThread is the thread of Parent, if that is another one.
 	ParentThread string `json:"parentThreadId,omitempty"`
-	// Label is the name that a manual checkpoint was given.
+	// Label is the name that a person has given it, or that a tool or a hook has, with
+	// [holdfast.Mark].
 	Label string `json:"label,omitempty"`
 }
 

@@ -115,7 +115,7 @@ var ownRoutes = []route{
 	},
 	{
 		method: "POST", path: "/threads/{thread}/checkpoints", do: (*handler).postCheckpoint, id: "markCheckpoint", params: []string{"IfMatch"},
-		summary: "Take a checkpoint of a thread that is not running; it may replace the shared state.", body: "Mark", bodyOptional: true,
+		summary: "Take a checkpoint, also while a run is under way; on a thread that is not running, it may replace the shared state.", body: "Mark", bodyOptional: true,
 		answers: []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}}, errors: slices.Concat(changeErrors, []string{codes.LimitExceeded}),
 	},
 	{

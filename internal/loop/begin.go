@@ -115,7 +115,10 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now().Time(), last))
 	}
 	b.st.Boundary = store.Cursor{Number: last, Tag: b.c.Fence.Tag()}
-	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.cfg.Now().Time(), b.cfg.KeepCheckpoints)
+	if b.cfg.Frequency != Manual {
+		input := thread.Checkpoint{Source: thread.SourceInput, Step: -1, Parent: b.st.LastCheckpoint}
+		thread.PutCheckpoint(b.c, b.st, input, b.cfg.Now().Time(), b.cfg.KeepCheckpoints)
+	}
 	b.c.Put = append(b.c.Put, store.Value{Kind: store.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
 	b.st.Bytes += thread.BytesOf(b.c)
 	b.c.State = b.st.Encode()
@@ -254,7 +257,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 			b.st.Iteration, b.st.Open, b.st.OnlyRecorded, b.st.Model = 0, false, false, ""
 		}
 	}
-	b.st.Ending = nil
+	b.st.Ending, b.st.Marked = nil, ""
 	if b.branches() {
 		if err := b.branch(ctx); err != nil {
 			return err

@@ -25,7 +25,7 @@ type Frequency string
 const (
 	PerIteration Frequency = "per_iteration" // one after each iteration
 	PerTurn      Frequency = "per_turn"      // one at the beginning and at the end of a run
-	Manual       Frequency = "manual"        // as PerTurn; any others are taken by hand
+	Manual       Frequency = "manual"        // none but those that are asked for, by a tool, a hook or a person
 )
 
 // Circuit knows of each model whether it is broken. It never ends a run: if the circuits of

@@ -34,7 +34,9 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	last := t.Head.Next + uint64(len(c.Records)) - 1
 	st.Boundary = store.Cursor{Number: last, Tag: c.Fence.Tag()}
 	st.Advanced()
-	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
+	if h.cfg.Frequency != Manual || st.Marked != "" {
+		thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
+	}
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last))
 	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
@@ -50,7 +52,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 // one that has failed, unless what it follows is not there any more. seq is the stream as the
 // owner left it.
 func (h *host) keepShown(ctx context.Context, c *store.Commit, st *thread.State, seq agui.Sequencer, shown []agui.Message) error {
-	if !st.KeepsFailed() || len(shown) == 0 {
+	if !thread.KeepsFailed(st.Format) || len(shown) == 0 {
 		return nil
 	}
 	switch _, err := h.read.Store.MessagesOf(ctx, c.Key, []string{st.Leaf}); {

@@ -10,7 +10,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
-	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Only the owner of a run writes to its thread. What others want of it meanwhile they leave
@@ -19,10 +18,9 @@ import (
 
 // inboxItem is what a request, possibly in another process, leaves for a run's owner.
 type inboxItem struct {
-	Type string `json:"type"` // cancel, describe or result
+	Type string `json:"type"` // cancel, describe, mark or result
 	Run  string `json:"run"`  // the run that it is for
-	// Description is how the thread is to be listed.
-	Description *threads.Description `json:"description,omitempty"`
+	thread.Amendment
 	// Call and Result are a call that is finished from outside, and what has come for it.
 	Call   string                `json:"call,omitempty"`
 	Result *thread.OutsideResult `json:"result,omitempty"`
@@ -31,6 +29,7 @@ type inboxItem struct {
 const (
 	itemCancel   = "cancel"
 	itemDescribe = "describe"
+	itemMark     = "mark"
 	itemResult   = "result"
 )
 
@@ -75,8 +74,8 @@ func (r mail) take(it *store.InboxItem) error {
 	var in inboxItem
 	mine := json.Unmarshal(it.Data, &in) == nil && in.Run == r.rec.ID
 	var events []agui.Event
-	if mine && in.Type == itemDescribe && in.Description != nil {
-		ev := agui.Custom{Name: "holdfast.described", Value: thread.MustJSON(in.Description)}
+	if name, value := in.Notice(); mine && name != "" {
+		ev := agui.Custom{Name: name, Value: value}
 		ev.Timestamp = r.now()
 		events = append(events, ev)
 	}
@@ -91,20 +90,20 @@ func (r mail) take(it *store.InboxItem) error {
 	return r.w.Add(events, journal.Soon, func(c *store.Commit, _ store.Cursor) {
 		r.inbox.seen = it.Number
 		if len(events) > 0 {
-			r.describe(c, *in.Description)
+			r.amend(c, &in.Amendment)
 		}
 	})
 }
 
-// describe changes how the thread is listed, in a commit that leaves everything else as it
-// was stored last. The run's goroutine may have changed its state since.
-func (r mail) describe(c *store.Commit, d threads.Description) {
+// amend changes the thread in a commit that leaves everything else as it was stored last. The
+// run's goroutine may have changed its state since.
+func (r mail) amend(c *store.Commit, a *thread.Amendment) {
 	st, err := thread.DecodeState(r.stored)
 	if err != nil {
 		return // this process wrote it
 	}
-	st.Describe(d, &thread.History{})
-	r.st.Described = st.Described
+	a.Amend(c, st, r.host.cfg.Now().Time(), r.host.cfg.KeepCheckpoints)
+	r.st.Described, r.st.Checkpoints, r.st.LastCheckpoint = st.Described, st.Checkpoints, st.LastCheckpoint
 	r.stored = st.Encode()
 	c.State = r.stored
 	if !r.inbox.owed {
@@ -114,6 +113,7 @@ func (r mail) describe(c *store.Commit, d threads.Description) {
 
 // saveState puts the run's state into a commit; the writer calls it.
 func (r *run) saveState(c *store.Commit) {
+	r.st.Marked = r.labels.joined()
 	r.stored = r.st.Encode()
 	c.State = r.stored
 }

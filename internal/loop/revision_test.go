@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -336,7 +337,7 @@ func TestTitleWhileItWaits(t *testing.T) {
 			if (now.State.Waiting != nil) != waits {
 				t.Fatalf("the run waits as %+v", now.State.Waiting)
 			}
-			if _, err := e.Describe(t.Context(), now, threads.Description{Title: &title}); looptest.Code(err) != codes.RunInProgress || time.Since(begun) > 3*time.Second {
+			if _, err := e.Amend(t.Context(), now, thread.Amendment{Description: &threads.Description{Title: &title}}); looptest.Code(err) != codes.RunInProgress || time.Since(begun) > 3*time.Second {
 				t.Errorf("after %s the title gets %v", time.Since(begun), err)
 			}
 		}

@@ -46,6 +46,7 @@ type run struct {
 	// messages are the history as models see it.
 	messages []holdfast.Message
 	notes    notes
+	labels   labels
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
@@ -129,13 +130,14 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.stored = head.State
+	r.labels.begin(r.st.Marked)
 	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
 	r.started, r.log = clock.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
-		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
+		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save, Mark: r.labels.add,
 	})
 	if r.cancelled {
 		r.cancel(errCancelled)
@@ -345,18 +347,19 @@ func (r *run) principal() holdfast.Principal {
 func (r *run) checkpoint() error {
 	return r.w.Add(nil, journal.Soon, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
-		if r.host.cfg.Frequency == PerIteration {
-			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
-		}
+		r.listCheckpoint(c, r.labels.take(false), r.host.cfg.Frequency == PerIteration)
 		r.marks.clear(c)
 		r.countBytes()
 		r.saveState(c)
 	})
 }
 
-// listCheckpoint adds a checkpoint of the state to a commit.
-func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
-	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now().Time(), r.host.cfg.KeepCheckpoints)
+// listCheckpoint adds a checkpoint of the state to a commit, if the frequency asks for one here, or
+// a label does.
+func (r *run) listCheckpoint(c *store.Commit, label string, frequent bool) {
+	if r.st.Marked = label; frequent || label != "" {
+		thread.AddCheckpoint(c, r.st, thread.SourceLoop, r.st.Iteration, r.host.cfg.Now().Time(), r.host.cfg.KeepCheckpoints)
+	}
 }
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
@@ -379,14 +382,14 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 		return err
 	}
 	stored := growth{r}.plant(append(failed, activities...))
-	if r.failed != nil && r.st.KeepsFailed() {
+	if r.failed != nil && thread.KeepsFailed(r.st.Format) {
 		shown = append(shown, agui.MessagesRef{Leaf: r.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
 	err = r.w.Finish(context.WithoutCancel(r.ctx), append(append(shown, before...), ev), func(c *store.Commit, last store.Cursor) {
 		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
 		r.countBytes()
-		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
+		r.listCheckpoint(c, r.labels.take(true), r.host.cfg.Frequency != Manual)
 		// A thread that is stopped or waits still needs them.
 		if r.st.Status() == threads.StatusIdle {
 			r.marks.clear(c)

@@ -26,8 +26,10 @@ type Checkpoint struct {
 	Parent string `json:"parent,omitempty"`
 	// ParentThread is the thread of Parent, if that is another one.
 	ParentThread string `json:"parentThread,omitempty"`
-	// Label is a name that a person gave it.
+	// Label is the name that a person, a tool or a hook gave it.
 	Label string `json:"label,omitempty"`
+	// Mark is the id of the request that asked for it while a run was under way; empty for most.
+	Mark string `json:"mark,omitempty"`
 	// State is the thread's state at that moment.
 	State *State `json:"state"`
 }
@@ -63,10 +65,13 @@ const (
 	SourceFork   = "fork"
 )
 
-// AddCheckpoint adds a checkpoint of st, as the child of the last one, to the commit c.
-// keep is how many checkpoints the thread keeps; all if it is not positive.
+// AddCheckpoint adds a checkpoint of st, as the child of the last one and with the label that was
+// asked for, to the commit c. keep is how many checkpoints the thread keeps; all if it is not
+// positive.
 func AddCheckpoint(c *store.Commit, st *State, source string, step int, now time.Time, keep int) {
-	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
+	label := st.Marked
+	st.Marked = ""
+	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint, Label: label}, now, keep)
 }
 
 // PutCheckpoint adds a checkpoint of st to the commit c and returns it. cp says where it

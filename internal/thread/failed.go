@@ -17,8 +17,8 @@ import (
 // show them to models.
 const failedAnswers = 11
 
-// KeepsFailed reports whether answers that fail are kept in the thread.
-func (s *State) KeepsFailed() bool { return s.Format >= failedAnswers }
+// KeepsFailed reports whether a thread of that format keeps answers that fail.
+func KeepsFailed(format int) bool { return format >= failedAnswers }
 
 // failedMark is what the server says about such a message.
 var failedMark = json.RawMessage(`{"partial":true,"failed":true}`)

@@ -95,6 +95,9 @@ type Work struct {
 	Checkpoints int `json:"checkpoints"`
 	// LastCheckpoint is the id of the last one, the parent of the next.
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
+	// Marked is the label of the next checkpoint, which a tool or a hook has asked for; empty
+	// for most.
+	Marked string `json:"marked,omitempty"`
 	// Takeovers counts those since the run last made progress; an answer that streams is
 	// progress.
 	Takeovers int `json:"claims,omitempty"`

@@ -22,7 +22,7 @@ func fullState() *State {
 		Work: Work{Incarnation: "k3j5", Rewinds: 2, Rewound: 7, TakenBack: TakenBack{Shown: []string{"call_0"}, Unlisted: true}, Iteration: 3, GrantedAt: 1, Boundary: store.Cursor{Number: 12, Tag: "abcdef"},
 			Calls:  []Call{{ID: "c1", Name: "pay", Run: "r1", Key: "o/r1/c1", Thread: "o", Again: true, Repeats: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
 			Queued: []json.RawMessage{json.RawMessage(`{"id":"u2"}`)}, Answers: map[string]string{"i0": "h"}, Count: 3,
-			Origin: &Origin{Thread: "o", Checkpoint: "000000000001", Incarnation: "i0"}, Reuse: true, OnlyRecorded: true, Happened: []Happened{{Tool: "pay", Arguments: "{}", Result: "paid", Message: "m1"}}, Bytes: 99, Measured: true, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
+			Origin: &Origin{Thread: "o", Checkpoint: "000000000001", Incarnation: "i0"}, Reuse: true, OnlyRecorded: true, Happened: []Happened{{Tool: "pay", Arguments: "{}", Result: "paid", Message: "m1"}}, Bytes: 99, Measured: true, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004", Marked: "paid",
 			Takeovers: 1, Retaken: 2, Waiting: &threads.Waiting{Revision: "6f1e", Since: time.Unix(1, 0).UTC(), Until: time.Unix(2, 0).UTC()}, Model: "p/m2", Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
 			Open: true, Question: &Question{Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"}, Answer: &holdfast.Answer{InterruptID: "i2"}},
 			Misfit: &Misfit{Answer: "{", Errors: []string{"e"}}, Output: "m3",

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Checkpoints are the states that a thread can go back to. This file lists and shows them,
-// and takes one by hand; runs take theirs with their own commits, and travel.go goes back
+// Checkpoints are the states that a thread can go back to. This file lists and shows them;
+// marks.go takes one by hand, runs take theirs with their own commits, and travel.go goes back
 // to one.
 
 // keepsHistory reports whether more than the latest checkpoint is kept.
@@ -151,38 +151,6 @@ func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (
 		s.MiddlewareState, err = k.engine.ShownStates(ctx, t.Key, t.State)
 		return s, k.orMoved(ctx, t, err)
 	})
-}
-
-// Mark takes a checkpoint of a thread that does not run, by hand. It may replace the
-// thread's shared state in the same commit.
-func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m threads.Mark) (*threads.Checkpoint, error) {
-	if len(m.State) > 0 && !json.Valid(m.State) {
-		return nil, holdfast.Errorf(codes.InvalidInput, "state is not JSON.")
-	}
-	stored, err := k.cfg.Limits.Admit(ctx, who, false)
-	if err != nil {
-		return nil, err
-	}
-	defer stored(false) // no thread is made
-	var made threads.Checkpoint
-	_, err = k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
-		c, st := k.amend(t), t.State.Clone()
-		c.UpdatedAt = k.cfg.Now().Time()
-		if len(m.State) > 0 && string(m.State) != "null" {
-			st.Shared = k.cfg.NewID("s")
-			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
-		}
-		cp := k.list(c, st, thread.Checkpoint{Source: thread.SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
-		made = cp.Public(id)
-		wrote(st, c)
-		c.State = st.Encode()
-		return c, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
-	return &made, nil
 }
 
 // list adds a checkpoint of st, of which only the origin is set, to the commit c.

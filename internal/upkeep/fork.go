@@ -53,6 +53,7 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 	}
 	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
 	k.arrive(c, d, cp, out)
+	out.Checkpoint.RunStartedAt = k.runStart(ctx, t.Key, out.Checkpoint.Run)
 	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
 	out.Thread = *child.Info()
 	if to.Preview {

@@ -56,9 +56,9 @@ type Engine interface {
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
 	// Left reports whether this process owns a thread whose run it has given up.
 	Left(head *store.Head) bool
-	// Describe has the owner of the thread's run change how the thread is listed, and waits
-	// until that is stored. It reports false if the run has ended before that.
-	Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error)
+	// Amend has the owner of the thread's run change what only it may change, and waits until
+	// that is stored. It reports false if the run has ended before that.
+	Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error)
 	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
 	GoOn(ctx context.Context, key store.ThreadKey) error
 	// Tools returns the specifications of an agent's tools.

@@ -37,6 +37,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
+		out.Checkpoint.RunStartedAt = k.runStart(ctx, t.Key, out.Checkpoint.Run)
 		if to.Preview {
 			preview(out, t)
 			return nil, nil

@@ -76,7 +76,7 @@ func (k Titles) whileItRuns(ctx context.Context, who holdfast.Principal, id stri
 	if want == t.State.Described {
 		return t.Info(), nil // nothing that the run's stream would say
 	}
-	done, err := k.engine.Describe(ctx, t, d)
+	done, err := k.engine.Amend(ctx, t, thread.Amendment{Description: &d})
 	if err != nil || !done {
 		return nil, err
 	}

@@ -530,7 +530,7 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 	}
 	_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
 	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
-	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
+	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: []byte(`{"a":1}`)})
 	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", "", 1, false)
 	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
 		if looptest.Code(err) != codes.RunInProgress {

@@ -40,6 +40,7 @@ function described(v: Fields): string {
 
 const own: Readonly<Record<string, (v: Fields) => string>> = {
   waiting: (v) => `The run has lost its server, and waits for one with revision ${text(v['revision'])}${v['until'] === undefined ? '' : `, until ${clock(v['until'])}`}.`,
+  marked: (v) => (text(v['label']) === '' ? 'A checkpoint was taken.' : `Checkpoint “${text(v['label'])}” was taken.`),
   outside_calls: () => '', // the calls themselves are shown as waiting
   retry: () => 'The model broke off. Its unfinished answer was discarded, and it was asked again.',
   fallback: (v) => `${text(v['from'])} could not answer. From here on, ${text(v['to'])} does.`,

@@ -7,21 +7,24 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
-	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Describe has the owner of the thread's run change how the thread is listed, and waits
-// until that is stored. It reports false if the run has ended before that. The title of d
-// is stored as it is.
-func (e *Engine) Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error) {
+// Amend has the owner of the thread's run change what only it may change, and waits until that
+// is stored. It reports false if the run has ended before that. The title of a description is
+// stored as it is.
+func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error) {
 	if t.State.Waiting != nil {
 		return false, errWaits(t.Key.Thread)
 	}
 	wake, stop := e.cfg.Store.Watch(t.Key)
 	defer stop()
 	run := t.State.Run()
-	id := itemDescribe + "/" + e.cfg.NewID("d")
-	item := store.InboxItem{ID: id, Data: thread.MustJSON(inboxItem{Type: itemDescribe, Run: run, Description: &d})}
+	in := inboxItem{Type: itemDescribe, Run: run, Amendment: a}
+	if a.Mark != nil {
+		in.Type = itemMark
+	}
+	id := in.Type + "/" + e.cfg.NewID("d")
+	item := store.InboxItem{ID: id, Data: thread.MustJSON(in)}
 	if err := e.cfg.Store.Post(ctx, t.Key, item); err != nil {
 		return false, thread.ReadError(t.Key, err)
 	}

@@ -1,0 +1,116 @@
+package upkeep
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Checkpoints that a person asks for.
+
+// Mark takes a checkpoint by hand. On a thread that does not run, it may replace the shared
+// state in the same commit. While a run is under way, its owner takes it, of what is stored at
+// that moment.
+func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m threads.Mark) (*threads.Checkpoint, error) {
+	if len(m.State) > 0 && !json.Valid(m.State) {
+		return nil, holdfast.Errorf(codes.InvalidInput, "state is not JSON.")
+	}
+	if err := thread.CheckLabel(m.Label); err != nil {
+		return nil, err
+	}
+	changes := m.ETag != "" || len(m.State) > 0 && string(m.State) != "null"
+	by := byHand{k, who, id}
+	for range maxTries {
+		made, err := by.still(ctx, m)
+		if changes || !running(err) {
+			return made, err
+		}
+		if made, err = by.whileItRuns(ctx, m.Label); made != nil || err != nil {
+			return made, err
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
+// byHand takes a checkpoint of a user's thread.
+type byHand struct {
+	*Keeper
+	who holdfast.Principal
+	id  string
+}
+
+// whileItRuns has the owner of the thread's run take a checkpoint. It returns nil if the run has
+// ended before that.
+func (k byHand) whileItRuns(ctx context.Context, label string) (*threads.Checkpoint, error) {
+	t, err := k.engine.Current(ctx, k.who, k.id)
+	if err != nil || !t.State.Running() {
+		return nil, err
+	}
+	mark := &thread.CheckpointMark{ID: k.cfg.NewID("mark"), Label: label}
+	done, err := k.engine.Amend(ctx, t, thread.Amendment{Mark: mark})
+	if err != nil || !done {
+		return nil, err
+	}
+	// It is among the newest, or others have taken its place already.
+	newest, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", newestMarks)
+	if err != nil {
+		return nil, thread.ReadError(t.Key, err)
+	}
+	for _, v := range newest {
+		cp, err := thread.DecodeCheckpoint(v.Data)
+		if err != nil {
+			return nil, thread.ReadError(t.Key, thread.AtCheckpoint(v.ID, err))
+		}
+		if cp.Mark == mark.ID {
+			made := cp.Public(k.id)
+			made.RunStartedAt = k.runStart(ctx, t.Key, made.Run)
+			return &made, nil
+		}
+	}
+	return nil, errNotMarked(k.id)
+}
+
+// newestMarks is how many checkpoints are looked at for one that a run's owner has just taken.
+const newestMarks = 32
+
+// still takes a checkpoint of a thread that does not run.
+func (k byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint, error) {
+	stored, err := k.cfg.Limits.Admit(ctx, k.who, false)
+	if err != nil {
+		return nil, err
+	}
+	defer stored(false) // no thread is made
+	var made threads.Checkpoint
+	_, err = k.onStill(ctx, k.who, k.id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
+		c, st := k.amend(t), t.State.Clone()
+		c.UpdatedAt = k.cfg.Now().Time()
+		if len(m.State) > 0 && string(m.State) != "null" {
+			st.Shared = k.cfg.NewID("s")
+			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
+		}
+		cp := k.list(c, st, thread.Checkpoint{Source: thread.SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
+		made = cp.Public(k.id)
+		wrote(st, c)
+		c.State = st.Encode()
+		return c, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	key := store.ThreadKey{Tenant: k.who.Tenant, Thread: k.id}
+	counting{k.Keeper}.measureSoon(key)
+	made.RunStartedAt = k.runStart(ctx, key, made.Run)
+	return &made, nil
+}
+
+// errNotMarked says that the owner of a run has not taken a checkpoint, because its version does
+// not know how, or that the checkpoint is not kept any more.
+func errNotMarked(id string) *holdfast.Error {
+	return holdfast.Errorf(codes.CheckpointConflict, "The checkpoint was asked for while a run is under way, and is not among the newest.").
+		WithHint("GET /threads/{thread}/checkpoints lists those that are kept. Take it again when the run has ended.").With("threadId", id)
+}
