@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -25,6 +27,8 @@ const (
 	maxLeft = 8
 	// readTries is how often an engine that only reads is opened, if files vanish meanwhile.
 	readTries = 10
+	// roomFile is written, with so many bytes, to see whether there is room.
+	roomFile, roomSize = "ROOM", 64 << 10
 	// The pause before an engine is opened again doubles from the first one up to the
 	// longest.
 	firstPause   = 100 * time.Millisecond
@@ -141,14 +145,18 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
 			return nil
 		}
-		// Where the folder was, Pebble would make a store that is empty.
-		for wait := true; wait; wait = s.place.look() != nil {
+		// For want of room, an engine more would be left behind in vain. Where the folder was, Pebble
+		// would make a store that is empty.
+		full := noRoom(cause) != 0
+		for wait := true; wait; wait = s.place.look() != nil || full && !s.hasRoom() {
 			select {
 			case <-time.After(pause):
 			case <-s.closing:
 				return nil
 			}
-			pause = min(2*pause, longestPause)
+			if !full {
+				pause = min(2*pause, longestPause)
+			}
 		}
 		o := s.open(false)
 		e, err := s.awaitRoom(o)
@@ -164,7 +172,20 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 	}
 }
 
-// use makes an engine the one that reads and writes.
+// hasRoom reports whether a file can be written in the store's folder.
+func (s *site) hasRoom() bool {
+	name := filepath.Join(s.dir, roomFile)
+	f, err := s.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(make([]byte, roomSize))
+	if err == nil {
+		err = f.SyncData()
+	}
+	// It is written again the next time, and means nothing.
+	return errors.Join(err, f.Close(), s.fs.Remove(name)) == nil
+}
 func (s *Store) use(e *engine) error {
 	t := newTxn(e.newBatch(), s, numbers{})
 	defer t.close()

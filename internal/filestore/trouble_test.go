@@ -217,3 +217,28 @@ func TestWriteFails(t *testing.T) {
 		})
 	}
 }
+
+// TestFullAtSync: while a disk that has no room says so only when it is to sync, no engine after
+// another is left behind in vain, and the store goes on as soon as there is room.
+func TestFullAtSync(t *testing.T) {
+	t.Parallel()
+	if inChild(t) {
+		return
+	}
+	f := &fault{kind: errorfs.OpFileSyncData, cause: syscall.ENOSPC, stays: true}
+	s := faulty(t, filepath.Join(t.TempDir(), "data"), f)
+	w := newWriter(t, s, 0)
+	w.write(t.Context(), 10, 1000)
+	f.on.Store(true)
+	go func() {
+		for f.hits.Load() < 2*maxLeft {
+			time.Sleep(time.Millisecond) // for something that only the store does
+		}
+		f.on.Store(false)
+	}()
+	w.write(t.Context(), 10, 1000)
+	w.check()
+	if w.refused == 0 || s.left.Load() != 1 {
+		t.Errorf("%d commits were refused, and %d engines are left behind", w.refused, s.left.Load())
+	}
+}
