@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -62,17 +61,9 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	if len(c.Messages) > manyMessages {
 		encode = s.codec.Encode
 	}
-	// Of a thread that is not there yet the messages are given as they are stored: the script
-	// then makes no texts of its own out of a history of thousands.
-	isNew := c.Expect == store.Position{Next: 1}
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		if isNew {
-			place := append(strconv.AppendInt(nil, int64(i), 10), ':')
-			a.add("m:"+m.ID, encode(appendName(place, m.Parent), m.ID, m.Data))
-			continue
-		}
-		a.add(m.ID, encode(appendName(nil, m.Parent), m.ID, m.Data))
+		a.add(placed(c, i, encode(appendName(nil, m.Parent), m.ID, m.Data))...)
 	}
 	if a.layout == newestLayout {
 		a.newest = newestOf(c)

@@ -1,6 +1,10 @@
 package redisstore
 
-import "github.com/holdfast-agents/holdfast/store"
+import (
+	"strconv"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
 
 // What is larger than what conversations usually add is written in other ways, so that others
 // do not wait for it.
@@ -17,6 +21,17 @@ const (
 // which takes several times as long as without: one caller's 10,000 would take a second of
 // the processors that all share.
 const manyMessages = 64
+
+// placed returns the arguments of the commit script for a message. In a thread that is not
+// there yet it is given as it is stored: the script then makes no texts of its own out of a
+// history of thousands.
+func placed(c *store.Commit, n int, data []byte) []any {
+	if c.Expect != (store.Position{Next: 1}) {
+		return []any{c.Messages[n].ID, data}
+	}
+	place := append(strconv.AppendInt(nil, int64(n), 10), ':')
+	return []any{"m:" + c.Messages[n].ID, append(place, data...)}
+}
 
 // isLarge reports whether a commit takes Redis much longer than others.
 func isLarge(c *store.Commit) bool {
