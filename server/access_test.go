@@ -440,14 +440,3 @@ func TestStreamsThatEnded(t *testing.T) {
 		t.Errorf("the last event is %s", last)
 	}
 }
-
-// waitFor reads until a text has come.
-func waitFor(t *testing.T, r io.Reader, text string) {
-	t.Helper()
-	var got []byte
-	for b := make([]byte, 1); !strings.Contains(string(got), text); got = append(got, b[0]) {
-		if _, err := r.Read(b); err != nil {
-			t.Fatalf("%v after %q", err, got)
-		}
-	}
-}
