@@ -25,6 +25,10 @@ func TestRunContext(t *testing.T) {
 			told = append(told, a.Type, string(a.Content))
 			return nil
 		},
+		Mark: func(_ context.Context, label string) error {
+			told = append(told, label)
+			return nil
+		},
 		History: func() []holdfast.Message { return []holdfast.Message{{ID: "m1"}} },
 	}
 	ctx := store.ContextWithLedger(holdfast.ContextWithRun(context.Background(), full), emptyLedger{})
@@ -44,6 +48,9 @@ func TestRunContext(t *testing.T) {
 		if err := holdfast.Record(ctx, name, content); err == nil || len(told) != 4 {
 			t.Errorf("%q was recorded: %v", name, told)
 		}
+	}
+	if err := holdfast.Mark(ctx, "before the payment"); err != nil || len(told) != 5 || told[4] != "before the payment" {
+		t.Errorf("%v, %v", err, told)
 	}
 	if messages := holdfast.HistoryFrom(ctx); len(messages) != 1 || messages[0].ID != "m1" {
 		t.Errorf("%+v", messages)
@@ -75,6 +82,12 @@ func TestOutsideARun(t *testing.T) {
 	if err := holdfast.Record(bare, "acme.seen", struct{}{}); err != nil {
 		t.Errorf("record with nowhere to put it: %v", err)
 	}
+	if err := holdfast.Mark(context.Background(), "here"); !errors.Is(err, holdfast.ErrNoRun) {
+		t.Errorf("mark: %v", err)
+	}
+	if err := holdfast.Mark(bare, "here"); err != nil {
+		t.Errorf("mark with nothing to list: %v", err)
+	}
 	if messages := holdfast.HistoryFrom(bare); messages != nil {
 		t.Errorf("%+v", messages)
 	}
@@ -92,6 +105,7 @@ func TestRunContextWithin(t *testing.T) {
 			return nil
 		},
 		Record:  func(context.Context, holdfast.Activity) error { return errors.New("the outer one") },
+		Mark:    func(context.Context, string) error { return errors.New("marked") },
 		History: func() []holdfast.Message { return []holdfast.Message{{ID: "m1"}} },
 	})
 	run := &holdfast.RunContext{Record: func(context.Context, holdfast.Activity) error { return nil }}
@@ -99,7 +113,8 @@ func TestRunContextWithin(t *testing.T) {
 	if err := holdfast.Keep(ctx, json.RawMessage(`7`)); err != nil || kept != "c17" {
 		t.Errorf("kept %q, %v", kept, err)
 	}
-	if holdfast.IterationFrom(ctx).Thread != "t" || len(holdfast.HistoryFrom(ctx)) != 1 || holdfast.Notify(ctx, "a.b", 1) == nil {
+	if holdfast.IterationFrom(ctx).Thread != "t" || len(holdfast.HistoryFrom(ctx)) != 1 || holdfast.Notify(ctx, "a.b", 1) == nil ||
+		holdfast.Mark(ctx, "here") == nil {
 		t.Error("the rest of the run is gone")
 	}
 	if err := holdfast.Record(ctx, "a.b", struct{}{}); err != nil || run.Keep != nil {

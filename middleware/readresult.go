@@ -88,11 +88,9 @@ func searchable(pattern string, size int) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What cannot be compiled here cannot be compiled below, which says why.
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	if most := min(maxProgram, maxSearch/max(size, 1)); len(program.Inst) > most {
+	if most := min(maxProgram, maxSearch/max(size, 1)); err == nil && len(program.Inst) > most {
 		return nil, fmt.Errorf("for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}", most, len(program.Inst))
 	}
 	return regexp.Compile(pattern)
