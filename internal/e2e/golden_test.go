@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11"}
 
 // isBefore reports whether a format came before another one.
 func isBefore(format, other string) bool {
@@ -274,7 +274,7 @@ func writeWant(t *testing.T, want golden, file string) {
 	}
 }
 
-// makeGolden makes a store with a finished, an asking, a cancelled and a cut-off run,
+// makeGolden makes a store with a finished, an asking, a failed, a cancelled and a cut-off run,
 // and returns what it holds.
 func makeGolden(t *testing.T, store, format string) golden {
 	t.Helper()
@@ -302,6 +302,7 @@ func makeGolden(t *testing.T, store, format string) golden {
 		}
 		return false
 	})
+	run("failed", "fail", func(record) bool { return false })
 	n := 0
 	run("cancelled", "slow 1000", func(record) bool {
 		if n++; n == 5 {
@@ -311,7 +312,7 @@ func makeGolden(t *testing.T, store, format string) golden {
 	})
 	want.allow(t, p)
 	want.handOut(t, p)
-	for _, thread := range []string{"finished", "asked", "cancelled", "allowed", "approved"} {
+	for _, thread := range []string{"finished", "asked", "failed", "cancelled", "allowed", "approved"} {
 		var body json.RawMessage
 		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
 		want.Messages[thread] = body
