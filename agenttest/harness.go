@@ -196,7 +196,7 @@ func (h *Harness) Resume() *Result {
 	return h.post(&agui.RunAgentInput{})
 }
 
-// Answer answers an open question with a payload, which is written as JSON.
+// Answer answers the only open question with a payload, which is written as JSON.
 func (h *Harness) Answer(interruptID string, payload any) *Result {
 	h.t.Helper()
 	return h.Answers(map[string]any{interruptID: payload})
@@ -213,8 +213,8 @@ func (h *Harness) AnswerAll(payload any) *Result {
 	return h.Answers(answers)
 }
 
-// Answers answers several questions in one request: the payloads by question id. A
-// run continues once all its questions have an answer.
+// Answers answers several questions in one request: the payloads by question id. All open
+// questions have to be among them, or the request is refused (answers_missing).
 func (h *Harness) Answers(payloads map[string]any) *Result {
 	h.t.Helper()
 	in := &agui.RunAgentInput{}
