@@ -232,6 +232,22 @@ scenario('connect during a run, through a restart', async () => {
   assert.deepEqual(plain(page.messages), plain(a.messages));
 });
 
+scenario('an answer in whose middle the run failed is still there, and is no obstacle', async () => {
+  const a = agent({ holdfast: { chat: true } });
+  await watch((s) => say(a, 'fail', s));
+  const half = a.messages.at(-1);
+  assert.match(half.content, /going to fail/);
+  const page = agent({ threadId: a.threadId, holdfast: { chat: true } });
+  const { types } = await watch((s) => page.connectAgent({}, s));
+  assert.equal(types.at(-1), 'RUN_ERROR');
+  assert.equal(page.messages.at(-1).content, half.content);
+  assert.equal(page.messages.at(-1).metadata?.holdfast?.failed, true);
+  await say(page, 'hello there'); // the list that it sends has the half answer
+  assert.deepEqual(page.messages.map(({ role }) => role), ['user', 'assistant', 'user', 'assistant']);
+  await same(page, server);
+  await silent();
+});
+
 scenario('a reload shows the thread as it is', async () => {
   const a = agent();
   await say(a, 'plan 3 steps');
