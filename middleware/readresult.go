@@ -12,6 +12,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// A result that a prompt shows only a part of is in the thread's history, whole. The tool here
+// lets the model come back to it: piece by piece, or to the places that match a pattern. It
+// reads what the thread has and nothing else, and each of its own results is short enough to
+// be shown whole, so that reading one never calls for reading another.
+
 // ReadResult is the name of the tool that [LargeResults] brings: the model reads, or
 // searches, the result of an earlier call of its thread.
 const ReadResult = "read_result"

@@ -157,6 +157,7 @@ func (w *Writer) commit(c *store.Commit) error {
 	w.deadline.Reset(w.GiveUp)
 	defer w.deadline.Stop()
 	ctx := w.ctx
+	begun := clock.Now()
 	pause := 10 * time.Millisecond
 	for {
 		err := w.Commit(ctx, c)
@@ -170,7 +171,7 @@ func (w *Writer) commit(c *store.Commit) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("gave up after %s: %w", w.GiveUp, err)
+			return fmt.Errorf("gave up after %s: %w", begun.Ran().Round(time.Millisecond), err)
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, time.Second)

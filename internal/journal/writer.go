@@ -261,7 +261,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 
 // Close commits what is left and ends the Writer. process owns the thread from then on,
 // "" if nobody does because the run has ended. It returns once no goroutine of the Writer
-// runs any more.
+// runs any more. When ctx ends, the store is not tried again.
 func (w *Writer) Close(ctx context.Context, process string) error {
 	w.mu.Lock()
 	if w.err != nil {
@@ -273,7 +273,12 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 	w.Process = process
 	w.wake()
 	w.mu.Unlock()
-	<-w.idle
+	select {
+	case <-w.idle:
+	case <-ctx.Done():
+		w.stop()
+		<-w.idle
+	}
 	return wait(ctx, b)
 }
 

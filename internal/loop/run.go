@@ -256,6 +256,10 @@ func (r *run) conclude(err error) {
 	}
 }
 
+// lastCommit is how long a run that was cut off may try to commit what it has finished: a
+// store that does not answer must not keep the process.
+const lastCommit = 3 * time.Second / 4
+
 // leave stops the journal. At a shutdown it first commits what is finished, with this
 // process still named as the owner, and then hands the thread over, unless calls still go on
 // here that the next owner would make again.
@@ -263,7 +267,9 @@ func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
 		// If this cannot be committed, the calls stay in doubt.
 		_ = r.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) { intents{r}.takeBack(c, r.w.Fence) })
-		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), lastCommit)
+		defer cancel()
+		if err := r.w.Close(ctx, r.host.process); err == nil {
 			if !r.busy {
 				r.host.handOver(r.key)
 			}

@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/grace"
 )
 
-// cutOff is how long runs may take to notice that they were cut off.
-const cutOff = time.Second
+// cutOff is how long runs may take to notice that they were cut off, and to make their last
+// commit.
+const cutOff = lastCommit + time.Second/4
 
 // Shutdown starts nothing new, lets every run come to the next boundary between steps, and
 // returns when all have, or when ctx is done. Then it cuts off what is still in flight,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -144,10 +145,10 @@ func (s *sweeper) inherit(d store.Departure) {
 		return
 	}
 	var err error
-	begun := time.Now()
+	begun := clock.Now()
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		err = panics.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
-		if err == nil || !passing(err) || time.Since(begun) > s.lease || !s.wait(pause) {
+		if err == nil || !passing(err) || begun.Ran() > s.lease || !s.wait(pause) {
 			break // the sweep finds it later
 		}
 	}
