@@ -237,7 +237,12 @@ func TestOverview(t *testing.T) {
 	h, s, log := keyed(t, c, func(c *server.Config) { c.Version = "v1" })
 	all(t, s.Run(t.Context(), c["alice"], server.Input{Thread: "t1", Text: "hi"}))
 	all(t, s.Run(t.Context(), c["alice"], server.Input{Thread: "t2", Agent: "ask", Text: "hi"}))
-	code, body := call(t, "operator", "GET", h.URL+"/overview", "")
+	var code int
+	var body string
+	await(t, func() bool { // a run is counted after its last event
+		code, body = call(t, "operator", "GET", h.URL+"/overview", "")
+		return strings.Contains(body, `"running":0,`)
+	})
 	var o struct {
 		Process, Version, Store, Durability string
 		StartedAt, Now                      time.Time

@@ -22,7 +22,7 @@ import (
 // answersOnly are the codes with which requests are refused. No run and no stream ends with
 // them, so they have no words for the person in front of the page.
 var answersOnly = []string{
-	codes.BodyTimeout, codes.ForbiddenHost, codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept,
+	codes.AnswersMissing, codes.BodyTimeout, codes.ForbiddenHost, codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept,
 	codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending,
 	codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidCursor, codes.InvalidInput,
 	codes.MediaRefused, codes.MethodNotAllowed, codes.NothingToRun, codes.PayloadTooLarge, codes.RunIDReused,

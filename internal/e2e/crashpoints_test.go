@@ -299,13 +299,14 @@ func (w *watcher) checkCharged() {
 }
 
 // checkScript: all steps of the script are in the history, and each call has
-// exactly one result.
+// exactly one result. Answers in whose middle the run was cut off stand there besides.
 func (w *watcher) checkScript() {
 	w.Helper()
 	var body struct {
 		Messages []struct {
 			Role, ToolCallID string
 			ToolCalls        []struct{ ID string }
+			Metadata         struct{ Holdfast struct{ Failed bool } }
 		}
 	}
 	if code := getJSON(w.T, w.p.url+"/threads/"+w.thread+"/messages", &body); code != http.StatusOK {
@@ -313,6 +314,9 @@ func (w *watcher) checkScript() {
 	}
 	var roles, calls, results []string
 	for _, m := range body.Messages {
+		if m.Role == "assistant" && m.Metadata.Holdfast.Failed {
+			continue
+		}
 		roles = append(roles, m.Role)
 		for _, c := range m.ToolCalls {
 			calls = append(calls, c.ID)
