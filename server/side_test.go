@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -106,6 +107,8 @@ func TestSuggestionsChargeNothing(t *testing.T) {
 		"/copilotkit/agent/demo/suggest?": suggestion("s1", "charge 1"),
 	} {
 		got := asks(t, "POST", url+path, body)
+		// What the model says may come in one part or in several.
+		got = regexp.MustCompile(`"\}\s+data: \{"type":"TOOL_CALL_ARGS","toolCallId":"call_0","delta":"`).ReplaceAllString(got, "")
 		if !strings.Contains(got, `"toolCallName":"copilotkitSuggest"`) || !strings.Contains(got, "calculate 6 * 7") || !strings.Contains(got, "RUN_FINISHED") || strings.Contains(got, "\nid:") {
 			t.Errorf("%s: %s", path, got)
 		}
