@@ -206,7 +206,7 @@ func TestEndsTogether(t *testing.T) {
 	}{
 		"SIGTERM":               {func(p *process, _ int) { p.signal(syscall.SIGTERM) }, 0, true},
 		"SIGTERM to the server": {func(p *process, server int) { _ = syscall.Kill(server, syscall.SIGTERM) }, 0, true},
-		"SIGINT to both":        {func(p *process, server int) {
+		"SIGINT to both": {func(p *process, server int) {
 			_ = syscall.Kill(server, syscall.SIGINT)
 			_ = p.cmd.Process.Signal(syscall.SIGINT) // the parent may have ended after the server already
 		}, 0, true},
