@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -34,8 +34,18 @@ test: ## run all tests, with the race detector if there is a C compiler
 short: ## the tests that take less than two minutes once all is compiled: none that starts servers
 	go test $(shell go list ./... | grep -v /internal/e2e)
 
+# All Go files of ours. What is in testdata is read by tests, line by line.
+SOURCES = git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/'
+
+fmt: ## format all Go files: 120 columns, one line for each element of a large literal
+	go -C tools build -o ../bin/format ./format
+	$(SOURCES) | xargs bin/format -w
+
 check: lint ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
+	go -C tools build -o ../bin/format ./format
+	$(SOURCES) | xargs bin/format
+	go -C tools test ./...
 	go vet ./...
 	go vet -tags crashpoints ./internal/loop
 	go build -o bin/holdfastvet ./cmd/holdfastvet

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/formatted.txt")
+
+// TestFormat: what is too wide is broken where a reader would break it, and what is
+// formatted stays as it is.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	before, err := os.ReadFile("testdata/packed.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := source(before, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/formatted.txt", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/formatted.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if tooLong(got) {
+		t.Error("a line is too long")
+	}
+	if again, err := source(got, false); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("formatted again it is\n%s\n%v", again, err)
+	}
+}
+
+// TestTexts: tests keep their tables and texts as they are.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("testdata/cases.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := source(src, true); err != nil || !bytes.Equal(got, src) {
+		t.Errorf("got\n%s\n%v", got, err)
+	}
+}

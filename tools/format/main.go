@@ -1,0 +1,112 @@
+// Command format keeps Go code within 120 columns, and literals of more than four keyed
+// elements at one element a line. It lists the files that it would change, and with -w it
+// changes them. golines does most of it; what golines breaks into more lines than a reader
+// wants (log lines, long texts) is broken here first.
+//
+//	format [-w] FILE…
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"strings"
+
+	"github.com/golangci/golines/shorten"
+)
+
+// columns is how wide a line may be; a tab counts as tabWidth.
+const (
+	columns  = 120
+	tabWidth = 4
+)
+
+func main() {
+	write := flag.Bool("w", false, "change the files")
+	flag.Parse()
+	wrong := 0
+	for _, path := range flag.Args() {
+		changed, err := file(path, *write)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		if changed {
+			fmt.Println(path)
+			wrong++
+		}
+	}
+	if wrong > 0 && !*write {
+		fmt.Fprintf(os.Stderr, "%d files are not formatted: make fmt\n", wrong)
+		os.Exit(1)
+	}
+}
+
+// file reports whether the file is not formatted, and formats it if write is set.
+func file(path string, write bool) (bool, error) {
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	after, err := source(before, strings.HasSuffix(path, "_test.go"))
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.Equal(before, after) {
+		return false, nil
+	}
+	if write {
+		err = os.WriteFile(path, after, 0o644)
+	}
+	return true, err
+}
+
+// source returns the formatted text of a file. In tests, short literals and all texts stay as they
+// are: cases are read by column, and texts are compared with what is sent.
+func source(src []byte, test bool) ([]byte, error) {
+	golines := shorten.NewShortener(&shorten.Config{MaxLen: columns, TabLen: tabWidth, ChainSplitDots: true})
+	shortened := func(src []byte) ([]byte, error) {
+		if !tooLong(src) {
+			return src, nil
+		}
+		return golines.Process(src)
+	}
+	steps := []step{logLines, shortened}
+	if !test {
+		steps = []step{literals, logLines, shortened, literals, texts, conditions}
+	}
+	for range rounds {
+		before := src
+		for _, next := range steps {
+			var err error
+			if src, err = next(src); err == nil {
+				src, err = format.Source(src)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if bytes.Equal(before, src) {
+			break
+		}
+	}
+	return src, nil
+}
+
+// step is one pass over a file's text.
+type step func([]byte) ([]byte, error)
+
+// rounds is how often the steps are repeated at most: one step can make room for another.
+const rounds = 4
+
+// tooLong reports whether a line of src is too long. Only then is it worth the time to ask golines.
+func tooLong(src []byte) bool {
+	for line := range strings.Lines(string(src)) {
+		if width(strings.TrimSuffix(line, "\n")) > columns {
+			return true
+		}
+	}
+	return false
+}
