@@ -16,7 +16,11 @@ func clock(now func() time.Time) holdfast.Middleware {
 	return holdfast.Middleware{Name: "acme.clock", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 		return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			late := *req
-			note := holdfast.Message{ID: "acme.clock", Role: holdfast.RoleUser, Text: "It is " + now().Format(time.RFC1123) + "."}
+			note := holdfast.Message{
+				ID:   "acme.clock",
+				Role: holdfast.RoleUser,
+				Text: "It is " + now().Format(time.RFC1123) + ".",
+			}
 			late.Messages, late.Tail = append(slices.Clip(req.Messages), note), req.Tail+1
 			return next(ctx, &late)
 		}
@@ -33,7 +37,9 @@ func ExampleModelRequest_History() {
 		}
 	}
 	noon := func() time.Time { return time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC) }
-	req := &holdfast.ModelRequest{Messages: []holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "Is it late?"}}}
+	req := &holdfast.ModelRequest{
+		Messages: []holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "Is it late?"}},
+	}
 	for range clock(noon).Model(model)(context.Background(), req) {
 	}
 	// Output:

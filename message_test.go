@@ -9,7 +9,10 @@ import (
 // TestPlainText: of content in parts the text parts are the text.
 func TestPlainText(t *testing.T) {
 	t.Parallel()
-	m := holdfast.Message{Text: "a", Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "b"}, {Type: holdfast.PartImage, Text: "not this"}}}
+	m := holdfast.Message{
+		Text:  "a",
+		Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "b"}, {Type: holdfast.PartImage, Text: "not this"}},
+	}
 	if got := m.PlainText(); got != "b" {
 		t.Errorf("got %q", got)
 	}

@@ -25,7 +25,11 @@ func TestProgramOnThePages(t *testing.T) {
 			examples.WriteString(blanks.ReplaceAllString(string(text), ""))
 		}
 	}
-	block, onlyGo := regexp.MustCompile("(?ms)^```(?:go|yaml)\n(.*?)^```$"), regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	block, onlyGo := regexp.MustCompile(
+		"(?ms)^```(?:go|yaml)\n(.*?)^```$",
+	), regexp.MustCompile(
+		"(?ms)^```go\n(.*?)^```$",
+	)
 	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/mcp.md", "docs/tools.md", "README.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
 		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files cmd/server has a test

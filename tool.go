@@ -242,7 +242,11 @@ func WithInDoubt(d Doubt) ToolOption { return func(s *ToolSpec) { s.InDoubt = d 
 //
 // NewTool panics if the name is empty or Args cannot be described: that is a mistake
 // in the program, and this way it shows up at startup.
-func NewTool[Args, Result any](name, description string, f func(context.Context, Args) (Result, error), options ...ToolOption) Tool {
+func NewTool[Args, Result any](
+	name, description string,
+	f func(context.Context, Args) (Result, error),
+	options ...ToolOption,
+) Tool {
 	if name == "" {
 		panic("holdfast.NewTool: a tool needs a name")
 	}
@@ -274,11 +278,15 @@ func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolR
 		raw = json.RawMessage("{}")
 	}
 	if err := t.schema.Validate(ctx, raw); err != nil {
-		return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err)}
+		return ToolResult{}, &argumentsError{
+			fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err),
+		}
 	}
 	var args Args
 	if err := json.Unmarshal(raw, &args); err != nil {
-		return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s cannot be read, nothing was run: %w", t.spec.Name, err)}
+		return ToolResult{}, &argumentsError{
+			fmt.Errorf("the arguments of %s cannot be read, nothing was run: %w", t.spec.Name, err),
+		}
 	}
 	result, err := t.f(ctx, args)
 	if err != nil {
@@ -379,7 +387,8 @@ const maxKept = 64 << 10
 // keeps the handle of that work before it waits for it, and with a handle it only waits.
 //
 // The value may be a secret: neither the stream nor the model gets it. It is forgotten with
-// the call's result, and with the checkpoints that were made meanwhile. It has at most 64 KiB. An error means that it is not known to be saved.
+// the call's result, and with the checkpoints that were made meanwhile. It has at most
+// 64 KiB. An error means that it is not known to be saved.
 func Keep(ctx context.Context, value json.RawMessage) error {
 	c, ok := ctx.Value(callKey{}).(callContext)
 	r, err := runFrom(ctx)

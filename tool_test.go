@@ -60,13 +60,15 @@ func TestNewToolPassesErrorsOn(t *testing.T) {
 func TestNewToolSpec(t *testing.T) {
 	f := func(context.Context, struct{}) (string, error) { return "", nil }
 	got := holdfast.NewTool("name", "what it does", f).Spec()
-	if got.Name != "name" || got.Description != "what it does" || got.Effect != holdfast.EffectIdempotent || got.Timeout != 0 {
+	if got.Name != "name" || got.Description != "what it does" || got.Effect != holdfast.EffectIdempotent ||
+		got.Timeout != 0 {
 		t.Errorf("got %+v", got)
 	}
 	if want := `{"type":"object","properties":{},"additionalProperties":false}`; string(got.Parameters) != want {
 		t.Errorf("got %s, want %s", got.Parameters, want)
 	}
-	got = holdfast.NewTool("name", "", f, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithTimeout(time.Second)).Spec()
+	got = holdfast.NewTool("name", "", f, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithTimeout(time.Second)).
+		Spec()
 	if got.Effect != holdfast.EffectOnce || got.Timeout != time.Second {
 		t.Errorf("with options: got %+v", got)
 	}
@@ -87,8 +89,16 @@ func TestNewToolArguments(t *testing.T) {
 		{`{}`, `{}`, ``},
 		{`{"n":3,"tags":null}`, `{"n":3}`, ``},
 		{`null`, ``, `the arguments of count are not valid, nothing was run: null is null, but it must be an object`},
-		{`{"n":`, ``, `the arguments of count are not valid, nothing was run: it is not complete JSON: unexpected end of JSON input`},
-		{`{"n":"3","m":1}`, ``, `the arguments of count are not valid, nothing was run: "m" is not a known member; /n: "3" is a string, but it must be an integer`},
+		{
+			`{"n":`,
+			``,
+			`the arguments of count are not valid, nothing was run: it is not complete JSON: unexpected end of JSON input`,
+		},
+		{
+			`{"n":"3","m":1}`,
+			``,
+			`the arguments of count are not valid, nothing was run: "m" is not a known member; /n: "3" is a string, but it must be an integer`,
+		},
 		{`{"n":99999999999999999999}`, ``, `the arguments of count cannot be read, nothing was run: `},
 	}
 	for _, tt := range tests {

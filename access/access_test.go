@@ -10,7 +10,17 @@ import (
 
 // TestAllow walks all roles and actions.
 func TestAllow(t *testing.T) {
-	actions := []access.Action{access.Read, access.Run, access.Answer, access.Approve, access.Cancel, access.Change, access.Delete, access.Operate, access.Finish}
+	actions := []access.Action{
+		access.Read,
+		access.Run,
+		access.Answer,
+		access.Approve,
+		access.Cancel,
+		access.Change,
+		access.Delete,
+		access.Operate,
+		access.Finish,
+	}
 	for _, tt := range []struct {
 		rights *access.Rights
 		want   string

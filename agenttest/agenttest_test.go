@@ -24,7 +24,12 @@ type wordArgs struct {
 
 // echo is a tool that returns its word.
 func echo(effect holdfast.Effect) holdfast.Tool {
-	return holdfast.NewTool("echo", "Says a word.", func(_ context.Context, a wordArgs) (string, error) { return a.Word + "!", nil }, holdfast.WithEffect(effect))
+	return holdfast.NewTool(
+		"echo",
+		"Says a word.",
+		func(_ context.Context, a wordArgs) (string, error) { return a.Word + "!", nil },
+		holdfast.WithEffect(effect),
+	)
 }
 
 // both runs a test twice: with the real clock, and in a bubble with a fake one, where
@@ -53,17 +58,21 @@ func TestAResultHasAllThatCameOfARun(t *testing.T) {
 		if got := r.Results(); len(got) != 2 || got["call_1"] != "a!" || got["call_2"] != "b!" {
 			t.Errorf("results: %v", got)
 		}
-		if len(r.Started) != 2 || r.Started[0].Name != "echo" || r.Started[0].Key == "" || r.Started[0].Key == r.Started[1].Key {
+		if len(r.Started) != 2 || r.Started[0].Name != "echo" || r.Started[0].Key == "" ||
+			r.Started[0].Key == r.Started[1].Key {
 			t.Errorf("started: %+v", r.Started)
 		}
-		if first := r.Messages[0]; first.Role != holdfast.RoleUser || first.Text != "say a and b" || r.Answer() != "Both are there." {
+		if first := r.Messages[0]; first.Role != holdfast.RoleUser || first.Text != "say a and b" ||
+			r.Answer() != "Both are there." {
 			t.Errorf("messages: %+v", r.Messages)
 		}
-		if types := r.Types(); types[0] != "RUN_STARTED" || types[len(types)-1] != "RUN_FINISHED" || !slices.Contains(types, "TOOL_CALL_RESULT") {
+		if types := r.Types(); types[0] != "RUN_STARTED" || types[len(types)-1] != "RUN_FINISHED" ||
+			!slices.Contains(types, "TOOL_CALL_RESULT") {
 			t.Errorf("events: %v", types)
 		}
 		end := r.Events[len(r.Events)-1]
-		if usage := end.Map()["usage"].([]any)[0].(map[string]any); usage["totalTokens"] != float64(15) || end.ID == "" {
+		if usage := end.Map()["usage"].([]any)[0].(map[string]any); usage["totalTokens"] != float64(15) ||
+			end.ID == "" {
 			t.Errorf("the end is %s, with the cursor %q", end.Raw, end.ID)
 		}
 		asked := model.Requests()
@@ -210,7 +219,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 
 		r := h.Run("go")
 		ended(t, r, agenttest.Interrupt)
-		if q := r.Questions; len(q) != 2 || q[0].Message != "left?" || q[0].Reason != "confirmation" || q[0].CallID != "call_1" {
+		if q := r.Questions; len(q) != 2 || q[0].Message != "left?" || q[0].Reason != "confirmation" ||
+			q[0].CallID != "call_1" {
 			t.Fatalf("questions: %+v", q)
 		}
 		if r := h.Answer(r.Questions[0].ID, "a"); r.Outcome != agenttest.Refused || r.Code != codes.AnswersMissing {
@@ -241,21 +251,32 @@ func TestQuestionsAndAnswers(t *testing.T) {
 
 // TestThreadsAndPrincipals: the threads of a tenant share its ledger, and nothing else.
 func TestThreadsAndPrincipals(t *testing.T) {
-	admit := holdfast.Middleware{Name: "test.admit", BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
-		ledger, err := store.LedgerFrom(ctx)
-		if err != nil {
-			return err
-		}
-		err = ledger.Reserve(ctx, &store.Reservation{
-			Tenant: it.Principal.Tenant, ID: it.Thread + it.Run, Now: time.Now(), Entries: []store.Entry{{Account: "runs", Amount: 1, Limit: 2}},
-		})
-		if err != nil {
-			return holdfast.Errorf(codes.RateLimited, "No more.").Wrap(err)
-		}
-		return nil
-	}}
+	admit := holdfast.Middleware{
+		Name: "test.admit",
+		BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
+			ledger, err := store.LedgerFrom(ctx)
+			if err != nil {
+				return err
+			}
+			err = ledger.Reserve(ctx, &store.Reservation{
+				Tenant:  it.Principal.Tenant,
+				ID:      it.Thread + it.Run,
+				Now:     time.Now(),
+				Entries: []store.Entry{{Account: "runs", Amount: 1, Limit: 2}},
+			})
+			if err != nil {
+				return holdfast.Errorf(codes.RateLimited, "No more.").Wrap(err)
+			}
+			return nil
+		},
+	}
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(agenttest.Text("1"), agenttest.Text("2"), agenttest.Text("3")), Middleware: []holdfast.Middleware{admit, counting(visitsV1)},
+		Model: agenttest.Say(
+			agenttest.Text("1"),
+			agenttest.Text("2"),
+			agenttest.Text("3"),
+		),
+		Middleware: []holdfast.Middleware{admit, counting(visitsV1)},
 	})
 	ended(t, h.Run("a"), agenttest.Success)
 	h.Thread("other")

@@ -84,7 +84,9 @@ func (r *Recorded) notify(_ context.Context, name string, value any) error {
 // tool, [holdfast.ContextWithCall] adds the call.
 func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	t.Helper()
-	o := runOptions{at: holdfast.Iteration{Agent: "agent", Principal: server.LocalPrincipal(), Thread: "t", Run: "run1"}}
+	o := runOptions{
+		at: holdfast.Iteration{Agent: "agent", Principal: server.LocalPrincipal(), Thread: "t", Run: "run1"},
+	}
 	for _, change := range options {
 		change(&o)
 	}

@@ -19,7 +19,12 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		var later []string
-		reservation := &store.Reservation{Tenant: "default", ID: "r", Now: time.Now(), Entries: []store.Entry{{Account: "a", Amount: 1}}}
+		reservation := &store.Reservation{
+			Tenant:  "default",
+			ID:      "r",
+			Now:     time.Now(),
+			Entries: []store.Entry{{Account: "a", Amount: 1}},
+		}
 		pay := holdfast.NewTool("pay", "Pays.", func(ctx context.Context, _ struct{}) (string, error) {
 			ledger, err := store.LedgerFrom(ctx)
 			if err != nil {
@@ -42,7 +47,12 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 			Batch:           func(context.Context, *holdfast.Batch) error { note("batch"); return nil },
 		}
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(agenttest.Call("pay", `{}`), agenttest.Text("never said")), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{witness},
+			Model: agenttest.Say(
+				agenttest.Call("pay", `{}`),
+				agenttest.Text("never said"),
+			),
+			Tools:      []holdfast.Tool{pay},
+			Middleware: []holdfast.Middleware{witness},
 		})
 		ended(t, h.Run("pay"), agenttest.Cut)
 		if got := strings.Join(later, " "); got != "before batch" {
@@ -50,13 +60,18 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 		}
 		var used []int64
 		var err error
-		h.Restart(holdfast.Middleware{Name: "test.reader", BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
-			ledger, e := store.LedgerFrom(ctx)
-			if e == nil {
-				used, err = ledger.Used(ctx, "default", []string{"a"})
-			}
-			return e
-		}})
+		h.Restart(
+			holdfast.Middleware{
+				Name: "test.reader",
+				BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+					ledger, e := store.LedgerFrom(ctx)
+					if e == nil {
+						used, err = ledger.Used(ctx, "default", []string{"a"})
+					}
+					return e
+				},
+			},
+		)
 		ended(t, h.Resume(), agenttest.Success)
 		if err != nil || len(used) != 1 || used[0] != 1 {
 			t.Errorf("the ledger has %v, %v; want what was reserved before the crash", used, err)
@@ -76,7 +91,10 @@ func TestAToolThatIgnoresItsContextIsFound(t *testing.T) {
 				<-release
 				return "", nil
 			})
-			h := agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Call("deaf", `{}`)), Tools: []holdfast.Tool{deaf}})
+			h := agenttest.New(
+				t,
+				agenttest.Config{Model: agenttest.Say(agenttest.Call("deaf", `{}`)), Tools: []holdfast.Tool{deaf}},
+			)
 			go h.Run("go")
 			<-started
 			h.Restart()

@@ -30,7 +30,11 @@ func ExampleNew() {
 			}
 		},
 	}
-	order := holdfast.NewTool("order", "Orders an item.", func(context.Context, struct{}) (string, error) { return "ordered", nil })
+	order := holdfast.NewTool(
+		"order",
+		"Orders an item.",
+		func(context.Context, struct{}) (string, error) { return "ordered", nil },
+	)
 
 	h := agenttest.New(t, agenttest.Config{
 		Model: agenttest.Say(

@@ -88,7 +88,12 @@ func New(t testing.TB, cfg Config) *Harness {
 		cfg.Store = memstore.New()
 	}
 	cfg.Principal = cmp.Or(cfg.Principal, server.LocalPrincipal())
-	h := &Harness{t: t, cfg: cfg, log: &logbook{out: t.Output(), ends: map[string]chan struct{}{}}, threads: map[threadID]*thread{}}
+	h := &Harness{
+		t:       t,
+		cfg:     cfg,
+		log:     &logbook{out: t.Output(), ends: map[string]chan struct{}{}},
+		threads: map[threadID]*thread{},
+	}
 	h.on = threadID{cfg.Principal, "t"}
 	h.start()
 	t.Cleanup(func() {
@@ -114,7 +119,10 @@ func (h *Harness) start() {
 	}
 	a.Toolsets = slices.Concat(a.Toolsets, h.cfg.Toolsets)
 	for i, set := range a.Toolsets {
-		a.Toolsets[i] = &wrappedToolset{Toolset: set, wrap: func(tool holdfast.Tool) holdfast.Tool { return &watched{Tool: tool, h: h} }}
+		a.Toolsets[i] = &wrappedToolset{
+			Toolset: set,
+			wrap:    func(tool holdfast.Tool) holdfast.Tool { return &watched{Tool: tool, h: h} },
+		}
 	}
 	a.Middleware = slices.Concat(a.Middleware, h.cfg.Middleware)
 	cfg := h.cfg.Server
@@ -219,7 +227,10 @@ func (h *Harness) Answers(payloads map[string]any) *Result {
 	h.t.Helper()
 	in := &agui.RunAgentInput{}
 	for id, payload := range payloads {
-		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: id, Status: agui.ResumeResolved, Payload: h.json(payload)})
+		in.Resume = append(
+			in.Resume,
+			agui.ResumeEntry{InterruptID: id, Status: agui.ResumeResolved, Payload: h.json(payload)},
+		)
 	}
 	slices.SortFunc(in.Resume, func(a, b agui.ResumeEntry) int { return cmp.Compare(a.InterruptID, b.InterruptID) })
 	return h.post(in)

@@ -122,8 +122,14 @@ func (m *Model) take(req *holdfast.ModelRequest) (Turn, error) {
 	asked.Messages = slices.Clone(req.Messages)
 	m.requests = append(m.requests, asked)
 	if m.next >= len(m.turns) {
-		m.lacks = fmt.Errorf("the script has no turn left: %d were asked for, it has %d (thread %s, iteration %d, attempt %d)",
-			len(m.requests), len(m.turns), req.Thread, req.Iteration, req.Attempt)
+		m.lacks = fmt.Errorf(
+			"the script has no turn left: %d were asked for, it has %d (thread %s, iteration %d, attempt %d)",
+			len(m.requests),
+			len(m.turns),
+			req.Thread,
+			req.Iteration,
+			req.Attempt,
+		)
 		return Turn{}, m.lacks
 	}
 	turn := m.turns[m.next]
@@ -176,7 +182,13 @@ func (t Turn) deltas() []holdfast.Delta {
 		out = append(out, holdfast.Delta{Media: &t.Media[i]})
 	}
 	for i, c := range t.Calls {
-		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), EncryptedValue: c.EncryptedValue}})
+		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{
+			Index:          i,
+			ID:             c.ID,
+			Name:           c.Name,
+			Arguments:      string(c.Arguments),
+			EncryptedValue: c.EncryptedValue,
+		}})
 	}
 	return out
 }

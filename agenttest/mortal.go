@@ -56,7 +56,10 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	}
 	a.Toolsets = slices.Clone(a.Toolsets)
 	for i, set := range a.Toolsets {
-		a.Toolsets[i] = &wrappedToolset{Toolset: set, wrap: func(tool holdfast.Tool) holdfast.Tool { return mortalTool{tool, l} }}
+		a.Toolsets[i] = &wrappedToolset{
+			Toolset: set,
+			wrap:    func(tool holdfast.Tool) holdfast.Tool { return mortalTool{tool, l} },
+		}
 	}
 	a.Middleware = slices.Clone(a.Middleware)
 	for i, m := range a.Middleware {

@@ -30,9 +30,12 @@ type visitsNow struct {
 var (
 	visitsV1 = state.Register(state.Spec[visits]{Name: "test.visits"})
 	visitsV2 = state.Register(state.Spec[visitsNow]{
-		Name: "test.visits", Version: 2,
-		Migrations: map[int]state.Migration{1: state.Migrate(func(old visits) (visitsNow, error) { return visitsNow{Count: old.N, Secret: "s"}, nil })},
-		Redact:     func(v visitsNow) any { return map[string]int{"count": v.Count} },
+		Name:    "test.visits",
+		Version: 2,
+		Migrations: map[int]state.Migration{
+			1: state.Migrate(func(old visits) (visitsNow, error) { return visitsNow{Count: old.N, Secret: "s"}, nil }),
+		},
+		Redact: func(v visitsNow) any { return map[string]int{"count": v.Count} },
 	})
 	visitsOther = state.Register(state.Spec[struct {
 		N string `json:"n"`
@@ -68,7 +71,12 @@ func countingNow() holdfast.Middleware {
 func TestStatesSurviveARestartAndAnotherDeployment(t *testing.T) {
 	both(t, func(t *testing.T) {
 		h := agenttest.New(t, agenttest.Config{
-			Model:      agenttest.Say(agenttest.Text("1"), agenttest.Text("2"), agenttest.Text("3"), agenttest.Text("4")),
+			Model: agenttest.Say(
+				agenttest.Text("1"),
+				agenttest.Text("2"),
+				agenttest.Text("3"),
+				agenttest.Text("4"),
+			),
 			Middleware: []holdfast.Middleware{counting(visitsV1)},
 		})
 		ended(t, h.Run("a"), agenttest.Success)
@@ -116,7 +124,11 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 			return "", ctx.Err()
 		}, holdfast.WithEffect(holdfast.EffectOnce))
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(agenttest.Call("pay", `{}`), agenttest.Text("I do not know whether it was paid.")), Tools: []holdfast.Tool{pay},
+			Model: agenttest.Say(
+				agenttest.Call("pay", `{}`),
+				agenttest.Text("I do not know whether it was paid."),
+			),
+			Tools: []holdfast.Tool{pay},
 		})
 		r := h.Run("pay")
 		ended(t, r, agenttest.Cut)
@@ -135,7 +147,11 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 		if n := r.Notices(); len(n) != 1 || n[0].Name != "holdfast.takeover" {
 			t.Errorf("notices: %s", n)
 		}
-		if log := strings.Join(h.Log(), "\n"); strings.Count(log, "run started") != 2 || strings.Count(log, "run ended") != 1 || strings.Contains(log, "time=") {
+		if log := strings.Join(
+			h.Log(),
+			"\n",
+		); strings.Count(log, "run started") != 2 || strings.Count(log, "run ended") != 1 ||
+			strings.Contains(log, "time=") {
 			t.Errorf("the log:\n%s", log)
 		}
 		if again := h.Resume(); again.Outcome != agenttest.Success || again.Answer() != r.Answer() {
@@ -150,14 +166,20 @@ func TestWhatADeadProcessDoesIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		var crashed atomic.Bool
-		dying := holdfast.Middleware{Name: "test.dying", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {
-			if crashed.CompareAndSwap(false, true) {
-				h.Crash()
-			}
-		}}
+		dying := holdfast.Middleware{
+			Name: "test.dying",
+			AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {
+				if crashed.CompareAndSwap(false, true) {
+					h.Crash()
+				}
+			},
+		}
 		h = agenttest.New(t, agenttest.Config{
 			Model: agenttest.Say(agenttest.Call("echo", `{"word":"a"}`), agenttest.Text("done")),
-			Tools: []holdfast.Tool{echo(holdfast.EffectIdempotent)}, Middleware: []holdfast.Middleware{counting(visitsV1), dying},
+			Tools: []holdfast.Tool{
+				echo(holdfast.EffectIdempotent),
+			},
+			Middleware: []holdfast.Middleware{counting(visitsV1), dying},
 		})
 		ended(t, h.Run("go"), agenttest.Cut)
 		if got := agenttest.State(h, visitsV1); got.N != 0 {
@@ -207,8 +229,13 @@ func TestTheHarnessLeavesNothing(t *testing.T) {
 				gone := make(chan struct{})
 				t.Cleanup(func() { <-gone }) // after the harness has ended
 				h := agenttest.New(t, agenttest.Config{
-					Model: agenttest.Say(agenttest.Call("hang", `{}`), agenttest.Call("ask", `{"word":"well"}`), agenttest.Text("done")),
-					Tools: []holdfast.Tool{hang, asking()}, Server: server.Config{ToolTimeout: time.Hour},
+					Model: agenttest.Say(
+						agenttest.Call("hang", `{}`),
+						agenttest.Call("ask", `{"word":"well"}`),
+						agenttest.Text("done"),
+					),
+					Tools:  []holdfast.Tool{hang, asking()},
+					Server: server.Config{ToolTimeout: time.Hour},
 				})
 				done := make(chan *agenttest.Result, 1)
 				go func() {
@@ -236,8 +263,11 @@ func TestTheHarnessLeavesNothing(t *testing.T) {
 
 func TestAWholeAgentOnAStoreOfItsOwn(t *testing.T) {
 	agent := holdfast.Agent{
-		Name: "shop", Instructions: "Sell.", Tools: []holdfast.Tool{echo("")}, Middleware: []holdfast.Middleware{counting(visitsV1)},
-		Model: agenttest.Say(agenttest.Text("never")),
+		Name:         "shop",
+		Instructions: "Sell.",
+		Tools:        []holdfast.Tool{echo("")},
+		Middleware:   []holdfast.Middleware{counting(visitsV1)},
+		Model:        agenttest.Say(agenttest.Text("never")),
 	}
 	model := agenttest.Say(agenttest.Call("echo", `{"word":"a"}`), agenttest.Text("sold"))
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

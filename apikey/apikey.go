@@ -70,7 +70,8 @@ func (k *Keys) Len() int { return k.current.Load().count }
 func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
 	if len(r.Header.Values("Authorization")) == 0 {
 		return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "This server needs an API key.").
-			WithHint("Send the header Authorization: Bearer YOUR_KEY. The operator of the server makes keys with: holdfast key --tenant TENANT --user USER")
+			WithHint("Send the header Authorization: Bearer YOUR_KEY. The operator of the server makes keys with: " +
+				"holdfast key --tenant TENANT --user USER")
 	}
 	token, ok := bearer.Token(r, maxToken)
 	if ok {
@@ -84,7 +85,8 @@ func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
 		}
 	}
 	return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "The API key is not valid.").
-		WithHint("Send the whole key, without quotes, as Authorization: Bearer YOUR_KEY. If it was replaced, ask the operator of the server for the new one.")
+		WithHint("Send the whole key, without quotes, as Authorization: Bearer YOUR_KEY. If it was replaced, ask the " +
+			"operator of the server for the new one.")
 }
 
 func expired(p holdfast.Principal) bool {

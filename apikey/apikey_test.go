@@ -63,7 +63,10 @@ func TestAuthenticate(t *testing.T) {
 	old, oldEntry := newKey(t, "acme", "alice")
 	fresh, freshEntry := newKey(t, "acme", "alice")
 	odd, oddEntry := newKey(t, "a/b:c, d", "a+b@example.com #1")
-	keys := parse(t, oldEntry+",\n "+freshEntry+" "+strings.Replace(oddEntry, sum(odd), strings.ToUpper(sum(odd)), 1)+"\n")
+	keys := parse(
+		t,
+		oldEntry+",\n "+freshEntry+" "+strings.Replace(oddEntry, sum(odd), strings.ToUpper(sum(odd)), 1)+"\n",
+	)
 	if keys.Len() != 3 {
 		t.Errorf("%d keys", keys.Len())
 	}
@@ -119,10 +122,12 @@ func TestAuthenticateRefuses(t *testing.T) {
 				t.Fatalf("let in as %+v", principal)
 			}
 			e := holdfast.AsError(err)
-			if e.Code != "unauthenticated" || e.Message != tt.want || !strings.Contains(e.Hint, "Authorization: Bearer") {
+			if e.Code != "unauthenticated" || e.Message != tt.want ||
+				!strings.Contains(e.Hint, "Authorization: Bearer") {
 				t.Errorf("%+v", e)
 			}
-			if all := err.Error() + e.Message + e.Hint; strings.Contains(all, "hf_") || strings.Contains(all, sum(key)) {
+			if all := err.Error() + e.Message + e.Hint; strings.Contains(all, "hf_") ||
+				strings.Contains(all, sum(key)) {
 				t.Errorf("the key is shown: %s", all)
 			}
 		})
@@ -218,7 +223,10 @@ func TestParseFile(t *testing.T) {
 			return []byte(data), nil
 		}
 	}
-	keys, err := apikey.Parse(spareEntry+",@/run/secrets/keys", read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"))
+	keys, err := apikey.Parse(
+		spareEntry+",@/run/secrets/keys",
+		read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"),
+	)
 	if err != nil || keys.Len() != 2 {
 		t.Fatalf("%v, %v", keys, err)
 	}
@@ -233,7 +241,11 @@ func TestParseFile(t *testing.T) {
 		"/run/secrets/keys: the file has no API key":                          "# later\n",
 		"keys:2 (acme/alice): the same key is already at /run/secrets/keys:1": entry + "\n" + entry,
 	} {
-		if _, err := apikey.Parse("@/run/secrets/keys", read(data)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := apikey.Parse(
+			"@/run/secrets/keys",
+			read(data),
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

@@ -75,7 +75,8 @@ func TestRightsMistakes(t *testing.T) {
 		";agents=a,topsecret;expires=12": "expires is not a time",
 	} {
 		keys, err := apikey.Parse("acme/alice"+options+":sha256:"+sum("a"), noFiles)
-		if err == nil || keys != nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "API key 1") {
+		if err == nil || keys != nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "API key 1") {
 			t.Errorf("%s: want %q, got %v", options, want, err)
 			continue
 		}
@@ -87,32 +88,54 @@ func TestRightsMistakes(t *testing.T) {
 
 // TestExpired: a key is good until its time, and then the caller is told so.
 func TestExpired(t *testing.T) {
-	keys := parse(t, "acme/alice;expires=2020-01-01T00:00:00Z:sha256:"+sum("old")+" acme/alice;expires=2199-01-01T00:00:00Z:sha256:"+sum("new"))
+	keys := parse(
+		t,
+		"acme/alice;expires=2020-01-01T00:00:00Z:sha256:"+sum(
+			"old",
+		)+" acme/alice;expires=2199-01-01T00:00:00Z:sha256:"+sum(
+			"new",
+		),
+	)
 	if _, err := keys.Authenticate(request("Bearer new")); err != nil {
 		t.Error(err)
 	}
 	who, err := keys.Authenticate(request("Bearer old"))
-	if e := holdfast.AsError(err); err == nil || who.User != "" || e.Code != "unauthenticated" || e.Message != "The API key has expired." {
+	if e := holdfast.AsError(
+		err,
+	); err == nil || who.User != "" || e.Code != "unauthenticated" ||
+		e.Message != "The API key has expired." {
 		t.Errorf("%+v, %v", who, err)
 	}
 }
 
 func TestNewFor(t *testing.T) {
 	who := holdfast.Principal{Tenant: "acme", User: "alice", Rights: &access.Rights{
-		Roles: []access.Role{access.RoleRead, access.RoleApprover}, Agents: []string{"a,b", "c d"}, Expires: time.Date(2199, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
+		Roles: []access.Role{
+			access.RoleRead,
+			access.RoleApprover,
+		},
+		Agents:  []string{"a,b", "c d"},
+		Expires: time.Date(2199, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
 	}}
 	key, entry, err := apikey.NewFor(rand.Reader, who)
-	if want := "acme/alice;agents=a%2Cb,c%20d;roles=read,approver;expires=2199-01-02T02:04:05Z:sha256:" + sum(key); err != nil || entry != want {
+	if want := "acme/alice;agents=a%2Cb,c%20d;roles=read,approver;expires=2199-01-02T02:04:05Z:sha256:" + sum(
+		key,
+	); err != nil ||
+		entry != want {
 		t.Errorf("%s, %v; want %s", entry, err, want)
 	}
 	got, err := parse(t, entry).Authenticate(request("Bearer " + key))
-	if err != nil || !slices.Equal(got.Rights.Agents, who.Rights.Agents) || !got.Rights.Expires.Equal(who.Rights.Expires) {
+	if err != nil || !slices.Equal(got.Rights.Agents, who.Rights.Agents) ||
+		!got.Rights.Expires.Equal(who.Rights.Expires) {
 		t.Errorf("%+v, %v", got.Rights, err)
 	}
 	for _, wrong := range []access.Rights{
 		{}, {Roles: []access.Role{"admin"}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{""}},
 	} {
-		if _, _, err := apikey.NewFor(rand.Reader, holdfast.Principal{Tenant: "acme", User: "alice", Rights: &wrong}); err == nil {
+		if _, _, err := apikey.NewFor(
+			rand.Reader,
+			holdfast.Principal{Tenant: "acme", User: "alice", Rights: &wrong},
+		); err == nil {
 			t.Errorf("a key was made with %+v", wrong)
 		}
 	}
@@ -161,7 +184,10 @@ func TestReload(t *testing.T) {
 	if _, err := keys.Authenticate(request("Bearer b")); err == nil {
 		t.Error("a key that was removed is still valid")
 	}
-	if who, err := keys.Authenticate(request("Bearer c")); err != nil || who.Rights.Has(access.RoleUser) || who.Rights.Revoked.Err() != nil {
+	if who, err := keys.Authenticate(
+		request("Bearer c"),
+	); err != nil || who.Rights.Has(access.RoleUser) ||
+		who.Rights.Revoked.Err() != nil {
 		t.Errorf("%+v, %v", who, err)
 	}
 	if who, err := keys.Authenticate(request("Bearer d")); err != nil || who.User != "dave" {
@@ -195,7 +221,8 @@ func FuzzRights(f *testing.F) {
 			return // it expires within this second
 		}
 		got, want := *again.Rights, *who.Rights
-		if !slices.Equal(got.Roles, want.Roles) || !slices.Equal(got.Agents, want.Agents) || !got.Expires.Equal(want.Expires.Truncate(time.Second)) {
+		if !slices.Equal(got.Roles, want.Roles) || !slices.Equal(got.Agents, want.Agents) ||
+			!got.Expires.Equal(want.Expires.Truncate(time.Second)) {
 			t.Errorf("%q: %+v, then %+v", options, want, got)
 		}
 	})

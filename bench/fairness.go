@@ -57,7 +57,12 @@ type fairness struct {
 
 // flags declares what can be changed.
 func (f *fairness) flags(fs *flag.FlagSet) {
-	fs.IntVar(&f.commits, "commits", 1500, "with -fairness: how many commits of the quiet tenant are measured, without and with the loud one")
+	fs.IntVar(
+		&f.commits,
+		"commits",
+		1500,
+		"with -fairness: how many commits of the quiet tenant are measured, without and with the loud one",
+	)
 	f.enough = 1
 	fs.DurationVar(&f.lasts, "lasts", 15*time.Second, "with -fairness: how long each phase lasts, at least")
 	fs.IntVar(&f.clients, "loud", 8, "with -fairness: how many requests of the loud tenant are under way at a time")
@@ -91,11 +96,20 @@ func shapes() []shape {
 	}
 	messages, text := list.String()[1:], prose(largestBody)
 	request := func(n int, messages, more string) string {
-		return fmt.Sprintf(`{"threadId":"loud-%x-%d","runId":"r","messages":[%s]%s}`, len(more)+len(messages), n, messages, more)
+		return fmt.Sprintf(
+			`{"threadId":"loud-%x-%d","runId":"r","messages":[%s]%s}`,
+			len(more)+len(messages),
+			n,
+			messages,
+			more,
+		)
 	}
 	return []shape{
 		{"10,000 messages", func(n int) string { return request(n, messages, "") }},
-		{"one message of 4 MB", func(n int) string { return request(n, fmt.Sprintf(`{"id":"u","role":"user","content":%q}`, text), "") }},
+		{
+			"one message of 4 MB",
+			func(n int) string { return request(n, fmt.Sprintf(`{"id":"u","role":"user","content":%q}`, text), "") },
+		},
 		{"a shared state of 4 MB", func(n int) string {
 			return request(n, `{"id":"u","role":"user","content":"go"}`, fmt.Sprintf(`,"state":{"text":%q}`, text))
 		}},
@@ -165,7 +179,12 @@ func (f *fairness) run() error {
 func (s *redisServer) sayRewrites() error {
 	n, fork, err := s.rewrites()
 	if err == nil {
-		fmt.Printf("(Redis has rewritten its append-only file %d times so far, and stood still for %.1f ms when it forked last)\n", n, ms(fork))
+		fmt.Printf(
+			"(Redis has rewritten its append-only file %d times so far, and stood still for %.1f "+
+				"ms when it forked last)\n",
+			n,
+			ms(fork),
+		)
 	}
 	return err
 }
@@ -261,7 +280,12 @@ func (f *fairness) quiet(url, part string, enough func() bool) ([]time.Duration,
 		failures := make([]error, 4)
 		for i := range failures {
 			wg.Go(func() {
-				body := fmt.Sprintf(`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`, part, n, i)
+				body := fmt.Sprintf(
+					`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`,
+					part,
+					n,
+					i,
+				)
 				code, err := post(context.Background(), url, tenantQuiet, body)
 				if err == nil && code != http.StatusOK {
 					err = fmt.Errorf("the quiet tenant was answered with %d", code)
@@ -326,8 +350,10 @@ func fairServer(storeURL string, change func(*server.Config)) (*server.Server, h
 	var mu sync.Mutex
 	var took []time.Duration
 	cfg := server.Config{
-		Store: storeURL, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), MultiTenant: func() bool { return true },
-		Agents: []holdfast.Agent{{Name: "words", Model: holdfast.ModelFunc(words)}},
+		Store:       storeURL,
+		Log:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		MultiTenant: func() bool { return true },
+		Agents:      []holdfast.Agent{{Name: "words", Model: holdfast.ModelFunc(words)}},
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: r.Header.Get(tenantHeader), User: "user"}, nil
 		},

@@ -24,7 +24,17 @@ func measureGrowth() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := launch(0, nil, binary, "--addr", "{addr}", "--store", "file:"+filepath.Join(dir, "growth"), "--demo-delay=1ms", "--max-iterations=1100")
+	p, err := launch(
+		0,
+		nil,
+		binary,
+		"--addr",
+		"{addr}",
+		"--store",
+		"file:"+filepath.Join(dir, "growth"),
+		"--demo-delay=1ms",
+		"--max-iterations=1100",
+	)
 	if err != nil {
 		return err
 	}
@@ -42,8 +52,13 @@ func measureGrowth() error {
 	}
 	early := float64(at[window]-at[0]) / window
 	late := float64(at[999]-at[999-window]) / window
-	fmt.Printf("written to disk per iteration: %.1f KB around iteration 20, %.1f KB around iteration 980: %.2f x (limit %g)\n",
-		early/1024, late/1024, late/early, growthLimit)
+	fmt.Printf(
+		"written to disk per iteration: %.1f KB around iteration 20, %.1f KB around iteration 980: %.2f x (limit %g)\n",
+		early/1024,
+		late/1024,
+		late/early,
+		growthLimit,
+	)
 	if late/early > growthLimit {
 		return errors.New("an iteration writes more when the thread is longer")
 	}
@@ -53,7 +68,12 @@ func measureGrowth() error {
 // written runs this many steps and returns, for the start of each, how many bytes the
 // process has written to disk by then.
 func written(url, thread string, steps, pid int) ([]int64, error) {
-	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"plan %d steps"}]}`, thread, steps)
+	body := fmt.Sprintf(
+		`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user",`+
+			`"content":"plan %d steps"}]}`,
+		thread,
+		steps,
+	)
 	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,12 @@ type hostile struct {
 }
 
 func (h *hostile) flags(fs *flag.FlagSet) {
-	fs.IntVar(&h.runs, "quiet-runs", 400, "with -hostile: how many runs of the quiet tenant are measured, without and with the crowd")
+	fs.IntVar(
+		&h.runs,
+		"quiet-runs",
+		400,
+		"with -hostile: how many runs of the quiet tenant are measured, without and with the crowd",
+	)
 	fs.IntVar(&h.clients, "crowd", 400, "with -hostile: how many requests of the crowd are open at a time")
 }
 
@@ -103,7 +108,9 @@ type hostileMeasure struct {
 }
 
 func (m *hostileMeasure) held() bool {
-	return percentile(m.beside, 99) <= max(fairFloor, fairTimes*percentile(m.quiet, 99)) && slices.Max(m.ready) <= readyBar && m.end <= endBar
+	return percentile(m.beside, 99) <= max(fairFloor, fairTimes*percentile(m.quiet, 99)) &&
+		slices.Max(m.ready) <= readyBar &&
+		m.end <= endBar
 }
 
 // String is a row of the table in docs/benchmarks.md.
@@ -115,7 +122,14 @@ func (m *hostileMeasure) String() string {
 	if !m.held() {
 		verdict = "MISSED"
 	}
-	return fmt.Sprintf("%s | %s | %.1f ms | %.1f s | %s", row(m.quiet), row(m.beside), ms(slices.Max(m.ready)), m.end.Seconds(), verdict)
+	return fmt.Sprintf(
+		"%s | %s | %.1f ms | %.1f s | %s",
+		row(m.quiet),
+		row(m.beside),
+		ms(slices.Max(m.ready)),
+		m.end.Seconds(),
+		verdict,
+	)
 }
 
 // measure starts a server and measures one crowd on it.
@@ -163,7 +177,17 @@ func (h *hostile) quiet(url, part string) (runs, ready []time.Duration, err erro
 		for i := range took {
 			four.Go(func() {
 				began := time.Now()
-				code, _, err := hostilePost(context.Background(), url, tenantQuiet, fmt.Sprintf(`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`, part, n, i))
+				code, _, err := hostilePost(
+					context.Background(),
+					url,
+					tenantQuiet,
+					fmt.Sprintf(
+						`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`,
+						part,
+						n,
+						i,
+					),
+				)
 				if err == nil && code != http.StatusOK {
 					err = fmt.Errorf("the quiet tenant was answered with %d", code)
 				}
@@ -218,14 +242,29 @@ func answersWithSchemas(ctx context.Context, url string, n int) {
 		schema, arguments := hostileSchema(n + round)
 		tools := fmt.Sprintf(`"tools":[{"name":"f","description":"x","parameters":%s}]`, schema)
 		id := fmt.Sprintf("hostile-%d-%d", n, round)
-		_, text, err := hostilePost(ctx, url, tenantLoud, fmt.Sprintf(`{"threadId":%q,"runId":"r1",%s,"messages":[{"id":"u","role":"user","content":"use f"}]}`, id, tools))
+		_, text, err := hostilePost(
+			ctx,
+			url,
+			tenantLoud,
+			fmt.Sprintf(
+				`{"threadId":%q,"runId":"r1",%s,"messages":[{"id":"u","role":"user","content":"use f"}]}`,
+				id,
+				tools,
+			),
+		)
 		_, question, asked := strings.Cut(text, `"interrupts":[{"id":"`)
 		if err != nil || !asked {
 			continue
 		}
 		question, _, _ = strings.Cut(question, `"`)
 		_, _, _ = hostilePost(ctx, url, tenantLoud, fmt.Sprintf(
-			`{"threadId":%q,"runId":"r2",%s,"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true,"editedArgs":%s}}]}`, id, tools, question, arguments))
+			`{"threadId":%q,"runId":"r2",%s,"messages":[],"resume":[{"interruptId":%q,"status":"resolved",`+
+				`"payload":{"approved":true,"editedArgs":%s}}]}`,
+			id,
+			tools,
+			question,
+			arguments,
+		))
 	}
 }
 
@@ -241,26 +280,54 @@ func hostileSchema(n int) (schema, arguments string) {
 	}
 	switch n % 5 {
 	case 0:
-		return fmt.Sprintf(`{"type":"object","$defs":{%s,"a40":{"type":"object"}},"allOf":[{"$ref":"#/$defs/a0"}]}`, list(40, func(i int) string {
-			return fmt.Sprintf(`"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i, i+1, i+1)
-		})), `{}`
+		return fmt.Sprintf(
+			`{"type":"object","$defs":{%s,"a40":{"type":"object"}},"allOf":[{"$ref":"#/$defs/a0"}]}`,
+			list(40, func(i int) string {
+				return fmt.Sprintf(`"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i, i+1, i+1)
+			}),
+		), `{}`
 	case 1:
-		return `{"type":"object","$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"allOf":[{"$ref":"#/$defs/n"}]}`,
-			strings.Repeat(`{"a":`, 22) + "{}" + strings.Repeat("}", 22)
+		return `{"type":"object","$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},` +
+				`{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"allOf":[{"$ref":"#/$defs/n"}]}`,
+			strings.Repeat(
+				`{"a":`,
+				22,
+			) + "{}" + strings.Repeat(
+				"}",
+				22,
+			)
 	case 2:
-		return `{"type":"object","properties":{"l":{"uniqueItems":true}}}`, `{"l":[` + list(30_000, func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) }) + `]}`
+		return `{"type":"object","properties":{"l":{"uniqueItems":true}}}`, `{"l":[` + list(
+			30_000,
+			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) },
+		) + `]}`
 	case 3:
-		return `{"type":"object","properties":{"e":{"enum":[` + list(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}}}`, `{"e":"x"}`
+		return `{"type":"object","properties":{"e":{"enum":[` + list(
+			100_000,
+			func(i int) string { return fmt.Sprint(i) },
+		) + `]}}}`, `{"e":"x"}`
 	}
-	return `{"type":"object","properties":{"x":{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}}}`, `{"x":["` + strings.Repeat("abcdefghij", 6_000) + `"]}`
+	return `{"type":"object","properties":{"x":{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}}}`, `{"x":["` +
+		strings.Repeat(
+			"abcdefghij",
+			6_000,
+		) + `"]}`
 }
 
 // serveHostile is the server that is measured. It asks a person about every call.
 func serveHostile(addr, storeURL string) error {
 	return server.ListenAndServe(server.Config{
-		Store: storeURL, Addr: addr, MultiTenant: func() bool { return true },
-		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
-		Agents: []holdfast.Agent{{Name: "words", Model: holdfast.ModelFunc(wordsOrCall), Middleware: []holdfast.Middleware{{Name: "bench.asks", Batch: asksAboutCalls}}}},
+		Store:       storeURL,
+		Addr:        addr,
+		MultiTenant: func() bool { return true },
+		Log:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Agents: []holdfast.Agent{
+			{
+				Name:       "words",
+				Model:      holdfast.ModelFunc(wordsOrCall),
+				Middleware: []holdfast.Middleware{{Name: "bench.asks", Batch: asksAboutCalls}},
+			},
+		},
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: r.Header.Get(tenantHeader), User: "user"}, nil
 		},
@@ -270,9 +337,12 @@ func serveHostile(addr, storeURL string) error {
 func asksAboutCalls(_ context.Context, b *holdfast.Batch) error {
 	for i := range b.Calls {
 		b.Ask(i, &holdfast.Interrupt{
-			Reason:         holdfast.ReasonToolCall,
-			Message:        "May it?",
-			ResponseSchema: []byte(`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`),
+			Reason:  holdfast.ReasonToolCall,
+			Message: "May it?",
+			ResponseSchema: []byte(
+				`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
+					`"editedArgs":{"type":"object"}}}`,
+			),
 		})
 	}
 	return nil

@@ -57,7 +57,8 @@ func measureFleet(binary string, n int) error {
 	if err := measureQuiet(redis, fleet, n, "none"); err != nil {
 		return err
 	}
-	const words = `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"wait 55 seconds"}]}`
+	const words = `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user",` +
+		`"content":"wait 55 seconds"}]}`
 	res, err := http.Post(fleet[0].url+"/runs", "application/json", strings.NewReader(words))
 	if err != nil {
 		return err
@@ -82,9 +83,15 @@ func measureQuiet(redis *redisServer, fleet []*process, n int, runs string) erro
 	lasted := time.Since(began).Seconds()
 	per := func(name string) float64 { return (after[name] - before[name]) / lasted }
 	// Asking for these figures is two commands.
-	fmt.Printf("| %d | %s | %.0f | %.1f | %.2f %% | %.2f %% |\n", n, runs, per("total_commands_processed")-2/lasted,
-		(per("total_net_input_bytes")+per("total_net_output_bytes"))/1000, 100*(per("used_cpu_sys")+per("used_cpu_user")),
-		100*(cpuAfter-cpuBefore).Seconds()/lasted/float64(len(fleet)))
+	fmt.Printf(
+		"| %d | %s | %.0f | %.1f | %.2f %% | %.2f %% |\n",
+		n,
+		runs,
+		per("total_commands_processed")-2/lasted,
+		(per("total_net_input_bytes")+per("total_net_output_bytes"))/1000,
+		100*(per("used_cpu_sys")+per("used_cpu_user")),
+		100*(cpuAfter-cpuBefore).Seconds()/lasted/float64(len(fleet)),
+	)
 	return nil
 }
 

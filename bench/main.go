@@ -34,18 +34,38 @@ func main() {
 	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
 	flag.StringVar(&b.before, "before", "", "another build of the server, measured in the same turns")
-	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
-	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
+	growth := flag.Bool(
+		"growth",
+		false,
+		"instead of load: bytes written to disk per iteration, around iteration 20 and 980",
+	)
+	fair := flag.Bool(
+		"fairness",
+		false,
+		"instead of load: one tenant's commits while another sends the largest requests",
+	)
 	idle := flag.Bool("idle", false, "instead of load: what 1, 3 and 10 idle servers ask Redis for, and what they use")
 	var f fairness
 	f.flags(flag.CommandLine)
-	rough := flag.Bool("hostile", false, "instead of load: one tenant's runs while another's requests are made to keep the server busy")
+	rough := flag.Bool(
+		"hostile",
+		false,
+		"instead of load: one tenant's runs while another's requests are made to keep the server busy",
+	)
 	var h hostile
 	h.flags(flag.CommandLine)
-	watch := flag.Bool("watchers", false, "instead of load: what idle watchers hold in memory, and what many watchers of a run cost Redis")
+	watch := flag.Bool(
+		"watchers",
+		false,
+		"instead of load: what idle watchers hold in memory, and what many watchers of a run cost Redis",
+	)
 	var l watchers
 	l.flags(flag.CommandLine)
-	serve := flag.String("serve", "", "act as a helper of the bench: model, floor, fairness, hostile, watched, bare or storm")
+	serve := flag.String(
+		"serve",
+		"",
+		"act as a helper of the bench: model, floor, fairness, hostile, watched, bare or storm",
+	)
 	control := flag.String("control", "", "another address on which a helper listens")
 	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
@@ -268,7 +288,19 @@ func ratios(f figure, of, other []*result) float64 {
 func (b *bench) launch(name, part, agents string) (t *target, err error) {
 	t = &target{name: name, redis: b.redis, part: strings.NewReplacer(" ", "-", ",", "").Replace(name) + "-" + part}
 	if name == onFloor {
-		t.process, err = launch(0, nil, b.self, "-serve", "floor", "-addr", "{addr}", "-model", b.model.url+"/v1", "-redis", b.redis.url())
+		t.process, err = launch(
+			0,
+			nil,
+			b.self,
+			"-serve",
+			"floor",
+			"-addr",
+			"{addr}",
+			"-model",
+			b.model.url+"/v1",
+			"-redis",
+			b.redis.url(),
+		)
 		return t, err
 	}
 	store := b.redis.url()
@@ -278,7 +310,18 @@ func (b *bench) launch(name, part, agents string) (t *target, err error) {
 	case onSynced:
 		store = b.synced.url()
 	}
-	args := []string{"--addr", "{addr}", "--store", store, "--model", "openai/bench", "--max-iterations", "2000", "--lease", "30s"}
+	args := []string{
+		"--addr",
+		"{addr}",
+		"--store",
+		store,
+		"--model",
+		"openai/bench",
+		"--max-iterations",
+		"2000",
+		"--lease",
+		"30s",
+	}
 	if name == onWindow {
 		args = append(args, "--delta-window=1s")
 	}

@@ -43,7 +43,22 @@ func startRedisWith(fsync string, command ...string) (*redisServer, error) {
 		return nil, err
 	}
 	s := &redisServer{process: &process{}, addr: addr}
-	args := append(command, "redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", fsync)
+	args := append(
+		command,
+		"redis-server",
+		"--port",
+		port,
+		"--dir",
+		dir,
+		"--save",
+		"",
+		"--enable-debug-command",
+		"yes",
+		"--appendonly",
+		"yes",
+		"--appendfsync",
+		fsync,
+	)
 	s.cmd = exec.Command(args[0], args[1:]...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)

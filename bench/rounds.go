@@ -70,7 +70,14 @@ func reports(n int, every time.Duration) func(t *target) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := crowd(t, 1, 1, 0, script{rounds: n, calls: 1, said: 50, tokens: 50, every: every, result: 200})
+		r, err := crowd(t, 1, 1, 0, script{
+			rounds: n,
+			calls:  1,
+			said:   50,
+			tokens: 50,
+			every:  every,
+			result: 200,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -105,13 +105,18 @@ func idle(t *target) (*result, error) {
 			for i := range 100 {
 				streams.Go(func() {
 					told := false
-					err := c.stream(ctx, t.thread(hundred, i), script{tokens: 1, hold: time.Minute}, func(line []byte) bool {
-						if !told && bytes.Contains(line, contentMark) {
-							told = true
-							opened <- nil
-						}
-						return true
-					})
+					err := c.stream(
+						ctx,
+						t.thread(hundred, i),
+						script{tokens: 1, hold: time.Minute},
+						func(line []byte) bool {
+							if !told && bytes.Contains(line, contentMark) {
+								told = true
+								opened <- nil
+							}
+							return true
+						},
+					)
 					if !told {
 						opened <- fmt.Errorf("a stream did not open: %w", err)
 					}
@@ -186,7 +191,10 @@ func longRun(t *target) (*result, error) {
 	}
 	time.Sleep(2 * time.Second)
 	after, err := diskWrites(t.cmd.Process.Pid)
-	r.values = map[string]float64{"ms per iteration": ms(r.wall) / (rounds + 1), "MB to disk": float64(after-before) / 1e6}
+	r.values = map[string]float64{
+		"ms per iteration": ms(r.wall) / (rounds + 1),
+		"MB to disk":       float64(after-before) / 1e6,
+	}
 	return r, err
 }
 

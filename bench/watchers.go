@@ -230,8 +230,16 @@ func (l *watchers) idle(w *watched, path string) (float64, error) {
 		return 0, err
 	}
 	per := func(bytes int64) float64 { return float64(bytes) / 1024 / float64(l.clients) }
-	fmt.Printf("      %.1f KB a watcher, %.1f before garbage is collected: stacks %.1f, heap %.1f, %.1f goroutines\n", per(after.After-before.After), per(after.Before-before.Before),
-		per(after.Stacks-before.Stacks), per(after.Heap-before.Heap), float64(after.Goroutines-before.Goroutines)/float64(l.clients))
+	fmt.Printf(
+		"      %.1f KB a watcher, %.1f before garbage is collected: stacks %.1f, heap %.1f, %.1f goroutines\n",
+		per(after.After-before.After),
+		per(after.Before-before.Before),
+		per(
+			after.Stacks-before.Stacks,
+		),
+		per(after.Heap-before.Heap),
+		float64(after.Goroutines-before.Goroutines)/float64(l.clients),
+	)
 	return per(after.After - before.After), nil
 }
 
@@ -300,10 +308,11 @@ func viewers(redis *redisServer, clients int) (u usageOf, err error) {
 	begun := make(chan struct{})
 	wg.Go(func() {
 		began := sync.OnceFunc(func() { close(begun) })
-		ended <- newClient(servers[0].url).stream(ctx, thread, script{tokens: tokens, every: 100 * time.Millisecond}, func(line []byte) bool {
-			began()
-			return count(line)
-		})
+		ended <- newClient(servers[0].url).stream(ctx, thread, script{tokens: tokens, every: 100 * time.Millisecond},
+			func(line []byte) bool {
+				began()
+				return count(line)
+			})
 	})
 	<-begun
 	opened := make(chan error, clients)
@@ -425,7 +434,13 @@ func serveWatched(addr, storeURL, control string) error {
 		s, err := parseScript([]byte(req.Messages[len(req.Messages)-1].Text))
 		return func(yield func(holdfast.Delta, error) bool) {
 			if err != nil || s.tokens == 0 {
-				yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "c", Name: "wait", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, err)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{ID: "c", Name: "wait", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					err,
+				)
 				return
 			}
 			yield(holdfast.Delta{Text: "ready "}, nil)
@@ -440,7 +455,9 @@ func serveWatched(addr, storeURL, control string) error {
 		}
 	}
 	s, err := server.New(server.Config{
-		Addr: addr, Store: storeURL, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Addr:   addr,
+		Store:  storeURL,
+		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Agents: []holdfast.Agent{{Name: "waits", Model: holdfast.ModelFunc(model), Tools: []holdfast.Tool{tool}}},
 	})
 	if err != nil {
@@ -461,9 +478,14 @@ func serveControl(addr string, proceed func()) {
 			runtime.GC()
 		}
 		debug.FreeOSMemory()
-		read := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+		read := []metrics.Sample{
+			{Name: "/memory/classes/heap/stacks:bytes"},
+			{Name: "/memory/classes/heap/objects:bytes"},
+		}
 		metrics.Read(read)
-		_ = json.NewEncoder(w).Encode(held{Stacks: int64(read[0].Value.Uint64()), Heap: int64(read[1].Value.Uint64()), Goroutines: runtime.NumGoroutine()})
+		_ = json.NewEncoder(w).
+			Encode(held{Stacks: int64(read[0].Value.Uint64()), Heap: int64(read[1].Value.Uint64()),
+				Goroutines: runtime.NumGoroutine()})
 	}))
 	fmt.Fprintln(os.Stderr, "bench:", err)
 	os.Exit(1)

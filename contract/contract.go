@@ -78,10 +78,15 @@ func (c *contract) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.T
 	}
 	if c.args != nil {
 		if err := c.args.Validate(ctx, raw); err != nil {
-			return holdfast.ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was started: %w", c.spec.Name, err)}
+			return holdfast.ToolResult{}, &argumentsError{
+				fmt.Errorf("the arguments of %s are not valid, nothing was started: %w", c.spec.Name, err),
+			}
 		}
 	}
-	return holdfast.ToolResult{}, &holdfast.Interrupt{Reason: reason, Message: c.spec.Name + " is finished from outside."}
+	return holdfast.ToolResult{}, &holdfast.Interrupt{
+		Reason:  reason,
+		Message: c.spec.Name + " is finished from outside.",
+	}
 }
 
 // reason is that of the question with which a contract says that its call is to be finished

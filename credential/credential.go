@@ -86,7 +86,8 @@ func File(path string) Source {
 const ReasonLogin = "holdfast:login_required"
 
 // schema is that of the answer.
-const schema = `{"type":"object","required":["continue"],"properties":{"continue":{"type":"boolean","description":"true after the login; false gives the call up"}}}`
+const schema = `{"type":"object","required":["continue"],"properties":{"continue":{"type":"boolean",` +
+	`"description":"true after the login; false gives the call up"}}}`
 
 // LoginRequired is the error of a [Source] whose user has to log in. A tool passes it on,
 // however wrapped: to the server it is a question to the user, like any
@@ -126,5 +127,10 @@ func (l *LoginRequired) Unwrap() error {
 	if err != nil {
 		return errors.New("the login's address cannot be shown") // strings can be encoded
 	}
-	return &holdfast.Interrupt{Reason: ReasonLogin, Message: message, ResponseSchema: json.RawMessage(schema), Metadata: data}
+	return &holdfast.Interrupt{
+		Reason:         ReasonLogin,
+		Message:        message,
+		ResponseSchema: json.RawMessage(schema),
+		Metadata:       data,
+	}
 }

@@ -12,7 +12,8 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	kinds := failure.Kinds()
 	slices.Sort(kinds)
-	if len(slices.Compact(slices.Clone(kinds))) != len(kinds) || slices.Contains(kinds, "") || !slices.Contains(kinds, failure.TooLong) {
+	if len(slices.Compact(slices.Clone(kinds))) != len(kinds) || slices.Contains(kinds, "") ||
+		!slices.Contains(kinds, failure.TooLong) {
 		t.Errorf("the kinds are %q", kinds)
 	}
 }

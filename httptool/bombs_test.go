@@ -63,7 +63,11 @@ func TestBombs(t *testing.T) {
 			t.Parallel()
 			s := newService(t, c.answer)
 			c.result.MaxBytes = 1000
-			result, err := call(t, newTool(t, httptool.Options{URL: s.URL, Method: "POST", Effect: holdfast.EffectOnce, Result: c.result}), "")
+			result, err := call(
+				t,
+				newTool(t, httptool.Options{URL: s.URL, Method: "POST", Effect: holdfast.EffectOnce, Result: c.result}),
+				"",
+			)
 			if err != nil {
 				result.Text = public(err)
 			}

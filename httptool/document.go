@@ -56,7 +56,8 @@ func readDocument(text []byte) (*document, error) {
 	switch {
 	case version == "3.0" || strings.HasPrefix(version, "3.0."):
 		d.old = true
-	case version == "3.1" || strings.HasPrefix(version, "3.1.") || version == "3.2" || strings.HasPrefix(version, "3.2."):
+	case version == "3.1" || strings.HasPrefix(version, "3.1.") || version == "3.2" ||
+		strings.HasPrefix(version, "3.2."):
 	case d.at().get("swagger").value != nil:
 		return nil, errors.New("the document is Swagger 2.0: convert it to OpenAPI 3")
 	default:
@@ -220,7 +221,10 @@ func (d *document) find(ref string) (place, error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(pointer)
 	if !local || err != nil || pointer != "" && pointer[0] != '/' {
-		return place{}, fmt.Errorf("$ref %q: only references within the document are read, like #/components/schemas/Order", ref)
+		return place{}, fmt.Errorf(
+			"$ref %q: only references within the document are read, like #/components/schemas/Order",
+			ref,
+		)
 	}
 	p := d.at()
 	if pointer == "" {

@@ -34,7 +34,8 @@ type FetchOptions struct {
 	Resolver Resolver `json:"-"`
 }
 
-const fetchParameters = `{"type":"object","required":["url"],"additionalProperties":false,"properties":{"url":{"type":"string","description":"an absolute http or https URL"}}}`
+const fetchParameters = `{"type":"object","required":["url"],"additionalProperties":false,` +
+	`"properties":{"url":{"type":"string","description":"an absolute http or https URL"}}}`
 
 // Fetch makes the tool http_get, which reads a URL that the model chooses: text as it is, of
 // HTML only its text, images as parts. It follows redirects, and neither they nor names nor
@@ -42,8 +43,15 @@ const fetchParameters = `{"type":"object","required":["url"],"additionalProperti
 // trusted more than a user.
 func Fetch(o FetchOptions) (*Fetcher, error) {
 	options := Options{
-		Name: "http_get", Description: "Reads a page of the internet by its URL. Of HTML you get the text.", URL: "https://unused.invalid/", Timeout: o.Timeout,
-		Result: Result{MaxBytes: o.MaxBytes}, Allow: o.Allow, Proxy: o.Proxy, RoundTripper: o.RoundTripper, Resolver: o.Resolver,
+		Name:         "http_get",
+		Description:  "Reads a page of the internet by its URL. Of HTML you get the text.",
+		URL:          "https://unused.invalid/",
+		Timeout:      o.Timeout,
+		Result:       Result{MaxBytes: o.MaxBytes},
+		Allow:        o.Allow,
+		Proxy:        o.Proxy,
+		RoundTripper: o.RoundTripper,
+		Resolver:     o.Resolver,
 	}
 	t, err := New(options)
 	if err != nil {
@@ -62,7 +70,9 @@ type Fetcher struct{ tool *Tool }
 
 // anywhere follows redirects, but none from https to http. The guard looks at each.
 func anywhere(next *http.Request, done []*http.Request) error {
-	if len(done) > maxRedirects || next.URL.Scheme != "https" && next.URL.Scheme != "http" || next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
+	if len(done) > maxRedirects || next.URL.Scheme != "https" && next.URL.Scheme != "http" ||
+		next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" ||
+		next.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
 	next.Header.Del("Referer")
@@ -109,13 +119,21 @@ func pageRequest(text string) (*request, error) {
 	u, err := url.Parse(text)
 	switch {
 	case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || c == '\\' }):
-		return nil, errors.New("url must be in ASCII, without spaces and backslashes: escape the rest, and write the xn-- form of an international name")
+		return nil, errors.New(
+			"url must be in ASCII, without spaces and backslashes: escape the rest, and write the xn-- form " +
+				"of an international name",
+		)
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "":
 		return nil, errors.New("url must be absolute, like https://example.com/page")
 	case u.User != nil:
 		return nil, errors.New("url must have no user name and password")
 	}
-	r := &request{strange: true, method: http.MethodGet, base: &url.URL{Scheme: u.Scheme, Host: u.Host}, path: []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}}}
+	r := &request{
+		strange: true,
+		method:  http.MethodGet,
+		base:    &url.URL{Scheme: u.Scheme, Host: u.Host},
+		path:    []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}},
+	}
 	if u.RawQuery != "" {
 		r.query = []queryMember{{name: template{{text: u.RawQuery}}, bare: true}}
 	}
@@ -125,7 +143,8 @@ func pageRequest(text string) (*request, error) {
 // hidden are the elements whose content nobody reads; lines are those that begin a line.
 const (
 	hidden = " script style noscript template svg head iframe object "
-	lines  = " address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table td th tr ul title "
+	lines  = " address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 " +
+		"h5 h6 header hr li main nav ol p pre section table td th tr ul title "
 )
 
 // pageText returns the text of an HTML page. It is no parser: whatever a page does with its
@@ -169,7 +188,10 @@ func pageText(page string) string {
 // tagName returns the name of the element that begins or ends here, in lower case.
 func tagName(s string) string {
 	s = strings.TrimPrefix(s, "/")
-	end := strings.IndexFunc(s, func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	end := strings.IndexFunc(
+		s,
+		func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) },
+	)
 	if end < 0 {
 		end = len(s)
 	}

@@ -96,9 +96,15 @@ func TestOpenAPI(t *testing.T) {
 	var header http.Header
 	s := newService(t, func(_ http.ResponseWriter, r *http.Request) { header = r.Header })
 	tools, err := importShop(t, s, httptool.OpenAPIOptions{
-		Prefix: "shop_", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, Getenv: func(string) string { return "t0ken-of-us" },
-		Variables:  map[string]string{"version": "v2"},
-		Operations: []httptool.Operation{{Operation: "order.get"}, {Operation: "post /orders", Description: "Orders.", InDoubt: "ask"}, {Operation: "list", Name: "all", Effect: "idempotent"}},
+		Prefix:    "shop_",
+		Headers:   map[string]string{"Authorization": "Bearer ${TOKEN}"},
+		Getenv:    func(string) string { return "t0ken-of-us" },
+		Variables: map[string]string{"version": "v2"},
+		Operations: []httptool.Operation{
+			{Operation: "order.get"},
+			{Operation: "post /orders", Description: "Orders.", InDoubt: "ask"},
+			{Operation: "list", Name: "all", Effect: "idempotent"},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -116,8 +122,16 @@ func TestOpenAPI(t *testing.T) {
 		{"shop_all", "GET /orders", "idempotent", `{"additionalProperties":false,"properties":{},"type":"object"}`},
 	} {
 		spec := tools[i].Spec()
-		if spec.Name != want.name || spec.Description != want.description || spec.Effect != want.effect || string(spec.Parameters) != want.parameters {
-			t.Errorf("%s, %q, %s\n%s, want\n%s", spec.Name, spec.Description, spec.Effect, spec.Parameters, want.parameters)
+		if spec.Name != want.name || spec.Description != want.description || spec.Effect != want.effect ||
+			string(spec.Parameters) != want.parameters {
+			t.Errorf(
+				"%s, %q, %s\n%s, want\n%s",
+				spec.Name,
+				spec.Description,
+				spec.Effect,
+				spec.Parameters,
+				want.parameters,
+			)
 		}
 	}
 	for _, c := range []struct {
@@ -138,7 +152,9 @@ func TestOpenAPI(t *testing.T) {
 		if got := seen[len(seen)-1]; got != c.want {
 			t.Errorf("got\n%s, want\n%s", got, c.want)
 		}
-		if header.Get("Authorization") != "Bearer t0ken-of-us" || c.tool == 1 && (header.Get("Content-Type") != "application/vnd.shop+json" || header.Get("Idempotency-Key") != "key1") {
+		if header.Get("Authorization") != "Bearer t0ken-of-us" ||
+			c.tool == 1 &&
+				(header.Get("Content-Type") != "application/vnd.shop+json" || header.Get("Idempotency-Key") != "key1") {
 			t.Error(header)
 		}
 	}
@@ -153,7 +169,10 @@ func TestOpenAPI31(t *testing.T) {
 	const doc = `{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"get":{"operationId":"a","parameters":[
 		{"name":"x","in":"query","schema":{"$ref":"#/components/schemas/X","description":"an x"}},{"name":"x","in":"header","schema":true},{"name":"ü","in":"query","schema":{"type":["array","null"],"prefixItems":[{"const":1.50}]}}]}}},
 		"components":{"schemas":{"X":{"type":["string","null"],"if":{"minLength":1},"then":{"$ref":"#/components/schemas/Y~1Z"},"$id":"http://x","nullable":true},"Y/Z":{"anyOf":[{"const":"\ud83d\ude00"},false]}}}}`
-	tools, err := httptool.FromOpenAPI([]byte(doc), httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}})
+	tools, err := httptool.FromOpenAPI(
+		[]byte(doc),
+		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +227,11 @@ func TestOpenAPIMistakes(t *testing.T) {
 		"openapi: 3.1.0\na: &a [*a, *a]": "the document cannot be read: ",
 		"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f]": "the document cannot be read: ",
 	} {
-		if _, err := httptool.FromOpenAPI([]byte(doc), httptool.OpenAPIOptions{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := httptool.FromOpenAPI(
+			[]byte(doc),
+			httptool.OpenAPIOptions{},
+		); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s…", doc, err, want)
 		}
 	}
@@ -223,13 +246,34 @@ func TestSchemasThatGrow(t *testing.T) {
 		schemas[string(c)] = map[string]any{"allOf": []any{ref, ref, ref}}
 	}
 	schemas["z"] = map[string]any{"type": "string"}
-	doc, err := json.Marshal(map[string]any{"openapi": "3.1.0", "servers": []any{map[string]any{"url": "https://a.example"}}, "components": map[string]any{"schemas": schemas}, "paths": map[string]any{
-		"/a": map[string]any{"get": map[string]any{"parameters": []any{map[string]any{"name": "q", "in": "query", "schema": map[string]any{"$ref": "#/components/schemas/a"}}}}},
-	}})
+	doc, err := json.Marshal(
+		map[string]any{
+			"openapi":    "3.1.0",
+			"servers":    []any{map[string]any{"url": "https://a.example"}},
+			"components": map[string]any{"schemas": schemas},
+			"paths": map[string]any{
+				"/a": map[string]any{
+					"get": map[string]any{
+						"parameters": []any{
+							map[string]any{
+								"name":   "q",
+								"in":     "query",
+								"schema": map[string]any{"$ref": "#/components/schemas/a"},
+							},
+						},
+					},
+				},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := httptool.FromOpenAPI(doc, httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}}); err == nil || !strings.Contains(err.Error(), "more than 2000 others") {
+	if _, err := httptool.FromOpenAPI(
+		doc,
+		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}},
+	); err == nil ||
+		!strings.Contains(err.Error(), "more than 2000 others") {
 		t.Error(err)
 	}
 }
@@ -238,23 +282,34 @@ func TestSchemasThatGrow(t *testing.T) {
 // schema that every provider takes, and goes to the server that was set.
 func FuzzOpenAPI(f *testing.F) {
 	f.Add([]byte(shop), "order.get")
-	f.Add([]byte(`{"openapi":"3.1.0","paths":{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","schema":{}}]}}}}`), "GET /a/{b}")
+	f.Add(
+		[]byte(`{"openapi":"3.1.0","paths":{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","schema":{}}]}}}}`),
+		"GET /a/{b}",
+	)
 	f.Add([]byte(`{"openapi":"3.1.0","paths":{"@evil.example/":{"get":{}}}}`), "GET @evil.example/")
 	f.Fuzz(func(t *testing.T, doc []byte, name string) {
-		tools, err := httptool.FromOpenAPI(doc, httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: name}}, Server: "https://a.example", Getenv: func(string) string { return "secret" },
-			RoundTripper: func(http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
-					if r.URL.Host != "a.example" || strings.Contains(r.URL.String(), "secret") {
-						t.Errorf("sent to %s", r.URL)
-					}
-					return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
-				})
-			}})
+		tools, err := httptool.FromOpenAPI(
+			doc,
+			httptool.OpenAPIOptions{
+				Operations: []httptool.Operation{{Operation: name}},
+				Server:     "https://a.example",
+				Getenv:     func(string) string { return "secret" },
+				RoundTripper: func(http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(r *http.Request) (*http.Response, error) {
+						if r.URL.Host != "a.example" || strings.Contains(r.URL.String(), "secret") {
+							t.Errorf("sent to %s", r.URL)
+						}
+						return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+					})
+				},
+			},
+		)
 		if err != nil {
 			return
 		}
 		spec := tools[0].Spec()
-		if spec.Name == "" || len(spec.Name) > 64 || strings.ContainsAny(spec.Name, " .{}/") || !json.Valid(spec.Parameters) {
+		if spec.Name == "" || len(spec.Name) > 64 || strings.ContainsAny(spec.Name, " .{}/") ||
+			!json.Valid(spec.Parameters) {
 			t.Errorf("%q, %s", spec.Name, spec.Parameters)
 		}
 		_, _ = call(t, tools[0], `{}`)
@@ -266,7 +321,9 @@ func FuzzOpenAPI(f *testing.F) {
 func TestOpenAPIThatWantsMore(t *testing.T) {
 	t.Parallel()
 	doc := func(parameters string) []byte {
-		return []byte(`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` + parameters + `]}}}}`)
+		return []byte(
+			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` + parameters + `]}}}}`,
+		)
 	}
 	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}
 	for parameters, want := range map[string]string{
@@ -278,7 +335,10 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 			t.Errorf("%.60s: %.200v", parameters, err)
 		}
 	}
-	tools, err := httptool.FromOpenAPI(doc(`{"name":"X-Idempotency-Key","in":"header","required":true,"schema":{}}`), one)
+	tools, err := httptool.FromOpenAPI(
+		doc(`{"name":"X-Idempotency-Key","in":"header","required":true,"schema":{}}`),
+		one,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +351,11 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 		}
 	})
 	keyed := one
-	keyed.Server, keyed.Headers, keyed.Allow = s.URL, map[string]string{"X-Idempotency-Key": "{call.key}"}, []string{"127.0.0.1"}
+	keyed.Server, keyed.Headers, keyed.Allow = s.URL, map[string]string{
+		"X-Idempotency-Key": "{call.key}",
+	}, []string{
+		"127.0.0.1",
+	}
 	if tools, err = httptool.FromOpenAPI(doc(""), keyed); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,9 @@ func TestSpec(t *testing.T) {
 		c.o.Name, c.o.URL = "orders", "https://a.example/{b}/{a}?c={c}"
 		c.o.Description, c.o.InDoubt = "Orders.", "ask"
 		s := newTool(t, c.o).Spec()
-		if s.Effect != c.effect || (s.Query != nil) != (c.effect == "query") || s.Timeout <= 0 || s.Description != "Orders." || s.InDoubt != "ask" {
+		if s.Effect != c.effect || (s.Query != nil) != (c.effect == "query") || s.Timeout <= 0 ||
+			s.Description != "Orders." ||
+			s.InDoubt != "ask" {
 			t.Errorf("%+v: %+v", c.o, s)
 		}
 		want := `{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"required":["a","b"],"type":"object"}`
@@ -151,9 +153,21 @@ func TestResults(t *testing.T) {
 			w.Header()["Content-Type"] = []string{c.kind}
 			_, _ = io.WriteString(w, c.body)
 		})
-		result, err := call(t, newTool(t, httptool.Options{URL: s.URL, Result: c.shape, Headers: map[string]string{"Authorization": "Bearer t0ken-of-us"}}), "")
+		result, err := call(
+			t,
+			newTool(
+				t,
+				httptool.Options{
+					URL:     s.URL,
+					Result:  c.shape,
+					Headers: map[string]string{"Authorization": "Bearer t0ken-of-us"},
+				},
+			),
+			"",
+		)
 		if c.want == "image" {
-			if len(result.Parts) != 1 || result.Parts[0].Source.MIMEType != "image/png" || result.Parts[0].Source.Value != base64.StdEncoding.EncodeToString([]byte(png)) {
+			if len(result.Parts) != 1 || result.Parts[0].Source.MIMEType != "image/png" ||
+				result.Parts[0].Source.Value != base64.StdEncoding.EncodeToString([]byte(png)) {
 				t.Errorf("%+v", result)
 			}
 			continue
@@ -172,7 +186,11 @@ func FuzzArguments(f *testing.F) {
 	}
 	seen := make(chan *http.Request, 1)
 	tool, err := httptool.New(httptool.Options{
-		Name: "t", Method: "POST", URL: "https://a.example:8443/v1/{a}/x-{a}{b}.json?q={b}&r=1-{c}&s=2", Headers: map[string]string{"X-C": "c {c}"}, Body: json.RawMessage(`{"x":"{a}","y":"- {b}"}`),
+		Name:    "t",
+		Method:  "POST",
+		URL:     "https://a.example:8443/v1/{a}/x-{a}{b}.json?q={b}&r=1-{c}&s=2",
+		Headers: map[string]string{"X-C": "c {c}"},
+		Body:    json.RawMessage(`{"x":"{a}","y":"- {b}"}`),
 		RoundTripper: func(http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				seen <- r
@@ -196,17 +214,24 @@ func FuzzArguments(f *testing.F) {
 		_ = json.Unmarshal(arguments, &given) // bytes that are no UTF-8 have been replaced
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		segments := strings.Split(r.URL.EscapedPath(), "/")
-		if err != nil || r.URL.Scheme != "https" || r.URL.Host != "a.example:8443" || r.URL.User != nil || r.URL.Fragment != "" || len(segments) != 4 || segments[1] != "v1" || strings.Count(r.URL.Path, "/") != 3 {
+		if err != nil || r.URL.Scheme != "https" || r.URL.Host != "a.example:8443" || r.URL.User != nil ||
+			r.URL.Fragment != "" ||
+			len(segments) != 4 ||
+			segments[1] != "v1" ||
+			strings.Count(r.URL.Path, "/") != 3 {
 			t.Fatalf("%s: %v", r.URL, err)
 		}
-		if len(query) != 3 || query.Get("q") != given["b"] || query.Get("r") != "1-"+given["c"] || query.Get("s") != "2" {
+		if len(query) != 3 || query.Get("q") != given["b"] || query.Get("r") != "1-"+given["c"] ||
+			query.Get("s") != "2" {
 			t.Errorf("%s: %v", r.URL, query)
 		}
 		if v := r.Header.Values("X-C"); len(v) != 1 || strings.ContainsAny(v[0], "\r\n\x00") {
 			t.Errorf("%q", v)
 		}
 		var body map[string]string
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body["x"] != given["a"] || body["y"] != "- "+given["b"] {
+		if err := json.NewDecoder(r.Body).
+			Decode(&body); err != nil || body["x"] != given["a"] ||
+			body["y"] != "- "+given["b"] {
 			t.Errorf("%v, %v", body, err)
 		}
 	})

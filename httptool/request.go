@@ -140,8 +140,14 @@ func (r *request) setBase(t template) (template, error) {
 
 // checkLiteral refuses what cannot stand in a URL as it is.
 func checkLiteral(text string) error {
-	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("#\"<>\\^`|", c) }) {
-		return errors.New(`it must have no fragment, spaces, quotes, <, >, \, ^, | and characters beyond ASCII: write them as %20 and the like`)
+	if strings.ContainsFunc(
+		text,
+		func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("#\"<>\\^`|", c) },
+	) {
+		return errors.New(
+			`it must have no fragment, spaces, quotes, <, >, \, ^, | and characters beyond ASCII: write ` +
+				`them as %20 and the like`,
+		)
 	}
 	if _, err := url.PathUnescape(text); err != nil {
 		return errors.New("it has a % without two hexadecimal digits after it: write %25")
@@ -184,7 +190,10 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 		if len(t.names()) == 0 {
 			whole, _, err := t.expand(&arguments{}, inHeader)
 			if err != nil {
-				return fmt.Errorf("headers: %s: its value has a line ending or a character that headers cannot have", name)
+				return fmt.Errorf(
+					"headers: %s: its value has a line ending or a character that headers cannot have",
+					name,
+				)
 			}
 			if secrets.IsName(name) { // it may be written down, without a variable
 				r.secrets = append(r.secrets, strings.Fields(whole)...)
@@ -196,7 +205,14 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 }
 
 // overrides are headers that some servers and proxies prefer to the method or the path.
-var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Host"}
+var overrides = []string{
+	"X-Http-Method-Override",
+	"X-Http-Method",
+	"X-Method-Override",
+	"X-Original-Url",
+	"X-Rewrite-Url",
+	"X-Forwarded-Host",
+}
 
 func checkHeader(name string, t template) error {
 	switch canonical := textproto.CanonicalMIMEHeaderKey(name); {
@@ -204,7 +220,8 @@ func checkHeader(name string, t template) error {
 		return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
 	}):
 		return errors.New("this is no name that HTTP allows")
-	case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect"}, canonical):
+	case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te",
+		"Trailer", "Expect"}, canonical):
 		return errors.New("it cannot be set: it belongs to the connection")
 	case slices.Contains([]string{"Authorization", "Cookie", "Proxy-Authorization"}, canonical) && len(t.names()) > 0:
 		return errors.New("it cannot have arguments: a model must not choose whose credentials are used")
@@ -250,7 +267,9 @@ func (r *request) parameters() json.RawMessage {
 			required = append(required, name)
 		}
 	}
-	b, _ := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+	b, _ := json.Marshal(
+		map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false},
+	)
 	return b // of texts and lists there is always JSON
 }
 
@@ -360,7 +379,10 @@ func (r *request) url(a *arguments) (string, error) {
 			return "", err
 		}
 		if isDots(segment) {
-			return "", fmt.Errorf("%s must not be . or .., which would lead to another place", strings.Join(t.names(), " and "))
+			return "", fmt.Errorf(
+				"%s must not be . or .., which would lead to another place",
+				strings.Join(t.names(), " and "),
+			)
 		}
 		b.WriteString("/" + segment)
 	}
@@ -404,7 +426,12 @@ func (m *queryMember) expand(a *arguments) ([]string, error) {
 	}
 	switch m.style {
 	case styleComma, stylePipe, styleSpace:
-		return []string{name + "=" + strings.Join(values, map[style]string{styleComma: ",", stylePipe: "%7C", styleSpace: "%20"}[m.style])}, nil
+		return []string{
+			name + "=" + strings.Join(
+				values,
+				map[style]string{styleComma: ",", stylePipe: "%7C", styleSpace: "%20"}[m.style],
+			),
+		}, nil
 	}
 	for i := range values {
 		values[i] = name + "=" + values[i]

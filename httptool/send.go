@@ -56,8 +56,13 @@ func newClient(o *Options) (*client, error) {
 		return nil, err
 	}
 	base := &http.Transport{
-		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           100,
+		MaxIdleConnsPerHost:    16,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	// net/http sends a GET again by itself if a connection that it has used before breaks.
 	base.DisableKeepAlives = unrepeatable(o.Effect) && effectOf(o.Method) == holdfast.EffectPure
@@ -86,7 +91,8 @@ func redirects(follow bool) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, done []*http.Request) error {
 		first := done[0]
 		read := first.Method == http.MethodGet || first.Method == http.MethodHead
-		if !follow || !read || len(done) > maxRedirects || next.URL.Scheme != first.URL.Scheme || next.URL.Host != first.URL.Host {
+		if !follow || !read || len(done) > maxRedirects || next.URL.Scheme != first.URL.Scheme ||
+			next.URL.Host != first.URL.Host {
 			return http.ErrUseLastResponse
 		}
 		return nil
@@ -208,7 +214,8 @@ func (t *Tool) noAnswer(ctx, bounded context.Context, r *request, sent *tracker,
 
 // refusal returns the error of an address that is refused.
 func refusal(refused *netguard.Refused, what string) *holdfast.Error {
-	return holdfast.Errorf(CodeRefused, "%s: %s", what, refused.Public()).WithHint("Operators allow a private host with allow: [%s].", refused.Host)
+	return holdfast.Errorf(CodeRefused, "%s: %s", what, refused.Public()).
+		WithHint("Operators allow a private host with allow: [%s].", refused.Host)
 }
 
 // inDoubt returns the error of a request that may have reached its service. A transport that
@@ -222,7 +229,8 @@ func (t *Tool) inDoubt(r *request, err error) error {
 		}
 		return refusal(refused, "The request was redirected, and not sent on").Wrap(err)
 	case once:
-		return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s and no answer came. It may have taken effect.", r.host()).
+		return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s and no answer came. "+
+			"It may have taken effect.", r.host()).
 			Wrap(errors.Join(holdfast.ErrOutcomeUnknown, err))
 	}
 	what := "the connection broke before the answer was complete"
@@ -242,11 +250,14 @@ func (t *Tool) resultOf(a *answer) (holdfast.ToolResult, error) {
 	case a.ok():
 		return t.shape.result(a, t.client), nil
 	case a.status >= 500 && unrepeatable(t.spec.Effect) && !slices.Contains(t.notDone, a.status):
-		return holdfast.ToolResult{}, holdfast.Errorf(CodeFailed, "%s answered %s, which leaves open whether the call took effect.", t.request.host(), statusText(a.status)).
+		return holdfast.ToolResult{}, holdfast.Errorf(CodeFailed, "%s answered %s, which leaves open "+
+			"whether the call took effect.", t.request.host(), statusText(a.status)).
 			Wrap(fmt.Errorf("%w: status %d", holdfast.ErrOutcomeUnknown, a.status))
 	case a.status == http.StatusSeeOther && t.spec.Effect != holdfast.EffectPure:
 		// It says that the request was handled, and where its result is.
-		return holdfast.ToolResult{Text: t.client.clean(a, "The service answered 303 See Other; the result is at "+a.location)}, nil
+		return holdfast.ToolResult{
+			Text: t.client.clean(a, "The service answered 303 See Other; the result is at "+a.location),
+		}, nil
 	}
 	return holdfast.ToolResult{Failed: true, Text: t.refusal(t.request, a)}, nil
 }

@@ -31,7 +31,11 @@ func newShape(r Result) (*shape, error) {
 	}
 	for i, p := range r.Select {
 		if !isPointer(p) {
-			return nil, fmt.Errorf(`result.select[%d]: %q must be a JSON pointer, like /items/0/id, or "" for all of it`, i, p)
+			return nil, fmt.Errorf(
+				`result.select[%d]: %q must be a JSON pointer, like /items/0/id, or "" for all of it`,
+				i,
+				p,
+			)
 		}
 	}
 	for rest := r.Template; rest != ""; {
@@ -76,20 +80,46 @@ func (s *shape) result(a *answer, c *client) holdfast.ToolResult {
 	case len(a.body) == 0 && a.broken == nil:
 		return holdfast.ToolResult{Text: "The service answered " + statusText(a.status) + " without content."}
 	case a.broken != nil:
-		return holdfast.ToolResult{Text: c.clean(a, s.note(a, "The answer broke off; this is its beginning.", plain(a)))}
+		return holdfast.ToolResult{
+			Text: c.clean(a, s.note(a, "The answer broke off; this is its beginning.", plain(a))),
+		}
 	case slices.Contains(images, kind) && !a.cut:
-		return holdfast.ToolResult{Parts: []holdfast.Part{{
-			Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: kind, Value: base64.StdEncoding.EncodeToString(a.body)},
-		}}}
+		return holdfast.ToolResult{Parts: []holdfast.Part{
+			{
+				Type: holdfast.PartImage,
+				Source: &holdfast.Source{
+					Type:     holdfast.SourceData,
+					MIMEType: kind,
+					Value:    base64.StdEncoding.EncodeToString(a.body),
+				},
+			},
+		}}
 	case !isText(a):
-		return holdfast.ToolResult{Text: s.note(a, fmt.Sprintf("The answer is no text: %s. It was left out.", describe(a, kind)), "")}
+		return holdfast.ToolResult{
+			Text: s.note(a, fmt.Sprintf("The answer is no text: %s. It was left out.", describe(a, kind)), ""),
+		}
 	case len(s.selected) == 0 && len(s.template) == 0:
 		if a.cut {
-			return holdfast.ToolResult{Text: c.clean(a, s.note(a, fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max), plain(a)))}
+			return holdfast.ToolResult{
+				Text: c.clean(
+					a,
+					s.note(
+						a,
+						fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max),
+						plain(a),
+					),
+				),
+			}
 		}
 		return holdfast.ToolResult{Text: c.clean(a, plain(a))}
 	case a.cut:
-		return holdfast.ToolResult{Text: s.note(a, fmt.Sprintf("The answer has more than %d bytes, so nothing could be taken out of it.", s.max), "")}
+		return holdfast.ToolResult{
+			Text: s.note(
+				a,
+				fmt.Sprintf("The answer has more than %d bytes, so nothing could be taken out of it.", s.max),
+				"",
+			),
+		}
 	}
 	return holdfast.ToolResult{Text: c.clean(a, s.pick(a))}
 }
@@ -193,7 +223,11 @@ func mediaType(a *answer) string {
 // that is known, by what is in it.
 func isText(a *answer) bool {
 	kind := mediaType(a)
-	if major, _, _ := strings.Cut(kind, "/"); slices.Contains([]string{"image", "audio", "video", "font"}, major) && kind != "image/svg+xml" {
+	if major, _, _ := strings.Cut(
+		kind,
+		"/",
+	); slices.Contains([]string{"image", "audio", "video", "font"}, major) &&
+		kind != "image/svg+xml" {
 		return false
 	}
 	body := a.body

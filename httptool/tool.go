@@ -60,8 +60,8 @@ type Options struct {
 	// NotDone are the statuses from 500 with which this service says that it did nothing;
 	// default 501 and 503.
 	NotDone []int `json:"notDone,omitempty"`
-	// LookUp is the template of a URL, on the same scheme and host, where a GET finds out what became of a call, usually by
-	// its {call.key}. A status from 200 to 299 means that it took effect, and the answer is
+	// LookUp is the template of a URL, on the same scheme and host, where a GET finds out
+	// what became of a call, usually by its {call.key}. A status from 200 to 299 means that it took effect, and the answer is
 	// the call's result; 404 means that it did not and will not; all else, that the service
 	// does not know.
 	LookUp string `json:"lookUp,omitempty"`
@@ -206,7 +206,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("method: %q must be GET, HEAD, POST, PUT, PATCH or DELETE", o.Method)
 	case (o.Method == http.MethodGet || o.Method == http.MethodHead) && len(o.Body) > 0:
 		return fmt.Errorf("body: a %s request has none", o.Method)
-	case !slices.Contains([]holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce, holdfast.EffectQuery}, o.Effect):
+	case !slices.Contains([]holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce,
+		holdfast.EffectQuery}, o.Effect):
 		return fmt.Errorf("effect: %q must be pure, idempotent, once or query", o.Effect)
 	case o.Effect == holdfast.EffectQuery && o.LookUp == "":
 		return errors.New("lookUp: a tool whose effect is query needs the URL where it finds out what became of a call")
@@ -252,9 +253,22 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	t := &Tool{why: o.why, arguments: s, request: r, notDone: o.NotDone, timeout: o.Timeout, client: c, spec: holdfast.ToolSpec{
-		Name: o.Name, Description: o.Description, Parameters: s.JSON(), Effect: o.Effect, InDoubt: o.InDoubt, Timeout: o.Timeout + grace,
-	}}
+	t := &Tool{
+		why:       o.why,
+		arguments: s,
+		request:   r,
+		notDone:   o.NotDone,
+		timeout:   o.Timeout,
+		client:    c,
+		spec: holdfast.ToolSpec{
+			Name:        o.Name,
+			Description: o.Description,
+			Parameters:  s.JSON(),
+			Effect:      o.Effect,
+			InDoubt:     o.InDoubt,
+			Timeout:     o.Timeout + grace,
+		},
+	}
 	if t.shape, err = newShape(o.Result); err != nil {
 		return nil, err
 	}
@@ -338,7 +352,11 @@ func (t *Tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.Tool
 }
 
 // look asks the service once. later means that it may be able to answer later.
-func (t *Tool) look(ctx context.Context, call holdfast.ToolCall, a *arguments) (_ holdfast.ToolResult, _ holdfast.Fate, later bool, _ error) {
+func (t *Tool) look(
+	ctx context.Context,
+	call holdfast.ToolCall,
+	a *arguments,
+) (_ holdfast.ToolResult, _ holdfast.Fate, later bool, _ error) {
 	answer, err := t.send(ctx, call, t.lookUp, a)
 	switch {
 	case err != nil:
@@ -349,7 +367,11 @@ func (t *Tool) look(ctx context.Context, call holdfast.ToolCall, a *arguments) (
 		return holdfast.ToolResult{}, holdfast.FateNotDone, false, nil
 	case !answer.ok() || answer.broken != nil:
 		later = answer.broken != nil || answer.status >= 500 || answer.status == http.StatusTooManyRequests
-		return holdfast.ToolResult{}, holdfast.FateUnknown, later, fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later, fmt.Errorf(
+			"%s answered %s",
+			t.lookUp.host(),
+			statusText(answer.status),
+		)
 	}
 	result, err := t.resultOf(answer)
 	return result, holdfast.FateDone, false, err
@@ -362,11 +384,15 @@ func (t *Tool) read(ctx context.Context, call holdfast.ToolCall) (*arguments, er
 		raw = json.RawMessage("{}")
 	}
 	if err := t.arguments.Validate(ctx, raw); err != nil {
-		return nil, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was sent: %w", t.spec.Name, err)}
+		return nil, &argumentsError{
+			fmt.Errorf("the arguments of %s are not valid, nothing was sent: %w", t.spec.Name, err),
+		}
 	}
 	a, err := readArguments(raw)
 	if err != nil {
-		return nil, &argumentsError{fmt.Errorf("the arguments of %s cannot be read, nothing was sent: %w", t.spec.Name, err)}
+		return nil, &argumentsError{
+			fmt.Errorf("the arguments of %s cannot be read, nothing was sent: %w", t.spec.Name, err),
+		}
 	}
 	a.key = call.Key
 	return a, nil

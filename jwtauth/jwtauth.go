@@ -67,7 +67,16 @@ type Verifier struct {
 // algorithms are those whose keys can be published. With HMAC, whoever has a published
 // key could sign.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	jose.RS256,
+	jose.RS384,
+	jose.RS512,
+	jose.PS256,
+	jose.PS384,
+	jose.PS512,
+	jose.ES256,
+	jose.ES384,
+	jose.ES512,
+	jose.EdDSA,
 }
 
 const (
@@ -85,9 +94,13 @@ func New(o Options) (*Verifier, error) {
 	u, err := url.Parse(o.JWKS)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("the URL of the keys cannot be used: write it in full, like https://id.example.com/.well-known/jwks.json")
+		return nil, errors.New(
+			"the URL of the keys cannot be used: write it in full, like https://id.example.com/.well-known/jwks.json",
+		)
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return nil, errors.New("the URL of the keys must be https: whoever can change them on their way can sign tokens")
+		return nil, errors.New(
+			"the URL of the keys must be https: whoever can change them on their way can sign tokens",
+		)
 	case u.User != nil:
 		return nil, errors.New("the URL of the keys must not contain a user or a password: the keys are public")
 	case o.Issuer == "":
@@ -153,7 +166,9 @@ func (v *Verifier) Authenticate(r *http.Request) (holdfast.Principal, error) {
 		message = "The token has expired."
 	}
 	return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "%s", message).
-		WithHint("Get a new access token for this server from the identity provider, and send it as Authorization: Bearer TOKEN.").Wrap(err)
+		WithHint("Get a new access token for this server from the identity provider, and send it as " +
+			"Authorization: Bearer TOKEN.").
+		Wrap(err)
 }
 
 // verify returns the claims of a token whose signature, issuer, audience and times are

@@ -174,7 +174,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 	for _, k := range keys {
 		who, err := p.Authenticate(request("bearer " + k.sign(t, claims(nil))))
-		if err != nil || who.Tenant != "acme" || who.User != "alice" || !who.Rights.Has(access.RoleUser) || who.Rights.Agents != nil {
+		if err != nil || who.Tenant != "acme" || who.User != "alice" || !who.Rights.Has(access.RoleUser) ||
+			who.Rights.Agents != nil {
 			t.Errorf("%s: %+v, %v", k.id, who, err)
 			continue
 		}
@@ -200,7 +201,12 @@ func TestForgeries(t *testing.T) {
 	p := newProvider(t, nil)
 	encryption := enc.public()
 	encryption.Use = "enc"
-	p.set = []jose.JSONWebKey{good.public(), weak.public(), encryption, {Key: []byte("a shared secret of the provider."), KeyID: "shared", Algorithm: "HS256"}}
+	p.set = []jose.JSONWebKey{
+		good.public(),
+		weak.public(),
+		encryption,
+		{Key: []byte("a shared secret of the provider."), KeyID: "shared", Algorithm: "HS256"},
+	}
 	der, err := x509.MarshalPKIXPublicKey(good.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +258,8 @@ func TestForgeries(t *testing.T) {
 				t.Fatalf("let in as %+v, %v", who, err)
 			}
 			e := holdfast.AsError(err)
-			if e.Code != codes.Unauthenticated || e.Hint == "" || forged != "" && strings.Contains(err.Error()+e.Message+e.Hint, forged) {
+			if e.Code != codes.Unauthenticated || e.Hint == "" ||
+				forged != "" && strings.Contains(err.Error()+e.Message+e.Hint, forged) {
 				t.Errorf("%+v", e)
 			}
 			if expired := strings.Contains(e.Message, "expired"); expired != (name == "expired") {
@@ -300,7 +307,8 @@ func TestClaims(t *testing.T) {
 			p, k := newProvider(t, tt.change), ecKey(t, "k")
 			p.set = []jose.JSONWebKey{k.public()}
 			who, err := p.Authenticate(request("Bearer " + k.sign(t, claims(tt.claims))))
-			if err != nil || who.Tenant+"/"+who.User != tt.want || !reflect.DeepEqual(who.Rights.Roles, tt.roles) || !reflect.DeepEqual(who.Rights.Agents, tt.agents) {
+			if err != nil || who.Tenant+"/"+who.User != tt.want || !reflect.DeepEqual(who.Rights.Roles, tt.roles) ||
+				!reflect.DeepEqual(who.Rights.Agents, tt.agents) {
 				t.Errorf("%+v %+v, %v", who, who.Rights, err)
 			}
 		})

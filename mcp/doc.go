@@ -1,6 +1,9 @@
 // Package mcp lets agents use the tools of MCP servers:
 //
-//	files, err := mcp.Open(mcp.Options{Name: "files", Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"}})
+//	files, err := mcp.Open(mcp.Options{
+//		Name:    "files",
+//		Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"},
+//	})
 //
 // Open does not wait for the server. [Server.Tools] has the tools of the last list that was
 // read, and follows its changes; a server that is down, hangs or crashes fails its own calls

@@ -28,7 +28,8 @@ const (
 // fate returns which of these a call came to.
 func fate(r holdfast.ToolResult, err error) string {
 	switch {
-	case errors.Is(err, holdfast.ErrOutcomeUnknown), err != nil && has(err.Error(), "mcp_no_answer"): // of what may be called again
+	case errors.Is(err, holdfast.ErrOutcomeUnknown),
+		err != nil && has(err.Error(), "mcp_no_answer"): // of what may be called again
 		return unknown
 	case err != nil && has(err.Error(), "mcp_answer_unreadable"):
 		return failed
@@ -143,7 +144,8 @@ func TestNoAnswerByEffect(t *testing.T) {
 		f := newFake(t, oneTool, func(w http.ResponseWriter, m message) { m.cut(w) })
 		s := open(t, mcp.Options{URL: f.URL, Effect: effect})
 		_, err := do(t, s, "srv_work", `{}`)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, holdfast.ErrOutcomeUnknown) != (effect == holdfast.EffectOnce) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) ||
+			errors.Is(err, holdfast.ErrOutcomeUnknown) != (effect == holdfast.EffectOnce) {
 			t.Errorf("%s: %v", effect, err)
 		}
 	}

@@ -24,7 +24,8 @@ func certainlyNot(err error) bool {
 	}
 	switch rpc.Code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,
-		-32020, -32021, -32022, -32042: // wrong headers, a missing capability, an unknown revision, a page that has to be opened first
+		// wrong headers, a missing capability, an unknown revision, a page that has to be opened first
+		-32020, -32021, -32022, -32042:
 		return true
 	}
 	return false
@@ -38,7 +39,8 @@ func hintOf(err error) string {
 	}
 	switch {
 	case status.Status == http.StatusUnauthorized:
-		return "it wants a credential, or does not accept the one that it gets: set headers or, in the agents file, credential; in Go, CallHeaders where each user has one"
+		return "it wants a credential, or does not accept the one that it gets: set headers or, in the agents file, " +
+			"credential; in Go, CallHeaders where each user has one"
 	case status.Status == http.StatusForbidden:
 		return "the credential does not allow this, or the server does not accept requests from here"
 	case status.Status == http.StatusNotFound:

@@ -82,7 +82,9 @@ func (x *session) reply(ctx context.Context, id jsonrpc.ID, answer json.RawMessa
 // hold keeps a request open and returns the server's question.
 func (c *calling) hold(ctx context.Context, f *flight, e *elicitation) error {
 	s := c.t.server
-	questions, err := c.questionsOf(inputRequests{"elicitation": {Method: "elicitation/create", Params: c.secrets.strip(e.params)}})
+	questions, err := c.questionsOf(
+		inputRequests{"elicitation": {Method: "elicitation/create", Params: c.secrets.strip(e.params)}},
+	)
 	if err == nil {
 		c.kept.Round++
 		c.kept.Questions, c.kept.Answers, c.kept.Held = questions, nil, rand.Text()
@@ -155,7 +157,11 @@ func (c *calling) unhold(ctx context.Context) (*flight, error) {
 	}
 	c.x = h.f.x
 	if !h.id.IsValid() {
-		return h.f, holdfast.Notify(ctx, "mcp.answer_late", map[string]any{"tool": c.t.spec.Name, "toolCallId": c.call.ID})
+		return h.f, holdfast.Notify(
+			ctx,
+			"mcp.answer_late",
+			map[string]any{"tool": c.t.spec.Name, "toolCallId": c.call.ID},
+		)
 	}
 	for _, answer := range answers {
 		c.x.reply(ctx, h.id, answer)

@@ -20,21 +20,34 @@ import (
 // of a call. It counts the calls that run, and those that ran beside another one.
 func eliciting(t *testing.T, running, beside *atomic.Int32) mcp.Options {
 	s := newServer(func(s *sdk.Server) {
-		s.AddTool(&sdk.Tool{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			if running.Add(1) > 1 {
-				beside.Add(1)
-			}
-			defer running.Add(-1)
-			ctx, cancel := context.WithCancel(ctx) // the client may be gone for good
-			defer context.AfterFunc(t.Context(), cancel)()
-			res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "Which size?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer"}}}`)})
-			if err != nil {
-				return text("it cannot be asked"), nil
-			}
-			return text("%s %v", res.Action, res.Content["size"]), nil
-		})
+		s.AddTool(
+			&sdk.Tool{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				if running.Add(1) > 1 {
+					beside.Add(1)
+				}
+				defer running.Add(-1)
+				ctx, cancel := context.WithCancel(ctx) // the client may be gone for good
+				defer context.AfterFunc(t.Context(), cancel)()
+				res, err := r.Session.Elicit(
+					ctx,
+					&sdk.ElicitParams{
+						Message:         "Which size?",
+						RequestedSchema: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer"}}}`),
+					},
+				)
+				if err != nil {
+					return text("it cannot be asked"), nil
+				}
+				return text("%s %v", res.Action, res.Content["size"]), nil
+			},
+		)
 	})
-	return mcp.Options{URL: serveWeb(t, s, false).URL, Elicitation: true, Effects: map[string]holdfast.Effect{"echo": holdfast.EffectOnce}}
+	return mcp.Options{
+		URL:         serveWeb(t, s, false).URL,
+		Elicitation: true,
+		Effects:     map[string]holdfast.Effect{"echo": holdfast.EffectOnce},
+	}
 }
 
 // conversation is a call in one process, which a person answers.
@@ -80,7 +93,10 @@ func TestElicitationTurns(t *testing.T) {
 				return
 			}
 			k.call.Kept = recorded.Kept("c1")
-			k.call.Answer = &holdfast.Answer{Payload: json.RawMessage(fmt.Sprintf(`{"size":%d}`, i)), Asked: asked.Metadata}
+			k.call.Answer = &holdfast.Answer{
+				Payload: json.RawMessage(fmt.Sprintf(`{"size":%d}`, i)),
+				Asked:   asked.Metadata,
+			}
 			r, err := call(t, ctx, tool(t, s, "srv_work"), k.call)
 			results <- fmt.Sprint(r.Text, err)
 		}()

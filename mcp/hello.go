@@ -103,7 +103,12 @@ func (h *hello) giveUp(x *session, id jsonrpc.ID) {
 	}
 	h.mu.Unlock()
 	if late {
-		x.Put(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not answered in time"}})
+		x.Put(
+			&jsonrpc.Response{
+				ID:    id,
+				Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not answered in time"},
+			},
+		)
 	}
 }
 

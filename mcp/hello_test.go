@@ -156,8 +156,10 @@ func TestRefusedTools(t *testing.T) {
 		`{"name":"elsewhere","inputSchema":{"type":"object","properties":{"a":{"$ref":"http://example.com/schema"}}}}`,
 		`{"name":"a name","inputSchema":{"type":"object"}}`,
 		`{"name":7}`,
-		`{"name":"twice","inputSchema":{"type":"object"}}`, `{"name":"twice","inputSchema":{"type":"object"}}`,
-		`{"name":"a.b","inputSchema":{"type":"object"}}`, `{"name":"a_b","inputSchema":{"type":"object"}}`,
+		`{"name":"twice","inputSchema":{"type":"object"}}`,
+		`{"name":"twice","inputSchema":{"type":"object"}}`,
+		`{"name":"a.b","inputSchema":{"type":"object"}}`,
+		`{"name":"a_b","inputSchema":{"type":"object"}}`,
 		`{"name":"` + long + `","inputSchema":{"type":"object"}}`,
 		`{"name":"header","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}`,
 		`{"name":"secret","inputSchema":{"type":"object"}}`,
@@ -173,7 +175,9 @@ func TestRefusedTools(t *testing.T) {
 			t.Errorf("%s has %d characters", name, len(name))
 		}
 	}
-	if got := string(tool(t, s, "srv_good").Spec().Parameters); got != `{"properties":{"a":{},"b":{"const":9007199254740993}},"type":"object"}` {
+	if got := string(
+		tool(t, s, "srv_good").Spec().Parameters,
+	); got != `{"properties":{"a":{},"b":{"const":9007199254740993}},"type":"object"}` {
 		t.Errorf("the schema is %s", got)
 	}
 	for _, name := range []string{"null", "none", "list", "string", "wrong", "elsewhere", `"a name"`, "twice", "header"} {
@@ -194,7 +198,9 @@ func TestParamHeaders(t *testing.T) {
 		`"deep":{"type":"object","properties":{"er":{"type":"string","x-mcp-header":"Deep"}}},"none":{"type":"string","x-mcp-header":"None"}}}}`,
 		func(w http.ResponseWriter, m message) { m.result(w, `{"content":[]}`) })
 	s := open(t, mcp.Options{URL: f.URL, Headers: map[string]string{"Authorization": "Bearer swordfish"}})
-	if got := fate(do(t, s, "srv_work", `{"city":"Köln","count":3,"sure":true,"deep":{"er":"x"},"none":null}`)); got != fine {
+	if got := fate(
+		do(t, s, "srv_work", `{"city":"Köln","count":3,"sure":true,"deep":{"er":"x"},"none":null}`),
+	); got != fine {
 		t.Fatalf("the call is %s", got)
 	}
 	h := f.got("tools/call")[0].Header

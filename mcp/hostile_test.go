@@ -53,7 +53,10 @@ func hostile() {
 		case "server/discover":
 			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
 		case "initialize":
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}}`, m.ID)
+			say(
+				`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}}`,
+				m.ID,
+			)
 		case "tools/list":
 			listed++
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"work","inputSchema":{"type":"object"}}]}}`, m.ID)
@@ -88,8 +91,14 @@ func hostile() {
 				answer(id, strings.Join(got, ", "))
 			case "flood":
 				for i := range 500 {
-					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`, i)
-					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1e999}}`, i)
+					say(
+						`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`,
+						i,
+					)
+					say(
+						`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1e999}}`,
+						i,
+					)
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				answer(id, "flooded")
@@ -181,14 +190,21 @@ func TestHostileLists(t *testing.T) {
 	}
 	var log logged
 	f := newFake(t, strings.Join(list, ","), nil)
-	s := open(t, mcp.Options{URL: f.URL, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	s := open(
+		t,
+		mcp.Options{URL: f.URL, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
+	)
 	if got := len(s.Tools()); got < mcp.DefaultMaxTools-5 || got > mcp.DefaultMaxTools {
 		t.Errorf("%d tools", got)
 	}
 	if n := len(s.Refused()); n != 100 {
 		t.Errorf("%d are listed as refused", n)
 	}
-	if n := strings.Count(log.String(), "is not used"); n > 101 || !has(log.String(), "more tools of an MCP server are not used") {
+	if n := strings.Count(
+		log.String(),
+		"is not used",
+	); n > 101 ||
+		!has(log.String(), "more tools of an MCP server are not used") {
 		t.Errorf("%d lines of what is not used", n)
 	}
 	if !has(log.String(), "tool=wide why=\"what describes it") {
@@ -199,7 +215,11 @@ func TestHostileLists(t *testing.T) {
 		t.Errorf("a list that is too large: %v", err)
 	}
 	deeper := newFake(t, `{"name":"deep","inputSchema":`+deep(4000)+`}`, nil)
-	if err := opened(t, mcp.Options{URL: deeper.URL}).Ready(t.Context()); err == nil || !has(err.Error(), "cannot be read") {
+	if err := opened(
+		t,
+		mcp.Options{URL: deeper.URL},
+	).Ready(t.Context()); err == nil ||
+		!has(err.Error(), "cannot be read") {
 		t.Errorf("a list that is too deep: %v", err)
 	}
 	endless := newFake(t, "", nil)
@@ -234,7 +254,8 @@ func TestHostileResults(t *testing.T) {
 		m.result(w, `{"content":[`+strings.Repeat(`{},`, 20_000)+`{}]}`)
 	})
 	r, err := do(t, open(t, mcp.Options{URL: f.URL}), "srv_work", `{}`)
-	if len(r.Parts) != 1001 || r.Parts[1000].Text != "[19001 more pieces of content, which are left out]" || err != nil {
+	if len(r.Parts) != 1001 || r.Parts[1000].Text != "[19001 more pieces of content, which are left out]" ||
+		err != nil {
 		t.Errorf("many parts: %d, %v", len(r.Parts), err)
 	}
 }
@@ -264,7 +285,11 @@ func TestPagesFirst(t *testing.T) {
 		var m message
 		_ = json.Unmarshal([]byte(body), &m)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in","data":{"elicitations":[{"mode":"url","message":"Please log in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`, m.ID)
+		fmt.Fprintf(
+			w,
+			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in","data":{"elicitations":[{"mode":"url","message":"Please log in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`,
+			m.ID,
+		)
 		return true
 	})
 	k := &talk{t: t, tool: "srv_wrong", o: mcp.Options{URL: w.URL}, call: holdfast.ToolCall{ID: "c1", Key: "key1"}}
@@ -323,7 +348,9 @@ func TestSecrets(t *testing.T) {
 	step.Store("")
 	f := newFake(t, oneTool, nil)
 	f.call = func(w http.ResponseWriter, m message) {
-		if m.Header.Get("Authorization") != "Bearer swordfish-bearer" || m.Header.Get("X-Call-Token") != "swordfish-call" || m.body.URL.Query().Get("api_key") != "swordfish-query" {
+		if m.Header.Get("Authorization") != "Bearer swordfish-bearer" ||
+			m.Header.Get("X-Call-Token") != "swordfish-call" ||
+			m.body.URL.Query().Get("api_key") != "swordfish-query" {
 			t.Errorf("the request has %v %s", m.Header, m.body.URL)
 		}
 		switch step.Load() {
@@ -338,21 +365,41 @@ func TestSecrets(t *testing.T) {
 		case "page":
 			fmt.Fprint(w, strings.Repeat("x", 190)+given) // as much as is quoted ends in a secret
 		case "question":
-			m.result(w, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+given+`","requestedSchema":{"type":"object"}}}}}`)
+			m.result(
+				w,
+				`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+given+`","requestedSchema":{"type":"object"}}}}}`,
+			)
 		case "progress":
 			w.Header().Set("Content-Type", "text/event-stream")
 			var meta struct {
 				Token json.RawMessage `json:"progressToken"`
 			}
 			_ = json.Unmarshal(m.Params["_meta"], &meta)
-			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":1,\"message\":\"%s\"}}\n\n", meta.Token, given)
+			fmt.Fprintf(
+				w,
+				"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":1,\"message\":\"%s\"}}\n\n",
+				meta.Token,
+				given,
+			)
 			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", m.ID)
 		}
 	}
 	var log logged
 	s := open(t, mcp.Options{
-		URL: strings.Replace(f.URL, "http://", "http://user:swordfish-user@", 1) + "/?api_key=swordfish-query", Log: log.logger(),
-		Headers: map[string]string{"Authorization": "Bearer swordfish-bearer", "X-Api-Key": "swordfish-header", "X-Other-Key": `sword"fish`, "X-Signature": "shark/fin/1", "X-Short": "x"},
+		URL: strings.Replace(
+			f.URL,
+			"http://",
+			"http://user:swordfish-user@",
+			1,
+		) + "/?api_key=swordfish-query",
+		Log: log.logger(),
+		Headers: map[string]string{
+			"Authorization": "Bearer swordfish-bearer",
+			"X-Api-Key":     "swordfish-header",
+			"X-Other-Key":   `sword"fish`,
+			"X-Signature":   "shark/fin/1",
+			"X-Short":       "x",
+		},
 		CallHeaders: func(context.Context) (http.Header, error) {
 			return http.Header{"X-Call-Token": {"swordfish-call"}}, nil
 		},
@@ -379,7 +426,15 @@ func TestSecrets(t *testing.T) {
 		}
 		all, _ := json.Marshal(r)
 		notices, _ := json.Marshal(recorded.Notices())
-		if got := fmt.Sprintf("%s %s %s %s %s", all, said, notices, recorded.Kept("c1"), log.String()); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") || strings.Contains(got, `sword\"fish`) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) || strings.Contains(got, "shark%2F") {
+		if got := fmt.Sprintf(
+			"%s %s %s %s %s",
+			all,
+			said,
+			notices,
+			recorded.Kept("c1"),
+			log.String(),
+		); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") || strings.Contains(got, `sword\"fish`) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) ||
+			strings.Contains(got, "shark%2F") {
 			t.Errorf("%s: it is told: %s", what, got)
 		}
 		if what == "unauthorized" && !has(fmt.Sprint(err), "Only an operator can change that: it wants a credential") {
@@ -413,7 +468,13 @@ func TestStderrSecrets(t *testing.T) {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {
-		m.result(w, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, strings.Map(func(r rune) rune { return r + 1 }, m.Header.Get("X-User"))))
+		m.result(
+			w,
+			fmt.Sprintf(
+				`{"content":[{"type":"text","text":%q}]}`,
+				strings.Map(func(r rune) rune { return r + 1 }, m.Header.Get("X-User")),
+			),
+		)
 	})
 	loggedIn := false
 	s := open(t, mcp.Options{URL: f.URL, CallHeaders: func(ctx context.Context) (http.Header, error) {
@@ -426,7 +487,13 @@ func TestLogin(t *testing.T) {
 	c := holdfast.ToolCall{Principal: holdfast.Principal{User: "HAL"}}
 	ctx, _ := agenttest.Context(t)
 	var login *credential.LoginRequired
-	if _, err := call(t, ctx, tool(t, s, "srv_work"), c); !errors.As(err, &login) || login.URL != "https://example.com/login" {
+	if _, err := call(
+		t,
+		ctx,
+		tool(t, s, "srv_work"),
+		c,
+	); !errors.As(err, &login) ||
+		login.URL != "https://example.com/login" {
 		t.Errorf("the error is %v", err)
 	}
 	if n := len(f.got("tools/call")); n != 0 {
@@ -519,7 +586,14 @@ func TestSameList(t *testing.T) {
 // for again and again.
 func TestOversizedTask(t *testing.T) {
 	t.Parallel()
-	f := tasking(t, nil, `{`+complete+`"status":"completed","result":{"content":[{"type":"text","text":"`+strings.Repeat("x", 200_000)+`"}]}}`)
+	f := tasking(
+		t,
+		nil,
+		`{`+complete+`"status":"completed","result":{"content":[{"type":"text","text":"`+strings.Repeat(
+			"x",
+			200_000,
+		)+`"}]}}`,
+	)
 	s := open(t, mcp.Options{URL: f.URL, MaxMessageBytes: 100_000})
 	if got := fate(do(t, s, "srv_work", `{}`)); got != failed {
 		t.Errorf("the call is %s", got)

@@ -61,7 +61,9 @@ func (c *calling) keep(ctx context.Context) error {
 	case err == nil || errors.Is(err, holdfast.ErrNoCall):
 		return nil
 	case len(data) > maxKept:
-		return holdfast.Errorf(codeAnswer, "%s was called, and what the MCP server %s asks for is too large to be kept.", c.t.spec.Name, c.t.server.o.Name).Wrap(err)
+		return holdfast.Errorf(codeAnswer, "%s was called, and what the MCP server %s asks for "+
+			"is too large to be kept.", c.t.spec.Name, c.t.server.o.Name).
+			Wrap(err)
 	}
 	return c.lost("its state could not be saved", err)
 }

@@ -159,7 +159,10 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		}
 		l.tools = append(l.tools, t)
 	}
-	slices.SortFunc(l.tools, func(a, b holdfast.Tool) int { return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name) })
+	slices.SortFunc(
+		l.tools,
+		func(a, b holdfast.Tool) int { return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name) },
+	)
 }
 
 // toolName is what the protocol allows as a tool's name.
@@ -226,8 +229,11 @@ func (s *Server) tool(o offered, name string, modern bool) (*Tool, error) {
 	}
 	_ = json.Unmarshal(o.Annotations, &hints) // what is no hint says nothing
 	t.spec = holdfast.ToolSpec{
-		Name: name, Description: o.Description, Parameters: parameters, InDoubt: s.o.InDoubt,
-		Timeout: s.o.MaxDuration + 10*time.Second, // the bounds of the options are to come first
+		Name:        name,
+		Description: o.Description,
+		Parameters:  parameters,
+		InDoubt:     s.o.InDoubt,
+		Timeout:     s.o.MaxDuration + 10*time.Second, // the bounds of the options are to come first
 	}
 	for _, title := range []string{o.Title, hints.Title} {
 		if t.spec.Description == "" {

@@ -76,7 +76,8 @@ func TestCall(t *testing.T) {
 			N json.Number
 			S string
 		}
-		if json.Unmarshal([]byte(r.Text), &got) != nil || got.N != "9007199254740993" || got.S != "<&>" || r.Failed || err != nil {
+		if json.Unmarshal([]byte(r.Text), &got) != nil || got.N != "9007199254740993" || got.S != "<&>" || r.Failed ||
+			err != nil {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		r, err = do(t, s, "srv_meta", ``)
@@ -104,7 +105,8 @@ func TestProgress(t *testing.T) {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		notices := recorded.Notices()
-		if len(notices) == 0 || notices[0].Name != "mcp.progress" || !strings.Contains(string(notices[0].Value), `"message":"step"`) {
+		if len(notices) == 0 || notices[0].Name != "mcp.progress" ||
+			!strings.Contains(string(notices[0].Value), `"message":"step"`) {
 			t.Errorf("the notices are %v", notices)
 		}
 	})
@@ -118,9 +120,12 @@ func TestListChanges(t *testing.T) {
 			server := newServer()
 			s := open(t, mcp.Options{URL: serveWeb(t, server, stateless).URL})
 			before := s.Tools()
-			server.AddTool(&sdk.Tool{Name: "added", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				return text("new"), nil
-			})
+			server.AddTool(
+				&sdk.Tool{Name: "added", InputSchema: json.RawMessage(`{"type":"object"}`)},
+				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+					return text("new"), nil
+				},
+			)
 			eventually(t, "the new tool is listed", func() bool { return len(s.Tools()) == len(before)+1 })
 			if r, err := do(t, s, "srv_added", `{}`); r.Text != "new" || err != nil {
 				t.Errorf("got %+v, %v", r, err)

@@ -154,8 +154,13 @@ func (o *Options) Validate() error {
 		}
 	}
 	for field, n := range map[string]int64{
-		"timeout": int64(o.Timeout), "maxDuration": int64(o.MaxDuration), "connectTimeout": int64(o.ConnectTimeout), "elicitationWait": int64(o.ElicitationWait),
-		"maxMessageBytes": int64(o.MaxMessageBytes), "maxResultBytes": int64(o.MaxResultBytes), "maxTools": int64(o.MaxTools),
+		"timeout":         int64(o.Timeout),
+		"maxDuration":     int64(o.MaxDuration),
+		"connectTimeout":  int64(o.ConnectTimeout),
+		"elicitationWait": int64(o.ElicitationWait),
+		"maxMessageBytes": int64(o.MaxMessageBytes),
+		"maxResultBytes":  int64(o.MaxResultBytes),
+		"maxTools":        int64(o.MaxTools),
 	} {
 		if n < 0 {
 			wrong(field, "it must not be negative")
@@ -182,7 +187,8 @@ func (o *Options) checkURL() error {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 			return fmt.Errorf("headers: %q is no header, or its value is none", name)
 		}
-		if slices.Contains(ourHeaders, http.CanonicalHeaderKey(name)) || strings.HasPrefix(http.CanonicalHeaderKey(name), "Mcp-") {
+		if slices.Contains(ourHeaders, http.CanonicalHeaderKey(name)) ||
+			strings.HasPrefix(http.CanonicalHeaderKey(name), "Mcp-") {
 			return fmt.Errorf("headers: %s is set by the protocol", name)
 		}
 	}
@@ -191,7 +197,15 @@ func (o *Options) checkURL() error {
 
 var (
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-	ourHeaders = []string{"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Transfer-Encoding"}
+	ourHeaders = []string{
+		"Accept",
+		"Connection",
+		"Content-Length",
+		"Content-Type",
+		"Host",
+		"Last-Event-Id",
+		"Transfer-Encoding",
+	}
 )
 
 // checkEffects checks the effects and the policy.
@@ -201,7 +215,10 @@ func (o *Options) checkEffects() error {
 		switch e {
 		case "", holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce:
 		case holdfast.EffectQuery:
-			errs = append(errs, fmt.Errorf("%s: a tool of an MCP server cannot be asked what became of a call; use once", field))
+			errs = append(
+				errs,
+				fmt.Errorf("%s: a tool of an MCP server cannot be asked what became of a call; use once", field),
+			)
 		default:
 			errs = append(errs, fmt.Errorf("%s: %q is not pure, idempotent or once", field, e))
 		}
@@ -229,7 +246,8 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxDuration, max(DefaultMaxDuration, o.Timeout))
 	set(&o.ConnectTimeout, DefaultConnectTimeout)
 	set(&o.ElicitationWait, DefaultElicitationWait)
-	for n, value := range map[*int]int{&o.MaxMessageBytes: DefaultMaxMessageBytes, &o.MaxResultBytes: DefaultMaxResultBytes, &o.MaxTools: DefaultMaxTools} {
+	for n, value := range map[*int]int{&o.MaxMessageBytes: DefaultMaxMessageBytes,
+		&o.MaxResultBytes: DefaultMaxResultBytes, &o.MaxTools: DefaultMaxTools} {
 		if *n == 0 {
 			*n = value
 		}
@@ -250,7 +268,14 @@ var inherited = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SystemRoot"}
 // spec returns how to start the command.
 func (o *Options) spec(known *secrets) stdio.Spec {
 	const grace = 2 * time.Second
-	s := stdio.Spec{Command: o.Command, Dir: o.Dir, Grace: grace, Stuck: o.Timeout, Log: o.Log, Redact: known.redact}
+	s := stdio.Spec{
+		Command: o.Command,
+		Dir:     o.Dir,
+		Grace:   grace,
+		Stuck:   o.Timeout,
+		Log:     o.Log,
+		Redact:  known.redact,
+	}
 	for _, name := range inherited {
 		value, ok := os.LookupEnv(name)
 		if _, listed := o.Env[name]; ok && !listed {

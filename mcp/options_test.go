@@ -13,7 +13,11 @@ import (
 // TestValidate: each mistake in the options is named with its field.
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	good := mcp.Options{Name: "srv", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer x"}}
+	good := mcp.Options{
+		Name:    "srv",
+		URL:     "https://example.com/mcp",
+		Headers: map[string]string{"Authorization": "Bearer x"},
+	}
 	if err := good.Validate(); err != nil {
 		t.Errorf("the good options: %v", err)
 	}
@@ -53,13 +57,19 @@ func TestValidate(t *testing.T) {
 // TestToolSays: a tool tells where it is from, and what its server says of it.
 func TestToolSays(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, `{"name":"a.b","title":"The title","inputSchema":{"type":"object"},"annotations":{"destructiveHint": true}}`, nil)
+	f := newFake(
+		t,
+		`{"name":"a.b","title":"The title","inputSchema":{"type":"object"},"annotations":{"destructiveHint": true}}`,
+		nil,
+	)
 	s := open(t, mcp.Options{URL: f.URL, InDoubt: holdfast.DoubtAsk})
 	got := tool(t, s, "srv_a_b").(*mcp.Tool)
-	if got.Server() != s || s.Name() != "srv" || got.Remote() != "a.b" || string(got.Annotations()) != `{"destructiveHint":true}` {
+	if got.Server() != s || s.Name() != "srv" || got.Remote() != "a.b" ||
+		string(got.Annotations()) != `{"destructiveHint":true}` {
 		t.Errorf("it says %s %s %s", got.Server().Name(), got.Remote(), got.Annotations())
 	}
-	if spec := got.Spec(); spec.Description != "The title" || spec.InDoubt != holdfast.DoubtAsk || spec.Timeout <= mcp.DefaultMaxDuration {
+	if spec := got.Spec(); spec.Description != "The title" || spec.InDoubt != holdfast.DoubtAsk ||
+		spec.Timeout <= mcp.DefaultMaxDuration {
 		t.Errorf("the specification is %+v", spec)
 	}
 }

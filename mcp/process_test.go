@@ -100,7 +100,13 @@ func client() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := mcp.Open(mcp.Options{Name: "srv", Command: []string{self}, Env: map[string]string{serverEnv: "plain", "NOTES": os.Getenv("NOTES")}}); err != nil {
+	if _, err := mcp.Open(
+		mcp.Options{
+			Name:    "srv",
+			Command: []string{self},
+			Env:     map[string]string{serverEnv: "plain", "NOTES": os.Getenv("NOTES")},
+		},
+	); err != nil {
 		panic(err)
 	}
 	select {}
@@ -131,7 +137,11 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("OUR_SECRET", "swordfish")
 	o := mcp.Options{
 		Command: []string{"sh", "-c", `env > "$OUT"; exec cat`},
-		Env:     map[string]string{"OUT": filepath.Join(t.TempDir(), "env"), "LISTED": "yes"}, ConnectTimeout: 200 * time.Millisecond,
+		Env: map[string]string{
+			"OUT":    filepath.Join(t.TempDir(), "env"),
+			"LISTED": "yes",
+		},
+		ConnectTimeout: 200 * time.Millisecond,
 	}
 	s := opened(t, o)
 	_ = s.Ready(t.Context())

@@ -115,7 +115,13 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[key]
 		wrong := func(text string) error {
-			return holdfast.Errorf(codeAnswer, "%s was called, and the MCP server %s asks for something that it cannot get: %s.", c.t.spec.Name, c.t.server.o.Name, text)
+			return holdfast.Errorf(
+				codeAnswer,
+				"%s was called, and the MCP server %s asks for something that it cannot get: %s.",
+				c.t.spec.Name,
+				c.t.server.o.Name,
+				text,
+			)
 		}
 		q := question{Key: key}
 		if r.Method != "elicitation/create" {
@@ -125,13 +131,18 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 			return nil, wrong("a question that cannot be read")
 		}
 		q.Key = key
-		if u, err := url.Parse(q.URL); q.url() && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		if u, err := url.Parse(
+			q.URL,
+		); q.url() &&
+			(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 			return nil, wrong("a page that has no address in the web")
 		}
 		if q.url() {
 			q.Schema = json.RawMessage(urlSchema)
 		} else if _, err := schema.Compile(q.Schema); schema.IsBound(err) {
-			return nil, wrong(fmt.Sprintf("an answer to %s whose schema cannot be used: %v", strconv.Quote(shorten(key, 50)), err))
+			return nil, wrong(
+				fmt.Sprintf("an answer to %s whose schema cannot be used: %v", strconv.Quote(shorten(key, 50)), err),
+			)
 		} else if err != nil {
 			return nil, wrong("an answer whose schema cannot be used")
 		}
@@ -151,7 +162,14 @@ func (c *calling) ask(note string) *holdfast.Interrupt {
 		if c.kept.Answers[q.Key] != nil {
 			continue
 		}
-		m := asked{Server: c.t.server.o.Name, Tool: c.t.spec.Name, Mode: "form", URL: q.URL, Key: q.Key, Round: c.kept.Round}
+		m := asked{
+			Server: c.t.server.o.Name,
+			Tool:   c.t.spec.Name,
+			Mode:   "form",
+			URL:    q.URL,
+			Key:    q.Key,
+			Round:  c.kept.Round,
+		}
 		if q.url() {
 			m.Mode = "url"
 		}
@@ -160,7 +178,11 @@ func (c *calling) ask(note string) *holdfast.Interrupt {
 			return nil
 		}
 		return &holdfast.Interrupt{
-			Reason: holdfast.ReasonInputRequired, Message: q.Message + note, ResponseSchema: q.Schema, Metadata: metadata, TellDeclined: true,
+			Reason:         holdfast.ReasonInputRequired,
+			Message:        q.Message + note,
+			ResponseSchema: q.Schema,
+			Metadata:       metadata,
+			TellDeclined:   true,
 		}
 	}
 	return nil

@@ -33,7 +33,12 @@ type talk struct {
 
 func newTalk(t *testing.T, f *fake, o mcp.Options) *talk {
 	o.URL = f.URL
-	return &talk{t: t, o: o, tool: "srv_work", call: holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(`{"n":1}`)}}
+	return &talk{
+		t:    t,
+		o:    o,
+		tool: "srv_work",
+		call: holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(`{"n":1}`)},
+	}
 }
 
 // next makes the call, in a process of its own.
@@ -60,14 +65,21 @@ func (k *talk) answer(payload string) (holdfast.ToolResult, error) {
 	if k.asked == nil {
 		k.t.Fatal("nothing was asked")
 	}
-	k.call.Answer = &holdfast.Answer{Reason: k.asked.Reason, Payload: json.RawMessage(payload), Asked: k.asked.Metadata, Declined: payload == ""}
+	k.call.Answer = &holdfast.Answer{
+		Reason:   k.asked.Reason,
+		Payload:  json.RawMessage(payload),
+		Asked:    k.asked.Metadata,
+		Declined: payload == "",
+	}
 	return k.next()
 }
 
 // question checks the question that was asked last.
 func (k *talk) question(message, metadata string) {
 	k.t.Helper()
-	if k.asked == nil || !strings.HasPrefix(k.asked.Message, message) || !has(string(k.asked.Metadata), metadata) || !k.asked.TellDeclined || k.asked.Reason != "input_required" {
+	if k.asked == nil || !strings.HasPrefix(k.asked.Message, message) || !has(string(k.asked.Metadata), metadata) ||
+		!k.asked.TellDeclined ||
+		k.asked.Reason != "input_required" {
 		k.t.Fatalf("asked: %+v, want %s %s", k.asked, message, metadata)
 	}
 }
@@ -112,13 +124,17 @@ func TestQuestions(t *testing.T) {
 				t.Fatalf("it was called %d times", len(calls))
 			}
 			last := calls[1].Params
-			if string(last["requestState"]) != `"state <1>"` && string(last["requestState"]) != `"state \u003c1\u003e"` {
+			if string(last["requestState"]) != `"state <1>"` &&
+				string(last["requestState"]) != `"state \u003c1\u003e"` {
 				t.Errorf("the state is %s", last["requestState"])
 			}
-			if got, want := string(last["inputResponses"]), `{"a":{"action":"accept","content":{"size":9007199254740993}},"b":{"action":"accept"}}`; got != want {
+			if got, want := string(
+				last["inputResponses"],
+			), `{"a":{"action":"accept","content":{"size":9007199254740993}},"b":{"action":"accept"}}`; got != want {
 				t.Errorf("the answers are %s, want %s", got, want)
 			}
-			if string(last["arguments"]) != `{"n":1}` || !has(string(last["_meta"]), `"io.github.holdfast-agents/key":"key1"`) {
+			if string(last["arguments"]) != `{"n":1}` ||
+				!has(string(last["_meta"]), `"io.github.holdfast-agents/key":"key1"`) {
 				t.Errorf("it is another call: %s", last)
 			}
 		})
@@ -136,7 +152,9 @@ func TestDeclined(t *testing.T) {
 	if r, err := k.answer(`{"action":"cancel"}`); r.Text != "done" || err != nil {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if got := string(f.got("tools/call")[1].Params["inputResponses"]); got != `{"a":{"action":"decline"},"b":{"action":"cancel"}}` {
+	if got := string(
+		f.got("tools/call")[1].Params["inputResponses"],
+	); got != `{"a":{"action":"decline"},"b":{"action":"cancel"}}` {
 		t.Errorf("the answers are %s", got)
 	}
 }
@@ -205,7 +223,8 @@ func TestCalledAgain(t *testing.T) {
 	if r, err := k.next(); r.Text != "done" || err != nil {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if last := f.got("tools/call")[1].Params; string(last["requestState"]) != `"later"` || last["inputResponses"] != nil {
+	if last := f.got("tools/call")[1].Params; string(last["requestState"]) != `"later"` ||
+		last["inputResponses"] != nil {
 		t.Errorf("the second call has %s", last)
 	}
 	for _, demand := range []string{

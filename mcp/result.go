@@ -52,7 +52,12 @@ const maxParts = 1000
 func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult, error) {
 	unreadable := func(format string, args ...any) (holdfast.ToolResult, error) {
 		text := fmt.Sprintf(format, args...)
-		return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.", tool, text)
+		return holdfast.ToolResult{}, holdfast.Errorf(
+			codeAnswer,
+			"%s was called and has answered, but its answer cannot be used: %s.",
+			tool,
+			text,
+		)
 	}
 	if len(raw) > limit {
 		return unreadable("it has %d bytes, and %d are allowed", len(raw), limit)
@@ -69,10 +74,16 @@ func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult,
 		parts = append(parts, part(raw))
 	}
 	if more := len(r.Content) - maxParts; more > 0 {
-		parts = append(parts, named(fmt.Sprintf("%d more pieces of content, which are left out", more), "left_out", nil))
+		parts = append(
+			parts,
+			named(fmt.Sprintf("%d more pieces of content, which are left out", more), "left_out", nil),
+		)
 	}
 	if structured := bytes.TrimSpace(r.Structured); len(structured) > 0 && !repeats(parts, structured) {
-		parts = append(parts, holdfast.Part{Type: holdfast.PartText, Text: string(structured), Metadata: about("structuredContent", nil)})
+		parts = append(
+			parts,
+			holdfast.Part{Type: holdfast.PartText, Text: string(structured), Metadata: about("structuredContent", nil)},
+		)
 	}
 	if len(parts) == 1 && parts[0].Type == holdfast.PartText {
 		return holdfast.ToolResult{Text: parts[0].Text, Failed: r.IsError}, nil
@@ -85,7 +96,10 @@ func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult,
 func repeats(parts []holdfast.Part, structured []byte) bool {
 	want, ok := exactly(structured)
 	for _, p := range parts {
-		if got, same := exactly([]byte(p.Text)); p.Type == holdfast.PartText && ok && same && reflect.DeepEqual(got, want) {
+		if got, same := exactly(
+			[]byte(p.Text),
+		); p.Type == holdfast.PartText && ok && same &&
+			reflect.DeepEqual(got, want) {
 			return true
 		}
 	}
@@ -122,9 +136,16 @@ func part(raw json.RawMessage) holdfast.Part {
 	}
 	data := func(kind holdfast.PartType) holdfast.Part {
 		if !holdsData(c.Data, c.MIMEType, string(kind)) {
-			return named("content of the type \""+string(kind)+"\", which cannot be read", "unknown", map[string]any{"contentType": string(kind)})
+			return named(
+				"content of the type \""+string(kind)+"\", which cannot be read",
+				"unknown",
+				map[string]any{"contentType": string(kind)},
+			)
 		}
-		return holdfast.Part{Type: kind, Source: &holdfast.Source{Type: holdfast.SourceData, Value: c.Data, MIMEType: c.MIMEType}}
+		return holdfast.Part{
+			Type:   kind,
+			Source: &holdfast.Source{Type: holdfast.SourceData, Value: c.Data, MIMEType: c.MIMEType},
+		}
 	}
 	switch {
 	case c.Type == "text":
@@ -138,7 +159,11 @@ func part(raw json.RawMessage) holdfast.Part {
 	case c.Type == "resource" && c.Resource != nil:
 		return embedded(c.Resource)
 	}
-	return named(fmt.Sprintf("content of the type %q, which cannot be shown", shorten(c.Type, 50)), "unknown", map[string]any{"contentType": shorten(c.Type, 50)})
+	return named(
+		fmt.Sprintf("content of the type %q, which cannot be shown", shorten(c.Type, 50)),
+		"unknown",
+		map[string]any{"contentType": shorten(c.Type, 50)},
+	)
 }
 
 // mimeType is what the type of a file may be.
@@ -148,7 +173,8 @@ var mimeType = regexp.MustCompile(`^[a-zA-Z]+/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}$`
 // of models would refuse it otherwise, and with it every further request of the thread.
 func holdsData(data, mime, kind string) bool {
 	_, err := base64.StdEncoding.DecodeString(data)
-	return err == nil && data != "" && (mimeType.MatchString(mime) || mime == "" && kind == "") && (kind == "" || strings.HasPrefix(strings.ToLower(mime), kind+"/"))
+	return err == nil && data != "" && (mimeType.MatchString(mime) || mime == "" && kind == "") &&
+		(kind == "" || strings.HasPrefix(strings.ToLower(mime), kind+"/"))
 }
 
 // named returns a part that stands for something which is not there.
@@ -165,7 +191,11 @@ func link(c *content) holdfast.Part {
 		}
 	}
 	return holdfast.Part{Type: holdfast.PartText, Text: text + "]", Metadata: about("resource_link", map[string]any{
-		"uri": c.URI, "name": c.Name, "title": c.Title, "mimeType": c.MIMEType, "description": c.Description,
+		"uri":         c.URI,
+		"name":        c.Name,
+		"title":       c.Title,
+		"mimeType":    c.MIMEType,
+		"description": c.Description,
 	})}
 }
 

@@ -55,7 +55,15 @@ func Open(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("the MCP server %q: %w", o.Name, err)
 	}
-	s := &Server{o: o.withDefaults(), secrets: o.secrets(), first: make(chan struct{}), alive: map[*session]bool{}, held: map[string]*held{}, changed: make(chan struct{}), random: rand.Float64}
+	s := &Server{
+		o:       o.withDefaults(),
+		secrets: o.secrets(),
+		first:   make(chan struct{}),
+		alive:   map[*session]bool{},
+		held:    map[string]*held{},
+		changed: make(chan struct{}),
+		random:  rand.Float64,
+	}
 	s.o.Log = slog.New(discreet{s.o.Log.Handler(), s.secrets}).With("mcp", o.Name)
 	s.hope = time.Now().Add(s.o.ConnectTimeout)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -75,13 +83,19 @@ func Open(o Options) (*Server, error) {
 // answer says.
 func client(guard *netguard.Guard, known *secrets, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 	var t http.RoundTripper = watcher{guard.Transport(&http.Transport{
-		ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           100,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
 	}), known}
 	if wrap != nil {
 		t = wrap(t)
 	}
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Name returns the server's name.
@@ -336,7 +350,15 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 	for name, value := range s.o.Headers {
 		header.Set(name, value)
 	}
-	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Redact: s.secrets.redact, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
+	return streamhttp.New(streamhttp.Options{
+		URL:       s.o.URL,
+		Client:    s.http,
+		Header:    header,
+		Redact:    s.secrets.redact,
+		Limit:     s.o.MaxMessageBytes,
+		Listening: ev.follow,
+		Stale:     ev.replace,
+	}), nil
 }
 
 // listPause is the least time between two readings of the list of tools.

@@ -78,7 +78,12 @@ type events struct {
 }
 
 func newEvents() *events {
-	return &events{relist: make(chan struct{}, 1), stale: make(chan error, 1), gone: make(chan error, 1), following: make(chan struct{})}
+	return &events{
+		relist:    make(chan struct{}, 1),
+		stale:     make(chan error, 1),
+		gone:      make(chan error, 1),
+		following: make(chan struct{}),
+	}
 }
 
 func (e *events) follow() { e.followOnce.Do(func() { close(e.following) }) }
@@ -135,12 +140,23 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // connect connects to the server over t, which it owns.
 func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) (_ *session, err error) {
-	x := &session{transport: t, log: s.o.Log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
+	x := &session{
+		transport: t,
+		log:       s.o.Log,
+		events:    ev,
+		ended:     make(chan struct{}),
+		hello:     h,
+		born:      time.Now(),
+		turns:     make(chan struct{}, 1),
+	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "holdfast", Version: "1"}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // what it would log is in its errors
 		Capabilities: &sdk.ClientCapabilities{
-			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}},
-			Extensions:  map[string]any{extensionTasks: map[string]any{}},
+			Elicitation: &sdk.ElicitationCapabilities{
+				Form: &sdk.FormElicitationCapabilities{},
+				URL:  &sdk.URLElicitationCapabilities{},
+			},
+			Extensions: map[string]any{extensionTasks: map[string]any{}},
 		},
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {}, // subscribes; Read has the news
@@ -279,7 +295,16 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			case m.Method == "elicitation/create" && m.IsCall() && x.hello.elicits:
 				x.elicited(ctx, m)
 			case m.IsCall():
-				_ = x.transport.Write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not supported by this client"}})
+				_ = x.transport.Write(
+					ctx,
+					&jsonrpc.Response{
+						ID: m.ID,
+						Error: &jsonrpc.Error{
+							Code:    jsonrpc.CodeMethodNotFound,
+							Message: "not supported by this client",
+						},
+					},
+				)
 			case m.Method == "notifications/tools/list_changed":
 				signal(x.events.relist, struct{}{})
 			case m.Method == "notifications/subscriptions/acknowledged":

@@ -53,7 +53,8 @@ func (c *calling) beginTask(ctx context.Context, raw json.RawMessage) (holdfast.
 	}
 	c.kept = kept{Task: &task{ID: s.ID}}
 	if s.TTL != nil && *s.TTL > 0 {
-		c.kept.Task.Expires = time.Now().Add(time.Duration(min(*s.TTL, int64(365*24*time.Hour/time.Millisecond))) * time.Millisecond)
+		c.kept.Task.Expires = time.Now().
+			Add(time.Duration(min(*s.TTL, int64(365*24*time.Hour/time.Millisecond))) * time.Millisecond)
 	}
 	if err := c.keep(ctx); err != nil {
 		return holdfast.ToolResult{}, err

@@ -69,7 +69,8 @@ func TestTask(t *testing.T) {
 		t.Errorf("%d notices", n)
 	}
 	get := f.got("tasks/get")[0]
-	if get.Header.Get("Mcp-Name") != "t1" || get.Header.Get("Mcp-Method") != "tasks/get" || !has(string(get.Params["_meta"]), "io.modelcontextprotocol/tasks") {
+	if get.Header.Get("Mcp-Name") != "t1" || get.Header.Get("Mcp-Method") != "tasks/get" ||
+		!has(string(get.Params["_meta"]), "io.modelcontextprotocol/tasks") {
 		t.Errorf("tasks/get has %s and the headers %v", get.Params, get.Header)
 	}
 }
@@ -114,7 +115,9 @@ func TestTaskAsks(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	updates := f.got("tasks/update")
-	if len(updates) != 1 || string(updates[0].Params["inputResponses"]) != `{"a":{"action":"accept","content":{"size":3}}}` || string(updates[0].Params["taskId"]) != `"t1"` {
+	if len(updates) != 1 ||
+		string(updates[0].Params["inputResponses"]) != `{"a":{"action":"accept","content":{"size":3}}}` ||
+		string(updates[0].Params["taskId"]) != `"t1"` {
 		t.Errorf("the updates are %v", updates)
 	}
 	if n := len(f.got("tools/call")); n != 1 {
@@ -173,14 +176,18 @@ func TestTaskLogin(t *testing.T) {
 	t.Parallel()
 	f := tasking(t, nil, finished)
 	answers := []error{errors.New("the vault is sealed"), &credential.LoginRequired{URL: "https://example.com/login"}}
-	k := newTalk(t, f, mcp.Options{MaxDuration: 5 * time.Second, CallHeaders: func(context.Context) (http.Header, error) {
-		if len(answers) > 0 {
-			err := answers[0]
-			answers = answers[1:]
-			return nil, err
-		}
-		return http.Header{"X-User": {"HAL"}}, nil
-	}})
+	k := newTalk(
+		t,
+		f,
+		mcp.Options{MaxDuration: 5 * time.Second, CallHeaders: func(context.Context) (http.Header, error) {
+			if len(answers) > 0 {
+				err := answers[0]
+				answers = answers[1:]
+				return nil, err
+			}
+			return http.Header{"X-User": {"HAL"}}, nil
+		}},
+	)
 	k.call.Kept = json.RawMessage(`{"task":{"id":"t1"}}`)
 	if _, err := k.next(); k.asked == nil || k.asked.Reason != credential.ReasonLogin {
 		t.Fatalf("the error is %v", err)
@@ -188,7 +195,10 @@ func TestTaskLogin(t *testing.T) {
 	if r, err := k.next(); r.Text != "done" || err != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if got := f.got("tasks/get"); len(got) != 1 || got[0].Header.Get("X-User") != "HAL" || len(f.got("tasks/cancel")) > 0 {
+	if got := f.got(
+		"tasks/get",
+	); len(got) != 1 || got[0].Header.Get("X-User") != "HAL" ||
+		len(f.got("tasks/cancel")) > 0 {
 		t.Errorf("the task was asked about: %+v", got)
 	}
 }

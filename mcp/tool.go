@@ -50,7 +50,13 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 	if err != nil {
 		return holdfast.ToolResult{}, err
 	}
-	c := &calling{t: t, call: call, arguments: arguments, secrets: t.server.secrets, until: time.Now().Add(t.server.o.MaxDuration)}
+	c := &calling{
+		t:         t,
+		call:      call,
+		arguments: arguments,
+		secrets:   t.server.secrets,
+		until:     time.Now().Add(t.server.o.MaxDuration),
+	}
 	return c.run(ctx)
 }
 
@@ -62,7 +68,9 @@ func (t *Tool) arguments(call holdfast.ToolCall) (json.RawMessage, error) {
 		raw = []byte("{}")
 	}
 	if raw[0] != '{' || !json.Valid(raw) {
-		return nil, holdfast.Errorf("mcp_arguments", "The arguments of %s are not a JSON object; nothing was run.", t.spec.Name).Wrap(holdfast.ErrArguments)
+		return nil, holdfast.Errorf("mcp_arguments", "The arguments of %s are not a JSON object; nothing was run.",
+			t.spec.Name).
+			Wrap(holdfast.ErrArguments)
 	}
 	return raw, nil
 }
@@ -118,7 +126,11 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 			return holdfast.ToolResult{}, err
 		}
 	}
-	return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "The MCP server %s asks again and again to be called, and does not answer.", c.t.server.o.Name)
+	return holdfast.ToolResult{}, holdfast.Errorf(
+		codeAnswer,
+		"The MCP server %s asks again and again to be called, and does not answer.",
+		c.t.server.o.Name,
+	)
 }
 
 // next takes up a call that was held open or, if there is none, calls the tool.
@@ -175,7 +187,8 @@ func (c *calling) lost(why string, cause error) error {
 	if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return holdfast.Errorf(codeUnknown, "%s was called, and it is not known what came of it: %s.", c.t.spec.Name, why).Wrap(err)
+	return holdfast.Errorf(codeUnknown, "%s was called, and it is not known what came of it: %s.", c.t.spec.Name, why).
+		Wrap(err)
 }
 
 // pause waits.
@@ -195,7 +208,9 @@ func (c *calling) connect(ctx context.Context) (err error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, c.t.server.o.Timeout, errTimeout)
 	defer cancel()
 	if c.x, err = c.t.server.session(bounded); err != nil && ctx.Err() == nil {
-		err = holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent to it. Try again later.", c.t.server.o.Name).Wrap(err)
+		err = holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent "+
+			"to it. Try again later.", c.t.server.o.Name).
+			Wrap(err)
 	}
 	return err
 }
@@ -234,7 +249,8 @@ func (c *calling) send(ctx context.Context, method string, members map[string]an
 		}
 		raw, err := c.land(ctx, f)
 		// A request that met a connection at its end, and has not left, goes over the next one.
-		if err == nil || f.r.Sent() || !f.x.dead() || ctx.Err() != nil || time.Since(began) > c.t.server.o.Timeout || c.connect(ctx) != nil {
+		if err == nil || f.r.Sent() || !f.x.dead() || ctx.Err() != nil || time.Since(began) > c.t.server.o.Timeout ||
+			c.connect(ctx) != nil {
 			return raw, err
 		}
 	}
@@ -251,8 +267,11 @@ func (c *calling) launch(ctx context.Context, method string, members map[string]
 		c.header, c.secrets = h, c.secrets.with(h)
 	}
 	f := &flight{
-		x: c.x, r: &wire.Request{Method: method, Header: c.header.Clone()},
-		done: make(chan answer, 1), news: make(chan progress, 1), asks: make(chan elicitation, 1),
+		x:    c.x,
+		r:    &wire.Request{Method: method, Header: c.header.Clone()},
+		done: make(chan answer, 1),
+		news: make(chan progress, 1),
+		asks: make(chan elicitation, 1),
 	}
 	if len(c.t.headers) > 0 && method == "tools/call" {
 		if f.r.Header == nil {

@@ -15,9 +15,12 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 	t.Parallel()
 	var searched, looked atomic.Int64
 	c := hooktest.Converse(t, holdfast.Agent{
-		Name: "a", Model: alwaysCalling(`search {"q":"parcel","n":1}`, `look {}`),
-		Tools:      []holdfast.Tool{countedTool("search", &searched), countedTool("look", &looked)},
-		Middleware: []holdfast.Middleware{middleware.CircuitBreaker(middleware.CircuitBreakerOptions{Tools: map[string]int{"look": 0}})},
+		Name:  "a",
+		Model: alwaysCalling(`search {"q":"parcel","n":1}`, `look {}`),
+		Tools: []holdfast.Tool{countedTool("search", &searched), countedTool("look", &looked)},
+		Middleware: []holdfast.Middleware{
+			middleware.CircuitBreaker(middleware.CircuitBreakerOptions{Tools: map[string]int{"look": 0}}),
+		},
 	})
 	for i := range 2 {
 		var got hooktest.Stream
@@ -38,7 +41,8 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 		if n := got.Notices("holdfast.circuit_open"); len(n) != 1 || n[0] != `{"tool":"search","count":3,"limit":3}` {
 			t.Errorf("notices: %q", n)
 		}
-		if r := got.Results(); len(r) != 6 || !strings.HasPrefix(r[4], "Not started:") || !strings.HasPrefix(r[5], "Not started:") {
+		if r := got.Results(); len(r) != 6 || !strings.HasPrefix(r[4], "Not started:") ||
+			!strings.HasPrefix(r[5], "Not started:") {
 			t.Errorf("results: %q", r)
 		}
 		if s, l, want := searched.Load(), looked.Load(), int64(2*(i+1)); s != want || l != want {

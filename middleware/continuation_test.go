@@ -19,12 +19,17 @@ import (
 
 func TestContinuationOptions(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(t, "middleware.Continuation", middleware.Continuation, map[string]middleware.ContinuationOptions{
-		"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
-		"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
-		"maxTotal is 20 and maxIterations 20, so nobody": {MaxTotal: 20},
-		`remember is "ever": write "run" or "thread"`:    {Remember: "ever"},
-	})
+	hooktest.WantInvalid(
+		t,
+		"middleware.Continuation",
+		middleware.Continuation,
+		map[string]middleware.ContinuationOptions{
+			"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
+			"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
+			"maxTotal is 20 and maxIterations 20, so nobody": {MaxTotal: 20},
+			`remember is "ever": write "run" or "thread"`:    {Remember: "ever"},
+		},
+	)
 }
 
 // use has the run use n iterations, with each hook called as the engine does.
@@ -77,7 +82,8 @@ func TestContinuationAsks(t *testing.T) {
 	if err := json.Unmarshal(ask.ResponseSchema, &schema); err != nil {
 		t.Fatal(err)
 	}
-	if schema.Properties["iterations"].Maximum != 200 || len(schema.Properties) != 3 || fmt.Sprint(schema.Required) != "[continue]" {
+	if schema.Properties["iterations"].Maximum != 200 || len(schema.Properties) != 3 ||
+		fmt.Sprint(schema.Required) != "[continue]" {
 		t.Errorf("schema: %s", ask.ResponseSchema)
 	}
 }
@@ -118,14 +124,19 @@ func TestContinuationAnswers(t *testing.T) {
 		if tt.granted > 0 {
 			h.use(t, tt.granted, it)
 			h.asks(t, it)
-			if want := fmt.Sprintf(`holdfast.continuation_granted {"iterations":%d,"remembered":false}`, tt.granted); len(h.Notices) != 1 || h.Notices[0] != want {
+			if want := fmt.Sprintf(
+				`holdfast.continuation_granted {"iterations":%d,"remembered":false}`,
+				tt.granted,
+			); len(h.Notices) != 1 ||
+				h.Notices[0] != want {
 				t.Errorf("%s: notices %q", tt.payload, h.Notices)
 			}
 			continue
 		}
 		for range 2 { // the process dies before the run's end is stored
 			err := h.m.BeforeIteration(h.Context(), it)
-			if hooktest.Code(err) != codes.MaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
+			if hooktest.Code(err) != codes.MaxIterations ||
+				!strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
 				t.Errorf("%s: got %v", tt.payload, err)
 			}
 			h.Crash()
@@ -160,7 +171,11 @@ func TestContinuationCountsByItself(t *testing.T) {
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 3}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 2, it)
-	it = &holdfast.Iteration{Run: "r2", Number: 2, Answer: &holdfast.Answer{InterruptID: "i", Reason: "mine:other", Payload: json.RawMessage(`{"continue":true}`)}}
+	it = &holdfast.Iteration{
+		Run:    "r2",
+		Number: 2,
+		Answer: &holdfast.Answer{InterruptID: "i", Reason: "mine:other", Payload: json.RawMessage(`{"continue":true}`)},
+	}
 	h.use(t, 1, it)
 	h.asks(t, it)
 }
@@ -168,7 +183,10 @@ func TestContinuationCountsByItself(t *testing.T) {
 func TestContinuationRemembers(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"run", "thread"} {
-		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}))
+		h := bare(
+			t,
+			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}),
+		)
 		it := &holdfast.Iteration{Run: "r1"}
 		h.use(t, 2, it)
 		h.asks(t, it)
@@ -176,7 +194,11 @@ func TestContinuationRemembers(t *testing.T) {
 		h.use(t, 3, it)
 		h.Crash()
 		h.use(t, 2, it)
-		if err := h.m.BeforeIteration(h.Context(), it); hooktest.Code(err) != codes.MaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
+		if err := h.m.BeforeIteration(
+			h.Context(),
+			it,
+		); hooktest.Code(err) != codes.MaxIterations ||
+			!strings.Contains(err.Error(), "it has used all of the 7 iterations") {
 			t.Errorf("%s: at the total: %v", scope, err)
 		}
 		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.continuation_granted {"iterations":2,"remembered":true}` {
@@ -221,7 +243,13 @@ func TestContinuationTrouble(t *testing.T) {
 	}
 	for _, member := range []string{"used", "total", "granted"} {
 		h := bareStored(t, m, `{"states":{"holdfast.continuation":{"`+member+`":-3}}}`)
-		hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), it), codes.StateUnreadable, "holdfast.continuation", member+" is -3")
+		hooktest.WantCode(
+			t,
+			h.m.BeforeIteration(h.Context(), it),
+			codes.StateUnreadable,
+			"holdfast.continuation",
+			member+" is -3",
+		)
 	}
 	for _, it := range []*holdfast.Iteration{yes, no} {
 		h := unreadable("holdfast.other")
@@ -236,8 +264,12 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	c := hooktest.Converse(t, holdfast.Agent{
-		Name: "a", Model: alwaysCalling("work {}"), Tools: []holdfast.Tool{countedTool("work", &runs)},
-		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8})},
+		Name:  "a",
+		Model: alwaysCalling("work {}"),
+		Tools: []holdfast.Tool{countedTool("work", &runs)},
+		Middleware: []holdfast.Middleware{
+			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8}),
+		},
 	}, hooktest.In("file:"+t.TempDir()+"/data"))
 	step := func(got hooktest.Stream, total int64) hooktest.Stream {
 		t.Helper()
@@ -252,16 +284,25 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	c.Restart()
 	q = step(c.Answer(q, `{"continue":true,"iterations":1}`), 5).Question(t)
 	end := step(c.Answer(q, `{"continue":false}`), 5).Last()
-	if end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "it has used its 1 iteration, and the answer was no. To go on all the same") {
+	if end.Code != codes.MaxIterations ||
+		!strings.Contains(end.Hint(), "it has used its 1 iteration, and the answer was no. To go on all the same") {
 		t.Errorf("after a no: %+v", end)
 	}
 	c.Restart()
 	q = step(c.GoOn(), 7).Question(t)
-	if end := step(c.Decline(q), 7).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "the question was declined") {
+	if end := step(
+		c.Decline(q),
+		7,
+	).Last(); end.Code != codes.MaxIterations ||
+		!strings.Contains(end.Hint(), "the question was declined") {
 		t.Errorf("after it was declined: %+v", end)
 	}
 	for range 2 { // whatever is posted
-		if end := step(c.GoOn(), 8).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "all of the 8 iterations") {
+		if end := step(
+			c.GoOn(),
+			8,
+		).Last(); end.Code != codes.MaxIterations ||
+			!strings.Contains(end.Hint(), "all of the 8 iterations") {
 			t.Errorf("at the total: %+v", end)
 		}
 	}
@@ -281,11 +322,18 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 		})
 		var runs atomic.Int64
 		c := hooktest.Converse(t, holdfast.Agent{
-			Name: "a", Model: model, Tools: []holdfast.Tool{countedTool("work", &runs)},
-			Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: remember})},
+			Name:  "a",
+			Model: model,
+			Tools: []holdfast.Tool{countedTool("work", &runs)},
+			Middleware: []holdfast.Middleware{
+				middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: remember}),
+			},
 		})
 		got := c.Answer(c.Say("work").Question(t), `{"continue":true,"always":true}`)
-		if n := got.Notices("holdfast.continuation_granted"); got.Last().Outcome.Type != "success" || len(n) != 2 || n[1] != `{"iterations":2,"remembered":true}` {
+		if n := got.Notices(
+			"holdfast.continuation_granted",
+		); got.Last().Outcome.Type != "success" || len(n) != 2 ||
+			n[1] != `{"iterations":2,"remembered":true}` {
 			t.Errorf("%s: ended with %+v, notices %q", remember, got.Last(), n)
 		}
 		left = 5
@@ -300,7 +348,9 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
 	t.Parallel()
 	c := hooktest.Converse(t, holdfast.Agent{
-		Name: "a", Model: alwaysCalling("confirm {}"), Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
+		Name:       "a",
+		Model:      alwaysCalling("confirm {}"),
+		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
 	})
 	got := c.Say("do it")
 	for range 2 {

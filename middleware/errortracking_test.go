@@ -25,9 +25,14 @@ var (
 
 func TestErrorTrackingOptions(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(t, "middleware.ErrorTracking", middleware.ErrorTracking, map[string]middleware.ErrorTrackingOptions{
-		"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
-	})
+	hooktest.WantInvalid(
+		t,
+		"middleware.ErrorTracking",
+		middleware.ErrorTracking,
+		map[string]middleware.ErrorTrackingOptions{
+			"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
+		},
+	)
 }
 
 func TestWhatFailsAnIteration(t *testing.T) {
@@ -60,13 +65,22 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 		}
 		// A process that dies before the commit sees the iteration again.
 		lost := bareStored(t, h.m, h.Stored())
-		lost.m.AfterIteration(lost.Context(), &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
-		h.m.AfterIteration(h.Context(), &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		lost.m.AfterIteration(
+			lost.Context(),
+			&holdfast.Iteration{Number: i},
+			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}},
+		)
+		h.m.AfterIteration(
+			h.Context(),
+			&holdfast.Iteration{Number: i},
+			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}},
+		)
 		h.Crash()
 	}
 	for range 2 { // and so it does when it dies before the run's end is stored
 		err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3, Granted: 3})
-		if hooktest.Code(err) != codes.TooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
+		if hooktest.Code(err) != codes.TooManyErrors ||
+			!strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
 			t.Fatalf("got %v", err)
 		}
 		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.too_many_errors {"failures":3,"limit":3}` {
@@ -84,8 +98,16 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 
 func TestErrorTrackingTrouble(t *testing.T) {
 	t.Parallel()
-	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}), `{"states":{"holdfast.error_tracking":{"failing":1}}}`)
-	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); hooktest.Code(err) != codes.TooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
+	h := bareStored(
+		t,
+		middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}),
+		`{"states":{"holdfast.error_tracking":{"failing":1}}}`,
+	)
+	if err := h.m.BeforeIteration(
+		h.Context(),
+		&holdfast.Iteration{Granted: 1},
+	); hooktest.Code(err) != codes.TooManyErrors ||
+		!strings.Contains(err.Error(), "An iteration has failed") {
 		t.Errorf("got %v", err)
 	}
 	h.NotifyError = errors.New("the log is closed")
@@ -99,7 +121,13 @@ func TestErrorTrackingTrouble(t *testing.T) {
 	}
 	// A count below zero would put off the limit.
 	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":{"failing":-5}}}`)
-	hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}), codes.StateUnreadable, "holdfast.error_tracking", "failing is -5")
+	hooktest.WantCode(
+		t,
+		h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}),
+		codes.StateUnreadable,
+		"holdfast.error_tracking",
+		"failing is -5",
+	)
 }
 
 // flaky is a tool that works in the listed calls and fails in all others.
@@ -123,7 +151,8 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
 	})
 	got := c.Say("fetch it") // fails twice, works, fails three times
-	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors || !strings.Contains(end.Hint(), "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors ||
+		!strings.Contains(end.Hint(), "3 iterations in a row have failed; the limit is 3. To go on all the same") {
 		t.Errorf("ended with %+v", end)
 	}
 	if n := got.Notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
@@ -153,8 +182,12 @@ func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 		return []string{"fetch {}"}
 	})
 	c := hooktest.Converse(t, holdfast.Agent{
-		Name: "a", Model: model, Tools: []holdfast.Tool{flaky(&runs), ask},
-		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2})},
+		Name:  "a",
+		Model: model,
+		Tools: []holdfast.Tool{flaky(&runs), ask},
+		Middleware: []holdfast.Middleware{
+			middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2}),
+		},
 	}, hooktest.In("file:"+t.TempDir()+"/data"))
 	q := c.Say("fetch it").Question(t)
 	c.Restart()

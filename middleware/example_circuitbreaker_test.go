@@ -23,7 +23,13 @@ func ExampleCircuitBreaker() {
 	})
 	stubborn := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "search", Arguments: `{"query":"parcel 7"}`}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{Name: "search", Arguments: `{"query":"parcel 7"}`},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		}
 	})
 	agent := holdfast.Agent{

@@ -46,7 +46,14 @@ func (w *window) model(next holdfast.ModelCall) holdfast.ModelCall {
 			return next(ctx, req)
 		}
 		return func(yield func(holdfast.Delta, error) bool) {
-			s := &windowCall{window: w, windowView: view(req.History()), ctx: ctx, req: req, next: next, yield: yield}
+			s := &windowCall{
+				window:     w,
+				windowView: view(req.History()),
+				ctx:        ctx,
+				req:        req,
+				next:       next,
+				yield:      yield,
+			}
 			if err := s.run(); err != nil && !s.stopped {
 				yield(holdfast.Delta{}, err)
 			}

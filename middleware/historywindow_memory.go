@@ -229,7 +229,9 @@ func overflows(err error) bool {
 // errTooLong is the error if the person's last message and what belongs to it are too long.
 func errTooLong() error {
 	return &holdfast.ModelError{
-		Kind: failure.TooLong, Public: "The last message, with what belongs to it, is too long for the model. Send a shorter one, or begin a new conversation.",
+		Kind: failure.TooLong,
+		Public: "The last message, with what belongs to it, is too long for the model. Send a shorter one, or " +
+			"begin a new conversation.",
 		Err: errors.New("what has to be shown is too long for the model"),
 	}
 }

@@ -18,7 +18,8 @@ import (
 
 // continues reports whether a request is another one and more.
 func continues(before, after *holdfast.ModelRequest) bool {
-	return slices.Equal(before.Instructions, after.Instructions) && strings.HasPrefix(ids(after.Messages)+" ", ids(before.Messages)+" ")
+	return slices.Equal(before.Instructions, after.Instructions) &&
+		strings.HasPrefix(ids(after.Messages)+" ", ids(before.Messages)+" ")
 }
 
 // TestTheWindowMovesInSteps: whatever the conversation is made of, requests only grow
@@ -38,7 +39,9 @@ func TestTheWindowMovesInSteps(t *testing.T) {
 			var before *holdfast.ModelRequest
 			cuts, history := 0, shape(form)
 			for n := range history {
-				if calls := history[n].Calls; len(calls) > 0 || history[n].Role == holdfast.RoleReasoning || strings.HasPrefix(form[n:], "Ct") || strings.HasPrefix(form[n:], "tt") {
+				if calls := history[n].Calls; len(calls) > 0 || history[n].Role == holdfast.RoleReasoning ||
+					strings.HasPrefix(form[n:], "Ct") ||
+					strings.HasPrefix(form[n:], "tt") {
 					continue // the model is not asked here
 				}
 				run.History.Set(history[:n+1])
@@ -97,10 +100,11 @@ func TestTheTailIsNoHistory(t *testing.T) {
 		run.History.Set(history)
 		tail := holdfast.Message{ID: "tail", Role: holdfast.RoleUser, Text: "now"}
 		var requests []*holdfast.ModelRequest
-		model := middleware.HistoryWindow(o).Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			requests = append(requests, req)
-			return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop})(ctx, req)
-		})
+		model := middleware.HistoryWindow(o).
+			Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				requests = append(requests, req)
+				return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop})(ctx, req)
+			})
 		for _, err := range model(run.Context(), &holdfast.ModelRequest{Messages: append(history, tail), Tail: 1}) {
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +125,10 @@ func TestTheOldSummaryIsUsed(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	var stored state.States
-	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":4}}}`), &stored); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":4}}}`),
+		&stored,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.states = state.NewLive(&stored)
@@ -133,7 +140,10 @@ func TestTheOldSummaryIsUsed(t *testing.T) {
 		t.Errorf("%d summaries were made, recorded is %q", len(s.requests), s.history.Activities)
 	}
 	s.shows("uauauauau", "u0 u8", "Summary of the first 8 messages of this conversation:\nThey talked.")
-	if text := s.requests[0].Messages[0].Text; !strings.HasPrefix(text, "Summary of what came before:\nThey met.\n\nThe conversation:\nuser: text 004\n") {
+	if text := s.requests[0].Messages[0].Text; !strings.HasPrefix(
+		text,
+		"Summary of what came before:\nThey met.\n\nThe conversation:\nuser: text 004\n",
+	) {
 		t.Errorf("summarised is %q", text)
 	}
 	if b, _ := json.Marshal(s.states.Now()); strings.Contains(string(b), "met") {
@@ -154,7 +164,10 @@ func TestWhatCoversEverythingIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{KeepFirst: new(0), SummaryEvery: 10})
 	var stored state.States
-	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a5","text":"They met.","messages":6}}}`), &stored); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a5","text":"They met.","messages":6}}}`),
+		&stored,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))
@@ -170,7 +183,10 @@ func TestADamagedOldSummary(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	var stored state.States
-	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":-4}}}`), &stored); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":-4}}}`),
+		&stored,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))

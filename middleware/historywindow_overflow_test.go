@@ -50,7 +50,12 @@ func (s *small) call(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[ho
 	if !summary {
 		s.requests = append(s.requests, req)
 	}
-	return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop, Usage: hooktest.Usage(1, 1)})(nil, nil)
+	return hooktest.Says(
+		holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop, Usage: hooktest.Usage(1, 1)},
+	)(
+		nil,
+		nil,
+	)
 }
 
 // ask asks for an answer to a history.
@@ -67,7 +72,13 @@ func (s *small) ask(history []holdfast.Message) (shown string, err error) {
 // try makes one call, on a server of its own.
 func (s *small) try(history []holdfast.Message, attempt, overflows int) (shown string, err error) {
 	model := middleware.HistoryWindow(s.o).Model(s.call)
-	req := &holdfast.ModelRequest{Run: s.At.Run, Model: s.name, Messages: history, Attempt: attempt, Overflows: overflows}
+	req := &holdfast.ModelRequest{
+		Run:       s.At.Run,
+		Model:     s.name,
+		Messages:  history,
+		Attempt:   attempt,
+		Overflows: overflows,
+	}
 	for d, err := range model(s.Context(), req) {
 		if err != nil {
 			return "", err
@@ -103,7 +114,8 @@ func TestAnOverflowIsAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.refused != 1 || len(s.History.Activities) < 4 || !strings.Contains(s.History.Activities[1], `"reason":"window","model":"p/m","maxBytes":78}`) {
+	if s.refused != 1 || len(s.History.Activities) < 4 ||
+		!strings.Contains(s.History.Activities[1], `"reason":"window","model":"p/m","maxBytes":78}`) {
 		t.Errorf("%d calls were refused, recorded is %q", s.refused, s.History.Activities)
 	}
 }
@@ -133,7 +145,10 @@ func TestAVeryLongConversation(t *testing.T) {
 		if turns < 40 || s.refused > 30 {
 			t.Errorf("%s: %d turns, %d calls were refused", then, turns, s.refused)
 		}
-		if summaries := strings.Count(strings.Join(s.History.Activities, " "), middleware.ActivitySummary); (summaries > 0) != (then == middleware.WindowSummarise) {
+		if summaries := strings.Count(
+			strings.Join(s.History.Activities, " "),
+			middleware.ActivitySummary,
+		); (summaries > 0) != (then == middleware.WindowSummarise) {
 			t.Errorf("%s: %d summaries", then, summaries)
 		}
 	}
@@ -194,7 +209,8 @@ func TestWhatHasToBeShown(t *testing.T) {
 	history[6].Text = strings.Repeat("x", 300)
 	_, err := s.ask(history)
 	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || failed.Kind != failure.TooLong || failed.Retryable || !strings.Contains(failed.Public, "Send a shorter one") {
+	if !errors.As(err, &failed) || failed.Kind != failure.TooLong || failed.Retryable ||
+		!strings.Contains(failed.Public, "Send a shorter one") {
 		t.Errorf("the error is %v", err)
 	}
 	if s.refused > 4 {
@@ -216,7 +232,10 @@ func TestWhatIsNotAnOverflow(t *testing.T) {
 	if _, err := s.ask(history); !errors.Is(err, errOverflow) || s.refused != 2 || len(s.History.Activities) != 0 {
 		t.Errorf("a window that is to fail: %v after %d", err, s.refused)
 	}
-	if m := middleware.HistoryWindow(middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail}); m.Model != nil || m.Notices != nil {
+	if m := middleware.HistoryWindow(
+		middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail},
+	); m.Model != nil ||
+		m.Notices != nil {
 		t.Errorf("a window that does nothing has hooks: %+v", m)
 	}
 	for name, model := range map[string]holdfast.ModelCall{
@@ -226,10 +245,11 @@ func TestWhatIsNotAnOverflow(t *testing.T) {
 		run := hooktest.New(t)
 		run.History.Set(history)
 		calls := 0
-		m := middleware.HistoryWindow(onlyOverflow).Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			calls++
-			return model(ctx, req)
-		})
+		m := middleware.HistoryWindow(onlyOverflow).
+			Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				calls++
+				return model(ctx, req)
+			})
 		var failed error
 		for _, err := range m(run.Context(), &holdfast.ModelRequest{Messages: history, Overflows: 1}) {
 			failed = err
@@ -303,7 +323,10 @@ func TestAModelKeepsItsBound(t *testing.T) {
 			t.Fatalf("%s: %v after %d", then, err, s.refused)
 		}
 		s.name, s.bytes = "p/larger", 1000
-		if _, err := s.ask(history[:55]); err != nil || s.refused != 1 || strings.Contains(s.History.Activities[len(s.History.Activities)-1], `"model"`) {
+		if _, err := s.ask(
+			history[:55],
+		); err != nil || s.refused != 1 ||
+			strings.Contains(s.History.Activities[len(s.History.Activities)-1], `"model"`) {
 			t.Errorf("%s: %v after %d, recorded is %q", then, err, s.refused, s.History.Activities)
 		}
 		s.name, s.bytes = "p/m", 130

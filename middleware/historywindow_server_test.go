@@ -34,19 +34,26 @@ func TestASummarySurvivesARestart(t *testing.T) {
 	t.Parallel()
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
-		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
+		middleware.HistoryWindow(
+			middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4},
+		),
+	}}
 	c := hooktest.Converse(t, agent, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
 	for i := range 4 {
 		stream := c.Say(fmt.Sprint("question ", i)).Text
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
-		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
+		if i == 3 &&
+			(!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
 			t.Error(stream)
 		}
 	}
 	c.Restart()
-	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+	if stream := c.Say(
+		"and now",
+	).Text; !strings.Contains(stream, `shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) ||
+		summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
 	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
@@ -74,7 +81,10 @@ func TestAWindowTruncates(t *testing.T) {
 // summariser is an agent that summarises early.
 func summariser(summaries *atomic.Int32) holdfast.Agent {
 	return holdfast.Agent{Model: remembering(summaries), Middleware: []holdfast.Middleware{
-		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
+		middleware.HistoryWindow(
+			middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4},
+		),
+	}}
 }
 
 // exported returns a thread's document.
@@ -116,18 +126,32 @@ func TestASummaryTravels(t *testing.T) {
 		c.Say(fmt.Sprint("question ", i))
 	}
 	c.Fork("t", "forked")
-	stream := c.Post("forked", "run1", map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}}).Text
-	if history := c.Get("/threads/forked/messages"); !strings.Contains(history, summaryInHistory) || !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
+	stream := c.Post(
+		"forked",
+		"run1",
+		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}},
+	).Text
+	if history := c.Get(
+		"/threads/forked/messages",
+	); !strings.Contains(history, summaryInHistory) ||
+		!strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
 		t.Errorf("the fork: %s\n%s", stream, history)
 	}
 	elsewhere := imported(t, summariser(&summaries), exported(t, db))
-	stream = elsewhere.Post("t", "run9", map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}}).Text
+	stream = elsewhere.Post(
+		"t",
+		"run9",
+		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}},
+	).Text
 	if !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) || summaries.Load() != 1 {
 		t.Errorf("the import, after %d summaries: %s", summaries.Load(), stream)
 	}
 	c.Rewind("t", early)
 	stream = c.Say("something else").Text
-	if history := c.Get("/threads/t/messages"); strings.Contains(history, summaryInHistory) || !strings.Contains(stream, "shown: 3, ") {
+	if history := c.Get(
+		"/threads/t/messages",
+	); strings.Contains(history, summaryInHistory) ||
+		!strings.Contains(stream, "shown: 3, ") {
 		t.Errorf("rewound: %s\n%s", stream, history)
 	}
 }
@@ -147,17 +171,34 @@ func TestAThreadOfAnEarlierVersionGoesOn(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &history); err != nil {
 		t.Fatal(err)
 	}
-	state := fmt.Sprintf(`"agent": "a", "states": {"holdfast.history_window": {"upTo": %q, "text": "They met.", "messages": 4}},`, history.Messages[3].ID)
+	state := fmt.Sprintf(
+		`"agent": "a", "states": {"holdfast.history_window": {"upTo": %q, "text": "They met.", "messages": 4}},`,
+		history.Messages[3].ID,
+	)
 	changed := strings.Replace(document, `"agent": "a",`, state, 1) // that of the head
 	c := imported(t, summariser(&summaries), []byte(changed))
 	say := func(run string) string {
-		return c.Post("t", run, map[string]any{"messages": []map[string]any{{"id": "user-" + run, "role": "user", "content": "go on"}}}).Text
+		return c.Post(
+			"t",
+			run,
+			map[string]any{"messages": []map[string]any{{"id": "user-" + run, "role": "user", "content": "go on"}}},
+		).Text
 	}
-	if stream := say("a"); !strings.Contains(stream, `shown: 4, Summary of the first 4 messages of this conversation:\nThey met.`) {
+	if stream := say(
+		"a",
+	); !strings.Contains(
+		stream,
+		`shown: 4, Summary of the first 4 messages of this conversation:\nThey met.`,
+	) {
 		t.Errorf("the old summary is not shown: %s", stream)
 	}
 	say("b")
-	if stream := say("c"); !strings.Contains(stream, `shown: 2, Summary of the first 10 messages of this conversation:\nsummary 1`) {
+	if stream := say(
+		"c",
+	); !strings.Contains(
+		stream,
+		`shown: 2, Summary of the first 10 messages of this conversation:\nsummary 1`,
+	) {
 		t.Errorf("there is no new summary: %s", stream)
 	}
 	if states := c.Get("/threads/t/state"); strings.Contains(states, "They met.") {

@@ -70,7 +70,10 @@ func (s *windowCall) summarise(to place) (made bool, err error) {
 		return false, nil
 	}
 	if s.old != (HistoryWindowState{}) {
-		_, err = historyWindowState.Update(s.ctx, func(HistoryWindowState) HistoryWindowState { return HistoryWindowState{} })
+		_, err = historyWindowState.Update(
+			s.ctx,
+			func(HistoryWindowState) HistoryWindowState { return HistoryWindowState{} },
+		)
 	}
 	s.now.place = to
 	s.now.summarised, s.now.messages, s.now.text = to.from, to.from, text

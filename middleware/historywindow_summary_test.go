@@ -41,13 +41,20 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 		o.SummaryEvery = 2
 	}
 	s := &summarising{t: t, m: middleware.HistoryWindow(o), states: state.NewLive(nil)}
-	s.summary = []holdfast.Delta{{Text: "They "}, {Text: "talked."}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(100, 10)}}
+	s.summary = []holdfast.Delta{
+		{Text: "They "},
+		{Text: "talked."},
+		{Finish: holdfast.FinishStop, Usage: hooktest.Usage(100, 10)},
+	}
 	s.answer = []holdfast.Delta{{Text: "yes"}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(5, 1)}}
-	s.ctx = holdfast.ContextWithRun(state.ContextWith(t.Context(), s.states), &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
-		b, err := json.Marshal(value)
-		s.notices = append(s.notices, name+" "+string(b))
-		return err
-	}, Record: s.history.Record, History: s.history.Messages})
+	s.ctx = holdfast.ContextWithRun(
+		state.ContextWith(t.Context(), s.states),
+		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
+			b, err := json.Marshal(value)
+			s.notices = append(s.notices, name+" "+string(b))
+			return err
+		}, Record: s.history.Record, History: s.history.Messages},
+	)
 	return s
 }
 
@@ -79,7 +86,13 @@ func (s *summarising) askWith(history []holdfast.Message) (answered *holdfast.Mo
 			}
 		}
 	})
-	req := &holdfast.ModelRequest{Instructions: []string{"be kind"}, Messages: history, Tools: []holdfast.ToolSpec{{Name: "f"}}, Context: []holdfast.ContextItem{{}}, Output: &holdfast.Output{Name: "answer"}}
+	req := &holdfast.ModelRequest{
+		Instructions: []string{"be kind"},
+		Messages:     history,
+		Tools:        []holdfast.ToolSpec{{Name: "f"}},
+		Context:      []holdfast.ContextItem{{}},
+		Output:       &holdfast.Output{Name: "answer"},
+	}
 	for d, err := range model(s.ctx, req) {
 		if err != nil {
 			return answered, err
@@ -99,7 +112,13 @@ func (s *summarising) shows(form, messages string, notes ...string) {
 	if got := ids(req.Messages); got != messages {
 		s.t.Errorf("%s: shown are %s, want %s", form, got, messages)
 	}
-	if got, want := strings.Join(req.Instructions, "|"), strings.Join(append([]string{"be kind"}, notes...), "|"); got != want {
+	if got, want := strings.Join(
+		req.Instructions,
+		"|",
+	), strings.Join(
+		append([]string{"be kind"}, notes...),
+		"|",
+	); got != want {
 		s.t.Errorf("%s: the instructions are %q, want %q", form, got, want)
 	}
 }
@@ -120,10 +139,14 @@ func TestHistoryIsSummarised(t *testing.T) {
 		t.Fatalf("%d summaries were made", len(s.requests))
 	}
 	req := s.requests[0]
-	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"; len(req.Messages) != 1 || req.Messages[0].Text != want {
+	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"; len(
+		req.Messages,
+	) != 1 ||
+		req.Messages[0].Text != want {
 		t.Errorf("summarised is %q", req.Messages[0].Text)
 	}
-	if len(req.Tools) != 0 || len(req.Context) != 0 || req.Output != nil || len(req.Instructions) != 1 || !strings.Contains(req.Instructions[0], "You write the memory") {
+	if len(req.Tools) != 0 || len(req.Context) != 0 || req.Output != nil || len(req.Instructions) != 1 ||
+		!strings.Contains(req.Instructions[0], "You write the memory") {
 		t.Errorf("got %+v", req)
 	}
 	if want := `holdfast.history_summarised {"bytes":12,"messages":6}`; len(s.notices) != 1 || s.notices[0] != want {
@@ -138,7 +161,10 @@ func TestHistoryIsSummarised(t *testing.T) {
 	}
 	s.summary[1].Text = "ate."
 	s.shows("uauauauauauau", "u0 u12", "Summary of the first 12 messages of this conversation:\nThey ate.")
-	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(text, "Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 006\n") {
+	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(
+		text,
+		"Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 006\n",
+	) {
 		t.Errorf("summarised is %q", text)
 	}
 }
@@ -197,7 +223,10 @@ func TestSummaryFails(t *testing.T) {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		change(s)
 		s.shows("uauauau", "u0 u6", hidden)
-		want := fmt.Sprintf(`holdfast.summary_failed {"messages":5,"reason":%q} holdfast.history_cut {"messages":5,"reason":"window"}`, reason)
+		want := fmt.Sprintf(
+			`holdfast.summary_failed {"messages":5,"reason":%q} holdfast.history_cut {"messages":5,"reason":"window"}`,
+			reason,
+		)
 		if strings.Join(s.notices, " ") != want {
 			t.Errorf("notices %q, want %s", s.notices, want)
 		}
@@ -211,7 +240,11 @@ func TestSummaryFails(t *testing.T) {
 	s.summary = nil
 	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
 	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
-	if got := strings.Join(s.history.Activities, " "); strings.Count(got, "holdfast.cut") != 2 || strings.Count(got, "holdfast.summary") != 1 {
+	if got := strings.Join(
+		s.history.Activities,
+		" ",
+	); strings.Count(got, "holdfast.cut") != 2 ||
+		strings.Count(got, "holdfast.summary") != 1 {
 		t.Errorf("recorded is %s", got)
 	}
 }
@@ -284,7 +317,10 @@ func TestWhatASummaryIsMadeOf(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	history := shape("uaurctuau")
-	history[0].Parts = []holdfast.Part{{Type: holdfast.PartText, Text: "look:"}, {Type: holdfast.PartImage, Source: &holdfast.Source{}}}
+	history[0].Parts = []holdfast.Part{
+		{Type: holdfast.PartText, Text: "look:"},
+		{Type: holdfast.PartImage, Source: &holdfast.Source{}},
+	}
 	history[1].Text = "x" + strings.Repeat("é", 4000)
 	history[5].Text, history[5].Error = "", "it failed"
 	history[4].Text = ""
@@ -306,7 +342,8 @@ func TestWhatASummaryIsMadeOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.requests[0].Messages[0].Text; len(got) > 257<<10 || !strings.Contains(got, "[37 older messages are left out.]\n") {
+	if got := s.requests[0].Messages[0].Text; len(got) > 257<<10 ||
+		!strings.Contains(got, "[37 older messages are left out.]\n") {
 		t.Errorf("%d bytes: %.100q", len(got), got)
 	}
 	if got := req.Instructions[1]; len(got) > 17<<10 || !strings.HasSuffix(got, "é…") {

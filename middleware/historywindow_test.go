@@ -36,7 +36,13 @@ func shape(form string) []holdfast.Message {
 			m.Role = holdfast.RoleAssistant
 			for n := range map[rune]int{'c': 1, 'C': 2}[f] {
 				id := fmt.Sprintf("call%d.%d", i, n)
-				m.Calls, open = append(m.Calls, holdfast.ToolCall{ID: id, Name: "f", Arguments: json.RawMessage(`{}`)}), append(open, id)
+				m.Calls, open = append(
+					m.Calls,
+					holdfast.ToolCall{ID: id, Name: "f", Arguments: json.RawMessage(`{}`)},
+				), append(
+					open,
+					id,
+				)
 			}
 		}
 		out = append(out, m)
@@ -53,7 +59,12 @@ func ids(messages []holdfast.Message) string {
 }
 
 // asked returns the request that the model gets for a history behind the middleware.
-func asked(t *testing.T, ctx context.Context, m holdfast.Middleware, messages []holdfast.Message) *holdfast.ModelRequest {
+func asked(
+	t *testing.T,
+	ctx context.Context,
+	m holdfast.Middleware,
+	messages []holdfast.Message,
+) *holdfast.ModelRequest {
 	t.Helper()
 	var got *holdfast.ModelRequest
 	model := m.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -82,12 +93,42 @@ func TestHistoryWindow(t *testing.T) {
 		{"all fits", "uaua", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 a1 u2 a3", 0},
 		{"from a person's message", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 u6", 5},
 		{"nothing of the first", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4, KeepFirst: &zero}, "u6", 6},
-		{"two of the first", "uauauauau", middleware.HistoryWindowOptions{MaxMessages: 5, KeepFirst: &two}, "u0 u2 u8", 6},
+		{
+			"two of the first",
+			"uauauauau",
+			middleware.HistoryWindowOptions{MaxMessages: 5, KeepFirst: &two},
+			"u0 u2 u8",
+			6,
+		},
 		{"never between call and result", "uactctct", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 c6 t7", 5},
-		{"never between parallel calls and results", "uauCtt", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 u2 C3 t4 t5", 1},
-		{"never behind a reasoning", "uaurcturct", middleware.HistoryWindowOptions{MaxMessages: 1}, "u0 u6 r7 c8 t9", 5},
-		{"the question of a long turn", "uauctctctctct", middleware.HistoryWindowOptions{MaxMessages: 12}, "u0 u2 c9 t10 c11 t12", 7},
-		{"a person's message only if enough is left", "uctctctctctctu", middleware.HistoryWindowOptions{MaxMessages: 13}, "u0 c9 t10 c11 t12 u13", 8},
+		{
+			"never between parallel calls and results",
+			"uauCtt",
+			middleware.HistoryWindowOptions{MaxMessages: 4},
+			"u0 u2 C3 t4 t5",
+			1,
+		},
+		{
+			"never behind a reasoning",
+			"uaurcturct",
+			middleware.HistoryWindowOptions{MaxMessages: 1},
+			"u0 u6 r7 c8 t9",
+			5,
+		},
+		{
+			"the question of a long turn",
+			"uauctctctctct",
+			middleware.HistoryWindowOptions{MaxMessages: 12},
+			"u0 u2 c9 t10 c11 t12",
+			7,
+		},
+		{
+			"a person's message only if enough is left",
+			"uctctctctctctu",
+			middleware.HistoryWindowOptions{MaxMessages: 13},
+			"u0 c9 t10 c11 t12 u13",
+			8,
+		},
 		{"bytes", "uauauau", middleware.HistoryWindowOptions{MaxBytes: 40}, "u0 u6", 5},
 		{"bytes of calls and results", "uauctct", middleware.HistoryWindowOptions{MaxBytes: 40}, "u0 u2 c5 t6", 3},
 		{"both", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 6, MaxBytes: 16}, "u0 u6", 5},
@@ -103,7 +144,10 @@ func TestHistoryWindow(t *testing.T) {
 			got := asked(t, t.Context(), m, history)
 			want := []string{"be kind"}
 			if tt.hidden > 0 {
-				want = append(want, fmt.Sprintf("The conversation before this point is not shown: %d messages.", tt.hidden))
+				want = append(
+					want,
+					fmt.Sprintf("The conversation before this point is not shown: %d messages.", tt.hidden),
+				)
 			}
 			if ids(got.Messages) != tt.want || !slices.Equal(got.Instructions, want) {
 				t.Errorf("got %s with %q, want %s with %q", ids(got.Messages), got.Instructions, tt.want, want)
@@ -147,13 +191,18 @@ func TestHistoryWindowIsWellFormed(t *testing.T) {
 func TestHistoryWindowMistakes(t *testing.T) {
 	t.Parallel()
 	minus := -1
-	hooktest.WantInvalid(t, "middleware.HistoryWindow", middleware.HistoryWindow, map[string]middleware.HistoryWindowOptions{
-		"nothing is bounded":         {},
-		"is negative; write how muc": {MaxMessages: -1},
-		"keepFirst is negative":      {MaxBytes: 1, KeepFirst: &minus},
-		`then is "forget"`:           {MaxBytes: 1, Then: "forget"},
-		"summaryEvery is negative":   {MaxBytes: 1, Then: middleware.WindowSummarise, SummaryEvery: -1},
-		"add then: summarise":        {MaxBytes: 1, SummaryPrompt: "Be short."},
-		`onOverflow is "explode"`:    {OnOverflow: "explode"},
-	})
+	hooktest.WantInvalid(
+		t,
+		"middleware.HistoryWindow",
+		middleware.HistoryWindow,
+		map[string]middleware.HistoryWindowOptions{
+			"nothing is bounded":         {},
+			"is negative; write how muc": {MaxMessages: -1},
+			"keepFirst is negative":      {MaxBytes: 1, KeepFirst: &minus},
+			`then is "forget"`:           {MaxBytes: 1, Then: "forget"},
+			"summaryEvery is negative":   {MaxBytes: 1, Then: middleware.WindowSummarise, SummaryEvery: -1},
+			"add then: summarise":        {MaxBytes: 1, SummaryPrompt: "Be short."},
+			`onOverflow is "explode"`:    {OnOverflow: "explode"},
+		},
+	)
 }

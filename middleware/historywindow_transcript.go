@@ -90,10 +90,14 @@ func shortened(text string, limit int) string {
 // addUsage returns what two model calls used together. The model is that of the first.
 func addUsage(a, b *holdfast.Usage) *holdfast.Usage {
 	return &holdfast.Usage{
-		Provider: a.Provider, Model: a.Model,
-		InputTokens: addTokens(a.InputTokens, b.InputTokens), OutputTokens: addTokens(a.OutputTokens, b.OutputTokens),
-		TotalTokens: addTokens(a.TotalTokens, b.TotalTokens), ReasoningTokens: addTokens(a.ReasoningTokens, b.ReasoningTokens),
-		CachedInput: addTokens(a.CachedInput, b.CachedInput), CacheWriteInput: addTokens(a.CacheWriteInput, b.CacheWriteInput),
+		Provider:        a.Provider,
+		Model:           a.Model,
+		InputTokens:     addTokens(a.InputTokens, b.InputTokens),
+		OutputTokens:    addTokens(a.OutputTokens, b.OutputTokens),
+		TotalTokens:     addTokens(a.TotalTokens, b.TotalTokens),
+		ReasoningTokens: addTokens(a.ReasoningTokens, b.ReasoningTokens),
+		CachedInput:     addTokens(a.CachedInput, b.CachedInput),
+		CacheWriteInput: addTokens(a.CacheWriteInput, b.CacheWriteInput),
 	}
 }
 

@@ -17,8 +17,10 @@ func IterationLimit(maximum int) holdfast.Middleware {
 				return nil
 			}
 			return holdfast.Errorf(codes.MaxIterations,
-				"The run stopped before iteration %d: it has used the %d iterations it was granted.", it.Number, maximum).
-				WithHint(`To grant it the same number again, POST the same threadId with "messages": [] and a new runId.`).
+				"The run stopped before iteration %d: it has used the %d iterations it was granted.", it.Number,
+				maximum).
+				WithHint(`To grant it the same number again, POST the same threadId with `+
+					`"messages": [] and a new runId.`).
 				With("limit", maximum).With("iteration", it.Number)
 		},
 	}

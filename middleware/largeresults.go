@@ -54,7 +54,11 @@ func (o LargeResultsOptions) Validate() error {
 	case o.Off && o.MaxBytes != 0:
 		return errors.New("maxBytes is set although off is true; leave one of them out")
 	case o.withDefaults().MaxBytes < minLarge:
-		return fmt.Errorf("maxBytes is %d; write at least %d, or off: true to show all results whole", o.MaxBytes, minLarge)
+		return fmt.Errorf(
+			"maxBytes is %d; write at least %d, or off: true to show all results whole",
+			o.MaxBytes,
+			minLarge,
+		)
 	}
 	return nil
 }
@@ -74,12 +78,18 @@ func (l *largeResults) model(next holdfast.ModelCall) holdfast.ModelCall {
 		first := slices.IndexFunc(all, func(m holdfast.Message) bool { return l.isLarge(&m) })
 		r := *req
 		if first < 0 {
-			r.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(t holdfast.ToolSpec) bool { return t.Name == ReadResult })
+			r.Tools = slices.DeleteFunc(
+				slices.Clone(req.Tools),
+				func(t holdfast.ToolSpec) bool { return t.Name == ReadResult },
+			)
 			return next(ctx, &r)
 		}
 		// The tool is there from the first large result on. That changes the beginning of
 		// requests, so this call says so.
-		if !slices.ContainsFunc(all[first:], func(m holdfast.Message) bool { return m.Role == holdfast.RoleAssistant }) {
+		if !slices.ContainsFunc(
+			all[first:],
+			func(m holdfast.Message) bool { return m.Role == holdfast.RoleAssistant },
+		) {
 			r.Cut = cutTools
 		}
 		r.Messages = slices.Clone(req.Messages)
@@ -133,7 +143,8 @@ func (l *largeResults) shorten(m *holdfast.Message) {
 }
 
 // noteLarge stands in the place of the middle of a result.
-const noteLarge = "%s\n[The middle of this result is left out: the first %d and the last %d of its %d bytes are shown. To read on, call %s with %s.]\n%s"
+const noteLarge = "%s\n[The middle of this result is left out: the first %d and the last %d of its %d bytes are " +
+	"shown. To read on, call %s with %s.]\n%s"
 
 // short returns the beginning and the end of a text, and how to read the rest.
 func (l *largeResults) short(call, text string) string {

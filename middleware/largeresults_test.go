@@ -97,7 +97,8 @@ func TestLargeResultsAreShortened(t *testing.T) {
 	}
 	// No character is split, and what people have written is theirs.
 	got := shownOf(t, smallLarge, withResult(holdfast.Message{Text: "x" + strings.Repeat("é", 1000) + "y"}))
-	if text := got.Messages[2].Text; !strings.HasPrefix(text, "x"+strings.Repeat("é", 63)+"\n[") || !strings.HasSuffix(text, "\n"+strings.Repeat("é", 15)+"y") {
+	if text := got.Messages[2].Text; !strings.HasPrefix(text, "x"+strings.Repeat("é", 63)+"\n[") ||
+		!strings.HasSuffix(text, "\n"+strings.Repeat("é", 15)+"y") {
 		t.Errorf("got %q", text)
 	}
 	said := shape("u")
@@ -116,12 +117,29 @@ func TestReadResult(t *testing.T) {
 	}
 	run := hooktest.New(t)
 	history := withResult(holdfast.Message{Text: lines})
-	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "ab"}, {Type: holdfast.PartImage}, {Type: holdfast.PartText, Text: "cdé"}}
+	parts := []holdfast.Part{
+		{Type: holdfast.PartText, Text: "ab"},
+		{Type: holdfast.PartImage},
+		{Type: holdfast.PartText, Text: "cdé"},
+	}
 	history = append(history, shape("uctct")...)
-	history[4].Calls[0].ID, history[5] = "parts", holdfast.Message{Role: holdfast.RoleTool, CallID: "parts", Parts: parts}
-	history[6].Calls[0].ID, history[7] = "failed", holdfast.Message{Role: holdfast.RoleTool, CallID: "failed", Error: "it broke"}
+	history[4].Calls[0].ID, history[5] = "parts", holdfast.Message{
+		Role:   holdfast.RoleTool,
+		CallID: "parts",
+		Parts:  parts,
+	}
+	history[6].Calls[0].ID, history[7] = "failed", holdfast.Message{
+		Role:   holdfast.RoleTool,
+		CallID: "failed",
+		Error:  "it broke",
+	}
 	history = append(history, shape("ct")...)
-	history[8].Calls[0].ID, history[9] = "both", holdfast.Message{Role: holdfast.RoleTool, CallID: "both", Text: "no", Error: lines}
+	history[8].Calls[0].ID, history[9] = "both", holdfast.Message{
+		Role:   holdfast.RoleTool,
+		CallID: "both",
+		Text:   "no",
+		Error:  lines,
+	}
 	history = append(history, holdfast.Message{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "open"}}})
 	run.History.Set(history)
 	tool := middleware.LargeResults(middleware.LargeResultsOptions{MaxBytes: 1200}).Tools[0]
@@ -157,7 +175,11 @@ func TestReadResult(t *testing.T) {
 			t.Errorf("%s:\n got %q, %v\nwant %q", c.args, got.Text, err, c.want)
 		}
 	}
-	if _, err := tool.Call(run.Context(), holdfast.ToolCall{Arguments: json.RawMessage(`{"offset":"far"}`)}); err == nil || !strings.Contains(err.Error(), "nothing was run") {
+	if _, err := tool.Call(
+		run.Context(),
+		holdfast.ToolCall{Arguments: json.RawMessage(`{"offset":"far"}`)},
+	); err == nil ||
+		!strings.Contains(err.Error(), "nothing was run") {
 		t.Errorf("invalid arguments: %v", err)
 	}
 }
@@ -171,7 +193,9 @@ func TestALargeResultIsReadLater(t *testing.T) {
 	model := hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		last := req.Messages[len(req.Messages)-1]
 		use := func(tool, args string) []holdfast.Delta {
-			return []holdfast.Delta{{Call: &holdfast.CallDelta{Name: tool, Arguments: args}, Finish: holdfast.FinishToolCalls}}
+			return []holdfast.Delta{
+				{Call: &holdfast.CallDelta{Name: tool, Arguments: args}, Finish: holdfast.FinishToolCalls},
+			}
 		}
 		switch {
 		case last.Role == holdfast.RoleTool:
@@ -179,7 +203,9 @@ func TestALargeResultIsReadLater(t *testing.T) {
 				call = last.CallID
 			}
 			seen = last.Text
-			return []holdfast.Delta{{Text: fmt.Sprintf("%d bytes, tools %s", len(last.Text), toolNames(req)), Finish: holdfast.FinishStop}}
+			return []holdfast.Delta{
+				{Text: fmt.Sprintf("%d bytes, tools %s", len(last.Text), toolNames(req)), Finish: holdfast.FinishStop},
+			}
 		case last.Text == "fetch":
 			return use("fetch", "{}")
 		}
@@ -200,20 +226,33 @@ func TestALargeResultIsReadLater(t *testing.T) {
 	if got := stream.Results(); len(got) != 1 || !strings.Contains(got[0], "the secret word is plum") {
 		t.Errorf("read: %q", got)
 	}
-	other := c.Post("other", "run1", map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "read"}}})
-	if got := other.Results(); len(got) != 1 || strings.Contains(got[0], "plum") || !strings.Contains(got[0], "there is no call") {
+	other := c.Post(
+		"other",
+		"run1",
+		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "read"}}},
+	)
+	if got := other.Results(); len(got) != 1 || strings.Contains(got[0], "plum") ||
+		!strings.Contains(got[0], "there is no call") {
 		t.Errorf("read from another thread: %q", got)
 	}
 }
 
 func TestLargeResultsMistakes(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(t, "middleware.LargeResults", middleware.LargeResults, map[string]middleware.LargeResultsOptions{
-		"write at least 1024":      {MaxBytes: 100},
-		"leave one of them out":    {MaxBytes: 2000, Off: true},
-		"maxBytes is -1; write at": {MaxBytes: -1},
-	})
-	if m := middleware.LargeResults(middleware.LargeResultsOptions{Off: true}); m.Model != nil || m.Tools != nil || m.Name == "" {
+	hooktest.WantInvalid(
+		t,
+		"middleware.LargeResults",
+		middleware.LargeResults,
+		map[string]middleware.LargeResultsOptions{
+			"write at least 1024":      {MaxBytes: 100},
+			"leave one of them out":    {MaxBytes: 2000, Off: true},
+			"maxBytes is -1; write at": {MaxBytes: -1},
+		},
+	)
+	if m := middleware.LargeResults(
+		middleware.LargeResultsOptions{Off: true},
+	); m.Model != nil || m.Tools != nil ||
+		m.Name == "" {
 		t.Errorf("turned off it is %+v", m)
 	}
 }

@@ -22,7 +22,12 @@ func ModelLimit(maxAnswer, maxCalls, maxArguments int) holdfast.Middleware {
 				return func(yield func(holdfast.Delta, error) bool) {
 					ctx, cancel := context.WithCancel(ctx)
 					defer cancel()
-					m := measured{maxAnswer: maxAnswer, maxCalls: maxCalls, maxArguments: maxArguments, calls: map[int]*callSize{}}
+					m := measured{
+						maxAnswer:    maxAnswer,
+						maxCalls:     maxCalls,
+						maxArguments: maxArguments,
+						calls:        map[int]*callSize{},
+					}
 					for d, err := range next(ctx, req) {
 						if err == nil {
 							err = m.add(&d)
@@ -121,6 +126,12 @@ func written(text string) int {
 
 // tooMuch says which limit was reached, and who can raise it.
 func tooMuch(limit int, what, name string) error {
-	public := fmt.Sprintf("The model was stopped because it wrote more than %d %s. The server's operator can raise %s in the agent's limits.", limit, what, name)
+	public := fmt.Sprintf(
+		"The model was stopped because it wrote more than %d %s. The server's operator can raise "+
+			"%s in the agent's limits.",
+		limit,
+		what,
+		name,
+	)
 	return &holdfast.ModelError{Public: public, Err: errTooMuch}
 }

@@ -66,7 +66,8 @@ func TestModelLimit(t *testing.T) {
 			}
 		}
 		var m *holdfast.ModelError
-		if !errors.As(failure, &m) || m.Retryable || !strings.Contains(m.Public, c.want) || !strings.Contains(m.Public, "limits") {
+		if !errors.As(failure, &m) || m.Retryable || !strings.Contains(m.Public, c.want) ||
+			!strings.Contains(m.Public, "limits") {
 			t.Errorf("%s: %v", c.name, failure)
 		}
 		if !left {

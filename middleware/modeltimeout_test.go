@@ -42,7 +42,13 @@ func TestModelTimeout(t *testing.T) {
 	}{
 		{"in time", deltas(time.Second, 9*time.Second), 0, 3, ""},
 		{"silent", deltas(time.Second, 11*time.Second), 0, 1, "nothing came from the model for 10s"},
-		{"too long", deltas(9*time.Second, 9*time.Second, 9*time.Second, 9*time.Second), 0, 3, "the model's answer was not complete after 30s"},
+		{
+			"too long",
+			deltas(9*time.Second, 9*time.Second, 9*time.Second, 9*time.Second),
+			0,
+			3,
+			"the model's answer was not complete after 30s",
+		},
 		{"a slow reader is not a silent model", deltas(time.Second, time.Second), 12 * time.Second, 3, ""},
 	}
 	for _, tt := range tests {

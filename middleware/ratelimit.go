@@ -25,7 +25,11 @@ import (
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
 	mustBeValid("RateLimit", o)
 	l := &rateLimiter{o.withDefaults()}
-	m := holdfast.Middleware{Name: "holdfast.rate_limit", Notices: []string{NoticeRateLimited, NoticeRateLimitUnchecked}, Run: l.run}
+	m := holdfast.Middleware{
+		Name:    "holdfast.rate_limit",
+		Notices: []string{NoticeRateLimited, NoticeRateLimitUnchecked},
+		Run:     l.run,
+	}
 	if o.Model {
 		m.Model = l.model
 	} else {
@@ -46,7 +50,11 @@ func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 		case err != nil:
 			return holdfast.ToolResult{NotRun: true}, err
 		case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
-			return notRun("Not run: the rate limit of %s could not be checked, because the store does not answer. Try again later.", call.Name), nil
+			return notRun(
+				"Not run: the rate limit of %s could not be checked, because the store does not "+
+					"answer. Try again later.",
+				call.Name,
+			), nil
 		case outcome.retryAt.IsZero():
 			return next(ctx, tool, call)
 		case l.Then == RateLimitEnd:
@@ -62,7 +70,8 @@ func notRun(format string, args ...any) holdfast.ToolResult {
 }
 
 func (l *rateLimiter) counts(tool string) bool {
-	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
+	return len(l.Tools) == 0 ||
+		slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
 }
 
 func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {

@@ -43,7 +43,12 @@ type admission struct {
 
 func (l *rateLimiter) toolCall(ctx context.Context, call holdfast.ToolCall) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
-	return &ratedCall{id: l.idOf(&it, call.Key), account: l.accountOf(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name}
+	return &ratedCall{
+		id:      l.idOf(&it, call.Key),
+		account: l.accountOf(&it, call.Name),
+		tenant:  it.Principal.Tenant,
+		tool:    call.Name,
+	}
 }
 
 func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest) *ratedCall {
@@ -159,7 +164,13 @@ func (l *rateLimiter) note(ctx context.Context, c *ratedCall, begin, end time.Ti
 		n.window = begin
 		return sent
 	}) {
-		_ = holdfast.Notify(ctx, NoticeRateLimited, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window, RetryAt: &end})
+		_ = holdfast.Notify(ctx, NoticeRateLimited, rateNotice{
+			Name:    l.Name,
+			Tool:    c.tool,
+			Limit:   l.Limit,
+			Window:  l.Window,
+			RetryAt: &end,
+		})
 	}
 }
 
@@ -169,7 +180,11 @@ func (l *rateLimiter) noteUnchecked(ctx context.Context, c *ratedCall) {
 		n.unchecked = true
 		return sent
 	}) {
-		_ = holdfast.Notify(ctx, NoticeRateLimitUnchecked, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window})
+		_ = holdfast.Notify(
+			ctx,
+			NoticeRateLimitUnchecked,
+			rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window},
+		)
 	}
 }
 

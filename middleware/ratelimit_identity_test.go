@@ -34,12 +34,21 @@ func asker(ran *atomic.Int64, m holdfast.Middleware) holdfast.Agent {
 		}
 		return fmt.Sprint("found ", ran.Add(1)), nil
 	})
-	return holdfast.Agent{Tools: []holdfast.Tool{search}, Middleware: []holdfast.Middleware{m}, Model: hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
-		if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
-			return []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}
-		}
-		return []holdfast.Delta{{Call: &holdfast.CallDelta{ID: "call_0", Name: "search", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}}
-	})}
+	return holdfast.Agent{
+		Tools:      []holdfast.Tool{search},
+		Middleware: []holdfast.Middleware{m},
+		Model: hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				return []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}
+			}
+			return []holdfast.Delta{
+				{
+					Call:   &holdfast.CallDelta{ID: "call_0", Name: "search", Arguments: "{}"},
+					Finish: holdfast.FinishToolCalls,
+				},
+			}
+		}),
+	}
 }
 
 // yes is the body that allows what a thread asks.
@@ -49,7 +58,9 @@ func yes(t *testing.T, s *hooktest.Server, thread string) map[string]any {
 	if err := json.Unmarshal([]byte(s.Get("/threads/"+thread)), &info); err != nil || len(info.Interrupts) != 1 {
 		t.Fatalf("%s asks %v, %v", thread, info.Interrupts, err)
 	}
-	return map[string]any{"resume": []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": true}}}
+	return map[string]any{
+		"resume": []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": true}},
+	}
 }
 
 // TestRateLimitOutlivesItsThread: who deletes a thread and makes it again is counted
@@ -78,7 +89,11 @@ func TestRateLimitOutlivesItsThread(t *testing.T) {
 				t.Errorf("of the model's calls: %v", ended)
 			}
 			var ran atomic.Int64
-			s = hooktest.Serve(t, asker(&ran, lasting(middleware.RateLimitOptions{Name: "tools", Limit: limit, Then: "tell"})), hooktest.In(store()))
+			s = hooktest.Serve(
+				t,
+				asker(&ran, lasting(middleware.RateLimitOptions{Name: "tools", Limit: limit, Then: "tell"})),
+				hooktest.In(store()),
+			)
 			for range tries {
 				if s.Post("same", "r1", nil).Last().Outcome.Type == "interrupt" {
 					s.Post("same", "r2", yes(t, s, "same"))

@@ -19,8 +19,14 @@ import (
 // searcher is an agent that makes several calls at once and then says that it is done.
 func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{
-		Name:       "searcher",
-		Tools:      []holdfast.Tool{holdfast.NewTool("search", "searches", func(context.Context, struct{}) (string, error) { return search(), nil })},
+		Name: "searcher",
+		Tools: []holdfast.Tool{
+			holdfast.NewTool(
+				"search",
+				"searches",
+				func(context.Context, struct{}) (string, error) { return search(), nil },
+			),
+		},
 		Middleware: m,
 		Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
@@ -29,7 +35,10 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 					return
 				}
 				for i := range calls {
-					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "search", Arguments: "{}"}}, nil) {
+					if !yield(
+						holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "search", Arguments: "{}"}},
+						nil,
+					) {
 						return
 					}
 				}
@@ -65,7 +74,10 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 			t.Errorf("got %+v", end)
 		}
 		found += counted(events, "found")
-		told += counted(events, "Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.")
+		told += counted(
+			events,
+			"Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.",
+		)
 		if got := events.Notices("holdfast.rate_limited"); len(got) != i {
 			t.Errorf("server %d: notices %s", i, got)
 		}
@@ -78,12 +90,19 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 // TestRateLimitEndsARun once all of its calls have results.
 func TestRateLimitEndsARun(t *testing.T) {
 	t.Parallel()
-	s := hooktest.Serve(t, searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
-		Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
-	})))
+	s := hooktest.Serve(
+		t,
+		searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
+			Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
+		})),
+	)
 	events := s.Post("t", "r", nil)
 	end := events.Last()
-	if end.Code != codes.RateLimited || !strings.Contains(end.Hint(), `The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
+	if end.Code != codes.RateLimited ||
+		!strings.Contains(
+			end.Hint(),
+			`The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `,
+		) {
 		t.Errorf("got %+v", end)
 	}
 	if counted(events, "found") != 1 || counted(events, "The rate limit") != 1 {
@@ -113,7 +132,8 @@ func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
 		return fmt.Sprint("found ", done)
 	}, middleware.RateLimit(middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute), Now: clock})))
 	events := s.Post("t", "r", nil)
-	if end := events.Last(); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 || counted(events, "found 3") != 1 {
+	if end := events.Last(); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 ||
+		counted(events, "found 3") != 1 {
 		t.Errorf("got %+v", events)
 	}
 }

@@ -21,14 +21,16 @@ import (
 // searches, the result of an earlier call of its thread.
 const ReadResult = "read_result"
 
-const aboutReadResult = `Reads the result of an earlier tool call of this conversation, of which only a part is shown. Without a pattern it returns the text from offset on. With a pattern it returns the places from offset on that match, with their offsets.`
+const aboutReadResult = `Reads the result of an earlier tool call of this conversation, of which only a part is ` +
+	`shown. Without a pattern it returns the text from offset on. With a pattern it returns the places from offset ` +
+	`on that match, with their offsets.`
 
 // readArguments are the arguments of the tool.
 type readArguments struct {
 	Call    string `json:"call" jsonschema:"the id of the call, as the note in its result has it"`
-	Offset  int    `json:"offset,omitempty" jsonschema:"where to begin, in bytes from the beginning of the result; default 0"`
+	Offset  int    `json:"offset,omitempty" jsonschema:"where to begin, in bytes of the result; default 0"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"how many bytes to return at most"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"a regular expression in RE2 syntax; (?i) at its beginning ignores case"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"a regular expression (RE2); begin with (?i) to ignore case"`
 }
 
 // maxRead bounds what the tool returns, in bytes, and maxExcerpt what it returns of one
@@ -42,13 +44,18 @@ const (
 // tool returns the tool. Whatever it returns is short enough to be shown whole.
 func (l *largeResults) tool() holdfast.Tool {
 	most := min(maxRead, l.MaxBytes/2)
-	return holdfast.NewTool(ReadResult, aboutReadResult, func(ctx context.Context, a readArguments) (holdfast.ToolResult, error) {
-		text, err := a.read(holdfast.HistoryFrom(ctx), most)
-		if err != nil {
-			return holdfast.ToolResult{Text: err.Error(), Failed: true}, nil
-		}
-		return holdfast.ToolResult{Text: text}, nil
-	}, holdfast.WithEffect(holdfast.EffectPure))
+	return holdfast.NewTool(
+		ReadResult,
+		aboutReadResult,
+		func(ctx context.Context, a readArguments) (holdfast.ToolResult, error) {
+			text, err := a.read(holdfast.HistoryFrom(ctx), most)
+			if err != nil {
+				return holdfast.ToolResult{Text: err.Error(), Failed: true}, nil
+			}
+			return holdfast.ToolResult{Text: text}, nil
+		},
+		holdfast.WithEffect(holdfast.EffectPure),
+	)
 }
 
 // read returns what the arguments ask for. The text of an error is for the model.
@@ -96,7 +103,11 @@ func searchable(pattern string, size int) (*regexp.Regexp, error) {
 	// What cannot be compiled here cannot be compiled below, which says why.
 	program, err := syntax.Compile(parsed.Simplify())
 	if most := min(maxProgram, maxSearch/max(size, 1)); err == nil && len(program.Inst) > most {
-		return nil, fmt.Errorf("for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}", most, len(program.Inst))
+		return nil, fmt.Errorf(
+			"for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}",
+			most,
+			len(program.Inst),
+		)
 	}
 	return regexp.Compile(pattern)
 }
@@ -115,7 +126,10 @@ func resultOf(history []holdfast.Message, call string) (string, error) {
 			return "", fmt.Errorf("the call %q has no result yet", call)
 		}
 	}
-	return "", fmt.Errorf("there is no call %q in this conversation; the note in a shortened result has the id of its call", call)
+	return "", fmt.Errorf(
+		"there is no call %q in this conversation; the note in a shortened result has the id of its call",
+		call,
+	)
 }
 
 // piece returns a part of a text, and where it stands.

@@ -32,12 +32,21 @@ func TestRetriedRun(t *testing.T) {
 		}
 		return "added", err
 	})
-	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
+	c := hooktest.Converse(
+		t,
+		holdfast.Agent{
+			Model:      hooktest.CallThenSay("add"),
+			Tools:      []holdfast.Tool{add},
+			Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())},
+		},
+	)
 	stream := c.Say("go").Text
-	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 || !strings.Contains(stream, `"snapshot":[1]`) {
+	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 ||
+		!strings.Contains(stream, `"snapshot":[1]`) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
 	}
-	if !strings.Contains(stream, `"name":"holdfast.retried"`) || !strings.Contains(stream, `{"tool":"add","attempts":3,"helped":true}`) {
+	if !strings.Contains(stream, `"name":"holdfast.retried"`) ||
+		!strings.Contains(stream, `{"tool":"add","attempts":3,"helped":true}`) {
 		t.Errorf("no notice: %s", stream)
 	}
 }
@@ -52,10 +61,25 @@ func TestTimedOutRun(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
-	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
-		middleware.Retry(fastRetry()), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)})}})
+	c := hooktest.Converse(
+		t,
+		holdfast.Agent{
+			Model: hooktest.CallThenSay("hang"),
+			Tools: []holdfast.Tool{hang},
+			Middleware: []holdfast.Middleware{
+				middleware.Retry(
+					fastRetry(),
+				),
+				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)}),
+			},
+		},
+	)
 	stream := c.Say("go").Text
-	if tries.Load() != 3 || !strings.Contains(stream, `within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`) ||
+	if tries.Load() != 3 ||
+		!strings.Contains(
+			stream,
+			`within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`,
+		) ||
 		!strings.Contains(stream, `"delta":"Got: `) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
 	}

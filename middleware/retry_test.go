@@ -47,12 +47,18 @@ func (t *trying) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.Too
 }
 
 // through calls the tool through middleware and returns the notices too.
-func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (result holdfast.ToolResult, notices []string, err error) {
-	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
-		b, err := json.Marshal(value)
-		notices = append(notices, name+" "+string(b))
-		return err
-	}})
+func (t *trying) through(
+	ctx context.Context,
+	chain ...holdfast.Middleware,
+) (result holdfast.ToolResult, notices []string, err error) {
+	ctx = holdfast.ContextWithRun(
+		ctx,
+		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
+			b, err := json.Marshal(value)
+			notices = append(notices, name+" "+string(b))
+			return err
+		}},
+	)
 	call := func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)
 	}
@@ -98,22 +104,134 @@ func retryCases(parts []holdfast.Part) []retryCase {
 	late := fmt.Errorf("get: %w", context.DeadlineExceeded)
 	return []retryCase{
 		{"no need", middleware.RetryOptions{}, "", []tryOutcome{goodTry}, 1, "good", ""},
-		{"the second helps", middleware.RetryOptions{}, "", []tryOutcome{brokenTry, goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
-		{"a failed result", middleware.RetryOptions{}, holdfast.EffectPure, []tryOutcome{failedTry, goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
-		{"none helps", middleware.RetryOptions{}, holdfast.EffectIdempotent, []tryOutcome{brokenTry}, 3, "broken (tried 3 times)", `{"tool":"fetch","attempts":3,"helped":false}`},
-		{"no result helps", middleware.RetryOptions{Attempts: 2}, "", []tryOutcome{failedTry}, 2, "bad\n[It was tried 2 times.]", `{"tool":"fetch","attempts":2,"helped":false}`},
-		{"parts", middleware.RetryOptions{Attempts: 2}, "", []tryOutcome{comesTo(holdfast.ToolResult{Parts: parts, Failed: true}, nil)}, 2, "[It was tried 2 times.]", `{"tool":"fetch","attempts":2,"helped":false}`},
+		{
+			"the second helps",
+			middleware.RetryOptions{},
+			"",
+			[]tryOutcome{brokenTry, goodTry},
+			2,
+			"good",
+			`{"tool":"fetch","attempts":2,"helped":true}`,
+		},
+		{
+			"a failed result",
+			middleware.RetryOptions{},
+			holdfast.EffectPure,
+			[]tryOutcome{failedTry, goodTry},
+			2,
+			"good",
+			`{"tool":"fetch","attempts":2,"helped":true}`,
+		},
+		{
+			"none helps",
+			middleware.RetryOptions{},
+			holdfast.EffectIdempotent,
+			[]tryOutcome{brokenTry},
+			3,
+			"broken (tried 3 times)",
+			`{"tool":"fetch","attempts":3,"helped":false}`,
+		},
+		{
+			"no result helps",
+			middleware.RetryOptions{Attempts: 2},
+			"",
+			[]tryOutcome{failedTry},
+			2,
+			"bad\n[It was tried 2 times.]",
+			`{"tool":"fetch","attempts":2,"helped":false}`,
+		},
+		{
+			"parts",
+			middleware.RetryOptions{Attempts: 2},
+			"",
+			[]tryOutcome{comesTo(holdfast.ToolResult{Parts: parts, Failed: true}, nil)},
+			2,
+			"[It was tried 2 times.]",
+			`{"tool":"fetch","attempts":2,"helped":false}`,
+		},
 		{"once", middleware.RetryOptions{}, holdfast.EffectOnce, []tryOutcome{brokenTry}, 1, "broken", ""},
 		{"query", middleware.RetryOptions{}, holdfast.EffectQuery, []tryOutcome{brokenTry}, 1, "broken", ""},
-		{"not run", middleware.RetryOptions{}, "", []tryOutcome{comesTo(holdfast.ToolResult{Text: "no", Failed: true, NotRun: true}, nil)}, 1, "no", ""},
-		{"a question", middleware.RetryOptions{}, "", []tryOutcome{comesTo(holdfast.ToolResult{}, ask)}, 1, ask.Error(), ""},
-		{"a question at last", middleware.RetryOptions{}, "", []tryOutcome{brokenTry, comesTo(holdfast.ToolResult{}, ask)}, 2, ask.Error(), `{"tool":"fetch","attempts":2,"helped":true}`},
-		{"the run's end", middleware.RetryOptions{}, "", []tryOutcome{comesTo(holdfast.ToolResult{}, end)}, 1, end.Error(), ""},
-		{"another tool", middleware.RetryOptions{Tools: []string{"fetch_*", "other"}}, "", []tryOutcome{brokenTry}, 1, "broken", ""},
-		{"this tool", middleware.RetryOptions{Tools: []string{"f*"}}, "", []tryOutcome{brokenTry, goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
-		{"no timeout", middleware.RetryOptions{On: middleware.RetryOnTimeout}, "", []tryOutcome{brokenTry}, 1, "broken", ""},
-		{"no timeout, failed", middleware.RetryOptions{On: middleware.RetryOnTimeout}, "", []tryOutcome{failedTry}, 1, "bad", ""},
-		{"a timeout of its own", middleware.RetryOptions{On: middleware.RetryOnTimeout}, "", []tryOutcome{comesTo(holdfast.ToolResult{}, late), goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
+		{
+			"not run",
+			middleware.RetryOptions{},
+			"",
+			[]tryOutcome{comesTo(holdfast.ToolResult{Text: "no", Failed: true, NotRun: true}, nil)},
+			1,
+			"no",
+			"",
+		},
+		{
+			"a question",
+			middleware.RetryOptions{},
+			"",
+			[]tryOutcome{comesTo(holdfast.ToolResult{}, ask)},
+			1,
+			ask.Error(),
+			"",
+		},
+		{
+			"a question at last",
+			middleware.RetryOptions{},
+			"",
+			[]tryOutcome{brokenTry, comesTo(holdfast.ToolResult{}, ask)},
+			2,
+			ask.Error(),
+			`{"tool":"fetch","attempts":2,"helped":true}`,
+		},
+		{
+			"the run's end",
+			middleware.RetryOptions{},
+			"",
+			[]tryOutcome{comesTo(holdfast.ToolResult{}, end)},
+			1,
+			end.Error(),
+			"",
+		},
+		{
+			"another tool",
+			middleware.RetryOptions{Tools: []string{"fetch_*", "other"}},
+			"",
+			[]tryOutcome{brokenTry},
+			1,
+			"broken",
+			"",
+		},
+		{
+			"this tool",
+			middleware.RetryOptions{Tools: []string{"f*"}},
+			"",
+			[]tryOutcome{brokenTry, goodTry},
+			2,
+			"good",
+			`{"tool":"fetch","attempts":2,"helped":true}`,
+		},
+		{
+			"no timeout",
+			middleware.RetryOptions{On: middleware.RetryOnTimeout},
+			"",
+			[]tryOutcome{brokenTry},
+			1,
+			"broken",
+			"",
+		},
+		{
+			"no timeout, failed",
+			middleware.RetryOptions{On: middleware.RetryOnTimeout},
+			"",
+			[]tryOutcome{failedTry},
+			1,
+			"bad",
+			"",
+		},
+		{
+			"a timeout of its own",
+			middleware.RetryOptions{On: middleware.RetryOnTimeout},
+			"",
+			[]tryOutcome{comesTo(holdfast.ToolResult{}, late), goodTry},
+			2,
+			"good",
+			`{"tool":"fetch","attempts":2,"helped":true}`,
+		},
 	}
 }
 
@@ -158,14 +276,31 @@ func TestRetryPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tool := &trying{tries: []tryOutcome{brokenTry}}
-		o := middleware.RetryOptions{Attempts: 5, Backoff: middleware.Duration(time.Second), MaxBackoff: middleware.Duration(3 * time.Second), Jitter: asIs}
+		o := middleware.RetryOptions{
+			Attempts:   5,
+			Backoff:    middleware.Duration(time.Second),
+			MaxBackoff: middleware.Duration(3 * time.Second),
+			Jitter:     asIs,
+		}
 		_, _, _ = tool.through(t.Context(), middleware.Retry(o))
-		if want := []time.Duration{0, time.Second, 3 * time.Second, 6 * time.Second, 9 * time.Second}; !slices.Equal(tool.at, want) {
+		if want := []time.Duration{
+			0,
+			time.Second,
+			3 * time.Second,
+			6 * time.Second,
+			9 * time.Second,
+		}; !slices.Equal(
+			tool.at,
+			want,
+		) {
 			t.Errorf("tries at %v, want %v", tool.at, want)
 		}
 		tool = &trying{tries: []tryOutcome{brokenTry}}
 		_, _, _ = tool.through(t.Context(), middleware.Retry(middleware.RetryOptions{}))
-		if first, second := tool.at[1], tool.at[2]-tool.at[1]; first < 250*time.Millisecond || first > 500*time.Millisecond || second < 500*time.Millisecond || second > time.Second {
+		if first, second := tool.at[1], tool.at[2]-tool.at[1]; first < 250*time.Millisecond ||
+			first > 500*time.Millisecond ||
+			second < 500*time.Millisecond ||
+			second > time.Second {
 			t.Errorf("pauses of %s and %s", first, second)
 		}
 	})
@@ -180,7 +315,11 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		tool := &trying{tries: []tryOutcome{brokenTry}}
-		if _, notices, err := tool.through(ctx, middleware.Retry(o)); tool.n != 1 || err.Error() != "broken" || time.Since(tool.began) != 500*time.Millisecond || notices != nil {
+		if _, notices, err := tool.through(
+			ctx,
+			middleware.Retry(o),
+		); tool.n != 1 || err.Error() != "broken" || time.Since(tool.began) != 500*time.Millisecond ||
+			notices != nil {
 			t.Errorf("cancelled in a pause: %d tries, %v", tool.n, err)
 		}
 		tool = &trying{tries: []tryOutcome{brokenTry}}
@@ -190,7 +329,11 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		tool = &trying{tries: []tryOutcome{brokenTry}}
-		if _, _, err := tool.through(ctx, middleware.Retry(o)); tool.n != 2 || err.Error() != "broken (tried 2 times)" || time.Since(tool.began) != time.Second {
+		if _, _, err := tool.through(
+			ctx,
+			middleware.Retry(o),
+		); tool.n != 2 || err.Error() != "broken (tried 2 times)" ||
+			time.Since(tool.began) != time.Second {
 			t.Errorf("a deadline: %d tries, %v, after %s", tool.n, err, time.Since(tool.began))
 		}
 	})
@@ -203,7 +346,10 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		update := func(ctx context.Context, text string) {
-			if err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(text), nil }); err != nil {
+			if err := holdfast.UpdateState(
+				ctx,
+				func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(text), nil },
+			); err != nil {
 				t.Error(err)
 			}
 		}
@@ -243,7 +389,12 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 			t.Errorf("the state was changed by %v", got)
 		}
 		tool = &trying{tries: tool.tries[2:]}
-		if _, _, err := tool.through(holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil), chain...); !errors.Is(err, holdfast.ErrNoCall) {
+		if _, _, err := tool.through(
+			holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil),
+			chain...); !errors.Is(
+			err,
+			holdfast.ErrNoCall,
+		) {
 			t.Errorf("a state that cannot be changed: %v", err)
 		}
 	})
@@ -256,9 +407,14 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tool := &trying{tries: []tryOutcome{hangingTry}}
 			o := middleware.RetryOptions{On: on, Attempts: 2, Backoff: middleware.Duration(time.Second), Jitter: asIs}
-			result, _, err := tool.through(t.Context(), middleware.Retry(o), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}))
+			result, _, err := tool.through(
+				t.Context(),
+				middleware.Retry(o),
+				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}),
+			)
 			want := "fetch did not finish within 5s and was given up. It may have taken effect all the same.\n[It was tried 2 times.]"
-			if err != nil || !result.Failed || result.Text != want || !slices.Equal(tool.at, []time.Duration{0, 6 * time.Second}) {
+			if err != nil || !result.Failed || result.Text != want ||
+				!slices.Equal(tool.at, []time.Duration{0, 6 * time.Second}) {
 				t.Errorf("got %+v, %v, tries at %v", result, err, tool.at)
 			}
 		})
@@ -281,10 +437,11 @@ func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })
-	handler := middleware.Retry(middleware.RetryOptions{}).Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		calls++
-		return tool.Call(ctx, call)
-	})
+	handler := middleware.Retry(middleware.RetryOptions{}).
+		Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			calls++
+			return tool.Call(ctx, call)
+		})
 	for _, arguments := range []string{`{"colour":"red"}`, `{`} {
 		calls = 0
 		_, err := handler(t.Context(), look, holdfast.ToolCall{Name: "look", Arguments: []byte(arguments)})

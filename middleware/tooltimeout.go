@@ -110,13 +110,19 @@ func (b toolBound) await(ctx context.Context, name string, done <-chan returned)
 func saysItself(err error) bool {
 	var ask *holdfast.Interrupt
 	var end *holdfast.EndRun
-	return errors.As(err, &ask) || errors.As(err, &end) || errors.Is(err, holdfast.ErrOutcomeUnknown) || errors.Is(err, holdfast.ErrArguments)
+	return errors.As(err, &ask) || errors.As(err, &end) || errors.Is(err, holdfast.ErrOutcomeUnknown) ||
+		errors.Is(err, holdfast.ErrArguments)
 }
 
 // timeUp returns what comes of a call whose time is up.
 func (b toolBound) timeUp(name string) (holdfast.ToolResult, error) {
 	if b.unrepeatable {
-		return holdfast.ToolResult{}, fmt.Errorf("%s did not finish within %s and was given up: %w", name, b.limit, holdfast.ErrOutcomeUnknown)
+		return holdfast.ToolResult{}, fmt.Errorf(
+			"%s did not finish within %s and was given up: %w",
+			name,
+			b.limit,
+			holdfast.ErrOutcomeUnknown,
+		)
 	}
 	return timedOut(name, b.limit), nil
 }

@@ -95,9 +95,24 @@ func TestToolTimeoutLeavesTheRestAlone(t *testing.T) {
 			want holdfast.ToolResult
 			err  error
 		}{
-			{"a result", func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{Text: "ok"}, nil }, holdfast.ToolResult{Text: "ok"}, nil},
-			{"an error", func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, broken }, holdfast.ToolResult{}, broken},
-			{"a question", func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, ask }, holdfast.ToolResult{}, ask},
+			{
+				"a result",
+				func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{Text: "ok"}, nil },
+				holdfast.ToolResult{Text: "ok"},
+				nil,
+			},
+			{
+				"an error",
+				func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, broken },
+				holdfast.ToolResult{},
+				broken,
+			},
+			{
+				"a question",
+				func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, ask },
+				holdfast.ToolResult{},
+				ask,
+			},
 		}
 		for _, tt := range tests {
 			got, err := run(t.Context(), stub{f: tt.f}, m)
@@ -164,7 +179,11 @@ func TestPanicsCrossTheBound(t *testing.T) {
 			t.Errorf("the panic is %v", p)
 		}
 	}()
-	_, _ = run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("burnt") }}, ToolTimeout(time.Minute, &group))
+	_, _ = run(
+		t.Context(),
+		stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("burnt") }},
+		ToolTimeout(time.Minute, &group),
+	)
 }
 
 // TestLateErrorsAreTimeouts: a tool that returns an error of its own when its context is
@@ -241,7 +260,11 @@ func TestToolTimeoutLeavesDoubt(t *testing.T) {
 			if d := time.Since(begun); d != time.Minute {
 				t.Errorf("%s: it took %s", name, d)
 			}
-			if got := errors.Is(err, holdfast.ErrOutcomeUnknown); got != tt.unknown || !tt.unknown && (err != nil || !result.Failed) {
+			if got := errors.Is(
+				err,
+				holdfast.ErrOutcomeUnknown,
+			); got != tt.unknown ||
+				!tt.unknown && (err != nil || !result.Failed) {
 				t.Errorf("%s: got %+v, %v", name, result, err)
 			}
 			group.Wait()

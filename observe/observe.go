@@ -82,7 +82,13 @@ const OutcomeLeft holdfast.Outcome = "left"
 
 // Outcomes returns all outcomes that RunEnded may report.
 func Outcomes() []holdfast.Outcome {
-	return []holdfast.Outcome{holdfast.OutcomeSuccess, holdfast.OutcomeInterrupt, holdfast.OutcomeCancelled, holdfast.OutcomeError, OutcomeLeft}
+	return []holdfast.Outcome{
+		holdfast.OutcomeSuccess,
+		holdfast.OutcomeInterrupt,
+		holdfast.OutcomeCancelled,
+		holdfast.OutcomeError,
+		OutcomeLeft,
+	}
 }
 
 // TakeoverResult is the result of finding a run whose owner is gone.
@@ -181,7 +187,17 @@ const (
 
 // PromptCuts returns all of them.
 func PromptCuts() []PromptCut {
-	return []PromptCut{CutNone, CutFirst, CutModel, CutTools, CutWindow, CutSummary, CutInstructions, CutBranch, CutHistory}
+	return []PromptCut{
+		CutNone,
+		CutFirst,
+		CutModel,
+		CutTools,
+		CutWindow,
+		CutSummary,
+		CutInstructions,
+		CutBranch,
+		CutHistory,
+	}
 }
 
 // ToolResult is the result of a tool call.
@@ -201,7 +217,16 @@ const (
 
 // ToolResults returns all of them.
 func ToolResults() []ToolResult {
-	return []ToolResult{ToolSuccess, ToolFailed, ToolAsked, ToolCancelled, ToolRefused, ToolReused, ToolFrontend, ToolOutside}
+	return []ToolResult{
+		ToolSuccess,
+		ToolFailed,
+		ToolAsked,
+		ToolCancelled,
+		ToolRefused,
+		ToolReused,
+		ToolFrontend,
+		ToolOutside,
+	}
 }
 
 // OutsideResult is what became of a call that is finished from outside.

@@ -21,7 +21,9 @@ import (
 // order, with what it was given.
 func TestJoin(t *testing.T) {
 	var said []string
-	one := observe.Observer{Grown: func(at holdfast.Iteration, bytes int64) { said = append(said, fmt.Sprint("one ", at.Thread, bytes)) }}
+	one := observe.Observer{
+		Grown: func(at holdfast.Iteration, bytes int64) { said = append(said, fmt.Sprint("one ", at.Thread, bytes)) },
+	}
 	two := observe.Observer{
 		Grown:        func(at holdfast.Iteration, bytes int64) { said = append(said, fmt.Sprint("two ", at.Thread, bytes)) },
 		LeaseRenewed: func(err error) { said = append(said, fmt.Sprint("lease ", err)) },
@@ -67,10 +69,15 @@ func TestJoinSetsAll(t *testing.T) {
 // count by.
 func TestListsAreWhole(t *testing.T) {
 	listed := map[string]int{
-		"Outcome":        len(observe.Outcomes()) - 4, // the four of the root package
-		"TakeoverResult": len(observe.TakeoverResults()), "ModelResult": len(observe.ModelResults()), "ToolResult": len(observe.ToolResults()),
+		"Outcome": len(observe.Outcomes()) - 4, // the four of the root package
+		"TakeoverResult": len(
+			observe.TakeoverResults(),
+		),
+		"ModelResult":   len(observe.ModelResults()),
+		"ToolResult":    len(observe.ToolResults()),
 		"OutsideResult": len(observe.OutsideResults()),
-		"NextStep":      len(observe.NextSteps()), "PromptCut": len(observe.PromptCuts()),
+		"NextStep":      len(observe.NextSteps()),
+		"PromptCut":     len(observe.PromptCuts()),
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "observe.go", nil, 0)
 	if err != nil {

@@ -166,18 +166,38 @@ func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoin
 		return nil, err
 	}
 	return &Inspection{
-		Summary: Summary(in.Summary), Owner: in.Owner, ETag: in.ETag, Agent: in.Agent, Run: in.Run,
-		Outcome: in.Outcome, Code: in.Code, Text: in.Text, Parent: in.Parent, ParentCheckpoint: in.ParentCheckpoint,
-		Shown: in.Shown, History: each(in.History, message), State: in.State, Middleware: in.Middleware, Open: in.Open,
-		Checkpoints: in.Checkpoints, Intents: each(in.Intents, func(i audit.InspectedIntent) Intent { return Intent(i) }),
-		Pending: in.Pending, Runs: each(in.Runs, func(r audit.InspectedRun) Run { return Run(r) }), Size: in.Size,
-		Problems: each(in.Problems, func(p audit.Problem) Problem { return Problem(p) }),
+		Summary:          Summary(in.Summary),
+		Owner:            in.Owner,
+		ETag:             in.ETag,
+		Agent:            in.Agent,
+		Run:              in.Run,
+		Outcome:          in.Outcome,
+		Code:             in.Code,
+		Text:             in.Text,
+		Parent:           in.Parent,
+		ParentCheckpoint: in.ParentCheckpoint,
+		Shown:            in.Shown,
+		History:          each(in.History, message),
+		State:            in.State,
+		Middleware:       in.Middleware,
+		Open:             in.Open,
+		Checkpoints:      in.Checkpoints,
+		Intents:          each(in.Intents, func(i audit.InspectedIntent) Intent { return Intent(i) }),
+		Pending:          in.Pending,
+		Runs:             each(in.Runs, func(r audit.InspectedRun) Run { return Run(r) }),
+		Size:             in.Size,
+		Problems:         each(in.Problems, func(p audit.Problem) Problem { return Problem(p) }),
 	}, nil
 }
 
 func message(m audit.InspectedMessage) Message {
-	return Message{ID: m.ID, Role: m.Role, Text: m.Text, CallID: m.CallID,
-		Calls: each(m.Calls, func(c audit.InspectedCall) Call { return Call(c) })}
+	return Message{
+		ID:     m.ID,
+		Role:   m.Role,
+		Text:   m.Text,
+		CallID: m.CallID,
+		Calls:  each(m.Calls, func(c audit.InspectedCall) Call { return Call(c) }),
+	}
 }
 
 // each converts a list; nil stays nil.

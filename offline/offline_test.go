@@ -21,11 +21,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hello is an agent that says hello.
-var hello = holdfast.Agent{Name: "a", Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-	return func(yield func(holdfast.Delta, error) bool) {
-		yield(holdfast.Delta{Text: "hello", Finish: holdfast.FinishStop}, nil)
-	}
-})}
+var hello = holdfast.Agent{
+	Name: "a",
+	Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{Text: "hello", Finish: holdfast.FinishStop}, nil)
+		}
+	}),
+}
 
 // filled returns a store with threads that the agent has run: t0, t1 and so on.
 func filled(t *testing.T, agent holdfast.Agent, threads int) store.Store {
@@ -94,7 +97,12 @@ func (o *odd) Walk(ctx context.Context, after string, limit int) ([]store.Head, 
 // in the meantime are not reported as problems.
 func TestCheck(t *testing.T) {
 	db := filled(t, hello, 5)
-	got, err := offline.Check(t.Context(), &odd{Store: db, gone: "t1", busy: "t2"}, nil, func(p offline.Problem) { t.Errorf("%+v", p) })
+	got, err := offline.Check(
+		t.Context(),
+		&odd{Store: db, gone: "t1", busy: "t2"},
+		nil,
+		func(p offline.Problem) { t.Errorf("%+v", p) },
+	)
 	if err != nil || got != (offline.Checked{Threads: 3, Busy: 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -102,21 +110,31 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &store.Commit{Key: head.Key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt, State: []byte("[")}
+	c := &store.Commit{
+		Key:       head.Key,
+		ID:        "damage",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+		State:     []byte("["),
+	}
 	if err := db.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	var found []string
 	note := func(p offline.Problem) { found = append(found, p.Key.Thread+" "+p.What) }
 	got, err = offline.Check(t.Context(), db, nil, note)
-	if err != nil || got != (offline.Checked{Threads: 5, Problems: 1}) || !slices.Equal(found, []string{"t3 head_unreadable"}) {
+	if err != nil || got != (offline.Checked{Threads: 5, Problems: 1}) ||
+		!slices.Equal(found, []string{"t3 head_unreadable"}) {
 		t.Errorf("%+v, %v, %q", got, err, found)
 	}
 	// So does one that only a newer version can read; the others are checked.
 	found = nil
 	got, err = offline.Check(t.Context(), &odd{Store: db, newer: "t1"}, nil, note)
 	slices.Sort(found)
-	if err != nil || got != (offline.Checked{Threads: 5, Problems: 2}) || !slices.Equal(found, []string{"t1 version_too_new", "t3 head_unreadable"}) {
+	if err != nil || got != (offline.Checked{Threads: 5, Problems: 2}) ||
+		!slices.Equal(found, []string{"t1 version_too_new", "t3 head_unreadable"}) {
 		t.Errorf("%+v, %v, %q", got, err, found)
 	}
 	if err := offline.List(t.Context(), &odd{Store: db, newer: "t1"}, func(s *offline.Summary) {
@@ -158,7 +176,10 @@ func TestList(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path := t.TempDir() + "/data"
 	for _, url := range []string{path, "file:" + path} {
-		if _, err := offline.Open(offline.Location{URL: url}); err == nil || !strings.Contains(err.Error(), "there is no store at "+path) {
+		if _, err := offline.Open(
+			offline.Location{URL: url},
+		); err == nil ||
+			!strings.Contains(err.Error(), "there is no store at "+path) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

@@ -42,7 +42,13 @@ type ReplayOptions struct {
 // Of cfg it uses the agents, their limits and the log; the store, what deletes from it, and
 // whatever belongs to a listener are ignored. If there is a new thread, it is returned even
 // with an error.
-func Replay(ctx context.Context, db store.Store, key store.ThreadKey, cfg server.Config, o ReplayOptions) (*Replayed, error) {
+func Replay(
+	ctx context.Context,
+	db store.Store,
+	key store.ThreadKey,
+	cfg server.Config,
+	o ReplayOptions,
+) (*Replayed, error) {
 	in, err := Inspect(ctx, db, key, o.Checkpoint)
 	if err != nil {
 		return nil, err
@@ -75,7 +81,13 @@ func Replay(ctx context.Context, db store.Store, key store.ThreadKey, cfg server
 }
 
 // replay runs on a server that does not listen.
-func replay(ctx context.Context, cfg server.Config, who holdfast.Principal, thread string, o server.ReplayOptions) (fork string, err error) {
+func replay(
+	ctx context.Context,
+	cfg server.Config,
+	who holdfast.Principal,
+	thread string,
+	o server.ReplayOptions,
+) (fork string, err error) {
 	s, err := server.New(cfg)
 	if err != nil {
 		return "", err

@@ -24,15 +24,25 @@ func counting(charged *atomic.Int32) holdfast.Agent {
 		charged.Add(1)
 		return "charged", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{charge}, Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
-				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-				return
+	return holdfast.Agent{
+		Name:  "a",
+		Tools: []holdfast.Tool{charge},
+		Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: "charge", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
 			}
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "charge", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
-		}
-	})}
+		}),
+	}
 }
 
 // TestReplay: a thread runs again in a copy, with the recorded results, whatever the
@@ -42,12 +52,23 @@ func TestReplay(t *testing.T) {
 	agent := counting(&charged)
 	db := filled(t, agent, 1)
 	before := must(db.Head(t.Context(), localKey("t0")))(t)
-	cfg := server.Config{Agents: []holdfast.Agent{agent}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), KeepCheckpoints: 1, DeleteThreadsAfter: time.Nanosecond}
+	cfg := server.Config{
+		Agents:             []holdfast.Agent{agent},
+		Log:                slog.New(slog.NewTextHandler(t.Output(), nil)),
+		KeepCheckpoints:    1,
+		DeleteThreadsAfter: time.Nanosecond,
+	}
 	first := must(offline.Inspect(t.Context(), db, localKey("t0"), ""))(t).Checkpoints[0].ID
 	var shown []string
-	made, err := offline.Replay(t.Context(), db, localKey("t0"), cfg, offline.ReplayOptions{Checkpoint: first, Show: func(in *offline.Inspection) {
-		shown = append(shown, in.Shown.Metadata.Source+" "+strconv.Itoa(len(in.History)))
-	}})
+	made, err := offline.Replay(
+		t.Context(),
+		db,
+		localKey("t0"),
+		cfg,
+		offline.ReplayOptions{Checkpoint: first, Show: func(in *offline.Inspection) {
+			shown = append(shown, in.Shown.Metadata.Source+" "+strconv.Itoa(len(in.History)))
+		}},
+	)
 	if err != nil || charged.Load() != 1 {
 		t.Fatalf("%d charges, %v", charged.Load(), err)
 	}
@@ -61,13 +82,35 @@ func TestReplay(t *testing.T) {
 	if after := must(db.Head(t.Context(), localKey("t0")))(t); after.ETag != before.ETag {
 		t.Error("the replay changed the thread")
 	}
-	if got, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+	if got, err := offline.Check(
+		t.Context(),
+		db,
+		nil,
+		func(p offline.Problem) { t.Error(p) },
+	); err != nil ||
+		got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := offline.Replay(t.Context(), db, localKey("nope"), cfg, offline.ReplayOptions{Checkpoint: first}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := offline.Replay(
+		t.Context(),
+		db,
+		localKey("nope"),
+		cfg,
+		offline.ReplayOptions{Checkpoint: first},
+	); !errors.Is(
+		err,
+		store.ErrNotFound,
+	) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
-	if made, err := offline.Replay(t.Context(), db, localKey("t0"), server.Config{}, offline.ReplayOptions{Checkpoint: first}); made != nil || err == nil {
+	if made, err := offline.Replay(
+		t.Context(),
+		db,
+		localKey("t0"),
+		server.Config{},
+		offline.ReplayOptions{Checkpoint: first},
+	); made != nil ||
+		err == nil {
 		t.Errorf("without agents: %+v, %v", made, err)
 	}
 }
@@ -76,7 +119,13 @@ func TestReplay(t *testing.T) {
 func TestCopy(t *testing.T) {
 	db := filled(t, hello, 2)
 	copied := must(offline.Copy(t.Context(), db, localKey("t1")))(t)
-	if got, err := offline.Check(t.Context(), copied, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+	if got, err := offline.Check(
+		t.Context(),
+		copied,
+		nil,
+		func(p offline.Problem) { t.Error(p) },
+	); err != nil ||
+		got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := offline.Copy(t.Context(), memstore.New(), localKey("t1")); !errors.Is(err, store.ErrNotFound) {

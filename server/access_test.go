@@ -26,12 +26,15 @@ import (
 )
 
 // asking waits for a person at the first iteration of a run.
-var asking = holdfast.Middleware{Name: "test.ask", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-	if it.Answer != nil {
-		return nil
-	}
-	return &holdfast.Interrupt{Reason: "test.ask", Message: "May I?"}
-}}
+var asking = holdfast.Middleware{
+	Name: "test.ask",
+	BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+		if it.Answer != nil {
+			return nil
+		}
+		return &holdfast.Interrupt{Reason: "test.ask", Message: "May I?"}
+	},
+}
 
 // logs collects the lines of a log.
 type logs struct {
@@ -133,7 +136,13 @@ func asked(t *testing.T, key, method, url, body string) *http.Request {
 }
 
 func say(thread, run, text string) string {
-	return fmt.Sprintf(`{"threadId":%q,"runId":%q,"messages":[{"id":"m-%s","role":"user","content":%q}]}`, thread, run, run, text)
+	return fmt.Sprintf(
+		`{"threadId":%q,"runId":%q,"messages":[{"id":"m-%s","role":"user","content":%q}]}`,
+		thread,
+		run,
+		run,
+		text,
+	)
 }
 
 // TestRoles calls all that a role may do and all that it may not, over HTTP, on a thread
@@ -202,16 +211,26 @@ func waits(t *testing.T, s *server.Server, who holdfast.Principal, agent, thread
 	if info.Status != threads.StatusInterrupted || len(info.Interrupts) != 1 {
 		t.Fatalf("%+v", info)
 	}
-	return fmt.Sprintf(`{"threadId":%q,"runId":"answer","messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{}}]}`, thread, info.Interrupts[0].ID)
+	return fmt.Sprintf(
+		`{"threadId":%q,"runId":"answer","messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{}}]}`,
+		thread,
+		info.Interrupts[0].ID,
+	)
 }
 
 // TestApprovals: a user answers the questions of their threads, unless the agent leaves
 // them to approvers.
 func TestApprovals(t *testing.T) {
 	c := callers{
-		"all": {Tenant: "acme", User: "alice"}, "user": role("alice", access.RoleUser), "read": role("alice", access.RoleRead),
-		"approver": role("alice", access.RoleApprover), "both": role("alice", access.RoleUser, access.RoleApprover),
-		"bob": role("bob", access.RoleUser, access.RoleApprover),
+		"all": {
+			Tenant: "acme",
+			User:   "alice",
+		},
+		"user":     role("alice", access.RoleUser),
+		"read":     role("alice", access.RoleRead),
+		"approver": role("alice", access.RoleApprover),
+		"both":     role("alice", access.RoleUser, access.RoleApprover),
+		"bob":      role("bob", access.RoleUser, access.RoleApprover),
 	}
 	h, s, _ := keyed(t, c, nil)
 	for agent, may := range map[string][]string{"ask": {"all", "user", "approver", "both"}, "gate": {"approver", "both"}} {
@@ -229,7 +248,8 @@ func TestApprovals(t *testing.T) {
 			if code != want || (status == threads.StatusIdle) != (want == http.StatusOK) {
 				t.Errorf("%s answers %s: %d %s, and the thread is %s", key, agent, code, body, status)
 			}
-			if want == http.StatusForbidden && key == "all" && !strings.Contains(body, `"action":"approve","agent":"gate"`) {
+			if want == http.StatusForbidden && key == "all" &&
+				!strings.Contains(body, `"action":"approve","agent":"gate"`) {
 				t.Error(body)
 			}
 		}
@@ -239,9 +259,19 @@ func TestApprovals(t *testing.T) {
 // TestAgentsOfAKey: a key that is for some agents starts, answers and is shown no others,
 // whichever way it names them.
 func TestAgentsOfAKey(t *testing.T) {
-	c := callers{"some": with("alice", access.Rights{Roles: []access.Role{access.RoleUser}, Agents: []string{"ask"}}), "all": {Tenant: "acme", User: "alice"}}
+	c := callers{
+		"some": with("alice", access.Rights{Roles: []access.Role{access.RoleUser}, Agents: []string{"ask"}}),
+		"all":  {Tenant: "acme", User: "alice"},
+	}
 	h, s, _ := keyed(t, c, nil)
-	if code, body := call(t, "some", "GET", h.URL+"/agents", ""); code != 200 || strings.Contains(body, `"name":"plain"`) || !strings.Contains(body, `"name":"ask"`) {
+	if code, body := call(
+		t,
+		"some",
+		"GET",
+		h.URL+"/agents",
+		"",
+	); code != 200 || strings.Contains(body, `"name":"plain"`) ||
+		!strings.Contains(body, `"name":"ask"`) {
 		t.Errorf("%d %s", code, body)
 	}
 	for path, want := range map[string]int{
@@ -266,7 +296,14 @@ func TestAgentsOfAKey(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := s.Delete(t.Context(), role("alice", access.RoleRead), "waiting", "", false); err == nil || holdfast.AsError(err).Code != codes.Forbidden {
+	if _, err := s.Delete(
+		t.Context(),
+		role("alice", access.RoleRead),
+		"waiting",
+		"",
+		false,
+	); err == nil ||
+		holdfast.AsError(err).Code != codes.Forbidden {
 		t.Errorf("%v", err)
 	}
 }
@@ -276,20 +313,24 @@ func TestAgentsOfAKey(t *testing.T) {
 func TestAuthorize(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)}, func(c *server.Config) {
-		c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, who.User+" "+string(action)+" "+agent)
-			switch action {
-			case access.Cancel:
-				return errors.New("the secret reason")
-			case access.Delete:
-				return holdfast.Errorf("too_early", "Not before noon.")
+	h, _, _ := keyed(
+		t,
+		callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)},
+		func(c *server.Config) {
+			c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, who.User+" "+string(action)+" "+agent)
+				switch action {
+				case access.Cancel:
+					return errors.New("the secret reason")
+				case access.Delete:
+					return holdfast.Errorf("too_early", "Not before noon.")
+				}
+				return nil
 			}
-			return nil
-		}
-	})
+		},
+	)
 	for _, tt := range []struct {
 		key, method, path, body string
 		code                    int
@@ -318,11 +359,21 @@ func TestAuthorize(t *testing.T) {
 // of no other, and the log says who did what.
 func TestOperators(t *testing.T) {
 	c := callers{
-		"operator": role("ops", access.RoleOperator), "alice": {Tenant: "acme", User: "alice"}, "bob": {Tenant: "acme", User: "bob"},
-		"eve": {Tenant: "evil", User: "eve"}, "ops": role("ops", access.RoleUser),
+		"operator": role(
+			"ops",
+			access.RoleOperator,
+		),
+		"alice": {Tenant: "acme", User: "alice"},
+		"bob":   {Tenant: "acme", User: "bob"},
+		"eve":   {Tenant: "evil", User: "eve"},
+		"ops":   role("ops", access.RoleUser),
 	}
 	start, later := time.Now(), atomic.Int64{}
-	h, s, log := keyed(t, c, func(c *server.Config) { c.Now = func() time.Time { return start.Add(time.Duration(later.Load())) } })
+	h, s, log := keyed(
+		t,
+		c,
+		func(c *server.Config) { c.Now = func() time.Time { return start.Add(time.Duration(later.Load())) } },
+	)
 	for _, name := range []string{"alice", "bob", "eve"} {
 		for _, id := range []string{"1", "2"} {
 			for range s.Run(t.Context(), c[name], server.Input{Thread: name + id, Text: "hi"}) {

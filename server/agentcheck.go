@@ -27,7 +27,11 @@ func validateTools(a holdfast.Agent) error {
 			}
 		}
 		if name == "" || tools[name] {
-			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own", a.Name, name)
+			return fmt.Errorf(
+				"agent %q has a tool without a name, or two tools named %q: give each a name of its own",
+				a.Name,
+				name,
+			)
 		}
 		tools[name] = true
 	}
@@ -41,12 +45,19 @@ func validateClient(a holdfast.Agent) error {
 		known       []string
 	}{
 		{"Import", a.Client.Import, []string{"", thread.ImportAll, thread.ImportUsers, thread.ImportNone}},
-		{"Instructions", a.Client.Instructions, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
+		{"Instructions", a.Client.Instructions,
+			[]string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
 		{"Context", a.Client.Context, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
 		{"MediaURLs", a.Client.MediaURLs, []string{"", thread.MediaHTTPS, thread.MediaAny, thread.MediaNone}},
 	} {
 		if !slices.Contains(v.known, v.value) {
-			return fmt.Errorf("agent %q has an unknown Client.%s %q: use %s", a.Name, v.name, v.value, strings.Join(v.known[1:], ", "))
+			return fmt.Errorf(
+				"agent %q has an unknown Client.%s %q: use %s",
+				a.Name,
+				v.name,
+				v.value,
+				strings.Join(v.known[1:], ", "),
+			)
 		}
 	}
 	return nil

@@ -38,11 +38,16 @@ func (c *Config) agentList(ready *loop.Agents) agentList {
 	list := make([]hfhttp.AgentInfo, len(c.Agents))
 	for i, a := range c.Agents {
 		list[i] = hfhttp.AgentInfo{
-			Name: a.Name, Description: a.Description, ParallelTools: maxParallelTools, MaxIterations: c.limits(a.Name).MaxIterations,
-			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
-			Middleware: make([]string, len(a.Middleware)),
-			Formed:     a.Output != nil,
-			Scripted:   isScripted(a), Approvals: a.Approvals, ToolTimeout: c.limits(a.Name).ToolTimeout,
+			Name:          a.Name,
+			Description:   a.Description,
+			ParallelTools: maxParallelTools,
+			MaxIterations: c.limits(a.Name).MaxIterations,
+			Persistent:    c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
+			Middleware:    make([]string, len(a.Middleware)),
+			Formed:        a.Output != nil,
+			Scripted:      isScripted(a),
+			Approvals:     a.Approvals,
+			ToolTimeout:   c.limits(a.Name).ToolTimeout,
 		}
 		for _, m := range fallback.ChainOf(&a) {
 			list[i].Models = append(list[i].Models, m.Name)
@@ -79,7 +84,11 @@ func mediaOf(a holdfast.Agent) (takes, makes map[holdfast.PartType]bool) {
 			continue
 		}
 		differs := func(other map[holdfast.PartType]bool) func(holdfast.PartType, bool) bool {
-			return func(t holdfast.PartType, yes bool) bool { said, declared := other[t]; return !declared || said != yes }
+			return func(t holdfast.PartType, yes bool) bool {
+				said, declared := other[t]
+				return !declared ||
+					said != yes
+			}
 		}
 		maps.DeleteFunc(takes, differs(in))
 		maps.DeleteFunc(makes, differs(out))

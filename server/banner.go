@@ -16,7 +16,12 @@ func (s *Server) Banner(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "holdfast %s\n", s.cfg.Version)
 	if s.front.listener != nil {
-		fmt.Fprintf(&b, "  listening   http://%s  (%s)\n", strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), s.cfg.access())
+		fmt.Fprintf(
+			&b,
+			"  listening   http://%s  (%s)\n",
+			strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1),
+			s.cfg.access(),
+		)
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
 	if format := s.engine.DataFormat(); !format.Alone {
@@ -78,8 +83,9 @@ func (c *Config) storeText() string {
 // durabilityLine explains the store's level; it returns "" if the level is not known.
 func durabilityLine(level store.Level) string {
 	meaning, ok := map[store.Level]string{
-		store.LevelNone:     "nothing survives the end of this process",
-		store.LevelProcess:  "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
+		store.LevelNone: "nothing survives the end of this process",
+		store.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the " +
+			"machine or of the store",
 		store.LevelMachine:  "commits survive a crash of the machine",
 		store.LevelFailover: "commits survive the loss of Redis's primary, at a replica",
 	}[level]

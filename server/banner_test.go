@@ -118,7 +118,10 @@ func TestBannerFormat(t *testing.T) {
 	}
 	c := config(t)
 	c.DataFormat = "7"
-	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), `"7" cannot be written by this version: use 8 to 11 or newest`) {
+	if _, err := server.New(
+		c,
+	); err == nil ||
+		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 8 to 11 or newest`) {
 		t.Errorf("a format that is not written: %v", err)
 	}
 }

@@ -17,7 +17,10 @@ func withBuiltIns(a holdfast.Agent) []holdfast.Middleware {
 	}
 	calls := func(t holdfast.Tool) bool { return t.Spec().Name == middleware.ReadResult }
 	var all []holdfast.Middleware
-	if m := middleware.LargeResults(middleware.LargeResultsOptions{}); !lists(m) && !slices.ContainsFunc(a.Tools, calls) {
+	if m := middleware.LargeResults(
+		middleware.LargeResultsOptions{},
+	); !lists(m) &&
+		!slices.ContainsFunc(a.Tools, calls) {
 		all = append(all, m)
 	}
 	if m := middleware.HistoryWindow(middleware.HistoryWindowOptions{OnOverflow: middleware.WindowShrink}); !lists(m) {

@@ -40,7 +40,11 @@ func provides(t *testing.T, name string, status int) *provided {
 			http.Error(w, `{"error": {"message": "no"}}`, status)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":\"I am %s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", name)
+		_, _ = fmt.Fprintf(
+			w,
+			"data: {\"choices\":[{\"delta\":{\"content\":\"I am %s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+			name,
+		)
 	}))
 	t.Cleanup(p.Close)
 	return p
@@ -91,7 +95,13 @@ func TestReplicasShareCircuits(t *testing.T) {
 		post(t, two+"/agents/b", fmt.Sprint("b", n), "hi")
 	}
 	for n := range 10 {
-		if got := post(t, two, fmt.Sprint("u", n), "hi"); !strings.Contains(got, "I am second.") || strings.Contains(got, "I am first.") {
+		if got := post(
+			t,
+			two,
+			fmt.Sprint("u", n),
+			"hi",
+		); !strings.Contains(got, "I am second.") ||
+			strings.Contains(got, "I am first.") {
 			t.Errorf("the answer is %s", got)
 		}
 	}
@@ -143,7 +153,11 @@ func TestOpenCircuitCostsNothing(t *testing.T) {
 			for w := range 8 {
 				runs.Go(func() {
 					for n := range each {
-						body := fmt.Sprintf(`{"threadId":"t%d-%d","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"hi"}]}`, w, n)
+						body := fmt.Sprintf(
+							`{"threadId":"t%d-%d","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"hi"}]}`,
+							w,
+							n,
+						)
 						res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
 						if err != nil {
 							t.Error(err)

@@ -52,7 +52,8 @@ func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 	if c.s.cfg.Authenticate == nil {
 		if !c.atThisMachine(r) {
 			return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
-				WithHint("Without API keys that is whoever uses it at its own machine, and not through a proxy. With API keys it is the role operator.")
+				WithHint("Without API keys that is whoever uses it at its own machine, and not through a proxy. With " +
+					"API keys it is the role operator.")
 		}
 		return c.s.guard.allow(r.Context(), asOperator(who), access.Operate, "")
 	}
@@ -96,8 +97,15 @@ const overviewTimeout = 2 * time.Second
 func (c *console) Overview(ctx context.Context) hfhttp.Overview {
 	cfg := c.s.cfg
 	o := hfhttp.Overview{
-		Process: c.Process(), Version: cfg.Version, StartedAt: c.started, Now: c.s.now().UTC(), Store: cfg.storeText(), Durability: string(c.s.level),
-		Demo: c.Scripted(), Processes: []string{c.Process()}, Figures: c.figures.Figures(),
+		Process:    c.Process(),
+		Version:    cfg.Version,
+		StartedAt:  c.started,
+		Now:        c.s.now().UTC(),
+		Store:      cfg.storeText(),
+		Durability: string(c.s.level),
+		Demo:       c.Scripted(),
+		Processes:  []string{c.Process()},
+		Figures:    c.figures.Figures(),
 	}
 	if keeper, shared := c.s.store.(store.FormatKeeper); shared {
 		ctx, cancel := context.WithTimeout(ctx, overviewTimeout)
@@ -125,26 +133,57 @@ func (c *console) Settings(ctx context.Context, who holdfast.Principal) []hfhttp
 }
 
 // CallTool implements [hfhttp.Console].
-func (c *console) CallTool(ctx context.Context, who holdfast.Principal, by hfhttp.ToolByHand) (*hfhttp.ToolOutcome, error) {
+func (c *console) CallTool(
+	ctx context.Context,
+	who holdfast.Principal,
+	by hfhttp.ToolByHand,
+) (*hfhttp.ToolOutcome, error) {
 	if c.s.cfg.Authenticate == nil {
 		who = asOperator(who)
 	}
 	if err := c.s.guard.allow(ctx, who, access.Operate, by.Agent); err != nil {
-		c.s.guard.audit(ctx, caller(who), "call_tool", "", err, slog.String("agent", by.Agent), slog.String("tool", by.Tool))
+		c.s.guard.audit(
+			ctx,
+			caller(who),
+			"call_tool",
+			"",
+			err,
+			slog.String("agent", by.Agent),
+			slog.String("tool", by.Tool),
+		)
 		return nil, err
 	}
 	limits := c.s.served.Load().limits(by.Agent)
 	id := c.newID("call")
-	call := holdfast.ToolCall{ID: id, Name: by.Tool, Arguments: by.Arguments, Key: cmp.Or(by.IdempotencyKey, strings.ReplaceAll(id, "_", "")), Principal: holdfast.Principal{Tenant: who.Tenant, User: who.User}}
+	call := holdfast.ToolCall{
+		ID:        id,
+		Name:      by.Tool,
+		Arguments: by.Arguments,
+		Key:       cmp.Or(by.IdempotencyKey, strings.ReplaceAll(id, "_", "")),
+		Principal: holdfast.Principal{Tenant: who.Tenant, User: who.User},
+	}
 	began := clock.Now()
-	result, started, err := loop.CallByHand(ctx, c.s.engine, loop.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
-		middleware.ToolTimeout(limits.ToolTimeout, &c.s.tools), middleware.ToolResultLimit(limits.MaxToolResult),
-	}})
+	result, started, err := loop.CallByHand(
+		ctx,
+		c.s.engine,
+		loop.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
+			middleware.ToolTimeout(limits.ToolTimeout, &c.s.tools), middleware.ToolResultLimit(limits.MaxToolResult),
+		}},
+	)
 	refused := err
 	if started {
 		refused = nil
 	}
-	c.s.guard.audit(ctx, caller(who), "call_tool", "", refused, slog.String("agent", by.Agent), slog.String("tool", by.Tool), slog.String("key", call.Key))
+	c.s.guard.audit(
+		ctx,
+		caller(who),
+		"call_tool",
+		"",
+		refused,
+		slog.String("agent", by.Agent),
+		slog.String("tool", by.Tool),
+		slog.String("key", call.Key),
+	)
 	if !started {
 		return nil, err
 	}
@@ -166,7 +205,9 @@ func outcomeOf(call *holdfast.ToolCall, result holdfast.ToolResult, err error, t
 	case result.Failed:
 		o.Error = cmp.Or(result.Text, "The tool has failed.")
 	default:
-		o.Result = agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, Text: result.Text, Parts: result.Parts}).Content
+		o.Result = agui.FromDomain(
+			holdfast.Message{Role: holdfast.RoleTool, Text: result.Text, Parts: result.Parts},
+		).Content
 	}
 	return o
 }
@@ -186,7 +227,12 @@ func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread s
 }
 
 // ThreadsOfAll implements [hfhttp.Others].
-func (c *console) ThreadsOfAll(r *http.Request, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
+func (c *console) ThreadsOfAll(
+	r *http.Request,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]threads.Info, error) {
 	err := c.operates(r, who)
 	c.s.guard.audit(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))
 	if err != nil {

@@ -34,8 +34,14 @@ func readAs(t *testing.T, key, user, url string) string {
 // them, and the log says so; nobody else does.
 func TestOperatorsRead(t *testing.T) {
 	c := callers{
-		"operator": role("ops", access.RoleOperator), "alice": {Tenant: "acme", User: "alice"}, "bob": {Tenant: "acme", User: "bob@home"},
-		"eve": {Tenant: "evil", User: "eve"}, "read": role("carl", access.RoleRead),
+		"operator": role(
+			"ops",
+			access.RoleOperator,
+		),
+		"alice": {Tenant: "acme", User: "alice"},
+		"bob":   {Tenant: "acme", User: "bob@home"},
+		"eve":   {Tenant: "evil", User: "eve"},
+		"read":  role("carl", access.RoleRead),
 	}
 	h, s, log := keyed(t, c, nil)
 	for i, name := range []string{"alice", "bob", "eve", "bob", "alice"} {
@@ -69,11 +75,24 @@ func TestOperatorsRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &second); err != nil || len(second.Threads) != 2 {
 		t.Fatalf("%s: %v", body, err)
 	}
-	code, body := call(t, "operator", "GET", h.URL+"/threads?user=*&before="+second.Threads[1].UpdatedAt.Format(time.RFC3339Nano), "")
+	code, body := call(
+		t,
+		"operator",
+		"GET",
+		h.URL+"/threads?user=*&before="+second.Threads[1].UpdatedAt.Format(time.RFC3339Nano),
+		"",
+	)
 	if got := threadsIn(t, code, body); got != "bob1:bob@home alice0:alice " {
 		t.Errorf("the rest is %s", got)
 	}
-	if code, body := call(t, "alice", "GET", h.URL+"/threads", ""); code != http.StatusOK || strings.Contains(body, `"user"`) {
+	if code, body := call(
+		t,
+		"alice",
+		"GET",
+		h.URL+"/threads",
+		"",
+	); code != http.StatusOK ||
+		strings.Contains(body, `"user"`) {
 		t.Errorf("one's own list: %d %s", code, body)
 	}
 	got := strings.Join(log.audit(), "\n")
@@ -116,11 +135,24 @@ func TestOwnRuleForOperators(t *testing.T) {
 	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal, error){"keys": callers{"k": role("ops", access.RoleOperator)}.authenticate, "none": nil} {
 		h, _, log := keyed(t, nil, func(c *server.Config) { c.Authenticate, c.Authorize = authenticate, no })
 		for _, path := range []string{"/overview", "/settings", "/threads?user=*"} {
-			if code, body := call(t, "k", "GET", h.URL+path, ""); code != http.StatusForbidden || strings.Contains(body, "Sundays") {
+			if code, body := call(
+				t,
+				"k",
+				"GET",
+				h.URL+path,
+				"",
+			); code != http.StatusForbidden ||
+				strings.Contains(body, "Sundays") {
 				t.Errorf("%s: %s: %d %s", name, path, code, body)
 			}
 		}
-		if got := readAs(t, "k", "bob", h.URL+"/threads"); !strings.HasPrefix(got, "403") || !strings.Contains(log.String(), "user=bob") {
+		if got := readAs(
+			t,
+			"k",
+			"bob",
+			h.URL+"/threads",
+		); !strings.HasPrefix(got, "403") ||
+			!strings.Contains(log.String(), "user=bob") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -143,7 +175,16 @@ func TestOperatorWithoutKeys(t *testing.T) {
 				t.Errorf("%s: %s: %d %s", name, path, code, body)
 			}
 		}
-		if code, body := call(t, "", "GET", h.URL+"/ui/config.json", ""); strings.Contains(body, `"operator":true`) != (tt.code == http.StatusOK) {
+		if code, body := call(
+			t,
+			"",
+			"GET",
+			h.URL+"/ui/config.json",
+			"",
+		); strings.Contains(
+			body,
+			`"operator":true`,
+		) != (tt.code == http.StatusOK) {
 			t.Errorf("%s: the page is told %d %s", name, code, body)
 		}
 		// From elsewhere, as far as the connection says.
@@ -164,22 +205,65 @@ func byHand() []holdfast.Tool {
 	return []holdfast.Tool{
 		holdfast.NewTool("tell", "tells of its call", func(ctx context.Context, _ struct{}) (string, error) {
 			call := holdfast.CallFrom(ctx)
-			err := errors.Join(holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("nobody applies this") }), holdfast.Notify(ctx, "test.note", 1))
+			err := errors.Join(
+				holdfast.UpdateState(
+					ctx,
+					func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("nobody applies this") },
+				),
+				holdfast.Notify(ctx, "test.note", 1),
+			)
 			at := holdfast.IterationFrom(ctx)
-			return fmt.Sprint(call.Key, " ", call.Principal.User, " ", call.Principal.Rights == nil, " ", call.Thread == "", " ", call.State == nil, " ", at.Agent), err
+			return fmt.Sprint(
+				call.Key,
+				" ",
+				call.Principal.User,
+				" ",
+				call.Principal.Rights == nil,
+				" ",
+				call.Thread == "",
+				" ",
+				call.State == nil,
+				" ",
+				at.Agent,
+			), err
 		}),
-		holdfast.NewTool("add", "adds", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil }),
-		holdfast.NewTool("fail", "fails", func(context.Context, struct{}) (string, error) { return "", errors.New("the disk is full") }),
+		holdfast.NewTool(
+			"add",
+			"adds",
+			func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil },
+		),
+		holdfast.NewTool(
+			"fail",
+			"fails",
+			func(context.Context, struct{}) (string, error) { return "", errors.New("the disk is full") },
+		),
 		holdfast.NewTool("missing", "fails with a code", func(context.Context, struct{}) (string, error) {
 			return "", holdfast.Errorf(codes.NotFound, "There is no such order.")
 		}),
-		holdfast.NewTool("burn", "panics", func(context.Context, struct{}) (string, error) { panic("secret of the tool") }),
+		holdfast.NewTool(
+			"burn",
+			"panics",
+			func(context.Context, struct{}) (string, error) { panic("secret of the tool") },
+		),
 		holdfast.NewTool("keep", "keeps", func(ctx context.Context, _ struct{}) (string, error) {
 			return "kept", holdfast.Keep(ctx, json.RawMessage("1"))
 		}),
-		holdfast.NewTool("ask", "asks", func(context.Context, struct{}) (string, error) { return "", &holdfast.Interrupt{Message: "Which one?"} }),
-		holdfast.NewTool("long", "says much", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 1000), nil }),
-		holdfast.NewTool("slow", "waits", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() }, holdfast.WithTimeout(time.Millisecond)),
+		holdfast.NewTool(
+			"ask",
+			"asks",
+			func(context.Context, struct{}) (string, error) { return "", &holdfast.Interrupt{Message: "Which one?"} },
+		),
+		holdfast.NewTool(
+			"long",
+			"says much",
+			func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 1000), nil },
+		),
+		holdfast.NewTool(
+			"slow",
+			"waits",
+			func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+			holdfast.WithTimeout(time.Millisecond),
+		),
 		contract.New[struct{}]("later", "is finished from outside", holdfast.Outside{}),
 	}
 }
@@ -187,7 +271,11 @@ func byHand() []holdfast.Tool {
 // TestToolByHand: one tool runs as an agent's call would, without an agent; what cannot run is
 // refused before anything happens, and the log has both.
 func TestToolByHand(t *testing.T) {
-	c := callers{"operator": role("ops", access.RoleOperator), "alice": {Tenant: "acme", User: "alice"}, "plain only": with("ops", access.Rights{Roles: []access.Role{access.RoleOperator}, Agents: []string{"plain"}})}
+	c := callers{
+		"operator":   role("ops", access.RoleOperator),
+		"alice":      {Tenant: "acme", User: "alice"},
+		"plain only": with("ops", access.Rights{Roles: []access.Role{access.RoleOperator}, Agents: []string{"plain"}}),
+	}
 	refuse := holdfast.Middleware{Name: "test.refuse", Tool: func(holdfast.ToolHandler) holdfast.ToolHandler {
 		return func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 			return holdfast.ToolResult{}, errors.New("never")
@@ -195,7 +283,10 @@ func TestToolByHand(t *testing.T) {
 	}}
 	h, _, log := keyed(t, c, func(c *server.Config) {
 		c.MaxToolResult = 500
-		c.Agents = append(c.Agents, holdfast.Agent{Name: "tools", Model: hello, Tools: byHand(), Middleware: []holdfast.Middleware{refuse}})
+		c.Agents = append(
+			c.Agents,
+			holdfast.Agent{Name: "tools", Model: hello, Tools: byHand(), Middleware: []holdfast.Middleware{refuse}},
+		)
 	})
 	for _, tt := range []struct{ key, tool, body, want string }{
 		{"operator", "tools/tools/tell", `{"idempotencyKey":"k7"}`, `200 {"result":"k7 ops true true true tools","idempotencyKey":"k7",`},
@@ -216,7 +307,12 @@ func TestToolByHand(t *testing.T) {
 		{"plain only", "tools/tools/add", `{"arguments":{"A":2,"B":3}}`, "403 "},
 	} {
 		code, body := call(t, tt.key, "POST", h.URL+"/agents/"+tt.tool+"/call", tt.body)
-		if got := fmt.Sprint(code, " ", body); !strings.HasPrefix(got, tt.want) || len(body) > 1500 || strings.Contains(body, "secret of the tool") {
+		if got := fmt.Sprint(
+			code,
+			" ",
+			body,
+		); !strings.HasPrefix(got, tt.want) || len(body) > 1500 ||
+			strings.Contains(body, "secret of the tool") {
 			t.Errorf("%s calls %s with %s: %s", tt.key, tt.tool, tt.body, got)
 		}
 	}
@@ -253,10 +349,13 @@ func TestOverview(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &o); err != nil || code != http.StatusOK {
 		t.Fatalf("%d %s: %v", code, body, err)
 	}
-	if o.Version != "v1" || o.Store != "memory" || o.Durability != "none" || len(o.Processes) != 1 || o.Processes[0] != o.Process || o.StartedAt.After(o.Now) {
+	if o.Version != "v1" || o.Store != "memory" || o.Durability != "none" || len(o.Processes) != 1 ||
+		o.Processes[0] != o.Process ||
+		o.StartedAt.After(o.Now) {
 		t.Errorf("%s", body)
 	}
-	if o.Runs.Running != 0 || o.Runs.Started != 2 || o.Runs.Finished != 1 || o.Runs.Waiting != 1 || len(o.Series.Points) == 0 {
+	if o.Runs.Running != 0 || o.Runs.Started != 2 || o.Runs.Finished != 1 || o.Runs.Waiting != 1 ||
+		len(o.Series.Points) == 0 {
 		t.Errorf("%s", body)
 	}
 	if code, _ := call(t, "alice", "GET", h.URL+"/overview", ""); code != http.StatusForbidden {
@@ -273,7 +372,10 @@ func TestSettingsRoute(t *testing.T) {
 	h, _, log := keyed(t, c, func(c *server.Config) {
 		c.Settings = []server.Setting{{Name: "--addr", Value: "localhost:1", Source: "flag", Text: "the address"}}
 		c.Limits = map[string]server.Limits{"ask": {MaxIterations: 3, ToolTimeout: time.Minute}}
-		c.Quotas = server.Quotas{PerUser: server.Quota{Runs: 2}, Tenants: map[string]server.TenantQuota{"evil": {PerUser: server.Quota{Runs: 1}}}}
+		c.Quotas = server.Quotas{
+			PerUser: server.Quota{Runs: 2},
+			Tenants: map[string]server.TenantQuota{"evil": {PerUser: server.Quota{Runs: 1}}},
+		}
 	})
 	code, body := call(t, "operator", "GET", h.URL+"/settings", "")
 	const want = `{"settings":[{"name":"--addr","value":"localhost:1","source":"flag","text":"the address"},` +
@@ -286,7 +388,8 @@ func TestSettingsRoute(t *testing.T) {
 	if code, _ := call(t, "alice", "GET", h.URL+"/settings", ""); code != http.StatusForbidden {
 		t.Errorf("a user: %d", code)
 	}
-	if got := log.audit(); len(got) != 2 || got[0] != "who=acme/ops action=read_settings result=ok" || got[1] != "who=acme/alice action=read_settings result=forbidden" {
+	if got := log.audit(); len(got) != 2 || got[0] != "who=acme/ops action=read_settings result=ok" ||
+		got[1] != "who=acme/alice action=read_settings result=forbidden" {
 		t.Errorf("the log has %q", got)
 	}
 }
@@ -313,13 +416,23 @@ func TestKillOnlyTheDemo(t *testing.T) {
 			tt.change(c)
 		})
 		code, body := call(t, "", "POST", h.URL+"/demo/kill", "")
-		if (code == http.StatusAccepted) != tt.killed || !tt.killed && (code != http.StatusNotFound || len(killed) != 0) {
+		if (code == http.StatusAccepted) != tt.killed ||
+			!tt.killed && (code != http.StatusNotFound || len(killed) != 0) {
 			t.Errorf("%s: %d %s, killed: %d", name, code, body, len(killed))
 		}
 		if tt.killed {
 			<-killed
 		}
-		if _, body := call(t, "", "GET", h.URL+"/ui/config.json", ""); strings.Contains(body, `"kill":true`) != tt.killed {
+		if _, body := call(
+			t,
+			"",
+			"GET",
+			h.URL+"/ui/config.json",
+			"",
+		); strings.Contains(
+			body,
+			`"kill":true`,
+		) != tt.killed {
 			t.Errorf("%s: the page is told %s", name, body)
 		}
 		if name == "the demo" { // until an agent has another model

@@ -136,11 +136,24 @@ func outsideTool(d *config.Declaration, getenv func(string) string) ([]holdfast.
 		return nil, nil, err
 	}
 	spec := holdfast.ToolSpec{
-		Name: o.Name, Description: o.Description, Parameters: o.Parameters, Effect: o.Effect, InDoubt: o.InDoubt, Timeout: o.Timeout,
-		Outside: &holdfast.Outside{Result: o.Result, ExpiresAfter: o.ExpiresAfter, Abandonable: o.Abandonable, FinishedBy: o.FinishedBy},
+		Name:        o.Name,
+		Description: o.Description,
+		Parameters:  o.Parameters,
+		Effect:      o.Effect,
+		InDoubt:     o.InDoubt,
+		Timeout:     o.Timeout,
+		Outside: &holdfast.Outside{
+			Result:       o.Result,
+			ExpiresAfter: o.ExpiresAfter,
+			Abandonable:  o.Abandonable,
+			FinishedBy:   o.FinishedBy,
+		},
 	}
 	if o.Effect == holdfast.EffectQuery {
-		return nil, nil, d.Errorf("effect", "effect: a call that is finished from outside cannot be looked up; use once or idempotent")
+		return nil, nil, d.Errorf(
+			"effect",
+			"effect: a call that is finished from outside cannot be looked up; use once or idempotent",
+		)
 	}
 	if w := o.Webhook; w != nil {
 		var err error
@@ -231,7 +244,11 @@ func originOf(text string, getenv func(string) string) string {
 
 // credentialed returns what adds the credential of a declaration to the requests to a
 // server; nil if it has none.
-func (p Parts) credentialed(d *config.Declaration, name, server string, getenv func(string) string) (func(http.RoundTripper) http.RoundTripper, error) {
+func (p Parts) credentialed(
+	d *config.Declaration,
+	name, server string,
+	getenv func(string) string,
+) (func(http.RoundTripper) http.RoundTripper, error) {
 	c := d.Credential
 	if c == nil {
 		return nil, nil
@@ -242,10 +259,21 @@ func (p Parts) credentialed(d *config.Declaration, name, server string, getenv f
 	}
 	if getenv != nil { // the file is not only checked
 		if _, err := source.Credential(context.Background(), credential.Request{}); err != nil {
-			return nil, d.Errorf("credential."+map[bool]string{true: "env", false: "file"}[c.Env != ""], "credential: %v", withoutFile(err))
+			return nil, d.Errorf(
+				"credential."+map[bool]string{true: "env", false: "file"}[c.Env != ""],
+				"credential: %v",
+				withoutFile(err),
+			)
 		}
 	}
-	t := credential.Transport{Source: source, Server: server, Name: name, Scopes: c.Scopes, Header: c.Header, Prefix: c.Prefix}
+	t := credential.Transport{
+		Source: source,
+		Server: server,
+		Name:   name,
+		Scopes: c.Scopes,
+		Header: c.Header,
+		Prefix: c.Prefix,
+	}
 	if err := t.Validate(); err != nil {
 		return nil, d.Errorf("credential", "credential: %s", strings.TrimPrefix(err.Error(), "the field Server: "))
 	}

@@ -136,7 +136,13 @@ func TestDeclaredTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := map[string]string{"BASE": service.URL, "TEAM": "support", "HOOK_SECRET": "s", "DATA": dir, "STOCK_TOKEN": "token-of-the-stock"}
+	env := map[string]string{
+		"BASE":        service.URL,
+		"TEAM":        "support",
+		"HOOK_SECRET": "s",
+		"DATA":        dir,
+		"STOCK_TOKEN": "token-of-the-stock",
+	}
 	l, err := server.Load(path, server.Parts{Getenv: func(name string) string { return env[name] }})
 	if err != nil {
 		t.Fatal(err)
@@ -148,23 +154,50 @@ func TestDeclaredTools(t *testing.T) {
 		spec := tool.Spec()
 		specs[spec.Name], got = spec, append(got, spec.Name+" "+string(spec.Effect))
 	}
-	if want := []string{"reserve query", "stock_getItem pure", "stock_put idempotent", "request_refund once", "list_files pure", "docs_read_file pure", "http_get pure"}; !slices.Equal(got, want) {
+	if want := []string{
+		"reserve query",
+		"stock_getItem pure",
+		"stock_put idempotent",
+		"request_refund once",
+		"list_files pure",
+		"docs_read_file pure",
+		"http_get pure",
+	}; !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("the tools are %q, want %q", got, want)
 	}
-	if s := specs["reserve"]; s.Query == nil || s.InDoubt != holdfast.DoubtAsk || !strings.Contains(string(s.Parameters), "9007199254740993") || s.Timeout < 3*time.Second || s.Timeout > 10*time.Second {
+	if s := specs["reserve"]; s.Query == nil || s.InDoubt != holdfast.DoubtAsk ||
+		!strings.Contains(string(s.Parameters), "9007199254740993") ||
+		s.Timeout < 3*time.Second ||
+		s.Timeout > 10*time.Second {
 		t.Errorf("reserve is %+v", s)
 	}
-	if o := specs["request_refund"].Outside; o == nil || o.ExpiresAfter != 72*time.Hour || !o.Abandonable || o.FinishedBy != access.RoleApprover || o.Deliver == nil || !strings.Contains(string(o.Result), "approved") || specs["request_refund"].Timeout != time.Minute {
+	if o := specs["request_refund"].Outside; o == nil || o.ExpiresAfter != 72*time.Hour || !o.Abandonable ||
+		o.FinishedBy != access.RoleApprover ||
+		o.Deliver == nil ||
+		!strings.Contains(string(o.Result), "approved") ||
+		specs["request_refund"].Timeout != time.Minute {
 		t.Errorf("request_refund is %+v", o)
 	}
 
 	c := config(t)
 	c.Agents = l.Agents
 	url := started(t, c)
-	if got := post(t, url, "t1", `use reserve {"item": "a b", "count": 2}`); !strings.Contains(got, "9007199254740993") {
+	if got := post(
+		t,
+		url,
+		"t1",
+		`use reserve {"item": "a b", "count": 2}`,
+	); !strings.Contains(
+		got,
+		"9007199254740993",
+	) {
 		t.Errorf("the service's answer is not shown: %s", got)
 	}
-	if r := <-asked; r.URL.Path != "/items/a b" || r.Header.Get("X-Team") != "support" || r.Header.Get("Authorization") != "Bearer token-of-the-file" {
+	if r := <-asked; r.URL.Path != "/items/a b" || r.Header.Get("X-Team") != "support" ||
+		r.Header.Get("Authorization") != "Bearer token-of-the-file" {
 		t.Errorf("asked is %s, %v", r.URL, r.Header)
 	}
 	if got := post(t, url, "t2", "use stock_getItem {}"); strings.Contains(got, "token-of") {
@@ -179,7 +212,15 @@ func TestDeclaredTools(t *testing.T) {
 	if r := <-asked; r.URL.Path != "/hook" || r.Header.Get(webhook.HeaderSignature) == "" {
 		t.Errorf("the webhook is asked with %s, %v", r.URL, r.Header)
 	}
-	if got := post(t, url, "t4", `use docs_read_file {"path": "stock.yaml"}`); !strings.Contains(got, "openapi: 3.0.3") {
+	if got := post(
+		t,
+		url,
+		"t4",
+		`use docs_read_file {"path": "stock.yaml"}`,
+	); !strings.Contains(
+		got,
+		"openapi: 3.0.3",
+	) {
 		t.Errorf("the file is not read: %s", got)
 	}
 }
@@ -198,7 +239,10 @@ tools:
 mcpServers:
   s: {url: "${URL}"}
 `)
-	_, err := server.Load(path, server.Parts{Getenv: func(name string) string { return map[string]string{"URL": "verysecret"}[name] }})
+	_, err := server.Load(
+		path,
+		server.Parts{Getenv: func(name string) string { return map[string]string{"URL": "verysecret"}[name] }},
+	)
 	want := strings.ReplaceAll(`P:10:12: url: it is not the URL of a server, such as https://example.com/mcp
 P:4:56: credential: the environment variable NOT_SET is not set
 P:6:57: credential: there is no such file; a path is relative to this file
@@ -224,9 +268,19 @@ func TestDeclaredKeys(t *testing.T) {
 			if key == "-" || key == "operation" {
 				continue
 			}
-			_, _, err := server.ValidateAgents(written(t, begin+key+": [[]]\nagents: [{name: a}]\n"), server.Parts{Getenv: noEnv})
-			if beside := []string{"name", "description", "effect", "inDoubt", "parameters"}; err == nil || strings.Contains(err.Error(), "unknown key") &&
-				!(slices.Contains(beside, key) && strings.Contains(err.Error(), "write it beside http")) && !(key == "name" && begin == "mcpServers:\n  s:\n    ") {
+			_, _, err := server.ValidateAgents(
+				written(t, begin+key+": [[]]\nagents: [{name: a}]\n"),
+				server.Parts{Getenv: noEnv},
+			)
+			if beside := []string{
+				"name",
+				"description",
+				"effect",
+				"inDoubt",
+				"parameters",
+			}; err == nil ||
+				strings.Contains(err.Error(), "unknown key") &&
+					!(slices.Contains(beside, key) && strings.Contains(err.Error(), "write it beside http")) && !(key == "name" && begin == "mcpServers:\n  s:\n    ") {
 				t.Errorf("%s%s: %v", begin, key, err)
 			}
 		}
@@ -246,7 +300,10 @@ agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_
 	path := written(t, text)
 	dir := filepath.Dir(path)
 	document := `{"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "getItem"}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600), os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
+		os.Mkdir(filepath.Join(dir, "docs"), 0o700),
+	); err != nil {
 		t.Fatal(err)
 	}
 	agents, _, err := server.ValidateAgents(path, server.Parts{Getenv: noEnv})
@@ -267,7 +324,10 @@ func TestVariablesUnchecked(t *testing.T) {
 		`mcpServers: {a: {url: "http://${HOST}:${PORT}/mcp", proxy: "${PROXY}", credential: {env: C}}}`,
 		`mcpServers: {a: {command: "${PROGRAM}", args: ["${A}"], dir: "${DIR}", env: {A: "${A}"}}}`,
 	} {
-		if _, _, err := server.ValidateAgents(written(t, "agents: [{name: a}]\n"+text+"\n"), server.Parts{Getenv: noEnv}); err != nil {
+		if _, _, err := server.ValidateAgents(
+			written(t, "agents: [{name: a}]\n"+text+"\n"),
+			server.Parts{Getenv: noEnv},
+		); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -275,7 +335,13 @@ func TestVariablesUnchecked(t *testing.T) {
 
 // TestBuiltInReplaced: what the file declares takes the place of a built-in tool.
 func TestBuiltInReplaced(t *testing.T) {
-	l, err := server.Load(written(t, "agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: \"https://x.example/{word}\"}}]\n"), server.Parts{Getenv: noEnv, DefaultModel: "demo"})
+	l, err := server.Load(
+		written(
+			t,
+			"agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: \"https://x.example/{word}\"}}]\n",
+		),
+		server.Parts{Getenv: noEnv, DefaultModel: "demo"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +350,11 @@ func TestBuiltInReplaced(t *testing.T) {
 		t.Errorf("the tools are %v", tools)
 	}
 	var schema struct{ Required []string }
-	if err := json.Unmarshal(l.Agents[0].Tools[0].Spec().Parameters, &schema); err != nil || fmt.Sprint(schema.Required) != "[word]" {
+	if err := json.Unmarshal(
+		l.Agents[0].Tools[0].Spec().Parameters,
+		&schema,
+	); err != nil ||
+		fmt.Sprint(schema.Required) != "[word]" {
 		t.Errorf("it has %v, %v", schema, err)
 	}
 }

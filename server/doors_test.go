@@ -75,7 +75,8 @@ func TestMetricsAddress(t *testing.T) {
 		res := must(http.Get(url))(t)
 		body := string(must(io.ReadAll(res.Body))(t))
 		_ = res.Body.Close()
-		if res.StatusCode != want || strings.HasSuffix(url, "/metrics") && want == 200 && !strings.Contains(body, "holdfast_runs_running") {
+		if res.StatusCode != want ||
+			strings.HasSuffix(url, "/metrics") && want == 200 && !strings.Contains(body, "holdfast_runs_running") {
 			t.Errorf("%s: %d %s", url, res.StatusCode, body)
 		}
 	}
@@ -100,7 +101,9 @@ func TestBackupWithoutKeys(t *testing.T) {
 	for _, anonymous := range []bool{false, true} {
 		var log logs
 		cfg := config(t)
-		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous, slog.New(slog.NewTextHandler(&log, nil))
+		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous, slog.New(
+			slog.NewTextHandler(&log, nil),
+		)
 		s := must(server.New(cfg))(t)
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -108,7 +111,13 @@ func TestBackupWithoutKeys(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "copy")
 		body := fmt.Sprintf(`{"dir":%q}`, dir)
 		for _, key := range []string{"", "guessed"} {
-			if code, answer := call(t, key, http.MethodPost, "http://"+s.Addr()+"/maintenance/backup", body); code != http.StatusNotFound {
+			if code, answer := call(
+				t,
+				key,
+				http.MethodPost,
+				"http://"+s.Addr()+"/maintenance/backup",
+				body,
+			); code != http.StatusNotFound {
 				t.Errorf("anonymous %t, with the key %q: %d %s", anonymous, key, code, answer)
 			}
 		}
@@ -122,7 +131,10 @@ func TestBackupWithoutKeys(t *testing.T) {
 		if err := c.Backup(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "exists") {
 			t.Errorf("over the first copy: %v", err)
 		}
-		want := []string{`who="this machine" action=backup result=ok`, `who="this machine" action=backup result=invalid_input`}
+		want := []string{
+			`who="this machine" action=backup result=ok`,
+			`who="this machine" action=backup result=invalid_input`,
+		}
 		if lines := log.audit(); !slices.Equal(lines, want) {
 			t.Errorf("%q, want %q", lines, want)
 		}

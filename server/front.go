@@ -31,7 +31,13 @@ type front struct {
 const idleTimeout = 2 * time.Minute
 
 func newFront(most int, of perAddress, m *metrics.Metrics, log *slog.Logger) *front {
-	f := &front{most: most, of: of, metrics: m, log: log, ended: make(chan error, 1)}
+	f := &front{
+		most:    most,
+		of:      of,
+		metrics: m,
+		log:     log,
+		ended:   make(chan error, 1),
+	}
 	f.http = &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       idleTimeout,

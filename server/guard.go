@@ -79,7 +79,13 @@ func (g *guard) mayBeShown(ctx context.Context, who holdfast.Principal, agent st
 }
 
 // guarded makes a call if the caller may.
-func guarded[T any](ctx context.Context, g *guard, who holdfast.Principal, action access.Action, call func() (T, error)) (T, error) {
+func guarded[T any](
+	ctx context.Context,
+	g *guard,
+	who holdfast.Principal,
+	action access.Action,
+	call func() (T, error),
+) (T, error) {
 	if err := g.allow(ctx, who, action, ""); err != nil {
 		var none T
 		return none, err
@@ -87,15 +93,36 @@ func guarded[T any](ctx context.Context, g *guard, who holdfast.Principal, actio
 	return call()
 }
 
-func (g *guard) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
-	return g.stream(ctx, who, func(ctx context.Context) (*agui.Reply, error) { return g.engine.Post(ctx, who, agent, in) })
+func (g *guard) Post(
+	ctx context.Context,
+	who holdfast.Principal,
+	agent string,
+	in *agui.RunAgentInput,
+) (*agui.Reply, error) {
+	return g.stream(
+		ctx,
+		who,
+		func(ctx context.Context) (*agui.Reply, error) { return g.engine.Post(ctx, who, agent, in) },
+	)
 }
 
 func (g *guard) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error) {
-	return guarded(ctx, g, who, access.Cancel, func() (*threads.Info, error) { return g.engine.Cancel(ctx, who, thread, run) })
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Cancel,
+		func() (*threads.Info, error) { return g.engine.Cancel(ctx, who, thread, run) },
+	)
 }
 
-func (g *guard) Events(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
+func (g *guard) Events(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, run string,
+	after store.Cursor,
+	d agui.Dialect,
+) (*agui.Reply, error) {
 	return guarded(ctx, g, who, access.Read, func() (*agui.Reply, error) {
 		return g.stream(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
 			return g.engine.Events(ctx, who, thread, run, after, d)
@@ -103,50 +130,114 @@ func (g *guard) Events(ctx context.Context, who holdfast.Principal, thread, run 
 	})
 }
 
-func (g *guard) Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
+func (g *guard) Attach(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	d agui.Dialect,
+) (*agui.Reply, error) {
 	return guarded(ctx, g, who, access.Read, func() (*agui.Reply, error) {
-		return g.stream(ctx, who, func(ctx context.Context) (*agui.Reply, error) { return g.engine.Attach(ctx, who, thread, d) })
+		return g.stream(
+			ctx,
+			who,
+			func(ctx context.Context) (*agui.Reply, error) { return g.engine.Attach(ctx, who, thread, d) },
+		)
 	})
 }
 
-func (g *guard) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
-	return guarded(ctx, g, who, access.Read, func() ([]threads.Info, error) { return g.keeper.Threads(ctx, who, before, limit) })
+func (g *guard) Threads(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]threads.Info, error) {
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Read,
+		func() ([]threads.Info, error) { return g.keeper.Threads(ctx, who, before, limit) },
+	)
 }
 
 func (g *guard) Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error) {
 	return guarded(ctx, g, who, access.Read, func() (*threads.Info, error) { return g.keeper.Thread(ctx, who, thread) })
 }
 
-func (g *guard) Messages(ctx context.Context, who holdfast.Principal, thread string) (iter.Seq2[json.RawMessage, error], error) {
-	return guarded(ctx, g, who, access.Read, func() (iter.Seq2[json.RawMessage, error], error) { return g.keeper.Messages(ctx, who, thread) })
+func (g *guard) Messages(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+) (iter.Seq2[json.RawMessage, error], error) {
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Read,
+		func() (iter.Seq2[json.RawMessage, error], error) { return g.keeper.Messages(ctx, who, thread) },
+	)
 }
 
 func (g *guard) State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error) {
 	return guarded(ctx, g, who, access.Read, func() (*threads.State, error) { return g.keeper.State(ctx, who, thread) })
 }
 
-func (g *guard) Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
+func (g *guard) Runs(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, before string,
+	limit int,
+) ([]threads.Run, error) {
 	return guarded(ctx, g, who, access.Read, func() ([]threads.Run, error) {
 		return g.prices.pricedRuns(g.keeper.Runs(ctx, who, thread, before, limit))
 	})
 }
 
 func (g *guard) Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error) {
-	return guarded(ctx, g, who, access.Read, func() ([]threads.Info, error) { return g.keeper.Children(ctx, who, thread) })
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Read,
+		func() ([]threads.Info, error) { return g.keeper.Children(ctx, who, thread) },
+	)
 }
 
-func (g *guard) Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
+func (g *guard) Checkpoints(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, before string,
+	until time.Time,
+	limit int,
+) ([]threads.Checkpoint, error) {
 	return guarded(ctx, g, who, access.Read, func() ([]threads.Checkpoint, error) {
 		return g.keeper.Checkpoints(ctx, who, thread, before, until, limit)
 	})
 }
 
 func (g *guard) Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*threads.Detail, error) {
-	return guarded(ctx, g, who, access.Read, func() (*threads.Detail, error) { return g.keeper.Checkpoint(ctx, who, thread, id) })
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Read,
+		func() (*threads.Detail, error) { return g.keeper.Checkpoint(ctx, who, thread, id) },
+	)
 }
 
-func (g *guard) Mark(ctx context.Context, who holdfast.Principal, thread string, m threads.Mark) (*threads.Checkpoint, error) {
-	return guarded(ctx, g, who, access.Change, func() (*threads.Checkpoint, error) { return g.keeper.Mark(ctx, who, thread, m) })
+func (g *guard) Mark(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	m threads.Mark,
+) (*threads.Checkpoint, error) {
+	return guarded(
+		ctx,
+		g,
+		who,
+		access.Change,
+		func() (*threads.Checkpoint, error) { return g.keeper.Mark(ctx, who, thread, m) },
+	)
 }
 
 // toTravel returns what a caller must be allowed to do to go back: a preview only reads.
@@ -157,11 +248,27 @@ func toTravel(to threads.Travel) access.Action {
 	return access.Change
 }
 
-func (g *guard) Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
-	return guarded(ctx, g, who, toTravel(to), func() (*threads.Traveled, error) { return g.keeper.Fork(ctx, who, thread, to) })
+func (g *guard) Fork(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
+	return guarded(
+		ctx,
+		g,
+		who,
+		toTravel(to),
+		func() (*threads.Traveled, error) { return g.keeper.Fork(ctx, who, thread, to) },
+	)
 }
 
-func (g *guard) Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
+func (g *guard) Rewind(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	return guarded(ctx, g, who, toTravel(to), func() (*threads.Traveled, error) {
 		made, err := g.keeper.Rewind(ctx, who, thread, to)
 		if to.Preview {
@@ -172,13 +279,24 @@ func (g *guard) Rewind(ctx context.Context, who holdfast.Principal, thread strin
 	})
 }
 
-func (g *guard) Describe(ctx context.Context, who holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error) {
+func (g *guard) Describe(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, etag string,
+	d threads.Description,
+) (*threads.Info, error) {
 	return guarded(ctx, g, who, access.Change, func() (*threads.Info, error) {
 		return upkeep.Titles{Keeper: g.keeper}.Describe(ctx, who, thread, etag, d)
 	})
 }
 
-func (g *guard) Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
+func (g *guard) Prune(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, etag string,
+	keep int,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return guarded(ctx, g, who, access.Delete, func() (*threads.Cleaned, error) {
 		owner, err := g.ownerOf(ctx, who, thread)
 		if err != nil {
@@ -204,19 +322,34 @@ func (g *guard) Delete(ctx context.Context, who holdfast.Principal, thread, etag
 	})
 }
 
-func (g *guard) DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (g *guard) DeleteOlderThan(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return g.cleanUp(ctx, who, "delete_older_than", dryRun, func(owner holdfast.Principal) (*threads.Cleaned, error) {
 		return g.keeper.DeleteOlderThan(ctx, owner, before, dryRun)
 	})
 }
 
-func (g *guard) DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (g *guard) DeleteInactive(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return g.cleanUp(ctx, who, "delete_inactive", dryRun, func(owner holdfast.Principal) (*threads.Cleaned, error) {
 		return g.keeper.DeleteInactive(ctx, owner, before, dryRun)
 	})
 }
 
-func (g *guard) Finish(ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+func (g *guard) Finish(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, call string,
+	r threads.CallResult,
+) (*threads.FinishedCall, error) {
 	f := finishing(r)
 	f.Who, f.Thread, f.Call = who, thread, call
 	done, err := g.engine.Finish(ctx, f)

@@ -74,8 +74,17 @@ func beside(t *testing.T, url string, attack func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for n := 0; ; n++ {
-			body := fmt.Sprintf(`{"threadId":"t%d","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`, n)
-			if code, answer, err := postedAs(t.Context(), url, "alice", body); code != 200 || err != nil || !strings.Contains(answer, "RUN_FINISHED") {
+			body := fmt.Sprintf(
+				`{"threadId":"t%d","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`,
+				n,
+			)
+			if code, answer, err := postedAs(
+				t.Context(),
+				url,
+				"alice",
+				body,
+			); code != 200 || err != nil ||
+				!strings.Contains(answer, "RUN_FINISHED") {
 				t.Errorf("the other tenant got %d %.200s (%v)", code, answer, err)
 				return
 			}
@@ -105,14 +114,26 @@ func TestHostileBodies(t *testing.T) {
 		want int
 		says string
 	}{
-		"empty messages":  {input(`"messages":[` + fill(`{}`) + `]`), 400, "more than 10000 messages"},
-		"not messages":    {input(`"messages":[` + fill(`""`) + `]`), 400, "messages[0] has the wrong type"},
-		"empty tools":     {input(`"messages":[],"tools":[` + fill(`{}`) + `]`), 400, "more than 1000 tools"},
-		"deep":            {input(`"messages":[],"state":` + strings.Repeat("[", size)), 400, "nested more than 256 deep"},
-		"double":          {input(`"messages":[],"state":{` + fill(`"a":1`) + `}`), 400, "state.a is there twice"},
-		"nothing to run":  {input(`"messages":[],"state":[` + fill(`[]`) + `]`), 400, "nothing_to_run"},
-		"many wrong ones": {input(`"messages":[` + fill(`{"id":"1","role":"elf"}`) + `]`), 400, "more than 10000 messages"},
-		"too large":       {input(`"messages":[` + fill(`{}`) + `],"state":"` + strings.Repeat("a", 2000) + `"`), 413, "payload_too_large"},
+		"empty messages": {input(`"messages":[` + fill(`{}`) + `]`), 400, "more than 10000 messages"},
+		"not messages":   {input(`"messages":[` + fill(`""`) + `]`), 400, "messages[0] has the wrong type"},
+		"empty tools":    {input(`"messages":[],"tools":[` + fill(`{}`) + `]`), 400, "more than 1000 tools"},
+		"deep": {
+			input(`"messages":[],"state":` + strings.Repeat("[", size)),
+			400,
+			"nested more than 256 deep",
+		},
+		"double":         {input(`"messages":[],"state":{` + fill(`"a":1`) + `}`), 400, "state.a is there twice"},
+		"nothing to run": {input(`"messages":[],"state":[` + fill(`[]`) + `]`), 400, "nothing_to_run"},
+		"many wrong ones": {
+			input(`"messages":[` + fill(`{"id":"1","role":"elf"}`) + `]`),
+			400,
+			"more than 10000 messages",
+		},
+		"too large": {
+			input(`"messages":[` + fill(`{}`) + `],"state":"` + strings.Repeat("a", 2000) + `"`),
+			413,
+			"payload_too_large",
+		},
 	}
 	for _, name := range sample.Of(t, 2, 0, slices.Sorted(maps.Keys(cases))) {
 		c := cases[name]
@@ -169,7 +190,9 @@ func TestHostileConnections(t *testing.T) {
 			case 0:
 				dial("")
 			case 1:
-				dial("POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n{")
+				dial(
+					"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n{",
+				)
 			case 2:
 				conn := dial("GET /threads HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
 				res, err := http.ReadResponse(bufio.NewReader(conn), nil)

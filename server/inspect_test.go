@@ -51,9 +51,13 @@ func opened(t *testing.T, db store.Store, allowEviction bool) (level store.Level
 // TestInspection: a store's level is kept and its notes are logged as warnings; a
 // store that is not Durable is used, but not one whose inspection fails.
 func TestInspection(t *testing.T) {
-	known := &told{Store: memstore.New(), durability: store.Durability{Level: store.LevelMachine, Notes: []string{"mind the gap"}}}
+	known := &told{
+		Store:      memstore.New(),
+		durability: store.Durability{Level: store.LevelMachine, Notes: []string{"mind the gap"}},
+	}
 	level, log, err := opened(t, known, false)
-	if err != nil || level != store.LevelMachine || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "mind the gap") {
+	if err != nil || level != store.LevelMachine || !strings.Contains(log, "level=WARN") ||
+		!strings.Contains(log, "mind the gap") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
 	// Embedded as a Store, it is not Durable.
@@ -69,7 +73,10 @@ func TestInspection(t *testing.T) {
 
 // TestEvictingStore: it is refused, and closed, unless eviction is allowed.
 func TestEvictingStore(t *testing.T) {
-	s := &told{Store: memstore.New(), durability: store.Durability{Level: store.LevelProcess, Evicts: true, Policy: "allkeys-lru"}}
+	s := &told{
+		Store:      memstore.New(),
+		durability: store.Durability{Level: store.LevelProcess, Evicts: true, Policy: "allkeys-lru"},
+	}
 	_, _, err := opened(t, s, false)
 	if err == nil || !s.closed {
 		t.Fatalf("%v, closed %t", err, s.closed)
@@ -80,7 +87,8 @@ func TestEvictingStore(t *testing.T) {
 		}
 	}
 	level, log, err := opened(t, s, true)
-	if err != nil || level != store.LevelProcess || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "allkeys-lru") {
+	if err != nil || level != store.LevelProcess || !strings.Contains(log, "level=WARN") ||
+		!strings.Contains(log, "allkeys-lru") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
 }

@@ -93,7 +93,8 @@ func DefaultModel(getenv func(string) string) string {
 		openAI = "openai/gpt-5-mini"
 	}
 	for _, d := range []struct{ key, model string }{
-		{"OPENAI_API_KEY", openAI}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"}, {"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
+		{"OPENAI_API_KEY", openAI}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"},
+		{"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
 	} {
 		if getenv(d.key) != "" {
 			return d.model
@@ -123,7 +124,13 @@ func (p Parts) withDefaults() Parts {
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
-	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic, "responses/": p.responses, "gemini/": p.gemini}
+	models := map[string]func(ModelSpec) (holdfast.Model, error){
+		demoModel:    p.demo,
+		"openai/":    p.openAI,
+		"anthropic/": p.anthropic,
+		"responses/": p.responses,
+		"gemini/":    p.gemini,
+	}
 	maps.Copy(models, p.Models)
 	p.Models = models
 	return p
@@ -142,9 +149,21 @@ func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]h
 	var mistakes []error
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
-		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a, declared), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals),
-			Revision: declaredRevision(&a), OnRevision: a.OnRevision}
+		agents[i] = holdfast.Agent{
+			Name:            a.Name,
+			Description:     a.Description,
+			Instructions:    a.Instructions,
+			Tools:           p.toolsOf(a, declared),
+			Middleware:      a.Middleware,
+			Policy:          a.Policy,
+			Client:          a.Client,
+			Output:          a.Output,
+			FallbackRefused: a.FallbackRefused,
+			HideToolErrors:  a.HideToolErrors,
+			Approvals:       access.Role(a.Approvals),
+			Revision:        declaredRevision(&a),
+			OnRevision:      a.OnRevision,
+		}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
@@ -166,9 +185,16 @@ func (p Parts) defaults() []string {
 
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
-	a := config.Agent{Name: demoAgent, Description: "A scripted agent that needs no key. Say help.", Models: []config.Model{{}}}
+	a := config.Agent{
+		Name:        demoAgent,
+		Description: "A scripted agent that needs no key. Say help.",
+		Models:      []config.Model{{}},
+	}
 	if p.DefaultModel != demoModel {
-		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(p.defaults(), " or ")+", with the tools that come with the server."
+		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(
+			p.defaults(),
+			" or ",
+		)+", with the tools that come with the server."
 	}
 	for _, t := range p.builtin(p.defaults()[0]) {
 		// Outside the demo nobody would finish its calls.
@@ -182,8 +208,11 @@ func (p Parts) onlyAgent() config.Agent {
 // known returns what the file may refer to. declared gets the tools that it declares.
 func (p Parts) known(declared map[string]holdfast.Tool) config.Known {
 	k := config.Known{
-		Declared: func(d *config.Declaration) ([]string, error) { return p.check(d, declared) },
-		Models:   slices.Sorted(maps.Keys(p.Models)), Middleware: p.Middleware, Priced: []string{"budget"}, Price: checkPrice,
+		Declared:   func(d *config.Declaration) ([]string, error) { return p.check(d, declared) },
+		Models:     slices.Sorted(maps.Keys(p.Models)),
+		Middleware: p.Middleware,
+		Priced:     []string{"budget"},
+		Price:      checkPrice,
 	}
 	for _, t := range p.tools(demoModel) {
 		k.Tools = append(k.Tools, t.Spec().Name)
@@ -245,7 +274,12 @@ func (p Parts) models(a config.Agent) ([]holdfast.Model, error) {
 	if only := list[0]; only.Name == "" {
 		names := p.defaults()
 		if key := only.Set(); key != "" && len(names) > 1 {
-			return nil, only.Errorf(key, "%s is for one model, but the default model is a chain, %s; name this agent's model", key, p.DefaultModel)
+			return nil, only.Errorf(
+				key,
+				"%s is for one model, but the default model is a chain, %s; name this agent's model",
+				key,
+				p.DefaultModel,
+			)
 		}
 		list = make([]config.Model, len(names))
 		for i, name := range names {
@@ -269,8 +303,14 @@ func (p Parts) model(m config.Model, inFile bool) (holdfast.Model, error) {
 		return nil, err
 	}
 	made, err := p.newModel(ModelSpec{
-		Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers, Proxy: m.Proxy, APIKeyEnv: m.APIKeyEnv, Params: m.Params,
-		Timeout: m.Timeout, IdleTimeout: m.IdleTimeout,
+		Name:        m.Name,
+		BaseURL:     m.BaseURL,
+		Headers:     m.Headers,
+		Proxy:       m.Proxy,
+		APIKeyEnv:   m.APIKeyEnv,
+		Params:      m.Params,
+		Timeout:     m.Timeout,
+		IdleTimeout: m.IdleTimeout,
 	})
 	switch {
 	case err == nil && (m.Timeout > 0 || m.IdleTimeout > 0):
@@ -289,7 +329,8 @@ func (p Parts) newModel(spec ModelSpec) (holdfast.Model, error) {
 	}
 	longest := ""
 	for prefix := range p.Models {
-		if strings.HasSuffix(prefix, "/") && len(prefix) < len(spec.Name) && strings.HasPrefix(spec.Name, prefix) && len(prefix) > len(longest) {
+		if strings.HasSuffix(prefix, "/") && len(prefix) < len(spec.Name) && strings.HasPrefix(spec.Name, prefix) &&
+			len(prefix) > len(longest) {
 			longest = prefix
 		}
 	}
@@ -306,31 +347,55 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 // openAI makes a model that is served through OpenAI's chat completions API.
 func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 	return openai.New(openai.Options{
-		Model: strings.TrimPrefix(spec.Name, "openai/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
+		Model:   strings.TrimPrefix(spec.Name, "openai/"),
+		BaseURL: spec.BaseURL,
+		KeyEnv:  spec.APIKeyEnv,
+		Getenv:  p.Getenv,
+		Headers: spec.Headers,
+		Params:  spec.Params,
+		Proxy:   spec.Proxy,
+		Timeout: spec.IdleTimeout,
 	})
 }
 
 // anthropic makes a model of Anthropic's.
 func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
 	return anthropic.New(anthropic.Options{
-		Model: strings.TrimPrefix(spec.Name, "anthropic/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
+		Model:   strings.TrimPrefix(spec.Name, "anthropic/"),
+		BaseURL: spec.BaseURL,
+		KeyEnv:  spec.APIKeyEnv,
+		Getenv:  p.Getenv,
+		Headers: spec.Headers,
+		Params:  spec.Params,
+		Proxy:   spec.Proxy,
+		Timeout: spec.IdleTimeout,
 	})
 }
 
 // responses makes a model that is served through OpenAI's Responses API.
 func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
 	return responses.New(responses.Options{
-		Model: strings.TrimPrefix(spec.Name, "responses/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
+		Model:   strings.TrimPrefix(spec.Name, "responses/"),
+		BaseURL: spec.BaseURL,
+		KeyEnv:  spec.APIKeyEnv,
+		Getenv:  p.Getenv,
+		Headers: spec.Headers,
+		Params:  spec.Params,
+		Proxy:   spec.Proxy,
+		Timeout: spec.IdleTimeout,
 	})
 }
 
 // gemini makes a model of Google's.
 func (p Parts) gemini(spec ModelSpec) (holdfast.Model, error) {
 	return gemini.New(gemini.Options{
-		Model: strings.TrimPrefix(spec.Name, "gemini/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
+		Model:   strings.TrimPrefix(spec.Name, "gemini/"),
+		BaseURL: spec.BaseURL,
+		KeyEnv:  spec.APIKeyEnv,
+		Getenv:  p.Getenv,
+		Headers: spec.Headers,
+		Params:  spec.Params,
+		Proxy:   spec.Proxy,
+		Timeout: spec.IdleTimeout,
 	})
 }

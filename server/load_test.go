@@ -80,7 +80,18 @@ func echo(spec server.ModelSpec) (holdfast.Model, error) {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			params, _ := json.Marshal(spec.Params) // they come from a file
-			yield(holdfast.Delta{Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(params) + " " + strings.Join(req.Instructions, " "), Finish: holdfast.FinishStop}, nil)
+			yield(
+				holdfast.Delta{
+					Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(
+						params,
+					) + " " + strings.Join(
+						req.Instructions,
+						" ",
+					),
+					Finish: holdfast.FinishStop,
+				},
+				nil,
+			)
 		}
 	}), nil
 }
@@ -204,7 +215,10 @@ func TestModelHeaders(t *testing.T) {
 	asked := make(chan http.Header, 1)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Header
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(
+			w,
+			"data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		)
 	}))
 	t.Cleanup(provider.Close)
 	env := map[string]string{"PROVIDER": strings.TrimPrefix(provider.URL, "http://"), "TEAM": "support", "TOKEN": "t0"}
@@ -231,8 +245,15 @@ agents:
 // TestValidateAgents: it needs no keys, and finds everything that would keep the server
 // from starting.
 func TestValidateAgents(t *testing.T) {
-	agents, models, err := server.ValidateAgents(written(t, "agents:\n  - {name: a, model: openai/x, headers: {X: '${Y}'}, middleware: [errorTracking]}\n  - name: b\n"), server.Parts{Getenv: noEnv})
-	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) || len(agents[0].Middleware) != 1 {
+	agents, models, err := server.ValidateAgents(
+		written(
+			t,
+			"agents:\n  - {name: a, model: openai/x, headers: {X: '${Y}'}, middleware: [errorTracking]}\n  - name: b\n",
+		),
+		server.Parts{Getenv: noEnv},
+	)
+	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) ||
+		len(agents[0].Middleware) != 1 {
 		t.Errorf("%+v, %q, %v", agents, models, err)
 	}
 	for name, c := range map[string]struct{ file, want string }{
@@ -252,7 +273,13 @@ func TestValidateAgents(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, path+c.want)
 		}
 	}
-	if _, _, err := server.ValidateAgents(written(t, "prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n"), server.Parts{Getenv: noEnv}); err != nil {
+	if _, _, err := server.ValidateAgents(
+		written(
+			t,
+			"prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n",
+		),
+		server.Parts{Getenv: noEnv},
+	); err != nil {
 		t.Errorf("the file's prices are not those of the budget: %v", err)
 	}
 	if _, _, err := server.ValidateAgents("../holdfast.example.yaml", server.Parts{Getenv: noEnv}); err != nil {
@@ -263,7 +290,8 @@ func TestValidateAgents(t *testing.T) {
 // TestNoFile: without a file there is one agent.
 func TestNoFile(t *testing.T) {
 	agents, _, err := loadAgents("", server.Parts{Getenv: noEnv})
-	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
+	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil ||
+		len(agents[0].Tools) != 7 {
 		t.Errorf("%+v, %v", agents, err)
 	}
 	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": "k"}[name] }
@@ -309,7 +337,12 @@ func TestDefaultModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if named, ok := agents[0].Model.(interface{ ModelName() (string, string) }); ok {
-			if provider, model := named.ModelName(); provider+"/"+model != strings.Replace(want, "responses/", "openai/", 1) {
+			if provider, model := named.ModelName(); provider+"/"+model != strings.Replace(
+				want,
+				"responses/",
+				"openai/",
+				1,
+			) {
 				t.Errorf("with %q the model is %s of %s", keys, model, provider)
 			}
 		}
@@ -389,7 +422,10 @@ func TestModelOfGemini(t *testing.T) {
 	asked := make(chan string, 1)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.String() + " " + r.Header.Get("X-Goog-Api-Key")
-		_, _ = io.WriteString(w, `data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}]}`+"\n\n")
+		_, _ = io.WriteString(
+			w,
+			`data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}]}`+"\n\n",
+		)
 	}))
 	t.Cleanup(provider.Close)
 	env := map[string]string{"GEMINI_BASE_URL": provider.URL, "GOOGLE_API_KEY": "k0"}
@@ -435,12 +471,24 @@ func TestModelTries(t *testing.T) {
 func TestContinuationDecides(t *testing.T) {
 	c := config(t)
 	c.MaxIterations = 1
-	c.Agents[0].Middleware = []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1})}
+	c.Agents[0].Middleware = []holdfast.Middleware{
+		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}),
+	}
 	url := started(t, c)
-	if got := post(t, url, "t", "tool"); !strings.Contains(got, "holdfast:continuation") || strings.Contains(got, codes.MaxIterations) {
+	if got := post(
+		t,
+		url,
+		"t",
+		"tool",
+	); !strings.Contains(got, "holdfast:continuation") ||
+		strings.Contains(got, codes.MaxIterations) {
 		t.Error(got)
 	}
-	if got := get(t, url+"/agents"); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) || strings.Contains(got, "maxIterations") {
+	if got := get(
+		t,
+		url+"/agents",
+	); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) ||
+		strings.Contains(got, "maxIterations") {
 		t.Error(got)
 	}
 }
@@ -471,11 +519,13 @@ func TestLogHidesSecrets(t *testing.T) {
 	c := config(t)
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
 	c.RedactPatterns = []redaction.Pattern{{Name: "badge", Regexp: "badge-[0-9]+"}}
-	c.Agents[0].Model = holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))
-		}
-	})
+	c.Agents[0].Model = holdfast.ModelFunc(
+		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))
+			}
+		},
+	)
 	s, err := server.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -489,7 +539,8 @@ func TestLogHidesSecrets(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := log.String(); !strings.Contains(got, "refused the key") || strings.Contains(got, key) || strings.Contains(got, badge) {
+	if got := log.String(); !strings.Contains(got, "refused the key") || strings.Contains(got, key) ||
+		strings.Contains(got, badge) {
 		t.Error(got)
 	}
 	c.RedactPatterns[0].Regexp = "("
@@ -507,12 +558,20 @@ func TestToolsOnlyListed(t *testing.T) {
 		}
 		return all
 	}
-	parts := server.Parts{DefaultModel: "demo", Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"demo": echo}, Getenv: noEnv}
+	parts := server.Parts{
+		DefaultModel: "demo",
+		Models:       map[string]func(server.ModelSpec) (holdfast.Model, error){"demo": echo},
+		Getenv:       noEnv,
+	}
 	agents, _, err := loadAgents(written(t, "agents: [{name: a, tools: [http_get, scratchpad]}]"), parts)
 	if err != nil || !slices.Equal(names(agents), []string{"http_get", "scratchpad"}) {
 		t.Errorf("%v, %v", names(agents), err)
 	}
-	if agents, _, err = loadAgents("", parts); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
+	if agents, _, err = loadAgents(
+		"",
+		parts,
+	); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") ||
+		slices.Contains(names(agents), "scratchpad") {
 		t.Errorf("the demo: %v, %v", names(agents), err)
 	}
 }

@@ -64,12 +64,22 @@ func (l *Loaded) Again(path string) (*Loaded, error) {
 	return load(path, l.parts, l.shared, Parts.models)
 }
 
-func load(path string, parts Parts, before []*sharedServer, modelsOf func(Parts, config.Agent) ([]holdfast.Model, error)) (*Loaded, error) {
+func load(
+	path string,
+	parts Parts,
+	before []*sharedServer,
+	modelsOf func(Parts, config.Agent) ([]holdfast.Model, error),
+) (*Loaded, error) {
 	file, err := parts.read(path, map[string]holdfast.Tool{})
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{parts: parts, sums: file.Sums, Limits: make(map[string]Limits, len(file.Agents)), Quotas: quotasOf(file)}
+	l := &Loaded{
+		parts:  parts,
+		sums:   file.Sums,
+		Limits: make(map[string]Limits, len(file.Agents)),
+		Quotas: quotasOf(file),
+	}
 	declared, servers, mistakes := l.declared(file)
 	l.Prices, err = pricesOf(file)
 	mistakes = append(mistakes, err)
@@ -101,7 +111,9 @@ func load(path string, parts Parts, before []*sharedServer, modelsOf func(Parts,
 }
 
 // declared makes the tools that a file declares, and returns the options of its MCP servers.
-func (l *Loaded) declared(file *config.File) (tools map[string]holdfast.Tool, servers []plannedServer, mistakes []error) {
+func (l *Loaded) declared(
+	file *config.File,
+) (tools map[string]holdfast.Tool, servers []plannedServer, mistakes []error) {
 	tools = map[string]holdfast.Tool{}
 	for _, d := range file.Declared {
 		if d.Kind == config.KindMCP {

@@ -34,10 +34,17 @@ func TestMain(m *testing.M) {
 func child(token string) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "child", Version: "1"}, nil)
 	add := func(name, answer string, hints *sdk.ToolAnnotations) {
-		s.AddTool(&sdk.Tool{Name: name, Description: "says " + name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: hints},
+		s.AddTool(
+			&sdk.Tool{
+				Name:        name,
+				Description: "says " + name,
+				InputSchema: json.RawMessage(`{"type":"object"}`),
+				Annotations: hints,
+			},
 			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: answer}}}, nil
-			})
+			},
+		)
 	}
 	add("say", "the child has "+token, &sdk.ToolAnnotations{ReadOnlyHint: true})
 	add("do", "done", nil)
@@ -113,8 +120,10 @@ func childParts(t *testing.T, token string) (server.Parts, *note) {
 		t.Fatal(err)
 	}
 	log := &note{}
-	return server.Parts{Getenv: func(name string) string { return map[string]string{"SELF": self, "TOKEN": token}[name] },
-		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, log
+	return server.Parts{
+		Getenv: func(name string) string { return map[string]string{"SELF": self, "TOKEN": token}[name] },
+		Log:    slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, log
 }
 
 // ready waits for the servers of a file, and returns why some are not connected.
@@ -155,12 +164,21 @@ func TestLoadMCP(t *testing.T) {
 			t.Errorf("the agent %s has %q, want %q", l.Agents[i].Name, got, want)
 		}
 	}
-	if got := log.String(); !strings.Contains(got, "agent=b mcp=child tool=child_nosuch") || strings.Contains(got, "the-token-of-the-child") {
+	if got := log.String(); !strings.Contains(got, "agent=b mcp=child tool=child_nosuch") ||
+		strings.Contains(got, "the-token-of-the-child") {
 		t.Errorf("the log is %s", got)
 	}
 	c := config(t)
 	c.Agents = l.Agents
-	if got := post(t, started(t, c), "t", "use child_say {}"); !strings.Contains(got, "the child has the-token-of-the-child") {
+	if got := post(
+		t,
+		started(t, c),
+		"t",
+		"use child_say {}",
+	); !strings.Contains(
+		got,
+		"the child has the-token-of-the-child",
+	) {
 		t.Errorf("the answer is %s", got)
 	}
 	if n := childStarts(t, path); n != 1 {
@@ -186,7 +204,8 @@ func TestToolsetsAreLists(t *testing.T) {
 	late, ok := set.(interface {
 		AwaitTool(ctx context.Context, name string) error
 	})
-	if !ok || late.AwaitTool(t.Context(), "other_tool") != nil || late.AwaitTool(t.Context(), first[0].Spec().Name) != nil {
+	if !ok || late.AwaitTool(t.Context(), "other_tool") != nil ||
+		late.AwaitTool(t.Context(), first[0].Spec().Name) != nil {
 		t.Error("the engine cannot wait for its tools after a restart")
 	}
 	if n := testing.AllocsPerRun(100, func() {
@@ -218,7 +237,11 @@ func TestAgain(t *testing.T) {
 	if second.Servers[0] != first.Servers[0] {
 		t.Error("the server was not taken over")
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(withServers, "exceptTools: [other]", "exceptTools: [other, do]")), 0o600); err != nil {
+	if err := os.WriteFile(
+		path,
+		[]byte(strings.ReplaceAll(withServers, "exceptTools: [other]", "exceptTools: [other, do]")),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	third, err := second.Again(path)

@@ -49,10 +49,14 @@ func TestRegisterer(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := names(t, mine)
-	if !slices.Contains(got, "holdfast_runs_running") || !slices.Contains(got, "shop_orders_total") || slices.Contains(got, "go_goroutines") {
+	if !slices.Contains(got, "holdfast_runs_running") || !slices.Contains(got, "shop_orders_total") ||
+		slices.Contains(got, "go_goroutines") {
 		t.Errorf("the registry has %q", got)
 	}
-	if page := scrape(s); !strings.Contains(page, "holdfast_runs_running 0") || !strings.Contains(page, "go_goroutines") || strings.Contains(page, "shop_orders") {
+	if page := scrape(
+		s,
+	); !strings.Contains(page, "holdfast_runs_running 0") || !strings.Contains(page, "go_goroutines") ||
+		strings.Contains(page, "shop_orders") {
 		t.Errorf("/metrics has %s", page)
 	}
 	again := config(t)
@@ -68,7 +72,10 @@ func TestRegisterer(t *testing.T) {
 	}
 	again.Gatherer = mine
 	s = must(server.New(again))(t)
-	if page := scrape(s); !strings.Contains(page, "shop_orders_total 0") || !strings.Contains(page, "holdfast_runs_running 0") || strings.Contains(page, "go_goroutines") {
+	if page := scrape(
+		s,
+	); !strings.Contains(page, "shop_orders_total 0") || !strings.Contains(page, "holdfast_runs_running 0") ||
+		strings.Contains(page, "go_goroutines") {
 		t.Errorf("/metrics has %s", page)
 	}
 	if err := s.StartEngine(t.Context()); err != nil {
@@ -94,13 +101,17 @@ func TestCountersBeforeTheirFirstEvent(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	counters := regexp.MustCompile(`(?m)^\| `+"`(holdfast_[a-z_]+_total)`"+` \| counter \|`).FindAllStringSubmatch(text, -1)
+	counters := regexp.MustCompile(`(?m)^\| `+"`(holdfast_[a-z_]+_total)`"+` \| counter \|`).
+		FindAllStringSubmatch(text, -1)
 	if len(counters) < 20 {
 		t.Errorf("only %d counters were found", len(counters))
 	}
 	for _, counter := range counters {
 		// Which statuses a route answers is known only once it has answered.
-		if at0 := regexp.MustCompile(`(?m)^` + counter[1] + `(\{.*\})? 0$`); !at0.MatchString(page) && counter[1] != "holdfast_http_requests_total" {
+		if at0 := regexp.MustCompile(
+			`(?m)^` + counter[1] + `(\{.*\})? 0$`,
+		); !at0.MatchString(page) &&
+			counter[1] != "holdfast_http_requests_total" {
 			t.Errorf("%s has no series at 0", counter[1])
 		}
 	}
@@ -117,9 +128,11 @@ func TestCountersBeforeTheirFirstEvent(t *testing.T) {
 func TestObserver(t *testing.T) {
 	var ended atomic.Value
 	c := config(t)
-	c.Observer = observe.Observer{RunEnded: func(at holdfast.Iteration, outcome holdfast.Outcome, _ string, _ time.Duration) {
-		ended.Store(at.Run + " " + string(outcome))
-	}}
+	c.Observer = observe.Observer{
+		RunEnded: func(at holdfast.Iteration, outcome holdfast.Outcome, _ string, _ time.Duration) {
+			ended.Store(at.Run + " " + string(outcome))
+		},
+	}
 	s := must(server.New(c))(t)
 	if err := s.StartEngine(t.Context()); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,11 @@ func (s *Server) startMetrics(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler(s.cfg.Gatherer))
 	m := &metricsServer{listener: l, served: make(chan error, 1), http: &http.Server{
-		Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler:        mux,
+		ReadTimeout:    10 * time.Second,
+		WriteTimeout:   time.Minute,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
 	}}
 	s.side = m
 	go func() { m.served <- m.http.Serve(l) }()

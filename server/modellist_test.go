@@ -42,23 +42,40 @@ agents:
 	env := map[string]string{"HOST": "localhost:1", "TEAM": "blue"}
 	agents, limits, err := loadAgents(path, server.Parts{
 		Getenv: func(name string) string { return env[name] },
-		Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": func(spec server.ModelSpec) (holdfast.Model, error) {
-			specs = append(specs, spec)
-			return hello, nil
-		}},
+		Models: map[string]func(server.ModelSpec) (holdfast.Model, error){
+			"acme/": func(spec server.ModelSpec) (holdfast.Model, error) {
+				specs = append(specs, spec)
+				return hello, nil
+			},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(agents) != 2 || len(agents[0].Fallbacks) != 2 || !agents[0].FallbackRefused || len(agents[1].Fallbacks) != 0 || agents[1].FallbackRefused || limits["shop"] != (server.Limits{}) {
+	if len(agents) != 2 || len(agents[0].Fallbacks) != 2 || !agents[0].FallbackRefused ||
+		len(agents[1].Fallbacks) != 0 ||
+		agents[1].FallbackRefused ||
+		limits["shop"] != (server.Limits{}) {
 		t.Errorf("%+v", agents)
 	}
-	want := server.ModelSpec{Name: "acme/small", BaseURL: "http://localhost:1/v1", Headers: map[string]string{"X-Team": "blue"}, Proxy: "direct", APIKeyEnv: "SMALL_KEY", Timeout: time.Minute, IdleTimeout: 10 * time.Second}
+	want := server.ModelSpec{
+		Name:        "acme/small",
+		BaseURL:     "http://localhost:1/v1",
+		Headers:     map[string]string{"X-Team": "blue"},
+		Proxy:       "direct",
+		APIKeyEnv:   "SMALL_KEY",
+		Timeout:     time.Minute,
+		IdleTimeout: 10 * time.Second,
+	}
 	specs[1].Params = nil
-	if len(specs) != 3 || specs[0].Name != "acme/large" || specs[0].BaseURL != "" || fmt.Sprintf("%+v", specs[1]) != fmt.Sprintf("%+v", want) {
+	if len(specs) != 3 || specs[0].Name != "acme/large" || specs[0].BaseURL != "" ||
+		fmt.Sprintf("%+v", specs[1]) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v", specs)
 	}
-	_, models, err := server.ValidateAgents(path, server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": nil}})
+	_, models, err := server.ValidateAgents(
+		path,
+		server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": nil}},
+	)
 	if err != nil || !slices.Equal(models, []string{"acme/large,acme/small,demo", "acme/large"}) {
 		t.Errorf("%q, %v", models, err)
 	}
@@ -110,12 +127,14 @@ func TestDefaultChain(t *testing.T) {
 	}
 	path := written(t, "agents:\n  - name: a\n    params: {seed: 7}\n")
 	_, _, err := loadAgents(path, parts)
-	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"; err == nil || err.Error() != want {
+	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	parts.Getenv = noEnv
 	_, _, err = loadAgents("", parts)
-	if err == nil || !strings.Contains(err.Error(), "set OPENAI_API_KEY") || !strings.Contains(err.Error(), "set ANTHROPIC_API_KEY") {
+	if err == nil || !strings.Contains(err.Error(), "set OPENAI_API_KEY") ||
+		!strings.Contains(err.Error(), "set ANTHROPIC_API_KEY") {
 		t.Errorf("without keys: %v", err)
 	}
 }
@@ -164,9 +183,12 @@ agents:
 // TestCircuitsOfTwoAPIs: a gateway that has only one of OpenAI's APIs fails there alone. Its
 // circuit keeps nobody from the other one, at the same place with the same key.
 func TestCircuitsOfTwoAPIs(t *testing.T) {
-	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"), server.Parts{Getenv: func(name string) string {
-		return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://gateway.example/v1"}[name]
-	}})
+	agents, _, err := loadAgents(
+		written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"),
+		server.Parts{Getenv: func(name string) string {
+			return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://gateway.example/v1"}[name]
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +241,16 @@ agents:
 	synctest.Test(t, func(t *testing.T) {
 		c := config(t)
 		var err error
-		c.Agents, c.Limits, err = loadAgents(path, server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent, "talkative": talkative}})
+		c.Agents, c.Limits, err = loadAgents(
+			path,
+			server.Parts{
+				Getenv: noEnv,
+				Models: map[string]func(server.ModelSpec) (holdfast.Model, error){
+					"silent":    silent,
+					"talkative": talkative,
+				},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,9 +280,12 @@ agents:
 // TestTimedModel: alone, a model with a timeout is held to it, and its error says that
 // another try may help.
 func TestTimedModel(t *testing.T) {
-	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"), server.Parts{
-		Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent},
-	})
+	agents, _, err := loadAgents(
+		written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"),
+		server.Parts{
+			Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,16 @@ func (t *tries) taken(commit string) {
 // panics of hooks, notices and changed schemas with more than an observer is given.
 func (o logObserver) observer() observe.Observer {
 	return observe.Observer{
-		RunStarted: o.runStarted, RunEnded: o.runEnded, TakenOver: o.takenOver, ModelCalled: o.modelCalled, ToolCalled: o.toolCalled, OutsideCalled: o.outsideCalled,
-		IterationDone: o.iterationDone, Committed: o.committed, Cleaned: o.cleaned, Grown: o.grown,
+		RunStarted:    o.runStarted,
+		RunEnded:      o.runEnded,
+		TakenOver:     o.takenOver,
+		ModelCalled:   o.modelCalled,
+		ToolCalled:    o.toolCalled,
+		OutsideCalled: o.outsideCalled,
+		IterationDone: o.iterationDone,
+		Committed:     o.committed,
+		Cleaned:       o.cleaned,
+		Grown:         o.grown,
 	}
 }
 
@@ -87,7 +95,12 @@ func (o logObserver) takenOver(at holdfast.Iteration, result observe.TakeoverRes
 	}
 }
 
-func (o logObserver) modelCalled(at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, _ *holdfast.Usage) {
+func (o logObserver) modelCalled(
+	at holdfast.Iteration,
+	result observe.ModelResult,
+	first, took time.Duration,
+	_ *holdfast.Usage,
+) {
 	o.debug("model called", at, "result", result, "first", first, "took", took)
 }
 

@@ -143,7 +143,13 @@ func (g *guard) ownerOf(ctx context.Context, who holdfast.Principal, id string) 
 
 // cleanUp cleans up the caller's threads or, for an operator, those of all users of the
 // tenant, one user after the other.
-func (g *guard) cleanUp(ctx context.Context, who holdfast.Principal, action string, dryRun bool, clean func(owner holdfast.Principal) (*threads.Cleaned, error)) (*threads.Cleaned, error) {
+func (g *guard) cleanUp(
+	ctx context.Context,
+	who holdfast.Principal,
+	action string,
+	dryRun bool,
+	clean func(owner holdfast.Principal) (*threads.Cleaned, error),
+) (*threads.Cleaned, error) {
 	return guarded(ctx, g, who, access.Delete, func() (*threads.Cleaned, error) {
 		owners := []holdfast.Principal{who}
 		operates, err := g.operates(ctx, who)
@@ -168,7 +174,15 @@ func (g *guard) cleanUp(ctx context.Context, who holdfast.Principal, action stri
 			}
 		}
 		if !dryRun {
-			g.audit(ctx, caller(who), action, "", err, slog.Int("threads", sum.Threads), slog.Int("checkpoints", sum.Checkpoints))
+			g.audit(
+				ctx,
+				caller(who),
+				action,
+				"",
+				err,
+				slog.Int("threads", sum.Threads),
+				slog.Int("checkpoints", sum.Checkpoints),
+			)
 		}
 		return sum, err
 	})

@@ -28,23 +28,39 @@ func approving(o holdfast.Outside) holdfast.Agent {
 				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
 				return
 			}
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "c1", Name: "approve", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{ID: "c1", Name: "approve", Arguments: "{}"},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		}
 	})
-	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{contract.New[struct{}]("approve", "asks for an approval", o)}}
+	return holdfast.Agent{
+		Name:  "a",
+		Model: model,
+		Tools: []holdfast.Tool{contract.New[struct{}]("approve", "asks for an approval", o)},
+	}
 }
 
 // TestOutsideCall: over HTTP and with keys, a call is handed out with a URL that begins with
 // the public one, its user cannot finish it, a service can, and the log says who did.
 func TestOutsideCall(t *testing.T) {
 	var handed atomic.Pointer[holdfast.OutsideCall]
-	c := callers{"alice": role("alice", access.RoleUser), "ops": role("ops", access.RoleOperator), "finance": role("finance", access.RoleService)}
+	c := callers{
+		"alice":   role("alice", access.RoleUser),
+		"ops":     role("ops", access.RoleOperator),
+		"finance": role("finance", access.RoleService),
+	}
 	h, s, log := keyed(t, c, func(c *server.Config) {
 		c.PublicURL = "https://agents.example/holdfast/"
-		c.Agents = []holdfast.Agent{approving(holdfast.Outside{Deliver: func(_ context.Context, call holdfast.OutsideCall) error {
-			handed.Store(&call)
-			return nil
-		}})}
+		c.Agents = []holdfast.Agent{
+			approving(holdfast.Outside{Deliver: func(_ context.Context, call holdfast.OutsideCall) error {
+				handed.Store(&call)
+				return nil
+			}}),
+		}
 	})
 	send := func(key, path, body string) (int, map[string]any) {
 		t.Helper()
@@ -63,7 +79,11 @@ func TestOutsideCall(t *testing.T) {
 		return res.StatusCode, answer
 	}
 	for _, thread := range []string{"t1", "t2"} {
-		code, waiting := send("alice", "/runs", `{"threadId":"`+thread+`","runId":"r1","messages":[{"id":"m1","role":"user","content":"go"}]}`)
+		code, waiting := send(
+			"alice",
+			"/runs",
+			`{"threadId":"`+thread+`","runId":"r1","messages":[{"id":"m1","role":"user","content":"go"}]}`,
+		)
 		calls, _ := waiting["outsideCalls"].([]any)
 		if code != http.StatusOK || waiting["outcome"] != "success" || len(calls) != 1 {
 			t.Fatalf("%d %v", code, waiting)
@@ -75,25 +95,48 @@ func TestOutsideCall(t *testing.T) {
 			t.Errorf("%q: %d %v", key, code, refused)
 		}
 	}
-	if code, done := send("finance", "/threads/t1/calls/c1/result", result); code != http.StatusOK || done["toolName"] != "approve" {
+	if code, done := send(
+		"finance",
+		"/threads/t1/calls/c1/result",
+		result,
+	); code != http.StatusOK ||
+		done["toolName"] != "approve" {
 		t.Errorf("by key: %d %v", code, done)
 	}
 	to := must(url.Parse(handed.Load().URL.Reveal()))(t)
 	if !strings.HasPrefix(to.String(), "https://agents.example/holdfast/calls?token=hfc_") {
 		t.Fatalf("the URL is %s", to)
 	}
-	if code, done := send("", "/calls?"+to.RawQuery, `{"error":"no money"}`); code != http.StatusOK || done["threadId"] != "t2" {
+	if code, done := send(
+		"",
+		"/calls?"+to.RawQuery,
+		`{"error":"no money"}`,
+	); code != http.StatusOK ||
+		done["threadId"] != "t2" {
 		t.Errorf("by URL: %d %v", code, done)
 	}
 	who := c["finance"]
-	if _, err := s.FinishCall(t.Context(), who, "t1", "c1", threads.CallResult{Error: "no", Failed: true}); holdfast.AsError(err).Code != codes.CallAlreadyAnswered {
+	if _, err := s.FinishCall(
+		t.Context(),
+		who,
+		"t1",
+		"c1",
+		threads.CallResult{Error: "no", Failed: true},
+	); holdfast.AsError(
+		err,
+	).Code != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
 	await(t, func() bool {
 		info := must(s.Thread(t.Context(), c["alice"], "t2"))(t)
 		return info.Status == threads.StatusIdle && len(info.OutsideCalls) == 0
 	})
-	if messages := must(s.Messages(t.Context(), c["alice"], "t2"))(t); len(messages) != 4 || !strings.Contains(string(messages[2]), "no money") {
+	if messages := must(
+		s.Messages(t.Context(), c["alice"], "t2"),
+	)(
+		t,
+	); len(messages) != 4 ||
+		!strings.Contains(string(messages[2]), "no money") {
 		t.Errorf("the history is %s", messages)
 	}
 	text := log.String()

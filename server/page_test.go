@@ -35,7 +35,10 @@ func TestSecurityPage(t *testing.T) {
 		blocks[m[1]] += m[2]
 	}
 
-	if source := string(must(os.ReadFile("page_test.go"))(t)); blocks["go"] == "" || !strings.Contains(source, "\n"+blocks["go"]) {
+	if source := string(
+		must(os.ReadFile("page_test.go"))(t),
+	); blocks["go"] == "" ||
+		!strings.Contains(source, "\n"+blocks["go"]) {
 		t.Error("the code on the page is not that of this file")
 	}
 	who := holdfast.Principal{Tenant: "acme", User: "alice"}
@@ -53,7 +56,11 @@ func TestSecurityPage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(blocks["yaml"]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if agents, _, err := server.ValidateAgents(file, server.Parts{}); err != nil || agents[0].Approvals != access.RoleApprover {
+	if agents, _, err := server.ValidateAgents(
+		file,
+		server.Parts{},
+	); err != nil ||
+		agents[0].Approvals != access.RoleApprover {
 		t.Errorf("%+v, %v", agents, err)
 	}
 
@@ -81,7 +88,17 @@ func TestRolesOnThePage(t *testing.T) {
 			}
 		}
 	}
-	want := []access.Action{access.Read, access.Run, access.Answer, access.Approve, access.Cancel, access.Change, access.Delete, access.Operate, access.Finish}
+	want := []access.Action{
+		access.Read,
+		access.Run,
+		access.Answer,
+		access.Approve,
+		access.Cancel,
+		access.Change,
+		access.Delete,
+		access.Operate,
+		access.Finish,
+	}
 	if !slices.Equal(actions, want) {
 		t.Errorf("the page has the actions %s", fmt.Sprint(actions))
 	}

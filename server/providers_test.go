@@ -56,17 +56,25 @@ var providers = []provider{
 }
 
 // asks returns what the provider is asked, and the notices of the run.
-func (p *provider) asks(t *testing.T, model string, params map[string]any, req *holdfast.ModelRequest) (body string, notices []string) {
+func (p *provider) asks(
+	t *testing.T,
+	model string,
+	params map[string]any,
+	req *holdfast.ModelRequest,
+) (body string, notices []string) {
 	t.Helper()
 	w := &wire{}
 	m, err := p.make(model, params, &http.Client{Transport: w})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
-		notices = append(notices, name+fmt.Sprint(value))
-		return nil
-	}})
+	ctx := holdfast.ContextWithRun(
+		t.Context(),
+		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
+			notices = append(notices, name+fmt.Sprint(value))
+			return nil
+		}},
+	)
 	for range m.Stream(ctx, req) { // the answer is cut off: it is empty
 	}
 	return string(w.asked), notices
@@ -153,19 +161,46 @@ func cell(t *testing.T, p *provider, kind holdfast.PartType, mimes []string) str
 // the run are told.
 func sent(t *testing.T, p *provider, kind holdfast.PartType, source holdfast.Source, result bool) bool {
 	t.Helper()
-	media := holdfast.Message{ID: "u1", Role: holdfast.RoleUser, Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "before"}, {Type: kind, Source: &source}, {Type: holdfast.PartText, Text: "behind"}}}
+	media := holdfast.Message{
+		ID:   "u1",
+		Role: holdfast.RoleUser,
+		Parts: []holdfast.Part{
+			{Type: holdfast.PartText, Text: "before"},
+			{Type: kind, Source: &source},
+			{Type: holdfast.PartText, Text: "behind"},
+		},
+	}
 	messages := []holdfast.Message{media}
 	if result {
 		media.ID, media.Role, media.CallID = "t1", holdfast.RoleTool, "c1"
-		messages = []holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "go"}, {ID: "a1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}}}, media}
+		messages = []holdfast.Message{
+			{ID: "u1", Role: holdfast.RoleUser, Text: "go"},
+			{
+				ID:    "a1",
+				Role:  holdfast.RoleAssistant,
+				Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
+			},
+			media,
+		}
 	}
 	body, notices := p.asks(t, p.model, nil, &holdfast.ModelRequest{Messages: messages})
 	plain, err := base64.StdEncoding.DecodeString(source.Value)
 	there := strings.Contains(body, source.Value) || err == nil && strings.Contains(body, string(plain))
 	told := strings.Contains(body, "content that this model cannot take: "+string(kind)+" of type "+source.MIMEType)
-	noticed := len(notices) == 1 && strings.HasPrefix(notices[0], "holdfast.content_left_out") && strings.Contains(notices[0], source.MIMEType)
+	noticed := len(notices) == 1 && strings.HasPrefix(notices[0], "holdfast.content_left_out") &&
+		strings.Contains(notices[0], source.MIMEType)
 	if there == told || there == noticed || !strings.Contains(body, "before") || !strings.Contains(body, "behind") {
-		t.Errorf("%s, %s from %s, in a result %t: sent %t, told %t, notices %q:\n%s", p.name, source.MIMEType, source.Type, result, there, told, notices, body)
+		t.Errorf(
+			"%s, %s from %s, in a result %t: sent %t, told %t, notices %q:\n%s",
+			p.name,
+			source.MIMEType,
+			source.Type,
+			result,
+			there,
+			told,
+			notices,
+			body,
+		)
 	}
 	return there
 }
@@ -174,10 +209,29 @@ func sent(t *testing.T, p *provider, kind holdfast.PartType, source holdfast.Sou
 // what the parameters say beside it, and says when it cannot.
 func TestFormsOfProviders(t *testing.T) {
 	t.Parallel()
-	strict := &holdfast.Output{Name: "city", Description: "A city.", Schema: json.RawMessage(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}`)}
-	bounded := &holdfast.Output{Name: "city", Schema: json.RawMessage(`{"type":"object","properties":{"z":{"type":"string","minLength":1}},"required":["z"]}`)}
-	open := &holdfast.Output{Name: "city", Schema: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`)}
-	circular := &holdfast.Output{Name: "city", Schema: json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}}}}}`)}
+	strict := &holdfast.Output{
+		Name:        "city",
+		Description: "A city.",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}`,
+		),
+	}
+	bounded := &holdfast.Output{
+		Name: "city",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"z":{"type":"string","minLength":1}},"required":["z"]}`,
+		),
+	}
+	open := &holdfast.Output{
+		Name:   "city",
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`),
+	}
+	circular := &holdfast.Output{
+		Name: "city",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}}}}}`,
+		),
+	}
 	tools := []holdfast.ToolSpec{{Name: "look"}}
 	for _, c := range []struct {
 		at     int
@@ -208,7 +262,11 @@ func TestFormsOfProviders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req := &holdfast.ModelRequest{Messages: []holdfast.Message{{ID: "u", Role: holdfast.RoleUser, Text: "x"}}, Tools: c.tools, Output: c.form}
+		req := &holdfast.ModelRequest{
+			Messages: []holdfast.Message{{ID: "u", Role: holdfast.RoleUser, Text: "x"}},
+			Tools:    c.tools,
+			Output:   c.form,
+		}
 		if enforces := m.(enforcing).EnforcesOutput(req); enforces != (c.want != "") {
 			t.Errorf("%s with %s: it enforces it: %t", c.model, c.form.Schema, enforces)
 		}
@@ -219,7 +277,13 @@ func TestFormsOfProviders(t *testing.T) {
 			t.Errorf("%s is asked\n%s\nwant\n%s", c.model, body, c.want)
 		}
 		req.Output = nil
-		if body, _ := p.asks(t, c.model, nil, req); regexp.MustCompile(`json_schema|responseJsonSchema|output_config`).MatchString(body) {
+		if body, _ := p.asks(
+			t,
+			c.model,
+			nil,
+			req,
+		); regexp.MustCompile(`json_schema|responseJsonSchema|output_config`).
+			MatchString(body) {
 			t.Errorf("%s without a form is asked %s", c.model, body)
 		}
 	}
@@ -298,7 +362,8 @@ agents:
 			t.Errorf("%s lacks %s", body, want)
 		}
 	}
-	if m, can := agents[0].Model.(enforcing); !can || !m.EnforcesOutput(&holdfast.ModelRequest{Output: agents[0].Output}) {
+	if m, can := agents[0].Model.(enforcing); !can ||
+		!m.EnforcesOutput(&holdfast.ModelRequest{Output: agents[0].Output}) {
 		t.Error("a model with timeouts enforces nothing")
 	}
 }

@@ -81,9 +81,18 @@ func (s *Server) limiter() *quota.Limiter {
 		users = func(string) bool { return true }
 	}
 	return quota.New(quota.Config{
-		Limits: c.Quotas.limits(), Share: max(1, c.MaxRuns/4), Several: c.MultiTenant, SeveralUsers: users,
-		AllRuns: int64(c.MaxRuns), AllStreams: int64(c.MaxConnections), AllStreamBytes: max(0, c.MaxStreamBytes),
-		Ledger: s.store, Now: s.now, Log: c.Log, NewID: ids.New(s.now), Rejected: s.metrics.LimitRejected,
+		Limits:         c.Quotas.limits(),
+		Share:          max(1, c.MaxRuns/4),
+		Several:        c.MultiTenant,
+		SeveralUsers:   users,
+		AllRuns:        int64(c.MaxRuns),
+		AllStreams:     int64(c.MaxConnections),
+		AllStreamBytes: max(0, c.MaxStreamBytes),
+		Ledger:         s.store,
+		Now:            s.now,
+		Log:            c.Log,
+		NewID:          ids.New(s.now),
+		Rejected:       s.metrics.LimitRejected,
 	})
 }
 

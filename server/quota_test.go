@@ -23,16 +23,18 @@ func tenanted(t *testing.T, change func(*server.Config)) (url string, s *server.
 	t.Helper()
 	answer = make(chan struct{})
 	c := config(t)
-	c.Agents[0].Model = holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			select {
-			case <-answer:
-				yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
-			case <-ctx.Done():
-				yield(holdfast.Delta{}, ctx.Err())
+	c.Agents[0].Model = holdfast.ModelFunc(
+		func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				select {
+				case <-answer:
+					yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+				case <-ctx.Done():
+					yield(holdfast.Delta{}, ctx.Err())
+				}
 			}
-		}
-	})
+		},
+	)
 	c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
 		return holdfast.Principal{Tenant: r.Header.Get("Tenant"), User: "user"}, nil
 	}
@@ -218,13 +220,23 @@ limits:
 `)
 	loaded, err := server.Load(path, server.Parts{Getenv: noEnv})
 	want := server.Quotas{
-		PerTenant: server.Quota{Runs: 100, Streams: 500, Threads: 100_000, Bytes: 2 << 40}, PerUser: server.Quota{Runs: 10},
+		PerTenant: server.Quota{
+			Runs:    100,
+			Streams: 500,
+			Threads: 100_000,
+			Bytes:   2 << 40,
+		},
+		PerUser: server.Quota{Runs: 10},
 		Tenants: map[string]server.TenantQuota{"acme": {PerUser: server.Quota{Bytes: 10 << 30}}},
 	}
 	if err != nil || !reflect.DeepEqual(loaded.Quotas, want) {
 		t.Errorf("got %+v, %v", loaded, err)
 	}
-	if none, err := server.Load("", server.Parts{Getenv: noEnv}); err != nil || !reflect.DeepEqual(none.Quotas, server.Quotas{}) {
+	if none, err := server.Load(
+		"",
+		server.Parts{Getenv: noEnv},
+	); err != nil ||
+		!reflect.DeepEqual(none.Quotas, server.Quotas{}) {
 		t.Errorf("without a file: %+v, %v", none, err)
 	}
 }

@@ -41,7 +41,11 @@ func (s *Server) serveAgents(cfg Config, agents *loop.Agents) {
 //
 // unused is closed as soon as no run of this process needs the agents that there were before;
 // then what belongs to them can be closed. A Shutdown ends all runs.
-func (s *Server) Reload(agents []holdfast.Agent, limits map[string]Limits, quotas Quotas) (unused <-chan struct{}, err error) {
+func (s *Server) Reload(
+	agents []holdfast.Agent,
+	limits map[string]Limits,
+	quotas Quotas,
+) (unused <-chan struct{}, err error) {
 	s.reloads.Lock()
 	defer s.reloads.Unlock()
 	defer func() { s.metrics.Reloaded(err == nil) }()

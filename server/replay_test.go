@@ -39,12 +39,24 @@ func threeSteps(ran *atomic.Int32, fail *atomic.Bool, first *atomic.Int32) holdf
 			case fail.Load() && n == 2:
 				yield(holdfast.Delta{}, errors.New("no more"))
 			case first.Load() > 1 && n == 0:
-				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, first.Load())}, Finish: holdfast.FinishToolCalls}, nil)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, first.Load())},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
 			case first.Load() < 0 && n == 3:
 				<-ctx.Done()
 				yield(holdfast.Delta{}, ctx.Err())
 			case n < 3:
-				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, n+1)}, Finish: holdfast.FinishToolCalls}, nil)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, n+1)},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
 			default:
 				yield(holdfast.Delta{Text: "all done", Finish: holdfast.FinishStop}, nil)
 			}
@@ -61,7 +73,9 @@ func replaying(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int3
 }
 
 // replayingFrom is replaying with the number of the agent's first step.
-func replayingFrom(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int32, fail *atomic.Bool, first *atomic.Int32) {
+func replayingFrom(
+	t *testing.T,
+) (s *server.Server, db store.Store, ran *atomic.Int32, fail *atomic.Bool, first *atomic.Int32) {
 	t.Helper()
 	db, ran, fail, first = memstore.New(), &atomic.Int32{}, &atomic.Bool{}, &atomic.Int32{}
 	c := config(t)
@@ -92,10 +106,15 @@ func TestReplay(t *testing.T) {
 	before := must(store.Head(t.Context(), localKey("t")))(t)
 	var seen []string
 	var last threads.Detail
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000002", Observe: func(d threads.Detail) {
-		seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
-		last = d
-	}})
+	fork, err := s.Replay(
+		t.Context(),
+		server.LocalPrincipal(),
+		"t",
+		server.ReplayOptions{Checkpoint: "000000000002", Observe: func(d threads.Detail) {
+			seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
+			last = d
+		}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +125,20 @@ func TestReplay(t *testing.T) {
 	if n := ran.Load(); n != 3 {
 		t.Errorf("the replay ran %d tools", n-3)
 	}
-	if last.ThreadID != fork || !strings.Contains(string(last.History[6]), "step 3") || !strings.Contains(string(last.History[7]), "all done") {
+	if last.ThreadID != fork || !strings.Contains(string(last.History[6]), "step 3") ||
+		!strings.Contains(string(last.History[7]), "all done") {
 		t.Errorf("at the end there is %s", last.History)
 	}
 	if after := must(store.Head(t.Context(), localKey("t")))(t); after.ETag != before.ETag {
 		t.Error("the replay changed the thread")
 	}
-	if got, err := offline.Check(t.Context(), store, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 2 {
+	if got, err := offline.Check(
+		t.Context(),
+		store,
+		nil,
+		func(p offline.Problem) { t.Error(p) },
+	); err != nil ||
+		got.Threads != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -133,14 +159,27 @@ func TestReplayThatFails(t *testing.T) {
 	s, _, _, fail := replaying(t)
 	fail.Store(true)
 	shown := 0
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) { shown++ }})
-	if pub := holdfast.AsError(err); fork == "" || shown != 5 || pub.Code != codes.Internal && pub.Code != codes.ModelFailed {
+	fork, err := s.Replay(
+		t.Context(),
+		server.LocalPrincipal(),
+		"t",
+		server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) { shown++ }},
+	)
+	if pub := holdfast.AsError(
+		err,
+	); fork == "" || shown != 5 ||
+		pub.Code != codes.Internal && pub.Code != codes.ModelFailed {
 		t.Errorf("fork %q, %d checkpoints, %v", fork, shown, err)
 	}
 	for _, c := range []struct{ thread, checkpoint, want string }{
 		{"t", "", "none is named"}, {"t", "9", `no checkpoint "9"`}, {"nope", "000000000001", `no thread "nope"`},
 	} {
-		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, server.ReplayOptions{Checkpoint: c.checkpoint, Observe: func(threads.Detail) { t.Error("shown") }})
+		fork, err := s.Replay(
+			t.Context(),
+			server.LocalPrincipal(),
+			c.thread,
+			server.ReplayOptions{Checkpoint: c.checkpoint, Observe: func(threads.Detail) { t.Error("shown") }},
+		)
 		if fork != "" || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %v, want %q", fork, err, c.want)
 		}
@@ -153,10 +192,19 @@ func TestReplayOfOtherCalls(t *testing.T) {
 	s, _, ran, _, first := replayingFrom(t)
 	first.Store(5) // instead of 1
 	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001"})
-	if pub := holdfast.AsError(err); fork == "" || pub.Code != codes.NotRecorded || !strings.Contains(err.Error(), "calls step in a way that was not recorded") || ran.Load() != 3 {
+	if pub := holdfast.AsError(
+		err,
+	); fork == "" || pub.Code != codes.NotRecorded || !strings.Contains(err.Error(), "calls step in a way that was not recorded") ||
+		ran.Load() != 3 {
 		t.Errorf("fork %q, %d tools ran, %v", fork, ran.Load()-3, err)
 	}
-	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", RunTools: true}); err != nil || ran.Load() != 4 {
+	if _, err := s.Replay(
+		t.Context(),
+		server.LocalPrincipal(),
+		"t",
+		server.ReplayOptions{Checkpoint: "000000000001", RunTools: true},
+	); err != nil ||
+		ran.Load() != 4 {
 		t.Errorf("%d tools ran, %v", ran.Load()-3, err)
 	}
 }
@@ -169,11 +217,16 @@ func TestReplayShowsWhatItDoes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	shown := 0
-	fork, err := s.Replay(ctx, server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) {
-		if shown++; shown == 5 { // fork, input, and three steps
-			cancel()
-		}
-	}})
+	fork, err := s.Replay(
+		ctx,
+		server.LocalPrincipal(),
+		"t",
+		server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) {
+			if shown++; shown == 5 { // fork, input, and three steps
+				cancel()
+			}
+		}},
+	)
 	if !errors.Is(err, context.Canceled) || shown < 5 {
 		t.Errorf("%d checkpoints were shown, %v", shown, err)
 	}

@@ -31,7 +31,13 @@ mcpServers: {child: {command: no-such-program}}
 // revisionOfFile returns the revision of the agent of a file.
 func revisionOfFile(t *testing.T, text string, env map[string]string, change func(*server.Config)) string {
 	t.Helper()
-	l, err := server.Load(written(t, text), server.Parts{Getenv: func(name string) string { return env[name] }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	l, err := server.Load(
+		written(t, text),
+		server.Parts{
+			Getenv: func(name string) string { return env[name] },
+			Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +116,11 @@ func TestRevisionsAfterReload(t *testing.T) {
 	if before["a"] == after["a"] || before["b"] != after["b"] || after["a"] == "" {
 		t.Errorf("the revisions were %v and are %v", before, after)
 	}
-	if got := log.String(); !strings.Contains(got, `msg="an agent has another revision" agent=a from=`+before["a"]+" to="+after["a"]) || strings.Contains(got, "agent=b") {
+	if got := log.String(); !strings.Contains(
+		got,
+		`msg="an agent has another revision" agent=a from=`+before["a"]+" to="+after["a"],
+	) ||
+		strings.Contains(got, "agent=b") {
 		t.Errorf("the log is %s", got)
 	}
 }
@@ -118,7 +128,17 @@ func TestRevisionsAfterReload(t *testing.T) {
 // TestModelsShown: GET /agents names the models in the order in which they are asked, as events
 // and logs do.
 func TestModelsShown(t *testing.T) {
-	l := must(server.Load(written(t, filed), server.Parts{Getenv: func(string) string { return "http://localhost:1/v1" }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}))(t)
+	l := must(
+		server.Load(
+			written(t, filed),
+			server.Parts{
+				Getenv: func(string) string { return "http://localhost:1/v1" },
+				Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+			},
+		),
+	)(
+		t,
+	)
 	t.Cleanup(l.Close)
 	c := config(t)
 	c.Agents = append(l.Agents, holdfast.Agent{Name: "own", Model: hello})

@@ -68,7 +68,8 @@ func crowded(t *testing.T, change func(*Config)) *dialed {
 			if user, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 				return holdfast.Principal{Tenant: "acme", User: user}, nil
 			}
-			return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "A key is missing.").WithHint("Send one.")
+			return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "A key is missing.").
+				WithHint("Send one.")
 		},
 	}
 	change(&c)
@@ -112,7 +113,12 @@ func (l *dialed) runs(t *testing.T, address string) (string, error) {
 	conn := l.dial(t, address)
 	body := `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"hi"}]}`
 	go func() {
-		_, _ = fmt.Fprintf(conn, "POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		_, _ = fmt.Fprintf(
+			conn,
+			"POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			len(body),
+			body,
+		)
 	}()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

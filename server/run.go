@@ -124,12 +124,17 @@ func (s *Server) Watch(ctx context.Context, who holdfast.Principal, thread strin
 // with snapshots, and metadata.holdfast.resyncReason of RUN_STARTED says why; a cursor that
 // cannot be read is the error invalid_cursor. Leaving the loop and errors are as with
 // [Server.Run].
-func (s *Server) Events(ctx context.Context, who holdfast.Principal, thread, run, after string) iter.Seq2[Event, error] {
+func (s *Server) Events(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, run, after string,
+) iter.Seq2[Event, error] {
 	return s.events(ctx, func() (*agui.Reply, error) {
 		cursor, err := store.ParseCursor(after)
 		if err != nil {
 			return nil, holdfast.Errorf(codes.InvalidCursor, "The cursor cannot be read.").
-				WithHint("It is the Cursor of the last event received; empty to start at the beginning of the run.").Wrap(err)
+				WithHint("It is the Cursor of the last event received; empty to start at the beginning of the run.").
+				Wrap(err)
 		}
 		return s.guard.Events(ctx, who, thread, run, cursor, agui.DialectV1)
 	})
@@ -175,7 +180,8 @@ func (s *Server) events(ctx context.Context, open func() (*agui.Reply, error)) i
 func watchError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return holdfast.Errorf(codes.StreamCut, "Watching ended because its context did; the run continues.").
-			WithHint("Events continues after the cursor of the last event; Cancel ends the run.").Wrap(context.Cause(ctx))
+			WithHint("Events continues after the cursor of the last event; Cancel ends the run.").
+			Wrap(context.Cause(ctx))
 	}
 	return holdfast.AsError(err)
 }
@@ -195,8 +201,13 @@ func (in *Input) decoded() (*agui.RunAgentInput, error) {
 		return nil, err
 	}
 	out := agui.RunAgentInput{
-		ThreadID: in.Thread, RunID: in.Run, ProtocolVersion: agui.ProtocolVersion, ParentRunID: in.ParentRun,
-		State: in.State, Context: in.Context, ForwardedProps: props,
+		ThreadID:        in.Thread,
+		RunID:           in.Run,
+		ProtocolVersion: agui.ProtocolVersion,
+		ParentRunID:     in.ParentRun,
+		State:           in.State,
+		Context:         in.Context,
+		ForwardedProps:  props,
 	}
 	for _, m := range in.Messages {
 		out.Messages = append(out.Messages, agui.FromDomain(m))
@@ -208,7 +219,10 @@ func (in *Input) decoded() (*agui.RunAgentInput, error) {
 		out.Messages = append(out.Messages, agui.FromDomain(m))
 	}
 	for _, t := range in.Tools {
-		out.Tools = append(out.Tools, agui.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
+		out.Tools = append(
+			out.Tools,
+			agui.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata},
+		)
 	}
 	for _, a := range in.Answers {
 		if err := checkJSON("Answer.Payload", a.Payload); err != nil {

@@ -217,7 +217,8 @@ func TestRunIsLeft(t *testing.T) {
 			close(g.open)
 			rest := all(t, s.Events(t.Context(), me, "t", "r", last.Cursor))
 			text := strings.Join(lines(rest), "\n")
-			if !strings.Contains(text, "two") || strings.Contains(text, "one ") || rest[len(rest)-1].Type != "RUN_FINISHED" {
+			if !strings.Contains(text, "two") || strings.Contains(text, "one ") ||
+				rest[len(rest)-1].Type != "RUN_FINISHED" {
 				t.Errorf("the rest is\n%s", text)
 			}
 		})
@@ -262,7 +263,11 @@ func TestTwoWatchers(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if events = append(events, ev); ev.Type == "TEXT_MESSAGE_CONTENT" && strings.Contains(string(ev.JSON), "one ") {
+				if events = append(
+					events,
+					ev,
+				); ev.Type == "TEXT_MESSAGE_CONTENT" &&
+					strings.Contains(string(ev.JSON), "one ") {
 					started <- struct{}{}
 				}
 			}
@@ -324,11 +329,17 @@ func TestInput(t *testing.T) {
 		return hello(ctx, req)
 	})
 	all(t, s.Run(t.Context(), me, server.Input{
-		Thread: "t", Agent: "a", Text: "second", State: json.RawMessage(`{"color":"red"}`),
+		Thread:   "t",
+		Agent:    "a",
+		Text:     "second",
+		State:    json.RawMessage(`{"color":"red"}`),
 		Messages: []holdfast.Message{{ID: "m1", Role: holdfast.RoleUser, Text: "first"}},
-		Tools:    []holdfast.ToolSpec{{Name: "confirm", Description: "asks", Parameters: json.RawMessage(`{"type":"object"}`)}},
-		Context:  []holdfast.ContextItem{{Description: "page", Value: "home"}},
-		Policy:   holdfast.Policy{OnBusy: "reject"}, ForwardedProps: json.RawMessage(`{"mine":1}`),
+		Tools: []holdfast.ToolSpec{
+			{Name: "confirm", Description: "asks", Parameters: json.RawMessage(`{"type":"object"}`)},
+		},
+		Context:        []holdfast.ContextItem{{Description: "page", Value: "home"}},
+		Policy:         holdfast.Policy{OnBusy: "reject"},
+		ForwardedProps: json.RawMessage(`{"mine":1}`),
 	}))
 	texts := []string{}
 	for _, m := range got.Messages {
@@ -336,7 +347,8 @@ func TestInput(t *testing.T) {
 			texts = append(texts, m.Text)
 		}
 	}
-	if !slices.Equal(texts, []string{"first", "second"}) || !slices.ContainsFunc(got.Tools, func(s holdfast.ToolSpec) bool { return s.Name == "confirm" }) {
+	if !slices.Equal(texts, []string{"first", "second"}) ||
+		!slices.ContainsFunc(got.Tools, func(s holdfast.ToolSpec) bool { return s.Name == "confirm" }) {
 		t.Errorf("%q, tools %+v", texts, got.Tools)
 	}
 	if state := must(s.State(t.Context(), me, "t"))(t); string(state.State) != `{"color":"red"}` {
@@ -349,7 +361,13 @@ func TestInput(t *testing.T) {
 		}
 	}
 	// A message in the middle is a branch only if the input says so.
-	edited := server.Input{Thread: "t", Messages: []holdfast.Message{{ID: "m1", Role: holdfast.RoleUser, Text: "first"}, {ID: "m9", Role: holdfast.RoleUser, Text: "other"}}}
+	edited := server.Input{
+		Thread: "t",
+		Messages: []holdfast.Message{
+			{ID: "m1", Role: holdfast.RoleUser, Text: "first"},
+			{ID: "m9", Role: holdfast.RoleUser, Text: "other"},
+		},
+	}
 	for _, err := range s.Run(t.Context(), me, edited) {
 		if holdfast.AsError(err) == nil || holdfast.AsError(err).Code != codes.HistoryDiverged {
 			t.Errorf("without Branch: %v", err)

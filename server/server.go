@@ -88,17 +88,32 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.metrics.Durability(s.level)
 	told := figures.New(s.now)
-	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), told.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
+	s.observer = observe.Join(
+		logObserver{cfg.Log, &tries{}}.observer(),
+		s.metrics.Observer(),
+		told.Observer(),
+		cfg.Observer,
+		observe.Observer{Committed: s.replayed},
+	)
 	s.limits, s.circuits = s.limiter(), s.newCircuits()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.serveAgents(cfg, s.engine.Agents())
-	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{} // served has them, and nobody can use what is out of date
+	// served has them, and nobody can use what is out of date
+	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{}
 	s.keeper = upkeep.New(s.keeperConfig())
 	s.SetPrices(cfg.Prices)
-	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: s.now, prices: &s.prices}
+	s.guard = &guard{
+		engine:    s.engine,
+		keeper:    s.keeper,
+		store:     s.store,
+		authorize: cfg.Authorize,
+		log:       cfg.Log,
+		now:       s.now,
+		prices:    &s.prices,
+	}
 	self := &console{s: s, figures: told, started: s.now().UTC(), newID: ids.New(s.now)}
 	doors, err := cfg.doors()
 	if err != nil {
@@ -106,12 +121,47 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Inspect: newInspector(s), Transfer: newTransfer(s), Agents: agentsNow{s}, Console: self, Others: self, Demo: self, Streams: s.limits, Detached: s.front.detached, Awaiting: awaiting, Unread: unread, Ready: s.engine.Ready,
-		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
-		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
-		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
-		AllowedOrigins: doors.origins, UI: cfg.UI, Metrics: s.metricsHandler(), Observer: s.metrics, Version: cfg.Version,
-		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: s.now,
+		Runs:     s.guard,
+		Threads:  s.guard,
+		Travel:   s.guard,
+		Upkeep:   s.guard,
+		Titles:   s.guard,
+		Calls:    s.guard,
+		Inspect:  newInspector(s),
+		Transfer: newTransfer(s),
+		Agents:   agentsNow{s},
+		Console:  self,
+		Others:   self,
+		Demo:     self,
+		Streams:  s.limits,
+		Detached: s.front.detached,
+		Awaiting: awaiting,
+		Unread:   unread,
+		Ready:    s.engine.Ready,
+		Backup:   s.backup(),
+		Operator: s.operatorOf,
+		MayUse:   s.guard.mayBeShown,
+		Audit: func(ctx context.Context, who, action string, err error) {
+			s.guard.audit(ctx, who, action, "",
+				err)
+		},
+		Authenticate:   s.authenticate(),
+		LoopbackOnly:   doors.loopback,
+		Anonymous:      doors.anonymous,
+		BehindProxy:    cfg.BehindProxy,
+		Hosts:          doors.hosts,
+		AllowedOrigins: doors.origins,
+		UI:             cfg.UI,
+		Metrics:        s.metricsHandler(),
+		Observer:       s.metrics,
+		Version:        cfg.Version,
+		MaxBody:        cfg.MaxBody,
+		MaxBodies:      cfg.MaxBodies,
+		BodyTimeout:    cfg.BodyTimeout,
+		WriteTimeout:   10 * time.Second,
+		MinRate:        cfg.MinRate,
+		Log:            cfg.Log,
+		Now:            s.now,
 	})
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {
@@ -136,11 +186,20 @@ func sharedClock(now func() time.Time, own bool, s store.Store) clock.Shared {
 func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
 		if cfg.Durability != "" && cfg.Durability != "store" {
-			return nil, errors.New("Config.Durability is for a store that Config.Store names; the program's own store decides itself what counts")
+			return nil, errors.New(
+				"Config.Durability is for a store that Config.Store names; the program's own store " +
+					"decides itself what counts",
+			)
 		}
 		return cfg.OpenStore()
 	}
-	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, RedisPasswordFile: cfg.RedisPasswordFile, Durability: cfg.Durability, Now: cfg.Now, Log: cfg.Log})
+	return stores.Open(cfg.Store, stores.Options{
+		RedisPrefix:       cfg.RedisPrefix,
+		RedisPasswordFile: cfg.RedisPasswordFile,
+		Durability:        cfg.Durability,
+		Now:               cfg.Now,
+		Log:               cfg.Log,
+	})
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.
@@ -160,23 +219,68 @@ func (s *Server) loopConfig() loop.Config {
 	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
 	format, _ := dataformat.Parse(c.DataFormat) // validate has found no mistake
 	return loop.Config{
-		Store: s.store, Memory: stores.Memory, Agents: agents, Recover: !c.NoRecovery, OnRevision: c.OnRevision, PinTimeout: c.PinTimeout, Alone: c.OpenStore == nil && strings.HasPrefix(c.Store, "file:"), DataFormat: format, FormatAgreed: func(f dataformat.Status) { s.metrics.FormatAgreed(f.Write, f.Reads, len(f.Behind)) }, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
-		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
-		Durability: s.level, StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
-		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
-		Log: c.Log, Now: s.now, NewID: ids.New(s.now), Observer: s.observer, Random: rand.Float64,
+		Store:              s.store,
+		Memory:             stores.Memory,
+		Agents:             agents,
+		Recover:            !c.NoRecovery,
+		OnRevision:         c.OnRevision,
+		PinTimeout:         c.PinTimeout,
+		Alone:              c.OpenStore == nil && strings.HasPrefix(c.Store, "file:"),
+		DataFormat:         format,
+		FormatAgreed:       func(f dataformat.Status) { s.metrics.FormatAgreed(f.Write, f.Reads, len(f.Behind)) },
+		Frequency:          loop.Frequency(c.CheckpointFrequency),
+		KeepCheckpoints:    c.KeepCheckpoints,
+		NoPendingWrites:    c.NoPendingWrites,
+		Lease:              c.Lease,
+		Circuit:            s.circuits,
+		MaxRuns:            c.MaxRuns,
+		Limits:             s.limits,
+		MaxParallelTools:   maxParallelTools,
+		ModelTries:         c.ModelTries,
+		ModelTriesOf:       modelTries,
+		MaxMedia:           c.MaxMedia,
+		MaxMediaOf:         maxMedia,
+		Authorize:          c.Authorize,
+		SchemaMode:         loop.SchemaMode(c.SchemaChanges),
+		ResetNewerStates:   c.ResetNewerStates,
+		Durability:         s.level,
+		StoreTimeout:       c.StoreTimeout,
+		StopOnStoreFailure: c.StopOnStoreFailure,
+		BufferBytes:        256 << 10,
+		TailBytes:          128 << 10,
+		DeltaWindow:        c.DeltaWindow,
+		KeepAlive:          c.KeepAlive,
+		WarnBytes:          c.ThreadWarnBytes,
+		MaxBytes:           c.ThreadMaxBytes,
+		FinishURL:          func(token string) string { return finishURL(s, token) },
+		Ended:              func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		Log:                c.Log,
+		Now:                s.now,
+		NewID:              ids.New(s.now),
+		Observer:           s.observer,
+		Random:             rand.Float64,
 	}
 }
 
 func (s *Server) keeperConfig() upkeep.Config {
 	c := s.cfg
 	return upkeep.Config{
-		Store: s.store, Engine: s.engine, Limits: s.limits, KeepCheckpoints: c.KeepCheckpoints, ArchiveAfter: c.ArchiveAfter,
+		Store:           s.store,
+		Engine:          s.engine,
+		Limits:          s.limits,
+		KeepCheckpoints: c.KeepCheckpoints,
+		ArchiveAfter:    c.ArchiveAfter,
 		Retention: upkeep.Retention{
-			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
+			Every:       retentionEvery,
+			Checkpoints: c.DeleteCheckpointsAfter,
+			Threads:     c.DeleteThreadsAfter,
+			PruneBytes:  c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: s.now, NewID: ids.New(s.now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
+		Log:     c.Log,
+		Now:     s.now,
+		NewID:   ids.New(s.now),
+		Cleaned: s.observer.Cleaned,
+		Walked:  s.observer.Walked,
 	}
 }
 

@@ -28,7 +28,13 @@ var hello = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelReques
 		case "panic":
 			panic("secret of the model")
 		case "tool":
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "burn", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{Name: "burn", Arguments: "{}"},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		default:
 			yield(holdfast.Delta{Text: "hello", Finish: holdfast.FinishStop}, nil)
 		}
@@ -36,7 +42,11 @@ var hello = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelReques
 })
 
 func config(t *testing.T) server.Config {
-	burn := holdfast.NewTool("burn", "panics", func(context.Context, struct{}) (string, error) { panic("secret of the tool") })
+	burn := holdfast.NewTool(
+		"burn",
+		"panics",
+		func(context.Context, struct{}) (string, error) { panic("secret of the tool") },
+	)
 	return server.Config{
 		Store: "memory:", Addr: "localhost:0", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Agents: []holdfast.Agent{{Name: "a", Model: hello, Tools: []holdfast.Tool{burn}}},
@@ -88,7 +98,11 @@ func TestConfigMistakes(t *testing.T) {
 
 func post(t *testing.T, url, thread, text string) string {
 	t.Helper()
-	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":%q}]}`, thread, text)
+	body := fmt.Sprintf(
+		`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":%q}]}`,
+		thread,
+		text,
+	)
 	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +126,13 @@ func TestStartAndShutdown(t *testing.T) {
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := post(t, "http://"+s.Addr(), "t", "hi"); !strings.Contains(got, `"delta":"hello"`) || !strings.Contains(got, "RUN_FINISHED") {
+	if got := post(
+		t,
+		"http://"+s.Addr(),
+		"t",
+		"hi",
+	); !strings.Contains(got, `"delta":"hello"`) ||
+		!strings.Contains(got, "RUN_FINISHED") {
 		t.Error(got)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -147,7 +167,8 @@ func TestPanics(t *testing.T) {
 	if !strings.Contains(model, "RUN_ERROR") || strings.Contains(model, "secret") {
 		t.Error(model)
 	}
-	if !strings.Contains(tool, "TOOL_CALL_RESULT") || !strings.Contains(tool, "RUN_FINISHED") || strings.Contains(tool, "secret") {
+	if !strings.Contains(tool, "TOOL_CALL_RESULT") || !strings.Contains(tool, "RUN_FINISHED") ||
+		strings.Contains(tool, "secret") {
 		t.Error(tool)
 	}
 	for _, want := range []string{"secret of the model", "secret of the tool"} {

@@ -90,7 +90,11 @@ func TestSlowReadersShare(t *testing.T) {
 		}
 	}()
 	for _, user := range []string{"bob", "alice"} {
-		in := server.Input{Thread: user, Run: "r", State: json.RawMessage(`{"text":"` + strings.Repeat("x", 900_000) + `"}`)}
+		in := server.Input{
+			Thread: user,
+			Run:    "r",
+			State:  json.RawMessage(`{"text":"` + strings.Repeat("x", 900_000) + `"}`),
+		}
 		in.Messages = append(in.Messages, holdfast.Message{ID: user, Role: holdfast.RoleUser, Text: "hi"})
 		for _, err := range s.Run(t.Context(), holdfast.Principal{Tenant: "acme", User: user}, in) {
 			if err != nil {
@@ -107,7 +111,12 @@ func TestSlowReadersShare(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		tcp, _ := conn.(*net.TCPConn)
 		_ = tcp.SetReadBuffer(4 << 10) // which makes it slower, no more
-		if _, err := fmt.Fprintf(conn, "GET /threads/%s/stream HTTP/1.1\r\nHost: localhost\r\nTenant: %s\r\n\r\n", user, user); err != nil {
+		if _, err := fmt.Fprintf(
+			conn,
+			"GET /threads/%s/stream HTTP/1.1\r\nHost: localhost\r\nTenant: %s\r\n\r\n",
+			user,
+			user,
+		); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -123,7 +132,8 @@ func TestSlowReadersShare(t *testing.T) {
 	}
 	refused := attach("bob")
 	body, err := io.ReadAll(refused.Body)
-	if err != nil || refused.StatusCode != http.StatusTooManyRequests || !strings.Contains(string(body), "--max-stream-bytes") {
+	if err != nil || refused.StatusCode != http.StatusTooManyRequests ||
+		!strings.Contains(string(body), "--max-stream-bytes") {
 		t.Errorf("%d, %v: %s", refused.StatusCode, err, body)
 	}
 	if res := attach("alice"); res.StatusCode != http.StatusOK {

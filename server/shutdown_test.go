@@ -74,7 +74,13 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
-				res, err := http.Post("http://"+s.Addr()+"/runs", "application/json", strings.NewReader(`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"go"}]}`))
+				res, err := http.Post(
+					"http://"+s.Addr()+"/runs",
+					"application/json",
+					strings.NewReader(
+						`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"go"}]}`,
+					),
+				)
 				if err == nil {
 					_, _ = io.Copy(io.Discard, res.Body)
 					_ = res.Body.Close()
@@ -85,7 +91,8 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 			cancel() // its time is over
 			err := s.Shutdown(ctx)
 			<-answered
-			if err == nil || c.left != "" && (!strings.Contains(err.Error(), c.left) || !strings.Contains(said.String(), c.left)) {
+			if err == nil ||
+				c.left != "" && (!strings.Contains(err.Error(), c.left) || !strings.Contains(said.String(), c.left)) {
 				t.Errorf("%v, and the log:\n%s", err, &said)
 			}
 			close(h.forever)

@@ -22,7 +22,12 @@ const defaultLimit = 50
 
 // Threads lists threads, the most recently active first: up to limit (0: 50) of those that
 // were last active before the given time (zero: any time).
-func (s *Server) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
+func (s *Server) Threads(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]threads.Info, error) {
 	limit, err := limitOf(limit)
 	if err != nil {
 		return nil, err
@@ -64,7 +69,13 @@ func (s *Server) Runs(ctx context.Context, who holdfast.Principal, thread string
 // Checkpoints lists a thread's checkpoints, newest first: up to limit (0: 50) of those
 // before the given one (empty: starting with the newest) that were taken before until
 // (zero: any time).
-func (s *Server) Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
+func (s *Server) Checkpoints(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, before string,
+	until time.Time,
+	limit int,
+) ([]threads.Checkpoint, error) {
 	limit, err := limitOf(limit)
 	if err != nil {
 		return nil, err
@@ -73,12 +84,21 @@ func (s *Server) Checkpoints(ctx context.Context, who holdfast.Principal, thread
 }
 
 // Checkpoint returns a checkpoint with everything it holds.
-func (s *Server) Checkpoint(ctx context.Context, who holdfast.Principal, thread, checkpoint string) (*threads.Detail, error) {
+func (s *Server) Checkpoint(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, checkpoint string,
+) (*threads.Detail, error) {
 	return coded(s.guard.Checkpoint(ctx, who, thread, checkpoint))
 }
 
 // Mark takes a manual checkpoint of a thread that is not running.
-func (s *Server) Mark(ctx context.Context, who holdfast.Principal, thread string, m threads.Mark) (*threads.Checkpoint, error) {
+func (s *Server) Mark(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	m threads.Mark,
+) (*threads.Checkpoint, error) {
 	if m.Label != "" {
 		if err := agui.CheckID("label", m.Label); err != nil {
 			return nil, err
@@ -91,7 +111,12 @@ func (s *Server) Mark(ctx context.Context, who holdfast.Principal, thread string
 }
 
 // Fork starts a new thread where another stands or stood. The thread itself does not change.
-func (s *Server) Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
+func (s *Server) Fork(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
@@ -100,7 +125,12 @@ func (s *Server) Fork(ctx context.Context, who holdfast.Principal, thread string
 
 // Rewind takes a thread that is not running back to where it stood. Later checkpoints
 // remain, and calls that have changed something outside are named, not undone.
-func (s *Server) Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
+func (s *Server) Rewind(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
@@ -109,9 +139,19 @@ func (s *Server) Rewind(ctx context.Context, who holdfast.Principal, thread stri
 
 // Prune keeps the newest checkpoints of a thread, at least one, and what they and the
 // thread need. A dry run only counts. An etag that is not empty must match the thread's.
-func (s *Server) Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
+func (s *Server) Prune(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, etag string,
+	keep int,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	if keep < 1 {
-		return nil, invalid("keep", "keep must be at least 1.", "The newest checkpoint always stays. To remove all, delete the thread.")
+		return nil, invalid(
+			"keep",
+			"keep must be at least 1.",
+			"The newest checkpoint always stays. To remove all, delete the thread.",
+		)
 	}
 	return coded(s.guard.Prune(ctx, who, thread, etag, keep, dryRun))
 }
@@ -129,13 +169,23 @@ func (s *Server) Children(ctx context.Context, who holdfast.Principal, thread st
 
 // DeleteOlderThan removes from the user's threads the checkpoints that were taken before
 // the given time, but never a thread's newest. A dry run only counts.
-func (s *Server) DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (s *Server) DeleteOlderThan(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return coded(s.guard.DeleteOlderThan(ctx, who, before, dryRun))
 }
 
 // DeleteInactive deletes the user's idle threads that were last active before the given
 // time. A dry run only counts.
-func (s *Server) DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (s *Server) DeleteInactive(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return coded(s.guard.DeleteInactive(ctx, who, before, dryRun))
 }
 
@@ -143,7 +193,12 @@ func (s *Server) DeleteInactive(ctx context.Context, who holdfast.Principal, bef
 // the thread if it waits for nothing else. The same result again gets the same answer. Who
 // may do so is as over HTTP: a principal with [access.RoleService], or whom the call's
 // contract allows.
-func (s *Server) FinishCall(ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+func (s *Server) FinishCall(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, call string,
+	r threads.CallResult,
+) (*threads.FinishedCall, error) {
 	return coded(s.guard.Finish(ctx, who, thread, call, r))
 }
 

@@ -103,7 +103,8 @@ func (t *serverTools) choose(from []holdfast.Tool) *choice {
 	}
 	for i, p := range t.patterns {
 		if !used[i] && len(from) > 0 { // before its first list a server has no tools
-			t.log.Warn("an agent lists a tool that the MCP server does not have", "agent", t.agent, "mcp", t.server.Name(), "tool", p)
+			t.log.Warn("an agent lists a tool that the MCP server does not have",
+				"agent", t.agent, "mcp", t.server.Name(), "tool", p)
 		}
 	}
 	return &choice{from: from, tools: slices.Clip(chosen)}

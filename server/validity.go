@@ -17,7 +17,11 @@ import (
 var errNoLongerValid = errors.New("the caller's key or token is no longer valid")
 
 // stream opens a stream that ends when the caller's key or token does. Its run goes on.
-func (g *guard) stream(ctx context.Context, who holdfast.Principal, open func(context.Context) (*agui.Reply, error)) (*agui.Reply, error) {
+func (g *guard) stream(
+	ctx context.Context,
+	who holdfast.Principal,
+	open func(context.Context) (*agui.Reply, error),
+) (*agui.Reply, error) {
 	if who.Rights == nil || who.Rights.Expires.IsZero() && who.Rights.Revoked == nil {
 		return open(ctx)
 	}
@@ -79,10 +83,12 @@ func endsRun(frames []agui.Frame) bool {
 // the store knows whether the run was begun.
 func tooLateError(err error) error {
 	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this request is no longer valid.").
-		WithHint("Send the request again with a valid one: what has begun goes on, and nothing is started twice.").Wrap(err)
+		WithHint("Send the request again with a valid one: what has begun goes on, and nothing is started twice.").
+		Wrap(err)
 }
 
 func endedError() error {
-	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this connection is no longer valid; the run continues.").
+	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this connection is no longer "+
+		"valid; the run continues.").
 		WithHint("Attach again with a valid one: GET /threads/{thread}/stream.")
 }

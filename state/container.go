@@ -151,7 +151,13 @@ func (s *States) Values() ([]Value, error) {
 		out = append(out, Value{Name: name, Version: kept.version, Data: kept.data, Redacted: kept.redacted})
 	}
 	for name, kept := range s.newer {
-		out = append(out, Value{Name: name, Version: kept.version, Data: kept.data, Aside: true, Redacted: kept.redacted})
+		out = append(out, Value{
+			Name:     name,
+			Version:  kept.version,
+			Data:     kept.data,
+			Aside:    true,
+			Redacted: kept.redacted,
+		})
 	}
 	// Of two values of the same name, the one that was set aside stays second.
 	slices.SortStableFunc(out, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })

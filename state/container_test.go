@@ -69,7 +69,11 @@ func TestStatesRoundTrip(t *testing.T) {
 
 	// The spaces show that this is the stored text.
 	raw := `{ "lastSignaturePerTool" : {}, "consecutiveCountPerTool": {"tool1": 5}, "unknown": 1 }`
-	s := schema.Restore(schema.Info(), []state.Value{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}}, nil)
+	s := schema.Restore(
+		schema.Info(),
+		[]state.Value{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}},
+		nil,
+	)
 	if got := mustGet(t, trips, s); got.Count["tool1"] != 5 {
 		t.Errorf("%+v", got)
 	}
@@ -77,7 +81,9 @@ func TestStatesRoundTrip(t *testing.T) {
 		t.Errorf("a read has changed the stored value: %s", got)
 	}
 	next := trips.With(s, breaker{Count: map[string]int{"tool1": 10}})
-	if got := string(valuesOf(t, next)[0].Data); got != `{"lastSignaturePerTool":null,"consecutiveCountPerTool":{"tool1":10}}` {
+	if got := string(
+		valuesOf(t, next)[0].Data,
+	); got != `{"lastSignaturePerTool":null,"consecutiveCountPerTool":{"tool1":10}}` {
 		t.Errorf("a write has left %s", got)
 	}
 	if got := string(valuesOf(t, s)[0].Data); got != raw || mustGet(t, trips, s).Count["tool1"] != 5 {
@@ -198,7 +204,12 @@ func TestStatesOfThousandsOfTypes(t *testing.T) {
 func TestStatesAreLikeAMap(t *testing.T) {
 	t.Parallel()
 	keys := slices.Concat(benchFirst[:3], registerCounts("acme.model", 20)[14:])
-	schemas := []*state.Schema{schemaOf(t, keys...), schemaOf(t, keys[:5]...), schemaOf(t, keys[4:]...), schemaOf[benchCount](t)}
+	schemas := []*state.Schema{
+		schemaOf(t, keys...),
+		schemaOf(t, keys[:5]...),
+		schemaOf(t, keys[4:]...),
+		schemaOf[benchCount](t),
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		type generation struct {
 			states *state.States

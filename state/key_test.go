@@ -104,7 +104,9 @@ func TestRegisterPanicsOnMistakes(t *testing.T) {
 func TestStateInitialValue(t *testing.T) {
 	t.Parallel()
 	plain := state.Register(state.Spec[visits]{Name: "acme.visits"})
-	three := state.Register(state.Spec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }})
+	three := state.Register(
+		state.Spec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }},
+	)
 	for name, s := range map[string]*state.States{
 		"no states":      nil,
 		"empty states":   {},
@@ -167,7 +169,13 @@ func TestStateDefaults(t *testing.T) {
 	t.Parallel()
 	shared := map[string]int{"search": 1, "write": 2}
 	initial := func() limits {
-		l := limits{Max: 5, Tools: shared, Order: []visits{{7, "seven"}}, Extra: &visits{8, "eight"}, Any: map[string]any{"a": 1.0}}
+		l := limits{
+			Max:   5,
+			Tools: shared,
+			Order: []visits{{7, "seven"}},
+			Extra: &visits{8, "eight"},
+			Any:   map[string]any{"a": 1.0},
+		}
 		l.Pair[1] = map[string]bool{"p": true}
 		l.Nested.Names, l.Nested.Deep = []string{"n"}, 9
 		l.Since, l.note = time.Unix(1, 0).UTC(), map[string]bool{"kept": true}
@@ -185,7 +193,13 @@ func TestStateDefaults(t *testing.T) {
 	if got := mustGet(t, k, storedAs(t, k, 1, stored)); !reflect.DeepEqual(got, want) {
 		t.Errorf("a part was stored:\n%+v\n%+v", got, want)
 	}
-	written := limits{Tools: map[string]int{}, Order: []visits{}, Extra: &visits{}, Any: map[string]any{}, Since: time.Unix(2, 0).UTC()}
+	written := limits{
+		Tools: map[string]int{},
+		Order: []visits{},
+		Extra: &visits{},
+		Any:   map[string]any{},
+		Since: time.Unix(2, 0).UTC(),
+	}
 	written.Pair = [2]map[string]bool{{}, {}}
 	values := valuesOf(t, k.With(nil, written))
 	got := mustGet(t, k, schemaWith(t, k).Restore(state.SchemaInfo{}, values, nil))
@@ -285,10 +299,14 @@ func TestStateValidate(t *testing.T) {
 		return nil
 	}
 	shown := state.Register(state.Spec[visits]{Name: "acme.visits", Validate: validate})
-	hidden := state.Register(state.Spec[visits]{Name: "acme.secret", Validate: validate, Redact: func(visits) any { return "hidden" }})
-	migrated := state.Register(state.Spec[visits]{Name: "acme.older", Version: 2, Validate: validate, Migrations: map[int]state.Migration{
-		1: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"count": -2}`), nil },
-	}})
+	hidden := state.Register(
+		state.Spec[visits]{Name: "acme.secret", Validate: validate, Redact: func(visits) any { return "hidden" }},
+	)
+	migrated := state.Register(
+		state.Spec[visits]{Name: "acme.older", Version: 2, Validate: validate, Migrations: map[int]state.Migration{
+			1: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"count": -2}`), nil },
+		}},
+	)
 	for want, s := range map[string]struct {
 		key    *state.Key[visits]
 		states *state.States
@@ -317,7 +335,11 @@ func TestStateValidate(t *testing.T) {
 	if live.Now() != before {
 		t.Error("an invalid value was written")
 	}
-	if v, err := shown.Update(ctx, func(v visits) visits { return visits{Count: v.Count + 1} }); err != nil || v.Count != 2 {
+	if v, err := shown.Update(
+		ctx,
+		func(v visits) visits { return visits{Count: v.Count + 1} },
+	); err != nil ||
+		v.Count != 2 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if v := mustGet(t, shown, storedAs(t, shown, 1, "null")); v != (visits{}) {
@@ -335,7 +357,10 @@ func TestStateUpdateFails(t *testing.T) {
 	if v.Value != nil || live.Now() != before {
 		t.Errorf("%+v, changed: %v", v, live.Now() != before)
 	}
-	if text := panicText(func() { _, _ = k.Update(ctx, func(dubious) dubious { panic("oh") }) }); text != "oh" || live.Now() != before {
+	if text := panicText(
+		func() { _, _ = k.Update(ctx, func(dubious) dubious { panic("oh") }) },
+	); text != "oh" ||
+		live.Now() != before {
 		t.Errorf("panic %q, changed: %v", text, live.Now() != before)
 	}
 	if v, err := k.Update(ctx, func(dubious) dubious { return dubious{"good"} }); err != nil || v.Value != "good" {

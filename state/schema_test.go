@@ -26,7 +26,11 @@ func key(name string, version int) *state.Key[visits] {
 func TestSchemaIsDeterministic(t *testing.T) {
 	t.Parallel()
 	c, a, b := key("acme.c", 3), key("acme.a", 1), key("acme.b", 0)
-	want := state.SchemaInfo{Signature: "acme.a,acme.b,acme.c", Version: 1, StateVersions: map[string]int{"acme.a": 1, "acme.b": 1, "acme.c": 3}}
+	want := state.SchemaInfo{
+		Signature:     "acme.a,acme.b,acme.c",
+		Version:       1,
+		StateVersions: map[string]int{"acme.a": 1, "acme.b": 1, "acme.c": 3},
+	}
 	for _, order := range [][]holdfast.State{{a, b, c}, {c, b, a}, {b, c, a, b, a}} {
 		if got := schemaWith(t, order...).Info(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v", got)
@@ -116,7 +120,13 @@ func TestRollbackLosesNothing(t *testing.T) {
 // TestNewRun: states of scope run are reset; the others keep their values.
 func TestNewRun(t *testing.T) {
 	t.Parallel()
-	perRun := state.Register(state.Spec[visits]{Name: "acme.run", Scope: state.ScopeRun, Initial: func() visits { return visits{Last: "none"} }})
+	perRun := state.Register(
+		state.Spec[visits]{
+			Name:    "acme.run",
+			Scope:   state.ScopeRun,
+			Initial: func() visits { return visits{Last: "none"} },
+		},
+	)
 	thread := state.Register(state.Spec[visits]{Name: "acme.thread", Scope: state.ScopeThread})
 	schema := schemaWith(t, perRun, thread)
 	s := perRun.With(thread.With(schema.New(), visits{Count: 1}), visits{Count: 2})
@@ -230,7 +240,10 @@ func TestMissingMigrationInLenientMode(t *testing.T) {
 	t.Parallel()
 	var steps, told []string
 	k := state.Register(state.Spec[counterV3]{
-		Name: "acme.counter", Version: 4, Migrations: counterSteps(&steps), Initial: func() counterV3 { return counterV3{Unit: "tries"} },
+		Name:       "acme.counter",
+		Version:    4,
+		Migrations: counterSteps(&steps),
+		Initial:    func() counterV3 { return counterV3{Unit: "tries"} },
 	})
 	s := schemaWith(t, k).Restore(state.SchemaInfo{}, []state.Value{
 		{Name: "acme.counter", Version: 2, Data: json.RawMessage(`{"Total": 5}`)},
@@ -254,8 +267,18 @@ func TestMigrationsNeeded(t *testing.T) {
 	fine, newer := key("acme.fine", 2), key("acme.newer", 1)
 	schema := schemaWith(t, newer, good, fine, gap)
 	values := []state.Value{
-		{Name: "acme.good", Version: 1, Data: json.RawMessage(`{}`)}, {Name: "acme.gap", Version: 1, Data: json.RawMessage(`{}`)},
-		{Name: "acme.fine", Version: 2, Data: json.RawMessage(`{}`)}, {Name: "acme.newer", Version: 9, Data: json.RawMessage(`{}`)},
+		{
+			Name:    "acme.good",
+			Version: 1,
+			Data:    json.RawMessage(`{}`),
+		},
+		{Name: "acme.gap", Version: 1, Data: json.RawMessage(`{}`)},
+		{
+			Name:    "acme.fine",
+			Version: 2,
+			Data:    json.RawMessage(`{}`),
+		},
+		{Name: "acme.newer", Version: 9, Data: json.RawMessage(`{}`)},
 		{Name: "acme.unknown", Version: 1, Data: json.RawMessage(`{}`)},
 	}
 	want := []state.PendingMigration{
@@ -300,7 +323,10 @@ func TestNewerState(t *testing.T) {
 	if c := older.Compare(s); c.Any() || one.Has(s) {
 		t.Errorf("set aside: %+v, has %v", c, one.Has(s))
 	}
-	s = older.SetAside(z.With(one.With(s, visits{Count: 1}), visits{}), []string{"acme.a", "acme.z"}) // written here: nothing to set aside
+	s = older.SetAside(
+		z.With(one.With(s, visits{Count: 1}), visits{}),
+		[]string{"acme.a", "acme.z"},
+	) // written here: nothing to set aside
 	for range 3 {
 		s = kept(s)
 		if got := mustGet(t, one, s).Count; got != 1 {
@@ -315,7 +341,11 @@ func TestNewerState(t *testing.T) {
 	if got := valuesOf(t, s); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := formText(t, s); !strings.HasSuffix(got, `"newerStates":{"acme.a":{"version":3,"data":{"count":3}}}}`) || got != formText(t, fromForm(t, got)) {
+	if got := formText(
+		t,
+		s,
+	); !strings.HasSuffix(got, `"newerStates":{"acme.a":{"version":3,"data":{"count":3}}}}`) ||
+		got != formText(t, fromForm(t, got)) {
 		t.Error(got)
 	}
 	// A program without any of them keeps them too.
@@ -342,7 +372,12 @@ func TestSeveralNewerStates(t *testing.T) {
 		}
 		return out
 	}
-	if want := []string{"acme.a", "acme.b", "acme.c"}; !slices.Equal(names(c.TooNew), want) || !slices.Equal(names(c.Changed), want) {
+	if want := []string{
+		"acme.a",
+		"acme.b",
+		"acme.c",
+	}; !slices.Equal(names(c.TooNew), want) ||
+		!slices.Equal(names(c.Changed), want) {
 		t.Errorf("%+v", c)
 	}
 	s = schema.SetAside(s, names(c.TooNew))
@@ -381,7 +416,12 @@ func TestShown(t *testing.T) {
 	unknown := none.Adopt(none.Restore(schema.Info(), stored, nil))
 	carried := other.Restore(unknown.Info(), valuesOf(t, unknown), nil)
 	newer := []state.Value{{Name: "acme.secret", Version: 2, Data: json.RawMessage(`{"token":"tiger"}`)}}
-	redactedInfo := state.SchemaInfo{Signature: "acme.secret", Version: 1, StateVersions: map[string]int{"acme.secret": 3}, Redacted: []string{"acme.secret"}}
+	redactedInfo := state.SchemaInfo{
+		Signature:     "acme.secret",
+		Version:       1,
+		StateVersions: map[string]int{"acme.secret": 3},
+		Redacted:      []string{"acme.secret"},
+	}
 	v3 := []state.Value{{Name: "acme.secret", Version: 3, Data: newer[0].Data}}
 	tooNew := schema.Restore(schema.Info(), newer, nil)
 	for name, test := range map[string]struct {
@@ -414,12 +454,15 @@ func TestShown(t *testing.T) {
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("states", "states", states)
 		slog.New(slog.NewTextHandler(&log, nil)).Info("states", "states", states)
 		for _, text := range []string{fmt.Sprint(states), fmt.Sprintf("%+v", states), log.String()} {
-			if strings.Contains(text, "tiger") || !strings.Contains(text, "acme.secret") || strings.Contains(text, "0xc0") {
+			if strings.Contains(text, "tiger") || !strings.Contains(text, "acme.secret") ||
+				strings.Contains(text, "0xc0") {
 				t.Errorf("%s is printed as %s", name, text)
 			}
 		}
 	}
-	if got, want := fmt.Sprint(s), `{"schemaSignature":"acme.open,acme.secret","schemaVersion":1,"stateVersions":{"acme.open":1,"acme.secret":1},`+
+	if got, want := fmt.Sprint(
+		s,
+	), `{"schemaSignature":"acme.open,acme.secret","schemaVersion":1,"stateVersions":{"acme.open":1,"acme.secret":1},`+
 		`"states":{"acme.open":{"count":1},"acme.secret":{"length":5}}}`; got != want {
 		t.Errorf("printed as\n%s, want\n%s", got, want)
 	}
@@ -442,7 +485,10 @@ func (foreign) StateName() string { return "acme.foreign" }
 // container.
 func TestSchemaOfForeignStates(t *testing.T) {
 	t.Parallel()
-	if _, err := state.NewSchema(foreign{}); err == nil || !strings.Contains(err.Error(), "acme.foreign") || !strings.Contains(err.Error(), "state_test.foreign") {
+	if _, err := state.NewSchema(
+		foreign{},
+	); err == nil || !strings.Contains(err.Error(), "acme.foreign") ||
+		!strings.Contains(err.Error(), "state_test.foreign") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func (e *entry[T]) encode() (json.RawMessage, error) {
 	}
 	b, err := json.Marshal(&e.value)
 	if err != nil {
-		return nil, holdfast.Errorf(codes.StateUnwritable, "The state %q cannot be written as JSON.", e.key.def.name).Wrap(err)
+		return nil, holdfast.Errorf(codes.StateUnwritable, "The state %q cannot be written as JSON.", e.key.def.name).
+			Wrap(err)
 	}
 	text := json.RawMessage(b)
 	e.text.Store(&text)
@@ -92,7 +93,8 @@ func (k *Key[T]) decode(data json.RawMessage) (value T, err error) {
 	}
 	if err := k.check(value); err != nil {
 		return value, errInvalid(codes.StateUnreadable, "The stored value of the state %q is invalid", k.def, err).
-			WithHint("It was left as it is. Go back to an earlier checkpoint, or correct the value in an export and import it.")
+			WithHint("It was left as it is. Go back to an earlier checkpoint, or correct the value in " +
+				"an export and import it.")
 	}
 	return value, nil
 }
@@ -129,8 +131,10 @@ func errUnreadable(def *stateDef, err error) *holdfast.Error {
 		}
 		return errStateType(def, what).Wrap(err)
 	}
-	return holdfast.Errorf(codes.StateUnreadable, "The stored state %q is not JSON that can be read as %s.", def.name, def.typ).
-		WithHint("It was left as it is. The server's log has the cause.").Wrap(err)
+	return holdfast.Errorf(codes.StateUnreadable, "The stored state %q is not JSON that can be read as %s.", def.name,
+		def.typ).
+		WithHint("It was left as it is. The server's log has the cause.").
+		Wrap(err)
 }
 
 // errInvalid says that a value is not one that its middleware can use, and why if the
@@ -143,7 +147,8 @@ func errInvalid(code, what string, def *stateDef, err error) *holdfast.Error {
 }
 
 func errStateType(def *stateDef, got string) *holdfast.Error {
-	return holdfast.Errorf(codes.StateUnreadable, "The state %q is stored as %s, but %s is expected.", def.name, got, def.typ).
+	return holdfast.Errorf(codes.StateUnreadable, "The state %q is stored as %s, but %s is expected.", def.name, got,
+		def.typ).
 		WithHint("It was left as it is. If its type has changed, raise its version and add a migration.")
 }
 

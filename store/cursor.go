@@ -67,5 +67,6 @@ func ParseCursor(s string) (Cursor, error) {
 
 // isTag reports whether s may be a tag: it is short, and nothing in it could end a line.
 func isTag(s string) bool {
-	return s != "" && len(s) <= 2*TagLength && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+	return s != "" && len(s) <= 2*TagLength &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -16,7 +16,14 @@ func TestReservationValidate(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", store.MaxName+1)
 	good := func() *store.Reservation {
-		return &store.Reservation{Tenant: "acme", ID: "r", Entries: []store.Entry{{Account: "a", Amount: store.MaxAmount, Limit: store.MaxAmount}, {Account: "b", Expires: time.Unix(1, 0)}}}
+		return &store.Reservation{
+			Tenant: "acme",
+			ID:     "r",
+			Entries: []store.Entry{
+				{Account: "a", Amount: store.MaxAmount, Limit: store.MaxAmount},
+				{Account: "b", Expires: time.Unix(1, 0)},
+			},
+		}
 	}
 	if err := good().Validate(); err != nil {
 		t.Errorf("a good reservation: %v", err)
@@ -67,7 +74,9 @@ func TestEntryCheck(t *testing.T) {
 		e := store.Entry{Account: "a", Amount: c.amount, Limit: c.limit}
 		err := e.Check(c.used)
 		var limit *store.LimitError
-		if c.fits != (err == nil) || !c.fits && (!errors.As(err, &limit) || limit.Used != c.used || limit.Amount != c.amount || limit.Limit < c.limit) {
+		if c.fits != (err == nil) ||
+			!c.fits &&
+				(!errors.As(err, &limit) || limit.Used != c.used || limit.Amount != c.amount || limit.Limit < c.limit) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -82,7 +91,10 @@ type emptyLedger struct{ store.Ledger }
 // TestLedgerFrom: the ledger of a run is in its context, and nowhere else.
 func TestLedgerFrom(t *testing.T) {
 	t.Parallel()
-	if l, err := store.LedgerFrom(store.ContextWithLedger(t.Context(), emptyLedger{})); l != (emptyLedger{}) || err != nil {
+	if l, err := store.LedgerFrom(
+		store.ContextWithLedger(t.Context(), emptyLedger{}),
+	); l != (emptyLedger{}) ||
+		err != nil {
 		t.Errorf("%v, %v", l, err)
 	}
 	if _, err := store.LedgerFrom(t.Context()); !errors.Is(err, holdfast.ErrNoRun) {

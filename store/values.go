@@ -19,7 +19,17 @@ const (
 // Kinds returns all kinds that the server stores. A store that keeps each kind
 // separately needs them to delete a thread.
 func Kinds() []Kind {
-	return []Kind{KindRun, KindOutcome, KindBlob, KindCheckpoint, KindIntent, KindPending, KindLog, KindReuse, KindOutside}
+	return []Kind{
+		KindRun,
+		KindOutcome,
+		KindBlob,
+		KindCheckpoint,
+		KindIntent,
+		KindPending,
+		KindLog,
+		KindReuse,
+		KindOutside,
+	}
 }
 
 // ValueID names a value.

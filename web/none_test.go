@@ -22,7 +22,8 @@ func TestNoPage(t *testing.T) {
 		if w.Code != c.code {
 			t.Errorf("%s %s: %d", c.method, c.path, w.Code)
 		}
-		if text := w.Body.String(); c.code == http.StatusOK && (!strings.Contains(text, "no page") || strings.Count(text, "\n") != 1) {
+		if text := w.Body.String(); c.code == http.StatusOK &&
+			(!strings.Contains(text, "no page") || strings.Count(text, "\n") != 1) {
 			t.Errorf("%s says %q", c.path, text)
 		}
 	}

@@ -42,7 +42,11 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if header == nil {
 		header = http.Header{}
 	}
-	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("a long story"))}, nil
+	return &http.Response{
+		StatusCode: status,
+		Header:     header,
+		Body:       io.NopCloser(strings.NewReader("a long story")),
+	}, nil
 }
 
 func call() holdfast.OutsideCall {
@@ -51,7 +55,10 @@ func call() holdfast.OutsideCall {
 			ID: "c1", Name: "approve", Arguments: json.RawMessage(`{"amount":7}`), Key: "thekey", Thread: "t", Run: "r",
 			Principal: holdfast.Principal{Tenant: "acme", User: "alice"},
 		},
-		URL: secret.New("https://agents.example/calls?token=hfc_x.y"), ExpiresAt: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
+		URL: secret.New(
+			"https://agents.example/calls?token=hfc_x.y",
+		),
+		ExpiresAt: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -64,7 +71,10 @@ func deliver(t *testing.T, o webhook.Options, within time.Duration) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
+	ctx := holdfast.ContextWithRun(
+		t.Context(),
+		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }},
+	)
 	ctx, cancel := context.WithTimeout(holdfast.ContextWithCall(ctx, call().Call, nil), within)
 	defer cancel()
 	return f(ctx, call())
@@ -75,13 +85,21 @@ func deliver(t *testing.T, o webhook.Options, within time.Duration) error {
 func TestDelivery(t *testing.T) {
 	a := &answers{status: []int{202}}
 	at := time.Unix(1_800_000_000, 0)
-	o := webhook.Options{URL: "https://tickets.example/calls?team=7", Headers: map[string]string{"X-Team": "finance"}, Secret: secret.New("s3cret"), Transport: a, Now: func() time.Time { return at }}
+	o := webhook.Options{
+		URL:       "https://tickets.example/calls?team=7",
+		Headers:   map[string]string{"X-Team": "finance"},
+		Secret:    secret.New("s3cret"),
+		Transport: a,
+		Now:       func() time.Time { return at },
+	}
 	if err := deliver(t, o, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	r := a.requests[0]
 	want := `{"url":"https://agents.example/calls?token=hfc_x.y","key":"thekey","toolName":"approve","arguments":{"amount":7},"toolCallId":"c1","threadId":"t","runId":"r","tenant":"acme","user":"alice","expiresAt":"2026-11-22T00:00:00Z"}`
-	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("traceparent") != parent {
+	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" ||
+		r.Header.Get("Content-Type") != "application/json" ||
+		r.Header.Get("traceparent") != parent {
 		t.Errorf("%s %s %v\n%s", r.Method, r.URL, r.Header, a.bodies[0])
 	}
 	//lint:ignore SA1008 see idempotency.Transport
@@ -90,7 +108,11 @@ func TestDelivery(t *testing.T) {
 	}
 	mac := hmac.New(sha256.New, []byte("s3cret"))
 	mac.Write([]byte("1800000000." + a.bodies[0]))
-	if got, want := r.Header.Get(webhook.HeaderSignature), "t=1800000000,v1="+hex.EncodeToString(mac.Sum(nil)); got != want {
+	if got, want := r.Header.Get(
+		webhook.HeaderSignature,
+	), "t=1800000000,v1="+hex.EncodeToString(
+		mac.Sum(nil),
+	); got != want {
 		t.Errorf("signed %s, want %s", got, want)
 	}
 }
@@ -117,7 +139,11 @@ func TestTries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answers{status: c.status, header: c.header}
 				began := time.Now()
-				err := deliver(t, webhook.Options{URL: "https://tickets.example/calls?key=hidden", Transport: a}, max(10*time.Second, c.took+time.Second))
+				err := deliver(
+					t,
+					webhook.Options{URL: "https://tickets.example/calls?key=hidden", Transport: a},
+					max(10*time.Second, c.took+time.Second),
+				)
 				if c.fails == "nobody answers" {
 					c.took = time.Since(began)
 					if len(a.requests) < 4 || c.took < 10*time.Second {
@@ -135,7 +161,9 @@ func TestTries(t *testing.T) {
 				case (err != nil) != (c.fails != ""):
 					t.Errorf("%v", err)
 				case err != nil:
-					if text := err.Error(); !strings.Contains(text, c.fails) || strings.Contains(text, "hidden") || strings.Contains(text, "hfc_") || strings.Contains(text, "story") {
+					if text := err.Error(); !strings.Contains(text, c.fails) || strings.Contains(text, "hidden") ||
+						strings.Contains(text, "hfc_") ||
+						strings.Contains(text, "story") {
 						t.Errorf("the error is %s", text)
 					}
 					var public *holdfast.Error
@@ -150,13 +178,15 @@ func TestTries(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for url, want := range map[string]string{"": "url is missing", "ftp://x": "url cannot", "//x": "url cannot", "https://": "url cannot", "https://x\x00": "url cannot", "https://x": ""} {
-		if err := (webhook.Options{URL: url}).Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := (webhook.Options{URL: url}).Validate(); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
 	for name, value := range map[string]string{"": "x", "X Team": "x", "X-Team:": "x", "X-Team\r\nHost": "x", "X-Team": "hidden\r\nX-Admin: 1", "X-Key": "hidden\x00", "Té": "x"} {
 		o := webhook.Options{URL: "https://x", Headers: map[string]string{name: value}}
-		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), "headers: ") || strings.Contains(err.Error(), "hidden") {
+		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), "headers: ") ||
+			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%q: %q: %v", name, value, err)
 		}
 	}

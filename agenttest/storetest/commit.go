@@ -60,15 +60,28 @@ func commitTests() map[string]func(*testing.T, store.Store) {
 
 func testNewThread(t *testing.T, s store.Store) {
 	c := &store.Commit{
-		Key: key("t"), ID: "first", Expect: store.Position{Next: 1}, User: "alice",
-		Fence: fence(1), Process: "p", UpdatedAt: start(), State: []byte("state"),
+		Key:       key("t"),
+		ID:        "first",
+		Expect:    store.Position{Next: 1},
+		User:      "alice",
+		Fence:     fence(1),
+		Process:   "p",
+		UpdatedAt: start(),
+		State:     []byte("state"),
 	}
 	if err := s.Commit(t.Context(), c); err != nil {
 		t.Fatalf("Commit: %v", err)
 	}
 	got := must(s.Head(t.Context(), key("t")))(t)
 	sameHead(t, *got, store.Head{
-		Key: key("t"), User: "alice", Fence: c.Fence, Process: "p", ETag: "first", Next: 1, UpdatedAt: start(), State: []byte("state"),
+		Key:       key("t"),
+		User:      "alice",
+		Fence:     c.Fence,
+		Process:   "p",
+		ETag:      "first",
+		Next:      1,
+		UpdatedAt: start(),
+		State:     []byte("state"),
 	})
 	again := *c
 	again.ID = "second"
@@ -101,7 +114,8 @@ func testHeadMoves(t *testing.T, s store.Store) {
 
 func testNilState(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), func(c *store.Commit) { c.State = []byte("one") })
-	for _, state := range [][]byte{nil, []byte("two"), nil, {}, nil, []byte(strings.Repeat("three ", 1000)), nil, []byte("four")} {
+	for _, state := range [][]byte{nil, []byte("two"), nil, {}, nil, []byte(strings.Repeat("three ", 1000)), nil,
+		[]byte("four")} {
 		th.commit(func(c *store.Commit) { c.State = state })
 		th.check()
 	}
@@ -221,7 +235,12 @@ func testRefused(t *testing.T, s store.Store) {
 	wantError(t, s.Commit(t.Context(), orphan), store.ErrInvalid)
 
 	expect(t, "the thread after refused commits", everything(t, s, th.key), before)
-	expect(t, "threads of eve", len(must(s.Threads(t.Context(), holdfast.Principal{Tenant: "acme", User: "eve"}, time.Time{}, 10))(t)), 0)
+	expect(
+		t,
+		"threads of eve",
+		len(must(s.Threads(t.Context(), holdfast.Principal{Tenant: "acme", User: "eve"}, time.Time{}, 10))(t)),
+		0,
+	)
 	expect(t, "owned", len(must(s.Owned(t.Context()))(t)), 0)
 	th.commit(func(c *store.Commit) { c.Records = [][]byte{[]byte("good")} })
 	th.check()
@@ -304,7 +323,12 @@ func testConflictError(t *testing.T, s store.Store) {
 		t.Fatalf("the error is %v, want a ConflictError that is ErrConflict", err)
 	}
 	if conflict.Expected != stale.Expect || conflict.Actual != th.head.Position() {
-		t.Errorf("the conflict is %+v; the commit expected %+v, there is %+v", conflict, stale.Expect, th.head.Position())
+		t.Errorf(
+			"the conflict is %+v; the commit expected %+v, there is %+v",
+			conflict,
+			stale.Expect,
+			th.head.Position(),
+		)
 	}
 	stale.Expect.Fence = fence(9)
 	if err := s.Commit(t.Context(), stale); !errors.As(err, &conflict) || !errors.Is(err, store.ErrFenced) {

@@ -88,7 +88,12 @@ func testRaceNew(t *testing.T, s store.Store) {
 		var commits []*store.Commit
 		for range 8 {
 			commits = append(commits, &store.Commit{
-				Key: k, ID: newID(), Expect: store.Position{Next: 1}, User: "alice", Fence: fence(1), UpdatedAt: start(),
+				Key:       k,
+				ID:        newID(),
+				Expect:    store.Position{Next: 1},
+				User:      "alice",
+				Fence:     fence(1),
+				UpdatedAt: start(),
 			})
 		}
 		winner := race(t, s, commits, store.ErrConflict)
@@ -101,7 +106,12 @@ func testManyThreads(t *testing.T, s store.Store) {
 	var wg sync.WaitGroup
 	for i := range threads {
 		wg.Go(func() {
-			th := &thread{t: t, s: s, key: key(fmt.Sprint("t", i)), head: store.Head{User: "alice", Next: 1, Fence: store.Fence{}}}
+			th := &thread{
+				t:    t,
+				s:    s,
+				key:  key(fmt.Sprint("t", i)),
+				head: store.Head{User: "alice", Next: 1, Fence: store.Fence{}},
+			}
 			if err := th.grow(commits); err != nil {
 				t.Errorf("thread %d: %v", i, err)
 			}

@@ -26,7 +26,14 @@ import (
 func Compare(t *testing.T, open, openReference func(t *testing.T) store.Store, opts Options) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
-		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen, ends: map[store.ThreadKey][]uint64{}}
+		p := &pair{
+			T:         r,
+			test:      t,
+			one:       open(t),
+			reference: openReference(t),
+			reopen:    opts.Reopen,
+			ends:      map[store.ThreadKey][]uint64{},
+		}
 		defer func() {
 			if err := errors.Join(p.one.Close(), p.reference.Close()); err != nil {
 				r.Errorf("Close: %v", err)
@@ -245,7 +252,15 @@ func (p *pair) thread(s store.Store, k store.ThreadKey) (any, error) {
 	err2 = errors.Join(err2, err6)
 	inbox, err3 := s.Inbox(ctx, k)
 	size, err5 := s.Size(ctx, k)
-	all := []any{text(*head), head.State, records, messages, backwards, inbox, fmt.Sprint(slices.Sorted(maps.Keys(size)))}
+	all := []any{
+		text(*head),
+		head.State,
+		records,
+		messages,
+		backwards,
+		inbox,
+		fmt.Sprint(slices.Sorted(maps.Keys(size))),
+	}
 	err1 = errors.Join(err1, err5)
 	for _, kind := range kinds() {
 		values, err4 := s.Values(ctx, k, kind, "", 0)

@@ -43,7 +43,13 @@ func drawID(r *rapid.T) string {
 
 func drawTime(r *rapid.T) time.Time {
 	return rapid.SampledFrom([]time.Time{
-		{}, start(), start().Add(1), start().Add(time.Second), start().Add(time.Minute), start().Add(-time.Hour), time.Unix(-1, 0),
+		{},
+		start(),
+		start().Add(1),
+		start().Add(time.Second),
+		start().Add(time.Minute),
+		start().Add(-time.Hour),
+		time.Unix(-1, 0),
 	}).Draw(r, "time")
 }
 
@@ -58,9 +64,13 @@ func drawData(r *rapid.T) []byte {
 // drawCommit draws a commit that mostly follows the head of its thread.
 func drawCommit(r *rapid.T, p *pair) *store.Commit {
 	c := &store.Commit{
-		Key: drawKey(r), ID: rapid.StringMatching(`[a-f]{0,8}`).Draw(r, "id"), User: drawUser(r),
-		Fence: rapid.SampledFrom(fences()).Draw(r, "fence"), Process: rapid.SampledFrom([]string{"", "p", "q"}).Draw(r, "process"),
-		UpdatedAt: drawTime(r), InboxSeen: rapid.Uint64Range(0, 4).Draw(r, "seen"),
+		Key:       drawKey(r),
+		ID:        rapid.StringMatching(`[a-f]{0,8}`).Draw(r, "id"),
+		User:      drawUser(r),
+		Fence:     rapid.SampledFrom(fences()).Draw(r, "fence"),
+		Process:   rapid.SampledFrom([]string{"", "p", "q"}).Draw(r, "process"),
+		UpdatedAt: drawTime(r),
+		InboxSeen: rapid.Uint64Range(0, 4).Draw(r, "seen"),
 	}
 	c.Expect = drawPosition(r, p, c.Key)
 	if rapid.Bool().Draw(r, "state?") {
@@ -114,7 +124,11 @@ func drawMessages(r *rapid.T, c *store.Commit) {
 		c.Forget = []string{id.Draw(r, "forget"), id.Draw(r, "forget")}
 	}
 	for range rapid.IntRange(0, 2).Draw(r, "messages") {
-		m := store.Message{ID: id.Draw(r, "message"), Parent: rapid.SampledFrom(parents).Draw(r, "parent"), Data: drawData(r)}
+		m := store.Message{
+			ID:     id.Draw(r, "message"),
+			Parent: rapid.SampledFrom(parents).Draw(r, "parent"),
+			Data:   drawData(r),
+		}
 		c.Messages = append(c.Messages, m)
 		parents = append(parents, m.ID)
 	}

@@ -20,7 +20,8 @@ func drawAmount(r *rapid.T) int64 {
 
 // reserve lets some time pass and then makes a reservation.
 func (p *pair) reserve(r *rapid.T) {
-	p.passed += rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Minute, time.Hour}).Draw(r, "time passes")
+	p.passed += rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Minute, time.Hour}).
+		Draw(r, "time passes")
 	now := ledgerStart().Add(p.passed)
 	reservation := &store.Reservation{Tenant: drawTenant(r), ID: drawAccount(r), Now: now}
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom(accounts()), 0, 3, rapid.ID).Draw(r, "accounts")

@@ -67,7 +67,14 @@ func Example() {
 	// What a server writes when somebody starts a thread. A program sets Config.OpenStore
 	// of package server, and never commits by itself.
 	err = db.Commit(context.Background(), &store.Commit{
-		Key: store.ThreadKey{Tenant: "acme", Thread: "t1"}, ID: "c1", Expect: store.Position{Next: 1}, User: "alice", UpdatedAt: time.Now(),
+		Key: store.ThreadKey{
+			Tenant: "acme",
+			Thread: "t1",
+		},
+		ID:        "c1",
+		Expect:    store.Position{Next: 1},
+		User:      "alice",
+		UpdatedAt: time.Now(),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -50,9 +50,22 @@ const silent = 8
 // agrees expects the format, and who holds another one back.
 func (k keeper) agrees(process string, reads, wants, knows, write int, behind map[string]int) {
 	k.Helper()
-	got, err := k.AgreeFormat(k.Context(), process, store.FormatTerms{Reads: reads, Wants: wants, Knows: knows, Silent: silent})
+	got, err := k.AgreeFormat(
+		k.Context(),
+		process,
+		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows, Silent: silent},
+	)
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, behind) {
-		k.Fatalf("%s reads %d and wants %d: %+v, %v; want format %d, held back by %v", process, reads, wants, got, err, write, behind)
+		k.Fatalf(
+			"%s reads %d and wants %d: %+v, %v; want format %d, held back by %v",
+			process,
+			reads,
+			wants,
+			got,
+			err,
+			write,
+			behind,
+		)
 	}
 }
 
@@ -156,7 +169,11 @@ func testTwoAsk(k keeper) {
 	done := make(chan error, 2)
 	for _, process := range []string{"p", "q"} {
 		go func() {
-			f, err := k.AgreeFormat(k.Context(), process, store.FormatTerms{Reads: 9, Wants: 9, Knows: silent, Silent: silent})
+			f, err := k.AgreeFormat(
+				k.Context(),
+				process,
+				store.FormatTerms{Reads: 9, Wants: 9, Knows: silent, Silent: silent},
+			)
 			if err == nil && f.Write != 9 {
 				err = errors.New("not raised for " + process)
 			}

@@ -108,7 +108,11 @@ func testLimit(t *testing.T, s store.Store) {
 	b.reserve("1", store.Entry{Account: "a", Amount: 4, Limit: 10})
 	b.reserve("2", store.Entry{Account: "a", Amount: 6, Limit: 10})
 	b.reserve("3", store.Entry{Account: "a", Limit: 10})
-	b.refuse("4", store.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10}, store.Entry{Account: "a", Amount: 1, Limit: 10})
+	b.refuse(
+		"4",
+		store.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10},
+		store.Entry{Account: "a", Amount: 1, Limit: 10},
+	)
 	b.used(10, 0)
 	// The limit is the caller's each time, and may be none.
 	b.reserve("5", store.Entry{Account: "a", Amount: 1, Limit: 11})
@@ -120,7 +124,11 @@ func testLimit(t *testing.T, s store.Store) {
 func testAllOrNone(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	b.reserve("1", store.Entry{Account: "b", Amount: 5}, store.Entry{Account: "c", Amount: 5})
-	entries := []store.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 2, Limit: 6}, {Account: "c", Amount: 3, Limit: 5}}
+	entries := []store.Entry{
+		{Account: "a", Amount: 1, Expires: b.in(time.Hour)},
+		{Account: "b", Amount: 2, Limit: 6},
+		{Account: "c", Amount: 3, Limit: 5},
+	}
 	b.refuse("2", store.LimitError{Account: "b", Used: 5, Amount: 2, Limit: 6}, entries...)
 	b.used(0, 5, 5)
 	// A refused reservation is not held: there is nothing to settle, and it can be made.
@@ -147,7 +155,12 @@ func testReserveAgain(t *testing.T, s store.Store) {
 
 func testSettle(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", store.Entry{Account: "a", Amount: 10}, store.Entry{Account: "b", Amount: 10}, store.Entry{Account: "c", Amount: 10})
+	b.reserve(
+		"1",
+		store.Entry{Account: "a", Amount: 10},
+		store.Entry{Account: "b", Amount: 10},
+		store.Entry{Account: "c", Amount: 10},
+	)
 	b.reserve("2", store.Entry{Account: "a", Amount: 5})
 	b.settle("1", map[string]int64{"a": 3, "b": 12, "d": 7})
 	b.used(8, 12, 0, 0)
@@ -215,10 +228,16 @@ func testProlonged(t *testing.T, s store.Store) {
 func testReservationExpires(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	entries := func() []store.Entry {
-		return []store.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 1, Expires: b.in(time.Minute)}}
+		return []store.Entry{
+			{Account: "a", Amount: 1, Expires: b.in(time.Hour)},
+			{Account: "b", Amount: 1, Expires: b.in(time.Minute)},
+		}
 	}
 	b.reserve("1", entries()...)
-	b.reserve("keep", store.Entry{Account: "a", Expires: b.in(1000 * time.Hour)}) // the account outlives the reservation
+	b.reserve(
+		"keep",
+		store.Entry{Account: "a", Expires: b.in(1000 * time.Hour)},
+	) // the account outlives the reservation
 	forever := append(entries(), store.Entry{Account: "c", Amount: 1})
 	b.reserve("2", forever...)
 	b.pass(time.Hour - time.Millisecond)
@@ -237,7 +256,11 @@ func testReservationExpires(t *testing.T, s store.Store) {
 
 func testNotBack(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)}, store.Entry{Account: "b", Amount: 1})
+	b.reserve(
+		"1",
+		store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)},
+		store.Entry{Account: "b", Amount: 1},
+	)
 	b.pass(time.Minute)
 	b.settle("1", map[string]int64{"a": 5, "b": 5})
 	b.used(0, 5)
@@ -266,13 +289,29 @@ func testSameName(t *testing.T, s store.Store) {
 func testLargeAmounts(t *testing.T, s store.Store) {
 	const most = store.MaxAmount
 	b := openBooks(t, s)
-	b.reserve("1", store.Entry{Account: "a", Amount: most - 1, Limit: most}, store.Entry{Account: "b", Amount: most - 2})
+	b.reserve(
+		"1",
+		store.Entry{Account: "a", Amount: most - 1, Limit: most},
+		store.Entry{Account: "b", Amount: most - 2},
+	)
 	b.reserve("2", store.Entry{Account: "b", Amount: 1, Limit: most - 1})
 	b.used(most-1, most-1)
-	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most}, store.Entry{Account: "a", Amount: 2, Limit: most})
-	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most}, store.Entry{Account: "a", Amount: most})
+	b.refuse(
+		"3",
+		store.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most},
+		store.Entry{Account: "a", Amount: 2, Limit: most},
+	)
+	b.refuse(
+		"3",
+		store.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most},
+		store.Entry{Account: "a", Amount: most},
+	)
 	b.reserve("3", store.Entry{Account: "a", Amount: 1})
-	b.refuse("4", store.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1}, store.Entry{Account: "b", Amount: 1, Limit: most - 1})
+	b.refuse(
+		"4",
+		store.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1},
+		store.Entry{Account: "b", Amount: 1, Limit: most - 1},
+	)
 	b.settle("3", map[string]int64{"a": most}) // no account counts further than this
 	b.used(most, most-1)
 	b.settle("1", map[string]int64{"a": most - 3, "b": 0})
@@ -310,7 +349,12 @@ func testOddAccounts(t *testing.T, s store.Store) {
 		}
 	}
 	long := names[len(names)-1]
-	r := &store.Reservation{Tenant: long, ID: long, Now: ledgerStart(), Entries: []store.Entry{{Account: long, Amount: 1, Expires: ledgerStart().Add(time.Hour)}}}
+	r := &store.Reservation{
+		Tenant:  long,
+		ID:      long,
+		Now:     ledgerStart(),
+		Entries: []store.Entry{{Account: long, Amount: 1, Expires: ledgerStart().Add(time.Hour)}},
+	}
 	if err := s.Reserve(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,37 @@ func nameTests() map[string]func(*testing.T, store.Store) {
 // oddNames are easily confused by a store that joins, splits, escapes or counts them.
 func oddNames() []string {
 	return []string{
-		"a", "a/b", "a/", "/a", "a\x00", "a\x00b", "\x00", "\x00\x00", "\x01", "\xff", "\xff\xff", "a\xff", "a:b", "a{b}c", "{a}", "}{",
-		"a b", " ", "ä", "a\u0308", "日本語", "*", "?[a]", "..", "%00", "a\nb", "\xc3\x28", strings.Repeat("x", 256),
-		strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("é", store.MaxName/2),
+		"a",
+		"a/b",
+		"a/",
+		"/a",
+		"a\x00",
+		"a\x00b",
+		"\x00",
+		"\x00\x00",
+		"\x01",
+		"\xff",
+		"\xff\xff",
+		"a\xff",
+		"a:b",
+		"a{b}c",
+		"{a}",
+		"}{",
+		"a b",
+		" ",
+		"ä",
+		"a\u0308",
+		"日本語",
+		"*",
+		"?[a]",
+		"..",
+		"%00",
+		"a\nb",
+		"\xc3\x28",
+		strings.Repeat("x", 256),
+		strings.Repeat("x", 127),
+		strings.Repeat("x", 128),
+		strings.Repeat("é", store.MaxName/2),
 	}
 }
 
@@ -59,7 +87,14 @@ func (th *thread) holdsOnly(mark string) {
 	values := must(s.Values(ctx, th.key, "k", "", 0))(t)
 	inbox := must(s.Inbox(ctx, th.key))(t)
 	if len(records) != 1 || len(messages) != 1 || len(values) != 1 || len(inbox) != 1 {
-		t.Errorf("%d records, %d messages, %d values, %d items%s, want one of each", len(records), len(messages), len(values), len(inbox), what)
+		t.Errorf(
+			"%d records, %d messages, %d values, %d items%s, want one of each",
+			len(records),
+			len(messages),
+			len(values),
+			len(inbox),
+			what,
+		)
 		return
 	}
 	for _, data := range [][]byte{records[0].Data, messages[0].Data, values[0].Data, inbox[0].Data} {
@@ -101,7 +136,10 @@ func testOddIDs(t *testing.T, s store.Store) {
 			c.Fence = store.Fence{Epoch: 1 << 63, Nonce: name}
 			c.Records = [][]byte{[]byte(name)}
 			c.Messages = []store.Message{{ID: name, Data: []byte(name)}}
-			c.Put = []store.Value{{Kind: "k", ID: name, Data: []byte(name)}, {Kind: store.Kind(name), ID: "k", Data: []byte(name)}}
+			c.Put = []store.Value{
+				{Kind: "k", ID: name, Data: []byte(name)},
+				{Kind: store.Kind(name), ID: "k", Data: []byte(name)},
+			}
 		})
 		th.check()
 		th.post(name, name)

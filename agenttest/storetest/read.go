@@ -43,7 +43,10 @@ func testDense(t *testing.T, s store.Store) {
 			for range n % 4 {
 				data := fmt.Appendf(nil, "record %d", len(want)+1)
 				c.Records = append(c.Records, data)
-				want = append(want, store.Record{Cursor: store.Cursor{Number: uint64(len(want) + 1), Tag: c.Fence.Tag()}, Data: data})
+				want = append(
+					want,
+					store.Record{Cursor: store.Cursor{Number: uint64(len(want) + 1), Tag: c.Fence.Tag()}, Data: data},
+				)
 			}
 		})
 	}
@@ -75,7 +78,8 @@ func testWrongCursor(t *testing.T, s store.Store) {
 		c.Fence, c.Records = th.head.Fence, [][]byte{[]byte("a"), []byte("b"), []byte("c")}
 	})
 	for _, c := range []store.Cursor{
-		{Number: 1, Tag: "wrong0"}, {Number: 2, Tag: tag[:5]}, {Number: 2, Tag: tag + "0"}, {Number: 1}, {Number: 0, Tag: tag},
+		{Number: 1, Tag: "wrong0"}, {Number: 2, Tag: tag[:5]}, {Number: 2, Tag: tag + "0"}, {Number: 1},
+		{Number: 0, Tag: tag},
 		{Number: 3, Tag: tag}, {Number: 1 << 63, Tag: tag}, {Number: 1<<64 - 1, Tag: tag},
 	} {
 		if got, err := s.Records(t.Context(), th.key, c, 10); err == nil {
@@ -97,7 +101,12 @@ func testShortNonce(t *testing.T, s store.Store) {
 		})
 		cursor := store.Cursor{Number: 1, Tag: th.head.Fence.Tag()}
 		got := must(s.Records(t.Context(), th.key, cursor, 10))(t)
-		expect(t, "records after "+cursor.String(), got, []store.Record{{Cursor: store.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}})
+		expect(
+			t,
+			"records after "+cursor.String(),
+			got,
+			[]store.Record{{Cursor: store.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}},
+		)
 	}
 }
 
@@ -138,7 +147,12 @@ func testTree(t *testing.T, s store.Store) {
 	}
 	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), want)
 	some := []store.Message{want[5], want[0], want[3]}
-	expect(t, "some messages, in the order of the ids", must(s.MessagesOf(t.Context(), th.key, []string{want[5].ID, want[0].ID, want[3].ID}))(t), some)
+	expect(
+		t,
+		"some messages, in the order of the ids",
+		must(s.MessagesOf(t.Context(), th.key, []string{want[5].ID, want[0].ID, want[3].ID}))(t),
+		some,
+	)
 	expect(t, "no messages", len(must(s.MessagesOf(t.Context(), th.key, nil))(t)), 0)
 	_, err := s.MessagesOf(t.Context(), th.key, []string{want[0].ID, "nobody"})
 	wantError(t, err, store.ErrNotFound)
@@ -152,7 +166,10 @@ func testLargeMessages(t *testing.T, s store.Store) {
 	var want []store.Message
 	for _, size := range sizes() {
 		th.commit(func(c *store.Commit) {
-			c.Messages = []store.Message{{ID: fmt.Sprint("n", size), Data: noise(size)}, {ID: fmt.Sprint("p", size), Data: prose(size)}}
+			c.Messages = []store.Message{
+				{ID: fmt.Sprint("n", size), Data: noise(size)},
+				{ID: fmt.Sprint("p", size), Data: prose(size)},
+			}
 			want = append(want, c.Messages...)
 		})
 	}
@@ -228,7 +245,10 @@ func testLargeValues(t *testing.T, s store.Store) {
 		for name, data := range map[string][]byte{"noise": noise(size), "prose": prose(size)} {
 			id := fmt.Sprint(name, size)
 			th.commit(func(c *store.Commit) {
-				c.State, c.Put = data, []store.Value{{Kind: "k", ID: id, Data: data}, {Kind: "k", ID: id + "\x00\x00\x00\x00", Data: []byte("neighbour")}}
+				c.State, c.Put = data, []store.Value{
+					{Kind: "k", ID: id, Data: data},
+					{Kind: "k", ID: id + "\x00\x00\x00\x00", Data: []byte("neighbour")},
+				}
 			})
 			if got := must(s.Value(t.Context(), th.key, "k", id))(t); !bytes.Equal(got, data) {
 				t.Errorf("value %s is not what was put", id)

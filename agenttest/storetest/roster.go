@@ -40,7 +40,10 @@ func onRoster(f func(enrolled)) func(*testing.T, store.Store) {
 // says announces a process and has it describe itself.
 func (e enrolled) says(process, about string) {
 	e.Helper()
-	if err := errors.Join(e.Announce(e.Context(), process, time.Minute), e.Describe(e.Context(), process, []byte(about))); err != nil {
+	if err := errors.Join(
+		e.Announce(e.Context(), process, time.Minute),
+		e.Describe(e.Context(), process, []byte(about)),
+	); err != nil {
 		e.Fatal(err)
 	}
 }

@@ -55,8 +55,13 @@ func create(t *testing.T, s store.Store, k store.ThreadKey, change func(c *store
 // next returns a commit that follows the head and changes nothing else.
 func (th *thread) next() *store.Commit {
 	return &store.Commit{
-		Key: th.key, ID: newID(), Expect: th.head.Position(), User: th.head.User,
-		Fence: th.head.Fence, Process: th.head.Process, UpdatedAt: start(),
+		Key:       th.key,
+		ID:        newID(),
+		Expect:    th.head.Position(),
+		User:      th.head.User,
+		Fence:     th.head.Fence,
+		Process:   th.head.Process,
+		UpdatedAt: start(),
 	}
 }
 
@@ -77,8 +82,14 @@ func (th *thread) commit(change func(c *store.Commit)) *store.Commit {
 // headAfter returns the head after a commit that follows h.
 func headAfter(h store.Head, c *store.Commit) store.Head {
 	after := store.Head{
-		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
-		Next: h.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt, State: h.State,
+		Key:       c.Key,
+		User:      c.User,
+		Fence:     c.Fence,
+		Process:   c.Process,
+		ETag:      c.ID,
+		Next:      h.Next + uint64(len(c.Records)),
+		UpdatedAt: c.UpdatedAt,
+		State:     h.State,
 	}
 	if c.State != nil {
 		after.State = c.State
@@ -103,8 +114,18 @@ func sameHead(t *testing.T, got, want store.Head) {
 // text returns a head as a text, the same for equal heads: it does not depend on how a
 // time is represented in memory.
 func text(h store.Head) string {
-	return fmt.Sprintf("%q %q fence %d %q process %q etag %q next %d at %s, %d bytes of state",
-		h.Key, h.User, h.Fence.Epoch, h.Fence.Nonce, h.Process, h.ETag, h.Next, h.UpdatedAt.UTC().Format(time.RFC3339Nano), len(h.State))
+	return fmt.Sprintf(
+		"%q %q fence %d %q process %q etag %q next %d at %s, %d bytes of state",
+		h.Key,
+		h.User,
+		h.Fence.Epoch,
+		h.Fence.Nonce,
+		h.Process,
+		h.ETag,
+		h.Next,
+		h.UpdatedAt.UTC().Format(time.RFC3339Nano),
+		len(h.State),
+	)
 }
 
 // post posts an item to the thread.

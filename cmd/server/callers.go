@@ -33,7 +33,13 @@ func (o *options) callers(log *slog.Logger) (c callers, err error) {
 	}
 	switch {
 	case o.jwks != "":
-		options := jwtauth.Options{JWKS: o.jwks, Issuer: o.jwtIssuer, Audience: o.jwtAudience, Tenant: o.jwtTenant, Log: log}
+		options := jwtauth.Options{
+			JWKS:     o.jwks,
+			Issuer:   o.jwtIssuer,
+			Audience: o.jwtAudience,
+			Tenant:   o.jwtTenant,
+			Log:      log,
+		}
 		if err := setClaims(&options, o.jwtClaims); err != nil {
 			return c, err
 		}
@@ -51,9 +57,14 @@ func (o *options) callers(log *slog.Logger) (c callers, err error) {
 func setClaims(o *jwtauth.Options, text string) error {
 	for _, entry := range list(text) {
 		name, claim, ok := strings.Cut(entry, "=")
-		into := map[string]*string{"tenant": &o.TenantClaim, "user": &o.UserClaim, "roles": &o.RolesClaim, "agents": &o.AgentsClaim}[name]
+		into := map[string]*string{"tenant": &o.TenantClaim, "user": &o.UserClaim, "roles": &o.RolesClaim,
+			"agents": &o.AgentsClaim}[name]
 		if !ok || claim == "" || into == nil {
-			return fmt.Errorf("--jwt-claims=%s cannot be used: write what is in which claim, like tenant=org_id,user=sub,roles=realm_access.roles,agents=agents", text)
+			return fmt.Errorf(
+				"--jwt-claims=%s cannot be used: write what is in which claim, like "+
+					"tenant=org_id,user=sub,roles=realm_access.roles,agents=agents",
+				text,
+			)
 		}
 		*into = claim
 	}
@@ -102,5 +113,7 @@ func (c callers) reload(log *slog.Logger) {
 		log.Info("audit", append(attrs, "result", "failed")...)
 		return
 	}
-	log.Info("audit", append(attrs, "result", "ok", "added", change.Added, "removed", change.Removed, "changed", change.Changed)...)
+	log.Info(
+		"audit",
+		append(attrs, "result", "ok", "added", change.Added, "removed", change.Removed, "changed", change.Changed)...)
 }

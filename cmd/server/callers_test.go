@@ -34,12 +34,20 @@ func TestKeysAndTokens(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k"}}})
 	}))
 	defer provider.Close()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: private, KeyID: "k"}}, nil)
+	signer, err := jose.NewSigner(
+		jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: private, KeyID: "k"}},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token, err := jwt.Signed(signer).Claims(map[string]any{
-		"iss": "https://id.example.com/", "aud": "holdfast", "sub": "u1", "org": "acme", "realm": map[string]any{"roles": []string{"read"}}, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss":   "https://id.example.com/",
+		"aud":   "holdfast",
+		"sub":   "u1",
+		"org":   "acme",
+		"realm": map[string]any{"roles": []string{"read"}},
+		"exp":   time.Now().Add(time.Hour).Unix(),
 	}).Serialize()
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +56,16 @@ func TestKeysAndTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseOptions([]string{"--jwks=" + provider.URL, "--jwt-issuer=https://id.example.com/", "--jwt-audience=holdfast", "--jwt-claims=tenant=org, roles=realm.roles"},
-		env(map[string]string{"HOLDFAST_API_KEYS": entry}), &bytes.Buffer{})
+	o, err := parseOptions(
+		[]string{
+			"--jwks=" + provider.URL,
+			"--jwt-issuer=https://id.example.com/",
+			"--jwt-audience=holdfast",
+			"--jwt-claims=tenant=org, roles=realm.roles",
+		},
+		env(map[string]string{"HOLDFAST_API_KEYS": entry}),
+		&bytes.Buffer{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

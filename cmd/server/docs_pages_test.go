@@ -90,7 +90,8 @@ func checkProgram(args []string) string {
 		}
 		for _, a := range args[1:] {
 			name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
-			if strings.HasPrefix(a, "-") && !regexp.MustCompile(`(?m)^\s*--?`+regexp.QuoteMeta(name)+`\b`).MatchString(usage.String()) {
+			if strings.HasPrefix(a, "-") &&
+				!regexp.MustCompile(`(?m)^\s*--?`+regexp.QuoteMeta(name)+`\b`).MatchString(usage.String()) {
 				return args[0] + " has no flag " + a
 			}
 		}
@@ -168,7 +169,11 @@ func TestFileOnThePage(t *testing.T) {
 		for _, b := range blocks {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "holdfast.yaml")
-			if err := errors.Join(os.WriteFile(file, b[1], 0o600), os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600), os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
+			if err := errors.Join(
+				os.WriteFile(file, b[1], 0o600),
+				os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
+				os.Mkdir(filepath.Join(dir, "docs"), 0o700),
+			); err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer

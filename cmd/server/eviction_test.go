@@ -29,7 +29,8 @@ func TestEviction(t *testing.T) {
 	if code := run(ctx, args, env(map[string]string{"HOLDFAST_ALLOW_EVICTION": "1"}), banner, &errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
-	if !strings.Contains(banner.String(), "durability  process") || !strings.Contains(errOut.String(), "policy=allkeys-lru") {
+	if !strings.Contains(banner.String(), "durability  process") ||
+		!strings.Contains(errOut.String(), "policy=allkeys-lru") {
 		t.Errorf("%s%s", banner.String(), errOut.String())
 	}
 }

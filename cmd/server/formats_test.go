@@ -26,7 +26,13 @@ func TestDataFormat(t *testing.T) {
 		}
 	}
 	banner, errOut := &signalWriter{want: "recovery", seen: look}, &bytes.Buffer{}
-	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + url, "--data-format=newest"}, env(nil), banner, errOut); code != exitOK {
+	if code := run(
+		ctx,
+		[]string{"--addr=localhost:0", "--store=" + url, "--data-format=newest"},
+		env(nil),
+		banner,
+		errOut,
+	); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut)
 	}
 	if !strings.Contains(banner.String(), "  data        format 11\n") {
@@ -52,11 +58,22 @@ func TestDataFormat(t *testing.T) {
 	}
 	errOut.Reset()
 	code := run(t.Context(), []string{"--addr=localhost:0", "--store=" + url}, env(nil), banner, errOut)
-	if !strings.Contains(errOut.String(), "other servers write data of format 12 into this store, and this version reads up to 11: start a newer version") || code != exitFailed {
+	if !strings.Contains(
+		errOut.String(),
+		"other servers write data of format 12 into this store, and this version reads up to 11: start a newer version",
+	) ||
+		code != exitFailed {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	errOut.Reset()
-	if code := run(t.Context(), []string{"--addr=localhost:0", "--store=memory:"}, env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}), banner, errOut); code == exitOK || !strings.Contains(errOut.String(), "use 8 to 11 or newest") {
+	if code := run(
+		t.Context(),
+		[]string{"--addr=localhost:0", "--store=memory:"},
+		env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}),
+		banner,
+		errOut,
+	); code == exitOK ||
+		!strings.Contains(errOut.String(), "use 8 to 11 or newest") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }

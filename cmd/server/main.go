@@ -95,7 +95,10 @@ func serve(ctx context.Context, s *server.Server, stdout io.Writer) error {
 	// A banner that cannot be written is no reason to stop.
 	_ = s.Banner(stdout)
 	<-ctx.Done()
-	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
+	fmt.Fprintln(
+		stdout,
+		"holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)",
+	)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
 	defer cancel()
 	return s.Shutdown(last)

@@ -26,7 +26,8 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.addr != "localhost:1" || o.maxRuns != 7 || o.frequency != "manual" || o.lease != 5*time.Second || o.recovery != "on" {
+	if o.addr != "localhost:1" || o.maxRuns != 7 || o.frequency != "manual" || o.lease != 5*time.Second ||
+		o.recovery != "on" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -77,7 +78,12 @@ func TestRetentionOption(t *testing.T) {
 		}
 	}
 	for _, given := range []string{"", "full:", "full:0", "full:-1", "all:5", "ALL"} {
-		if _, err := parseOptions([]string{"--retention=" + given}, env(nil), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "full:N with a number from 1, all, or latest") {
+		if _, err := parseOptions(
+			[]string{"--retention=" + given},
+			env(nil),
+			&bytes.Buffer{},
+		); err == nil ||
+			!strings.Contains(err.Error(), "full:N with a number from 1, all, or latest") {
 			t.Errorf("%q: %v", given, err)
 		}
 	}
@@ -89,7 +95,13 @@ func TestProgram(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "data")
 	out := &signalWriter{want: "recovery", seen: cancel}
 	var errOut bytes.Buffer
-	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")}, env(nil), out, &errOut); code != exitOK {
+	if code := run(
+		ctx,
+		[]string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")},
+		env(nil),
+		out,
+		&errOut,
+	); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
 	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "durability  ", "no API key needed", "per_iteration", "shutting down"} {
@@ -101,7 +113,13 @@ func TestProgram(t *testing.T) {
 		args []string
 		code int
 	}{{[]string{"--version"}, exitOK}, {[]string{"--help"}, exitOK}, {[]string{"--what"}, exitUsage}, {[]string{"--addr=0.0.0.0:1"}, exitFailed}} {
-		if code := run(t.Context(), append(c.args, "--store=memory:"), env(nil), &bytes.Buffer{}, &bytes.Buffer{}); code != c.code {
+		if code := run(
+			t.Context(),
+			append(c.args, "--store=memory:"),
+			env(nil),
+			&bytes.Buffer{},
+			&bytes.Buffer{},
+		); code != c.code {
 			t.Errorf("%v: exit %d, want %d", c.args, code, c.code)
 		}
 	}
@@ -126,10 +144,18 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 func TestFileNamesCharge(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "holdfast.yaml")
-	if err := os.WriteFile(file, []byte("agents:\n  - name: shop\n    model: demo\n    tools: [charge_card]\nlimits:\n  perUser: { runs: 3 }\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file,
+		[]byte("agents:\n  - name: shop\n    model: demo\n    tools: [charge_card]\nlimits:\n  perUser: { runs: 3 }\n"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseOptions([]string{"--config=" + file, "--store=memory:", "--demo-journal=" + filepath.Join(dir, "j")}, env(nil), &bytes.Buffer{})
+	o, err := parseOptions(
+		[]string{"--config=" + file, "--store=memory:", "--demo-journal=" + filepath.Join(dir, "j")},
+		env(nil),
+		&bytes.Buffer{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,16 +174,29 @@ func TestFileNamesCharge(t *testing.T) {
 // TestMCPServersOfTheFile: the start goes on without a server that cannot be started.
 func TestMCPServersOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	if err := os.WriteFile(file, []byte("agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: {command: nosuch-program}\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file,
+		[]byte(
+			"agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: {command: nosuch-program}\n",
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &signalWriter{want: "recovery", seen: cancel}
 	var errOut bytes.Buffer
-	if code := run(ctx, []string{"--addr=localhost:0", "--store=memory:", "--config=" + file}, env(nil), out, &errOut); code != exitOK {
+	if code := run(
+		ctx,
+		[]string{"--addr=localhost:0", "--store=memory:", "--config=" + file},
+		env(nil),
+		out,
+		&errOut,
+	); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
-	if log := errOut.String(); strings.Count(log, "mcp=broken error=") != 1 || !strings.Contains(log, "nosuch-program") {
+	if log := errOut.String(); strings.Count(log, "mcp=broken error=") != 1 ||
+		!strings.Contains(log, "nosuch-program") {
 		t.Errorf("the log is %s", log)
 	}
 }
@@ -182,7 +221,8 @@ func TestWaitForServers(t *testing.T) {
 	cancel()
 	var log bytes.Buffer
 	waitForServers(ctx, loaded, slog.New(slog.NewTextHandler(&log, nil)))
-	if got := log.String(); strings.Contains(got, "broken") || strings.Count(got, "mcp=silent") != 2 || !strings.Contains(got, "not waited for any longer") {
+	if got := log.String(); strings.Contains(got, "broken") || strings.Count(got, "mcp=silent") != 2 ||
+		!strings.Contains(got, "not waited for any longer") {
 		t.Errorf("the log is %s", got)
 	}
 }
@@ -190,12 +230,20 @@ func TestWaitForServers(t *testing.T) {
 // TestMistakesOfTheFile: the start says them as validate does, each line with its place.
 func TestMistakesOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	if err := os.WriteFile(file, []byte("agents: [{name: a, tools: [nosuch]}]\nmcpServers: {a: {}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file,
+		[]byte("agents: [{name: a, tools: [nosuch]}]\nmcpServers: {a: {}}\n"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var errOut bytes.Buffer
 	code := run(t.Context(), []string{"--store=memory:", "--config=" + file}, env(nil), &bytes.Buffer{}, &errOut)
-	if lines := strings.Split(errOut.String(), "\n"); code != exitUsage || len(lines) != 3 || !strings.HasPrefix(lines[0], file+":1:28: ") || !strings.HasPrefix(lines[1], file+":2:14: ") {
+	if lines := strings.Split(
+		errOut.String(),
+		"\n",
+	); code != exitUsage || len(lines) != 3 || !strings.HasPrefix(lines[0], file+":1:28: ") ||
+		!strings.HasPrefix(lines[1], file+":2:14: ") {
 		t.Errorf("exit %d: %s", code, errOut.String())
 	}
 }

@@ -35,7 +35,13 @@ type reloader struct {
 // alone have nothing, and the log says so. A program without anything of that kind ends, as it
 // does by default: it runs in a terminal that was closed.
 func newReloader(who callers, file string, loaded *server.Loaded, log *slog.Logger) *reloader {
-	r := &reloader{callers: who, file: file, loaded: loaded, log: log, signals: make(chan os.Signal, 1)}
+	r := &reloader{
+		callers: who,
+		file:    file,
+		loaded:  loaded,
+		log:     log,
+		signals: make(chan os.Signal, 1),
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if file != "" || who.keys != nil || who.tokens != nil {
 		signal.Notify(r.signals, syscall.SIGHUP)
@@ -75,7 +81,10 @@ func (r *reloader) reload() {
 		r.reloadAgents()
 	}
 	if r.callers.keys == nil && r.file == "" {
-		r.log.Info("SIGHUP: there is no file of API keys or agents to read again; the keys of the JWKS are fetched every 10 minutes by themselves")
+		r.log.Info(
+			"SIGHUP: there is no file of API keys or agents to read again; the keys of the JWKS are fetched every " +
+				"10 minutes by themselves",
+		)
 	}
 }
 

@@ -75,7 +75,9 @@ func TestReloadOnSignal(t *testing.T) {
 	}
 	write(other + "\n")
 	hangUp(t)
-	if line := <-lines; !strings.Contains(line, "msg=audit") || !strings.Contains(line, "action=reload_keys result=ok added=[acme/bob] removed=[acme/alice] changed=[]") || strings.Contains(line, "sha256") {
+	if line := <-lines; !strings.Contains(line, "msg=audit") ||
+		!strings.Contains(line, "action=reload_keys result=ok added=[acme/bob] removed=[acme/alice] changed=[]") ||
+		strings.Contains(line, "sha256") {
 		t.Error(line)
 	}
 	if _, err := c.keys.Authenticate(bearer(key)); err == nil || who.Rights.Revoked.Err() == nil {
@@ -87,7 +89,12 @@ func TestReloadOnSignal(t *testing.T) {
 // operators send out of habit, does not end the program, and the log says so.
 func TestSignalWithoutKeys(t *testing.T) {
 	lines := make(chan string, 10)
-	r := newReloader(callers{tokens: new(jwtauth.Verifier)}, "", nil, slog.New(slog.NewTextHandler(lineWriter(lines), nil)))
+	r := newReloader(
+		callers{tokens: new(jwtauth.Verifier)},
+		"",
+		nil,
+		slog.New(slog.NewTextHandler(lineWriter(lines), nil)),
+	)
 	defer r.stop()
 	r.start(nil)
 	hangUp(t)
@@ -194,7 +201,8 @@ func TestReloadAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp(t)
-	if said := reloaded(); !strings.Contains(said[len(said)-1], "result=failed") || !strings.Contains(said[0], "no such file") {
+	if said := reloaded(); !strings.Contains(said[len(said)-1], "result=failed") ||
+		!strings.Contains(said[0], "no such file") {
 		t.Error(said)
 	}
 	if agents() != before {

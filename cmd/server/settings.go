@@ -41,7 +41,10 @@ func (o *options) settings() []server.Setting {
 			source = "default"
 		}
 		text, _, _ := strings.Cut(f.Usage, " ("+variable(f.Name)+")")
-		list = append(list, server.Setting{Name: "--" + f.Name, Value: withoutSecret(f.Value.String()), Source: source, Text: text})
+		list = append(
+			list,
+			server.Setting{Name: "--" + f.Name, Value: withoutSecret(f.Value.String()), Source: source, Text: text},
+		)
 	})
 	if o.agentsFile != "" {
 		i := slices.IndexFunc(list, func(s server.Setting) bool { return s.Name == "--config" })
@@ -56,7 +59,15 @@ func (o *options) settings() []server.Setting {
 	}
 	for _, name := range urlVariables {
 		if v := o.getenv(name); v != "" {
-			list = append(list, server.Setting{Name: name, Value: withoutSecret(v), Source: "env", Text: "where the provider's models are"})
+			list = append(
+				list,
+				server.Setting{
+					Name:   name,
+					Value:  withoutSecret(v),
+					Source: "env",
+					Text:   "where the provider's models are",
+				},
+			)
 		}
 	}
 	return list

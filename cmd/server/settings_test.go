@@ -31,7 +31,10 @@ func settingsOf(t *testing.T, args []string, variables map[string]string) map[st
 // TestSettings: every setting is there, with its value and where that comes from.
 func TestSettings(t *testing.T) {
 	got := settingsOf(t, []string{"--lease", "5s", "--addr=localhost:1"}, map[string]string{
-		"HOLDFAST_ADDR": "localhost:2", "HOLDFAST_MAX_RUNS": "7", "HOLDFAST_API_KEYS": "acme/alice:sha256:00", "OPENAI_BASE_URL": "https://me:pa55word@models.example.com/v1",
+		"HOLDFAST_ADDR":     "localhost:2",
+		"HOLDFAST_MAX_RUNS": "7",
+		"HOLDFAST_API_KEYS": "acme/alice:sha256:00",
+		"OPENAI_BASE_URL":   "https://me:pa55word@models.example.com/v1",
 	})
 	for name, want := range map[string][2]string{
 		"--lease": {"5s", "flag"}, "--addr": {"localhost:1", "flag"}, "--max-runs": {"7", "env"}, "--recover": {"on", "default"},

@@ -37,7 +37,14 @@ func aged(t *testing.T, versions map[string]int) (store, file string) {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
-	s, err := server.New(server.Config{Store: store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Agents: loaded.Agents, Limits: loaded.Limits})
+	s, err := server.New(
+		server.Config{
+			Store:  store,
+			Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+			Agents: loaded.Agents,
+			Limits: loaded.Limits,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +100,20 @@ func TestCheckStates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			command := &storeCommand{getenv: env(nil), stdout: &out, stderr: t.Output(), parts: server.Parts{Middleware: []holdfast.MiddlewareKind{c.kind}}}
+			command := &storeCommand{
+				getenv: env(nil),
+				stdout: &out,
+				stderr: t.Output(),
+				parts:  server.Parts{Middleware: []holdfast.MiddlewareKind{c.kind}},
+			}
 			err := command.check([]string{c.store, "--config", c.file})
 			want := "2 threads checked, 0 problems\n"
 			if c.want != "" {
-				want = fmt.Sprintf("default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is %[1]s\n%[2]sstate acme.counter: 2 threads with %[1]s\n", c.want, want)
+				want = fmt.Sprintf(
+					"default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is %[1]s\n%[2]sstate acme.counter: 2 threads with %[1]s\n",
+					c.want,
+					want,
+				)
 			}
 			if out.String() != want || errors.Is(err, errProblems) != c.lost || err != nil && !c.lost {
 				t.Errorf("got\n%swant\n%s%v", out.String(), want, err)
@@ -106,8 +122,16 @@ func TestCheckStates(t *testing.T) {
 	}
 	t.Run("one thread", func(t *testing.T) {
 		var out bytes.Buffer
-		command := &storeCommand{getenv: env(nil), stdout: &out, stderr: t.Output(), parts: server.Parts{Middleware: []holdfast.MiddlewareKind{kept("acme.counter", 2, 1)}}}
-		if err := command.check([]string{store, "--config", file, "--thread=t1"}); err != nil || strings.Contains(out.String(), "t2") || !strings.Contains(out.String(), ": 1 thread with version 1, 2 is needed") {
+		command := &storeCommand{
+			getenv: env(nil),
+			stdout: &out,
+			stderr: t.Output(),
+			parts:  server.Parts{Middleware: []holdfast.MiddlewareKind{kept("acme.counter", 2, 1)}},
+		}
+		if err := command.check(
+			[]string{store, "--config", file, "--thread=t1"},
+		); err != nil || strings.Contains(out.String(), "t2") ||
+			!strings.Contains(out.String(), ": 1 thread with version 1, 2 is needed") {
 			t.Errorf("%s%v", out.String(), err)
 		}
 	})
@@ -122,17 +146,33 @@ func TestCheckConfig(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errOut, missing) {
 		t.Errorf("no file: %d %q", code, errOut)
 	}
-	if err := os.WriteFile(missing, []byte("agents:\n  - name: a\n    model: openai/x\n    middleware: [citcuitBreaker]\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		missing,
+		[]byte("agents:\n  - name: a\n    model: openai/x\n    middleware: [citcuitBreaker]\n"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errOut = runCommand(t, env(nil), "check", store, "--config="+missing)
-	if want := missing + ":4:18: unknown middleware \"citcuitBreaker\"; did you mean \"circuitBreaker\"?\n"; code != exitUsage || errOut != want {
+	if want := missing + ":4:18: unknown middleware \"citcuitBreaker\"; did you mean \"circuitBreaker\"?\n"; code != exitUsage ||
+		errOut != want {
 		t.Errorf("a mistake: %d %q, want %q", code, errOut, want)
 	}
-	if err := os.WriteFile(missing, []byte("agents:\n  - name: weather\n    model: openai/x\n    middleware: [circuitBreaker]\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		missing,
+		[]byte("agents:\n  - name: weather\n    model: openai/x\n    middleware: [circuitBreaker]\n"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := runCommand(t, env(nil), "check", store, "--config="+missing); code != exitOK || out != "1 thread checked, 0 problems\n" || errOut != "" {
+	if code, out, errOut := runCommand(
+		t,
+		env(nil),
+		"check",
+		store,
+		"--config="+missing,
+	); code != exitOK || out != "1 thread checked, 0 problems\n" ||
+		errOut != "" {
 		t.Errorf("without keys: %d %q %q", code, out, errOut)
 	}
 }

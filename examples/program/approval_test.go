@@ -36,10 +36,22 @@ func TestRequestApproval(t *testing.T) {
 				yield(holdfast.Delta{Text: "It said " + last.Text, Finish: holdfast.FinishStop}, nil)
 				return
 			}
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "request_approval", Arguments: `{"cents":990,"reason":"rope"}`}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{Name: "request_approval", Arguments: `{"cents":990,"reason":"rope"}`},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		}
 	})
-	s, err := server.New(server.Config{Addr: "localhost:0", Store: "memory:", Agents: []holdfast.Agent{{Name: "a", Model: model, Tools: []holdfast.Tool{tool}}}})
+	s, err := server.New(
+		server.Config{
+			Addr:   "localhost:0",
+			Store:  "memory:",
+			Agents: []holdfast.Agent{{Name: "a", Model: model, Tools: []holdfast.Tool{tool}}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

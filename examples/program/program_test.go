@@ -41,9 +41,14 @@ func provider(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		chunks := []string{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"place_order","arguments":"{\"item\":\"rope\",\"cents\":990}"}}]},"finish_reason":"tool_calls"}]}`}
+		chunks := []string{
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"place_order","arguments":"{\"item\":\"rope\",\"cents\":990}"}}]},"finish_reason":"tool_calls"}]}`,
+		}
 		if bytes.Contains(body, []byte(`"role":"tool"`)) {
-			chunks = []string{`{"choices":[{"delta":{"content":"Your rope "}}]}`, `{"choices":[{"delta":{"content":"is on its way."},"finish_reason":"stop"}]}`}
+			chunks = []string{
+				`{"choices":[{"delta":{"content":"Your rope "}}]}`,
+				`{"choices":[{"delta":{"content":"is on its way."},"finish_reason":"stop"}]}`,
+			}
 		}
 		chunks = append(chunks, `{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":10,"total_tokens":30}}`)
 		for _, c := range append(chunks, "[DONE]") {
@@ -63,11 +68,17 @@ func TestTheProgram(t *testing.T) {
 	if err := run(t.Context(), []string{"ask", "I need a rope"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); !strings.Contains(got, "calls place_order\napproved: ") || !strings.HasSuffix(got, "Your rope is on its way.\n") {
+	if got := out.String(); !strings.Contains(got, "calls place_order\napproved: ") ||
+		!strings.HasSuffix(got, "Your rope is on its way.\n") {
 		t.Errorf("it says %q", got)
 	}
 	out.Reset()
-	if err := run(t.Context(), []string{"check"}, &out); err != nil || out.String() != "1 threads checked, 0 problems\n" {
+	if err := run(
+		t.Context(),
+		[]string{"check"},
+		&out,
+	); err != nil ||
+		out.String() != "1 threads checked, 0 problems\n" {
 		t.Errorf("check: %q, %v", out.String(), err)
 	}
 }
@@ -203,10 +214,20 @@ func TestTheServer(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		return w
 	}
-	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Delete, ""); err == nil {
+	if err := cfg.Authorize(
+		t.Context(),
+		holdfast.Principal{Tenant: "acme", User: "alice"},
+		access.Delete,
+		"",
+	); err == nil {
 		t.Error("a customer may delete orders")
 	}
-	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Run, "shop"); err != nil {
+	if err := cfg.Authorize(
+		t.Context(),
+		holdfast.Principal{Tenant: "acme", User: "alice"},
+		access.Run,
+		"shop",
+	); err != nil {
 		t.Errorf("a customer may not order: %v", err)
 	}
 	if w := get("/threads", ""); w.Code != http.StatusUnauthorized {
@@ -225,7 +246,11 @@ func TestTheServer(t *testing.T) {
 			States map[string]json.RawMessage `json:"states"`
 		} `json:"middlewareState"`
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || string(body.MiddlewareState.States["shop.spent"]) != `{"cents":990}` {
+	if err := json.Unmarshal(
+		w.Body.Bytes(),
+		&body,
+	); err != nil ||
+		string(body.MiddlewareState.States["shop.spent"]) != `{"cents":990}` {
 		t.Errorf("%d %s %v", w.Code, w.Body, err)
 	}
 	for _, line := range []string{`holdfast_runs_total{agent="shop",outcome="success"} 1`, `shop_orders_total{result="success"} 1`, `shop_commits_total{result="ok"} `} {
@@ -288,7 +313,8 @@ func TestSmall(t *testing.T) {
 		t.Errorf("it has more than 40 lines, %v", err)
 	}
 	program := filepath.Join(t.TempDir(), "small")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./small").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./small").
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	key, entry, err := apikey.New(rand.Reader, "acme", "alice")
@@ -338,7 +364,10 @@ func TestSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"weather"`)) {
+	if body, err := io.ReadAll(
+		res.Body,
+	); err != nil || res.StatusCode != http.StatusOK ||
+		!bytes.Contains(body, []byte(`"weather"`)) {
 		t.Errorf("%d %s %v", res.StatusCode, body, err)
 	}
 }

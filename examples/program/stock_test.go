@@ -34,7 +34,10 @@ func TestStock(t *testing.T) {
 		if err != nil || r.Header.Get("Authorization") != "Bearer t0ken-of-the-shop" {
 			t.Errorf("%v, %v", err, r.Header)
 		}
-		seen = append(seen, fmt.Sprintf("%s %s %s key=%s", r.Method, r.RequestURI, body, r.Header.Get("Idempotency-Key")))
+		seen = append(
+			seen,
+			fmt.Sprintf("%s %s %s key=%s", r.Method, r.RequestURI, body, r.Header.Get("Idempotency-Key")),
+		)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"count": 2, "until": "tomorrow"}`)
 	}))
@@ -50,7 +53,11 @@ func TestStock(t *testing.T) {
 	call := func(tool holdfast.Tool, arguments, want string) {
 		t.Helper()
 		c := holdfast.ToolCall{Name: tool.Spec().Name, Key: "key7", Arguments: json.RawMessage(arguments)}
-		if result, err := tool.Call(holdfast.ContextWithCall(t.Context(), c, nil), c); err != nil || result.Text != want {
+		if result, err := tool.Call(
+			holdfast.ContextWithCall(t.Context(), c, nil),
+			c,
+		); err != nil ||
+			result.Text != want {
 			t.Errorf("%s: %+v, %v", c.Name, result, err)
 		}
 	}
@@ -58,11 +65,16 @@ func TestStock(t *testing.T) {
 	call(others[0], `{"item":"a7"}`, "2")
 	call(others[1], `{"item":"a7","body":199}`, `{"count": 2, "until": "tomorrow"}`)
 	c := holdfast.ToolCall{Key: "key7", Arguments: json.RawMessage(`{"item":"a7","count":2}`)}
-	if result, fate, err := reserve.Spec().Query(t.Context(), c); fate != holdfast.FateDone || result.Text != "Reserved 2 until tomorrow." {
+	if result, fate, err := reserve.Spec().
+		Query(t.Context(), c); fate != holdfast.FateDone ||
+		result.Text != "Reserved 2 until tomorrow." {
 		t.Errorf("%+v, %s, %v", result, fate, err)
 	}
 	want := []string{
-		`POST /items/a7/reservations {"count":2,"reference":"key7"} key=key7`, `GET /items/a7  key=`, `PUT /items/a7/price 199 key=key7`, `GET /reservations/key7  key=`,
+		`POST /items/a7/reservations {"count":2,"reference":"key7"} key=key7`,
+		`GET /items/a7  key=`,
+		`PUT /items/a7/price 199 key=key7`,
+		`GET /reservations/key7  key=`,
 	}
 	if !slices.Equal(seen, want) {
 		t.Errorf("got %q, want %q", seen, want)

@@ -17,7 +17,11 @@ import (
 var lookups = Options{Tools: []string{"lookup"}, PerThread: 2}
 
 func lookup() holdfast.Tool {
-	return holdfast.NewTool("lookup", "Looks a word up.", func(context.Context, struct{}) (string, error) { return "found", nil })
+	return holdfast.NewTool(
+		"lookup",
+		"Looks a word up.",
+		func(context.Context, struct{}) (string, error) { return "found", nil },
+	)
 }
 
 // once is a model that looks up one word for each message.
@@ -30,7 +34,14 @@ func once(runs int) *agenttest.Model {
 }
 
 func TestTheQuotaSurvivesRestarts(t *testing.T) {
-	h := agenttest.New(t, agenttest.Config{Model: once(4), Tools: []holdfast.Tool{lookup()}, Middleware: []holdfast.Middleware{Quota(lookups)}})
+	h := agenttest.New(
+		t,
+		agenttest.Config{
+			Model:      once(4),
+			Tools:      []holdfast.Tool{lookup()},
+			Middleware: []holdfast.Middleware{Quota(lookups)},
+		},
+	)
 	for run := range 3 {
 		r := h.Run("look it up")
 		if want := run < 2; r.Outcome != agenttest.Success || len(r.Started) == 1 != want {
@@ -54,7 +65,12 @@ func TestTheQuotaSurvivesRestarts(t *testing.T) {
 func TestParallelCallsShareTheQuota(t *testing.T) {
 	three := agenttest.Call("lookup", `{}`).And("lookup", `{}`).And("lookup", `{}`)
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(three, agenttest.Text("done")), Tools: []holdfast.Tool{lookup()}, Middleware: []holdfast.Middleware{Quota(lookups)},
+		Model: agenttest.Say(
+			three,
+			agenttest.Text("done"),
+		),
+		Tools:      []holdfast.Tool{lookup()},
+		Middleware: []holdfast.Middleware{Quota(lookups)},
 	})
 	r := h.Run("look three up")
 	if got := r.Results(); len(r.Started) != 2 || !strings.Contains(got["call_3"], "quota of 2 calls of lookup") {
@@ -68,13 +84,23 @@ func TestACrashDoesNotCountTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		died := false
-		dying := holdfast.Middleware{Name: "test.dying", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {
-			if !died {
-				died = true
-				h.Crash()
-			}
-		}}
-		h = agenttest.New(t, agenttest.Config{Model: once(1), Tools: []holdfast.Tool{lookup()}, Middleware: []holdfast.Middleware{Quota(lookups), dying}})
+		dying := holdfast.Middleware{
+			Name: "test.dying",
+			AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {
+				if !died {
+					died = true
+					h.Crash()
+				}
+			},
+		}
+		h = agenttest.New(
+			t,
+			agenttest.Config{
+				Model:      once(1),
+				Tools:      []holdfast.Tool{lookup()},
+				Middleware: []holdfast.Middleware{Quota(lookups), dying},
+			},
+		)
 		if r := h.Run("look it up"); r.Outcome != agenttest.Cut || len(r.Started) != 1 {
 			t.Fatalf("%s, started %v", r.Outcome, r.Started)
 		}
@@ -91,16 +117,26 @@ func TestACrashDoesNotCountTwice(t *testing.T) {
 // oldQuota is the previous deployment, with version 1 of the state.
 func oldQuota() holdfast.Middleware {
 	old := state.Register(state.Spec[spentV1]{Name: "example.quota"})
-	return holdfast.Middleware{Name: "example.quota", States: []holdfast.State{old}, BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
-		_, err := old.Update(ctx, func(s spentV1) spentV1 { return spentV1{Lookups: s.Lookups + 1} })
-		return err
-	}}
+	return holdfast.Middleware{
+		Name:   "example.quota",
+		States: []holdfast.State{old},
+		BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+			_, err := old.Update(ctx, func(s spentV1) spentV1 { return spentV1{Lookups: s.Lookups + 1} })
+			return err
+		},
+	}
 }
 
 func TestTheStateOfVersion1IsMigrated(t *testing.T) {
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(agenttest.Call("lookup", `{}`), agenttest.Text("done"), agenttest.Call("lookup", `{}`), agenttest.Text("done")),
-		Tools: []holdfast.Tool{lookup()}, Middleware: []holdfast.Middleware{oldQuota()},
+		Model: agenttest.Say(
+			agenttest.Call("lookup", `{}`),
+			agenttest.Text("done"),
+			agenttest.Call("lookup", `{}`),
+			agenttest.Text("done"),
+		),
+		Tools:      []holdfast.Tool{lookup()},
+		Middleware: []holdfast.Middleware{oldQuota()},
 	})
 	h.Run("look it up") // two iterations, which the old quota counts
 	h.Restart(Quota(lookups))
@@ -133,7 +169,9 @@ func TestOnThePage(t *testing.T) {
 		Tools:      []holdfast.Tool{lookup},
 		Middleware: []holdfast.Middleware{Quota(options)},
 	})
-	r := h.Run("look it up")              // r.Outcome, r.Messages, r.Started (calls that actually ran), r.Questions, r.Events
+	r := h.Run(
+		"look it up",
+	) // r.Outcome, r.Messages, r.Started (calls that actually ran), r.Questions, r.Events
 	h.Restart(Quota(options))             // the process dies, and the next one has only the store
 	spent := agenttest.State(h, spentKey) // as the newest checkpoint holds it
 	if len(r.Started) != 1 || spent.ByTool["lookup"] != 1 {

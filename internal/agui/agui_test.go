@@ -22,15 +22,45 @@ func ptr[T any](v T) *T { return &v }
 
 // every returns one event of each of the 31 types with every member set.
 func every() []agui.Event {
-	base := agui.Base{Timestamp: 1700000000000, RawEvent: json.RawMessage(`{"a":1}`), Metadata: json.RawMessage(`{"k":null}`)}
-	usage := []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: ptr(int64(1)), OutputTokens: ptr(int64(2)), TotalTokens: ptr(int64(3)),
-		ReasoningTokens: ptr(int64(0)), CachedInput: ptr(int64(4)), CacheWriteInput: ptr(int64(5))}}
+	base := agui.Base{
+		Timestamp: 1700000000000,
+		RawEvent:  json.RawMessage(`{"a":1}`),
+		Metadata:  json.RawMessage(`{"k":null}`),
+	}
+	usage := []holdfast.Usage{
+		{Provider: "p", Model: "m", InputTokens: ptr(int64(1)), OutputTokens: ptr(int64(2)), TotalTokens: ptr(int64(3)),
+			ReasoningTokens: ptr(int64(0)), CachedInput: ptr(int64(4)), CacheWriteInput: ptr(int64(5))},
+	}
 	patch := json.RawMessage(`[{"op":"replace","path":"/a","value":null}]`)
 	user := agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleUser, Text: "hi"})
 	return []agui.Event{
-		agui.RunStarted{Base: base, ThreadID: "t", RunID: "r", ProtocolVersion: "1.0", ParentRunID: "p", Input: json.RawMessage(`{"threadId":"t","runId":"r","messages":[]}`)},
-		agui.RunFinished{Base: base, ThreadID: "t", RunID: "r", Result: json.RawMessage(`7`), Usage: usage, Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{{
-			ID: "i", Reason: "input_required", Message: "q", ToolCallID: "c", ResponseSchema: json.RawMessage(`{"type":"object"}`), ExpiresAt: "2026-01-01T00:00:00Z", Metadata: json.RawMessage(`{"x":1}`), SubagentRunID: "s"}}}},
+		agui.RunStarted{
+			Base:            base,
+			ThreadID:        "t",
+			RunID:           "r",
+			ProtocolVersion: "1.0",
+			ParentRunID:     "p",
+			Input:           json.RawMessage(`{"threadId":"t","runId":"r","messages":[]}`),
+		},
+		agui.RunFinished{
+			Base:     base,
+			ThreadID: "t",
+			RunID:    "r",
+			Result:   json.RawMessage(`7`),
+			Usage:    usage,
+			Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{
+				{
+					ID:             "i",
+					Reason:         "input_required",
+					Message:        "q",
+					ToolCallID:     "c",
+					ResponseSchema: json.RawMessage(`{"type":"object"}`),
+					ExpiresAt:      "2026-01-01T00:00:00Z",
+					Metadata:       json.RawMessage(`{"x":1}`),
+					SubagentRunID:  "s",
+				},
+			}},
+		},
 		agui.RunError{Base: base, Message: "no", Code: "c", Usage: usage},
 		agui.StepStarted{Base: base, StepName: "s", SubagentRunID: "a"},
 		agui.StepFinished{Base: base, StepName: "s", SubagentRunID: "a"},
@@ -41,12 +71,33 @@ func every() []agui.Event {
 		agui.ToolCallStart{Base: base, ToolCallID: "c", ToolCallName: "n", ParentMessageID: "m", SubagentRunID: "a"},
 		agui.ToolCallArgs{Base: base, ToolCallID: "c", Delta: "{", SubagentRunID: "a"},
 		agui.ToolCallEnd{Base: base, ToolCallID: "c", SubagentRunID: "a"},
-		agui.ToolCallChunk{Base: base, ToolCallID: "c", ToolCallName: "n", ParentMessageID: "m", Delta: "{}", SubagentRunID: "a"},
-		agui.ToolCallResult{Base: base, MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`[{"type":"text","text":"x"}]`), Role: "tool", SubagentRunID: "a"},
+		agui.ToolCallChunk{
+			Base:            base,
+			ToolCallID:      "c",
+			ToolCallName:    "n",
+			ParentMessageID: "m",
+			Delta:           "{}",
+			SubagentRunID:   "a",
+		},
+		agui.ToolCallResult{
+			Base:          base,
+			MessageID:     "m",
+			ToolCallID:    "c",
+			Content:       json.RawMessage(`[{"type":"text","text":"x"}]`),
+			Role:          "tool",
+			SubagentRunID: "a",
+		},
 		agui.StateSnapshot{Base: base, Snapshot: json.RawMessage(`null`), SubagentRunID: "a"},
 		agui.StateDelta{Base: base, Delta: patch, SubagentRunID: "a"},
 		agui.MessagesSnapshot{Base: base, Messages: []agui.Message{user}},
-		agui.ActivitySnapshot{Base: base, MessageID: "m", ActivityType: "t", Content: json.RawMessage(`{}`), Replace: ptr(false), SubagentRunID: "a"},
+		agui.ActivitySnapshot{
+			Base:          base,
+			MessageID:     "m",
+			ActivityType:  "t",
+			Content:       json.RawMessage(`{}`),
+			Replace:       ptr(false),
+			SubagentRunID: "a",
+		},
 		agui.ActivityDelta{Base: base, MessageID: "m", ActivityType: "t", Patch: patch, SubagentRunID: "a"},
 		agui.ReasoningStart{Base: base, MessageID: "m", SubagentRunID: "a"},
 		agui.ReasoningEnd{Base: base, MessageID: "m", SubagentRunID: "a"},
@@ -54,9 +105,28 @@ func every() []agui.Event {
 		agui.ReasoningMessageContent{Base: base, MessageID: "m", Delta: "d", SubagentRunID: "a"},
 		agui.ReasoningMessageEnd{Base: base, MessageID: "m", SubagentRunID: "a"},
 		agui.ReasoningMessageChunk{Base: base, MessageID: "m", Delta: "d", SubagentRunID: "a"},
-		agui.ReasoningEncryptedValue{Base: base, Subtype: "message", EntityID: "m", EncryptedValue: "e", SubagentRunID: "a"},
-		agui.SubagentStarted{Base: base, SubagentRunID: "a", Name: "n", Description: "d", ParentSubagentRunID: "p", ParentToolCallID: "c", ParentMessageID: "m"},
-		agui.SubagentFinished{Base: base, SubagentRunID: "a", Result: json.RawMessage(`{}`), Outcome: json.RawMessage(`{"type":"success"}`)},
+		agui.ReasoningEncryptedValue{
+			Base:           base,
+			Subtype:        "message",
+			EntityID:       "m",
+			EncryptedValue: "e",
+			SubagentRunID:  "a",
+		},
+		agui.SubagentStarted{
+			Base:                base,
+			SubagentRunID:       "a",
+			Name:                "n",
+			Description:         "d",
+			ParentSubagentRunID: "p",
+			ParentToolCallID:    "c",
+			ParentMessageID:     "m",
+		},
+		agui.SubagentFinished{
+			Base:          base,
+			SubagentRunID: "a",
+			Result:        json.RawMessage(`{}`),
+			Outcome:       json.RawMessage(`{"type":"success"}`),
+		},
 		agui.SubagentError{Base: base, SubagentRunID: "a", Message: "no", Code: "c"},
 		agui.Raw{Base: base, Event: json.RawMessage(`{"x":1}`), Source: "s", SubagentRunID: "a"},
 		agui.Custom{Base: base, Name: "n", Value: json.RawMessage(`null`), SubagentRunID: "a"},
@@ -77,7 +147,12 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; what goes over the wire has changed. Rewrite it with -update if that is meant.\n got:\n%s\nwant:\n%s", path, got, want)
+		t.Errorf(
+			"%s differs; what goes over the wire has changed. Rewrite it with -update if that is meant.\n got:\n%s\nwant:\n%s",
+			path,
+			got,
+			want,
+		)
 	}
 }
 
@@ -122,7 +197,9 @@ func TestOptionalMembersAreOmitted(t *testing.T) {
 			t.Fatalf("%s: %v", data, err)
 		}
 		for name, v := range m {
-			payload := name == "snapshot" || name == "value" || name == "event" || name == "content" || name == "delta" || name == "patch"
+			payload := name == "snapshot" || name == "value" || name == "event" || name == "content" ||
+				name == "delta" ||
+				name == "patch"
 			if v == nil && !payload {
 				t.Errorf("%s: %s is null", ev.EventType(), name)
 			}
@@ -173,10 +250,21 @@ func TestMessagesRoundTrip(t *testing.T) {
 		{ID: "1", Role: holdfast.RoleUser, Text: "hello", Name: "bo", Metadata: json.RawMessage(`{"a":1}`)},
 		{ID: "2", Role: holdfast.RoleUser, Parts: []holdfast.Part{
 			{Type: holdfast.PartText, Text: "look", ID: "p1"},
-			{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceData, Value: "aGk=", MIMEType: "image/png"}, Metadata: json.RawMessage(`{"w":1}`)},
-			{Type: holdfast.PartDocument, Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "file-1", Provider: "openai"}},
+			{
+				Type:     holdfast.PartImage,
+				Source:   &holdfast.Source{Type: holdfast.SourceData, Value: "aGk=", MIMEType: "image/png"},
+				Metadata: json.RawMessage(`{"w":1}`),
+			},
+			{
+				Type:   holdfast.PartDocument,
+				Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "file-1", Provider: "openai"},
+			},
 		}},
-		{ID: "3", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{"a":`), EncryptedValue: "e"}}},
+		{
+			ID:    "3",
+			Role:  holdfast.RoleAssistant,
+			Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{"a":`), EncryptedValue: "e"}},
+		},
 		{ID: "4", Role: holdfast.RoleAssistant, Text: ""},
 		{ID: "5", Role: holdfast.RoleTool, CallID: "c", Text: "42", Error: "no"},
 		{ID: "6", Role: holdfast.RoleReasoning, Text: "hm", EncryptedValue: "s"},
@@ -200,26 +288,39 @@ func TestMessagesRoundTrip(t *testing.T) {
 }
 
 func TestRetiredBinaryPart(t *testing.T) {
-	m, err := agui.DecodeMessage([]byte(`{"id":"1","role":"user","content":[{"type":"binary","mimeType":"image/png","data":"aGk="},{"type":"hologram"},{"type":"text","text":"x"}]}`))
+	m, err := agui.DecodeMessage(
+		[]byte(
+			`{"id":"1","role":"user","content":[{"type":"binary","mimeType":"image/png","data":"aGk="},{"type":"hologram"},{"type":"text","text":"x"}]}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, err := m.Domain()
-	if err != nil || len(d.Parts) != 2 || d.Parts[0].Type != holdfast.PartImage || d.Parts[0].Source.Type != holdfast.SourceData {
+	if err != nil || len(d.Parts) != 2 || d.Parts[0].Type != holdfast.PartImage ||
+		d.Parts[0].Source.Type != holdfast.SourceData {
 		t.Errorf("%+v %v", d.Parts, err)
 	}
 }
 
 func TestDecodeInputIsLenient(t *testing.T) {
-	in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","extra":1,"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
-		"messages":[{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},{"id":"2","role":"assistant","content":null,"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}]}`))
+	in, err := agui.DecodeInput(
+		[]byte(
+			`{"threadId":"t","runId":"r","extra":1,"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
+		"messages":[{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},{"id":"2","role":"assistant","content":null,"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}]}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if in.State != nil || in.ForwardedProps != nil || len(in.Messages) != 2 || in.Messages[1].Content != nil {
 		t.Errorf("%+v", in)
 	}
-	other, err := agui.DecodeInput([]byte(`{"runId":"r", "threadId":"t", "messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`))
+	other, err := agui.DecodeInput(
+		[]byte(
+			`{"runId":"r", "threadId":"t", "messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`,
+		),
+	)
 	if err != nil || other.Hash() != in.Hash() {
 		t.Errorf("the same input hashes differently: %v", err)
 	}
@@ -254,16 +355,61 @@ func TestLegacyDialect(t *testing.T) {
 		ev   agui.Event
 		want string
 	}{
-		{agui.RunFinished{ThreadID: "t", RunID: "r", Outcome: &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c"}}}, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`},
-		{agui.RunFinished{ThreadID: "t", RunID: "r", Outcome: &agui.Outcome{Type: agui.OutcomeCancelled}}, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`},
-		{agui.RunFinished{ThreadID: "t", RunID: "r", Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{{ID: "i", Reason: "q"}}}},
-			`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"q"}]}}`},
-		{agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`)}, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"ab"}`},
+		{
+			agui.RunFinished{
+				ThreadID: "t",
+				RunID:    "r",
+				Outcome:  &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c"}},
+			},
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`,
+		},
+		{
+			agui.RunFinished{ThreadID: "t", RunID: "r", Outcome: &agui.Outcome{Type: agui.OutcomeCancelled}},
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`,
+		},
+		{
+			agui.RunFinished{
+				ThreadID: "t",
+				RunID:    "r",
+				Outcome: &agui.Outcome{
+					Type:       agui.OutcomeInterrupt,
+					Interrupts: []agui.Interrupt{{ID: "i", Reason: "q"}},
+				},
+			},
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"q"}]}}`,
+		},
+		{
+			agui.ToolCallResult{
+				MessageID:  "m",
+				ToolCallID: "c",
+				Content:    json.RawMessage(`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`),
+			},
+			`{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"ab"}`,
+		},
 		{agui.SubagentStarted{SubagentRunID: "a", Name: "n"}, ""},
-		{agui.TextMessageContent{MessageID: "m", Delta: "d"}, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`},
+		{
+			agui.TextMessageContent{MessageID: "m", Delta: "d"},
+			`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`,
+		},
 		{agui.MessagesSnapshot{Messages: []agui.Message{
-			agui.FromDomain(holdfast.Message{ID: "1", Role: holdfast.RoleUser, Parts: []holdfast.Part{{Type: holdfast.PartText, ID: "p", Text: "x"}, {Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "f"}}}}),
-			agui.FromDomain(holdfast.Message{ID: "2", Role: holdfast.RoleTool, CallID: "c", Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "y"}}}),
+			agui.FromDomain(
+				holdfast.Message{
+					ID:   "1",
+					Role: holdfast.RoleUser,
+					Parts: []holdfast.Part{
+						{Type: holdfast.PartText, ID: "p", Text: "x"},
+						{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "f"}},
+					},
+				},
+			),
+			agui.FromDomain(
+				holdfast.Message{
+					ID:     "2",
+					Role:   holdfast.RoleTool,
+					CallID: "c",
+					Parts:  []holdfast.Part{{Type: holdfast.PartText, Text: "y"}},
+				},
+			),
 		}}, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]},{"id":"2","role":"tool","content":"y","toolCallId":"c"}]}`},
 	}
 	for _, c := range cases {
@@ -277,7 +423,9 @@ func TestLegacyDialect(t *testing.T) {
 // TestLegacyAttribution: subagents are removed together with everything that names
 // one, and steps are removed entirely, because their names would collide.
 func TestLegacyAttribution(t *testing.T) {
-	input := json.RawMessage(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":[{"type":"text","text":"y"}]}]}`)
+	input := json.RawMessage(
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":[{"type":"text","text":"y"}]}]}`,
+	)
 	for _, c := range []struct {
 		ev   agui.Event
 		want string
@@ -330,7 +478,9 @@ func TestPartsAreWrittenAnew(t *testing.T) {
 		`[{}]`:   "",
 		`[null]`: "",
 	} {
-		in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":` + content + `}]}`))
+		in, err := agui.DecodeInput(
+			[]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":` + content + `}]}`),
+		)
 		if (err == nil) != (want != "") || err == nil && string(in.Messages[0].Content) != want {
 			t.Errorf("%s: %v", content, err)
 		}

@@ -149,7 +149,10 @@ func (a *Assembler) call(e ToolCallStart) {
 		return
 	}
 	m, _ := a.get(parent, string(holdfast.RoleAssistant), e.SubagentRunID)
-	c := &calling{owner: parent, call: ToolCall{ID: e.ToolCallID, Type: "function", Function: Function{Name: e.ToolCallName}}}
+	c := &calling{
+		owner: parent,
+		call:  ToolCall{ID: e.ToolCallID, Type: "function", Function: Function{Name: e.ToolCallName}},
+	}
 	a.calls[e.ToolCallID] = c
 	m.calls = append(m.calls, c)
 }

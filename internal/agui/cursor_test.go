@@ -114,7 +114,8 @@ func sameButCursor(t testing.TB, data []byte) {
 	}
 	metadata, _ := with["metadata"].(map[string]any)
 	own, _ := metadata["holdfast"].(map[string]any)
-	if own["cursor"] != `9-"\` || bytes.ContainsAny([]byte(got), "\r\n") || agui.TypeOf([]byte(got)) != agui.TypeOf(data) {
+	if own["cursor"] != `9-"\` || bytes.ContainsAny([]byte(got), "\r\n") ||
+		agui.TypeOf([]byte(got)) != agui.TypeOf(data) {
 		t.Fatalf("%s\nbecame\n%s", data, got)
 	}
 	delete(own, "cursor")
@@ -133,7 +134,11 @@ func sameButCursor(t testing.TB, data []byte) {
 
 // FuzzCursorInMetadata: it holds for every event that the decoder takes.
 func FuzzCursorInMetadata(f *testing.F) {
-	f.Add([]byte(`{"type":"CUSTOM","name":"n","value":{"metadata":1},"metadata":{"holdfast":{"cursor":"x"},"a<b":"\u2028"}}`))
+	f.Add(
+		[]byte(
+			`{"type":"CUSTOM","name":"n","value":{"metadata":1},"metadata":{"holdfast":{"cursor":"x"},"a<b":"\u2028"}}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ev, err := agui.DecodeEvent(data)
 		if err != nil {
@@ -150,7 +155,12 @@ func FuzzCursorInMetadata(f *testing.F) {
 // BenchmarkCursorInMetadata is what it costs to put a cursor into a token, for those who ask
 // for it.
 func BenchmarkCursorInMetadata(b *testing.B) {
-	frames := []agui.Frame{{ID: "1057-x7k2ab", Data: agui.TextMessageContent{MessageID: "msg_7h2k9x3m5q", Delta: "some words "}.AppendJSON(nil)}}
+	frames := []agui.Frame{
+		{
+			ID:   "1057-x7k2ab",
+			Data: agui.TextMessageContent{MessageID: "msg_7h2k9x3m5q", Delta: "some words "}.AppendJSON(nil),
+		},
+	}
 	reply := &agui.Reply{Frames: func(yield func([]agui.Frame, error) bool) {
 		for b.Loop() {
 			if !yield(frames, nil) {

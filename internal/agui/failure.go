@@ -16,51 +16,68 @@ import (
 
 // What several codes tell a person.
 const (
-	wentWrong  = "Something went wrong on the server. Try again. If it happens again, tell the people who run this service."
-	unreadable = "A part of this conversation cannot be read. Nothing was changed. Start a new conversation, or tell the people who run this service."
-	updated    = "This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the people who run this service."
-	busy       = "This service is busy. Try again in a moment."
+	wentWrong = "Something went wrong on the server. Try again. If it happens again, tell the " +
+		"people who run this service."
+	unreadable = "A part of this conversation cannot be read. Nothing was changed. Start a new conversation, or tell " +
+		"the people who run this service."
+	updated = "This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the " +
+		"people who run this service."
+	busy = "This service is busy. Try again in a moment."
 )
 
 // people has what happened and what can be done about it, for each code of the server that
 // can end a run or its stream. Those of [codes.ModelFailed] are in unanswered.
 var people = map[string]string{
-	codes.AgentNotFound:        "The assistant of this conversation is not available any more. Start a new conversation.",
-	codes.AuthUnavailable:      "Your sign-in cannot be checked at the moment. Try again in a moment.",
-	codes.BudgetExceeded:       "The budget for answers is used up. Try again when it is renewed, or ask the people who run this service for more.",
-	codes.CheckpointConflict:   "This conversation was changed somewhere else at the same time. Try again.",
-	codes.CheckpointInvalid:    unreadable,
-	codes.CheckpointStale:      "This conversation has changed since the answer was interrupted, so that answer cannot continue. Send a new message.",
+	codes.AgentNotFound: "The assistant of this conversation is not available any more. " +
+		"Start a new conversation.",
+	codes.AuthUnavailable: "Your sign-in cannot be checked at the moment. Try again in a moment.",
+	codes.BudgetExceeded: "The budget for answers is used up. Try again when it is renewed, or ask the people " +
+		"who run this service for more.",
+	codes.CheckpointConflict: "This conversation was changed somewhere else at the same time. Try again.",
+	codes.CheckpointInvalid:  unreadable,
+	codes.CheckpointStale: "This conversation has changed since the answer was interrupted, so that answer " +
+		"cannot continue. Send a new message.",
 	codes.CheckpointUnreadable: unreadable,
-	codes.CircuitOpen:          "The assistant repeated the same step and was stopped. Try again, or ask in other words.",
-	codes.CutOff:               "The answer was interrupted. What was finished is kept. Try again to continue.",
-	codes.Forbidden:            "You are not allowed to do this.",
-	codes.Internal:             wentWrong,
-	codes.LimitExceeded:        "You have reached a limit of this service. Try again later.",
-	codes.MaxIterations:        "The assistant has taken as many steps as it may without finishing. What was finished is kept. Try again to let it continue.",
-	codes.MiddlewareFailed:     wentWrong,
-	codes.MidExecution:         "This conversation went back to the middle of an answer. Try again to continue from there.",
-	codes.NotFound:             "This conversation does not exist any more. Start a new one.",
-	codes.NotRecorded:          "The assistant was about to do something that it has not done before, and was stopped. Nothing was done.",
-	codes.OutputCut:            "The answer became too long and was cut off. What there is of it is kept. Ask for less, or try again.",
-	codes.OutputInvalid:        "The assistant could not put its answer into the form that is needed. What it said is kept. Try again, or ask in other words.",
-	codes.RateLimited:          "There were too many requests in a short time. Wait a little, then try again.",
-	codes.RecoveryGaveUp:       "The answer was interrupted several times and could not be finished. What was finished is kept. Try again to continue.",
-	codes.RevisionGone:         "The answer was interrupted, and the assistant has changed since. What was finished is kept. Try again to continue.",
-	codes.SchemaChanged:        updated,
-	codes.ShuttingDown:         "This service is restarting. Try again in a moment.",
-	codes.StateMigration:       updated,
-	codes.StateNotListed:       wentWrong,
-	codes.StateTooNew:          updated,
-	codes.StateUnreadable:      updated,
-	codes.StateUnwritable:      wentWrong,
-	codes.StoreUnavailable:     "This service cannot reach its data at the moment. Try again in a moment.",
-	codes.StreamCut:            "The connection was interrupted; the answer is still being written. Reload the page to see it.",
-	codes.ThreadTooLarge:       "This conversation has become too long to continue. Start a new one.",
-	codes.TooManyErrors:        "The assistant failed several times in a row and was stopped. Try again, or ask in other words.",
-	codes.TooManyRuns:          busy,
-	codes.Unauthenticated:      "Your sign-in is not valid any more. Sign in again.",
-	codes.VersionTooNew:        "This conversation was continued with a newer version of this service. Nothing was changed. Try again later.",
+	codes.CircuitOpen: "The assistant repeated the same step and was stopped. Try " +
+		"again, or ask in other words.",
+	codes.CutOff:        "The answer was interrupted. What was finished is kept. Try again to continue.",
+	codes.Forbidden:     "You are not allowed to do this.",
+	codes.Internal:      wentWrong,
+	codes.LimitExceeded: "You have reached a limit of this service. Try again later.",
+	codes.MaxIterations: "The assistant has taken as many steps as it may without finishing. What was " +
+		"finished is kept. Try again to let it continue.",
+	codes.MiddlewareFailed: wentWrong,
+	codes.MidExecution: "This conversation went back to the middle of an answer. Try again " +
+		"to continue from there.",
+	codes.NotFound: "This conversation does not exist any more. Start a new one.",
+	codes.NotRecorded: "The assistant was about to do something that it has not done before, and was " +
+		"stopped. Nothing was done.",
+	codes.OutputCut: "The answer became too long and was cut off. What there is of it is kept. Ask " +
+		"for less, or try again.",
+	codes.OutputInvalid: "The assistant could not put its answer into the form that is needed. What it said " +
+		"is kept. Try again, or ask in other words.",
+	codes.RateLimited: "There were too many requests in a short time. Wait a little, then try again.",
+	codes.RecoveryGaveUp: "The answer was interrupted several times and could not be finished. What was " +
+		"finished is kept. Try again to continue.",
+	codes.RevisionGone: "The answer was interrupted, and the assistant has changed since. What was finished " +
+		"is kept. Try again to continue.",
+	codes.SchemaChanged:    updated,
+	codes.ShuttingDown:     "This service is restarting. Try again in a moment.",
+	codes.StateMigration:   updated,
+	codes.StateNotListed:   wentWrong,
+	codes.StateTooNew:      updated,
+	codes.StateUnreadable:  updated,
+	codes.StateUnwritable:  wentWrong,
+	codes.StoreUnavailable: "This service cannot reach its data at the moment. Try again in a moment.",
+	codes.StreamCut: "The connection was interrupted; the answer is still being written. " +
+		"Reload the page to see it.",
+	codes.ThreadTooLarge: "This conversation has become too long to continue. Start a new one.",
+	codes.TooManyErrors: "The assistant failed several times in a row and was stopped. Try " +
+		"again, or ask in other words.",
+	codes.TooManyRuns:     busy,
+	codes.Unauthenticated: "Your sign-in is not valid any more. Sign in again.",
+	codes.VersionTooNew: "This conversation was continued with a newer version of this service. Nothing was " +
+		"changed. Try again later.",
 }
 
 // unanswered is why no model could answer, and what can be done about it, for each kind of
@@ -69,11 +86,14 @@ var unanswered = map[failure.Kind]string{
 	failure.Cut:        "The model did not finish its answer. Try again in a moment.",
 	failure.Overloaded: "The model is overloaded or cannot be reached. Try again in a moment.",
 	failure.Rate:       "The model is asked too often at the moment. Wait a little, then try again.",
-	failure.Quota:      "The model cannot answer because the account of this service is used up. Tell the people who run this service.",
-	failure.Auth:       "The model cannot be asked because of a mistake in the settings of this service. Tell the people who run it.",
-	failure.TooLong:    "This conversation is too long for the model. Start a new one, or send a shorter message.",
-	failure.Refused:    "The model declines to answer this. Change your last message, or start a new conversation.",
-	failure.Invalid:    "The model cannot take this conversation. Start a new one, or tell the people who run this service.",
+	failure.Quota: "The model cannot answer because the account of this service is used up. Tell the " +
+		"people who run this service.",
+	failure.Auth: "The model cannot be asked because of a mistake in the settings of this service. " +
+		"Tell the people who run it.",
+	failure.TooLong: "This conversation is too long for the model. Start a new one, or send a shorter message.",
+	failure.Refused: "The model declines to answer this. Change your last message, or start a new conversation.",
+	failure.Invalid: "The model cannot take this conversation. Start a new one, or tell the " +
+		"people who run this service.",
 }
 
 // PersonText returns what an error tells the person in front of the page. An error with a

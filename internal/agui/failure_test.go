@@ -22,12 +22,34 @@ import (
 // answersOnly are the codes with which requests are refused. No run and no stream ends with
 // them, so they have no words for the person in front of the page.
 var answersOnly = []string{
-	codes.AnswersMissing, codes.BodyTimeout, codes.ForbiddenHost, codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept,
-	codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending,
-	codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidCursor, codes.InvalidInput,
-	codes.MediaRefused, codes.MethodNotAllowed, codes.NothingToRun, codes.PayloadTooLarge, codes.RunIDReused,
-	codes.RunInProgress, codes.NotAcceptable, codes.ThreadExists, codes.TooManyBodies, codes.UnknownToolCall,
-	codes.UnsupportedMediaType, codes.WrongAgent,
+	codes.AnswersMissing,
+	codes.BodyTimeout,
+	codes.ForbiddenHost,
+	codes.ForbiddenOrigin,
+	codes.HistoryDiverged,
+	codes.HistoryNotKept,
+	codes.CallAlreadyAnswered,
+	codes.CallClosed,
+	codes.CallExpired,
+	codes.CallPending,
+	codes.InterruptAlreadyAnswered,
+	codes.InterruptExpired,
+	codes.Interrupted,
+	codes.InvalidAnswer,
+	codes.InvalidCursor,
+	codes.InvalidInput,
+	codes.MediaRefused,
+	codes.MethodNotAllowed,
+	codes.NothingToRun,
+	codes.PayloadTooLarge,
+	codes.RunIDReused,
+	codes.RunInProgress,
+	codes.NotAcceptable,
+	codes.ThreadExists,
+	codes.TooManyBodies,
+	codes.UnknownToolCall,
+	codes.UnsupportedMediaType,
+	codes.WrongAgent,
 }
 
 // allCodes returns the values of the constants in package codes.
@@ -55,7 +77,9 @@ func allCodes(t *testing.T) []string {
 
 // forProgrammers is what a text for people has none of: requests, routes, JSON, names of
 // fields, flags and codes.
-var forProgrammers = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" + `_%]|--|threadId|runId|checkpoint|middleware|thread\b`)
+var forProgrammers = regexp.MustCompile(
+	`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" + `_%]|--|threadId|runId|checkpoint|middleware|thread\b`,
+)
 
 // TestRunErrorIsForThePerson: for every code that can end a run, the message says what
 // happened and what to do in words for people, and the hint has the whole text of the error.
@@ -86,7 +110,8 @@ func TestRunErrorIsForThePerson(t *testing.T) {
 		if err := json.Unmarshal(data, &sent); err != nil {
 			t.Fatal(err)
 		}
-		if sent.Code != code || sent.Message != said || sent.Metadata.Holdfast.Hint != what+" "+next || ev.FullText() != what+" "+next {
+		if sent.Code != code || sent.Message != said || sent.Metadata.Holdfast.Hint != what+" "+next ||
+			ev.FullText() != what+" "+next {
 			t.Errorf("%s: %s", code, data)
 		}
 		if old, ok := agui.DialectLegacy.Event(data); !ok || string(old) != string(data) {
@@ -106,8 +131,15 @@ func TestNoModelAnswered(t *testing.T) {
 	seen := map[string]bool{}
 	for _, kind := range failure.Kinds() {
 		for _, retryable := range []bool{false, true} {
-			ev := agui.NewRunError(holdfast.Errorf(codes.ModelFailed, public).WithHint(next).Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}))
-			if said := ev.Message; said == public || forProgrammers.MatchString(said) || !strings.HasSuffix(said, ".") || strings.Count(said, ".") != 2 || ev.FullText() != public+" "+next {
+			ev := agui.NewRunError(
+				holdfast.Errorf(codes.ModelFailed, public).
+					WithHint(next).
+					Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}),
+			)
+			if said := ev.Message; said == public || forProgrammers.MatchString(said) ||
+				!strings.HasSuffix(said, ".") ||
+				strings.Count(said, ".") != 2 ||
+				ev.FullText() != public+" "+next {
 				t.Errorf("%s: people read %q, developers %q", kind, said, ev.FullText())
 			}
 			if !strings.Contains(string(page), fmt.Sprintf("\n| `%s` | %s |\n", kind, ev.Message)) {
@@ -144,7 +176,8 @@ func TestRunErrorOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if said.Message != tt.message || metadata.Holdfast.Hint != tt.hint || said.FullText() != agui.FullText(tt.e) && tt.hint != "" {
+		if said.Message != tt.message || metadata.Holdfast.Hint != tt.hint ||
+			said.FullText() != agui.FullText(tt.e) && tt.hint != "" {
 			t.Errorf("%s: %+v", name, said)
 		}
 	}

@@ -56,7 +56,8 @@ func TestRefusedInput(t *testing.T) {
 	} {
 		_, err := agui.DecodeInput([]byte(c.body))
 		var e *holdfast.Error
-		if !errors.As(err, &e) || e.Code != codes.InvalidInput || !strings.Contains(e.Message, c.message) || e.Hint == "" {
+		if !errors.As(err, &e) || e.Code != codes.InvalidInput || !strings.Contains(e.Message, c.message) ||
+			e.Hint == "" {
 			t.Errorf("%.100s\n got %v, want %q", c.body, err, c.message)
 			continue
 		}
@@ -73,7 +74,9 @@ func TestLargestInput(t *testing.T) {
 		messages = append(messages, fmt.Sprintf(`{"id":"%d","role":"user","content":"a"}`, i))
 	}
 	messages[0] = `{"id":"0","role":"user","content":[` + times(1000, `{"type":"text","text":"a"}`) + `]}`
-	in, err := agui.DecodeInput([]byte(with(`"messages":[` + strings.Join(messages, ",") + `],"tools":[` + times(1000, `{"name":"f"}`) + `]`)))
+	in, err := agui.DecodeInput(
+		[]byte(with(`"messages":[` + strings.Join(messages, ",") + `],"tools":[` + times(1000, `{"name":"f"}`) + `]`)),
+	)
 	if err != nil || len(in.Messages) != 10_000 || len(in.Tools) != 1000 {
 		t.Error(err)
 	}

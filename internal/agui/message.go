@@ -150,13 +150,22 @@ type source struct {
 // unknown types, as the spec requires of a producer.
 func (m *Message) Domain() (holdfast.Message, error) {
 	d := holdfast.Message{
-		ID: m.ID, Role: holdfast.Role(m.Role), CallID: m.ToolCallID, Error: m.Error, Name: m.Name,
-		EncryptedValue: m.EncryptedValue, Metadata: m.Metadata, Imported: m.Imported(),
+		ID:             m.ID,
+		Role:           holdfast.Role(m.Role),
+		CallID:         m.ToolCallID,
+		Error:          m.Error,
+		Name:           m.Name,
+		EncryptedValue: m.EncryptedValue,
+		Metadata:       m.Metadata,
+		Imported:       m.Imported(),
 	}
 	for _, c := range m.ToolCalls {
 		d.Calls = append(d.Calls, holdfast.ToolCall{
-			ID: c.ID, Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments),
-			EncryptedValue: c.EncryptedValue, Metadata: c.Metadata,
+			ID:             c.ID,
+			Name:           c.Function.Name,
+			Arguments:      json.RawMessage(c.Function.Arguments),
+			EncryptedValue: c.EncryptedValue,
+			Metadata:       c.Metadata,
 		})
 	}
 	content := bytes.TrimSpace(m.Content)
@@ -275,13 +284,21 @@ func (p *part) upgraded() (holdfast.Part, bool, error) {
 // FromDomain is the reverse of Domain.
 func FromDomain(d holdfast.Message) Message {
 	m := Message{
-		ID: d.ID, Role: string(d.Role), ToolCallID: d.CallID, Error: d.Error, Name: d.Name,
-		EncryptedValue: d.EncryptedValue, Metadata: d.Metadata,
+		ID:             d.ID,
+		Role:           string(d.Role),
+		ToolCallID:     d.CallID,
+		Error:          d.Error,
+		Name:           d.Name,
+		EncryptedValue: d.EncryptedValue,
+		Metadata:       d.Metadata,
 	}
 	for _, c := range d.Calls {
 		m.ToolCalls = append(m.ToolCalls, ToolCall{
-			ID: c.ID, Type: "function", Function: Function{Name: c.Name, Arguments: string(c.Arguments)},
-			EncryptedValue: c.EncryptedValue, Metadata: c.Metadata,
+			ID:             c.ID,
+			Type:           "function",
+			Function:       Function{Name: c.Name, Arguments: string(c.Arguments)},
+			EncryptedValue: c.EncryptedValue,
+			Metadata:       c.Metadata,
 		})
 	}
 	switch {

@@ -195,7 +195,8 @@ func (q *Sequencer) aside(ev Event) error {
 		if err := needIDs(TypeActivityDelta, e.MessageID, e.ActivityType); err != nil {
 			return err
 		}
-		if m, known := q.known[key{id: e.MessageID}]; known && m.kind != "" && (m.kind != TypeActivitySnapshot || m.agent != e.SubagentRunID) {
+		if m, known := q.known[key{id: e.MessageID}]; known && m.kind != "" &&
+			(m.kind != TypeActivitySnapshot || m.agent != e.SubagentRunID) {
 			return refuse(TypeActivityDelta, "%q is not an activity of this subagent", e.MessageID)
 		}
 		return checkPatch(TypeActivityDelta, e.Patch)
@@ -316,7 +317,13 @@ func (q *Sequencer) start(t Type, ev Event, id, agent, role string) error {
 	if err := q.remember(t, ev, id, agent, role); err != nil {
 		return err
 	}
-	q.open = append(q.open, item{kind: t, id: id, agent: agent, role: role, start: ev})
+	q.open = append(q.open, item{
+		kind:  t,
+		id:    id,
+		agent: agent,
+		role:  role,
+		start: ev,
+	})
 	return nil
 }
 

@@ -46,7 +46,13 @@ func (q *Sequencer) chunked(ev Event) error {
 		return err
 	}
 	q.endChunks()
-	q.chunks[lane], q.chunk = id, item{kind: t, id: id, agent: agent, role: as, start: withoutDelta(ev)}
+	q.chunks[lane], q.chunk = id, item{
+		kind:  t,
+		id:    id,
+		agent: agent,
+		role:  as,
+		start: withoutDelta(ev),
+	}
 	return nil
 }
 
@@ -72,11 +78,24 @@ func (q *Sequencer) continues(ev Event) error {
 func unchunk(ev Event) (lane int, triad Type, start Event) {
 	switch e := ev.(type) {
 	case ToolCallChunk:
-		return laneTool, TypeToolCallStart, ToolCallStart{ToolCallID: e.ToolCallID, ToolCallName: e.ToolCallName, ParentMessageID: e.ParentMessageID, SubagentRunID: e.SubagentRunID}
+		return laneTool, TypeToolCallStart, ToolCallStart{
+			ToolCallID:      e.ToolCallID,
+			ToolCallName:    e.ToolCallName,
+			ParentMessageID: e.ParentMessageID,
+			SubagentRunID:   e.SubagentRunID,
+		}
 	case ReasoningMessageChunk:
-		return laneReasoning, TypeReasoningMessageStart, ReasoningMessageStart{MessageID: e.MessageID, SubagentRunID: e.SubagentRunID}
+		return laneReasoning, TypeReasoningMessageStart, ReasoningMessageStart{
+			MessageID:     e.MessageID,
+			SubagentRunID: e.SubagentRunID,
+		}
 	case TextMessageChunk:
-		return laneText, TypeTextMessageStart, TextMessageStart{MessageID: e.MessageID, Role: e.Role, Name: e.Name, SubagentRunID: e.SubagentRunID}
+		return laneText, TypeTextMessageStart, TextMessageStart{
+			MessageID:     e.MessageID,
+			Role:          e.Role,
+			Name:          e.Name,
+			SubagentRunID: e.SubagentRunID,
+		}
 	}
 	return laneText, "", nil
 }
@@ -155,12 +174,19 @@ func (q *Sequencer) remember(t Type, start Event, id, agent, role string) error 
 	case TypeReasoningStart:
 		k.space = spaceSpan
 	}
-	now := memory{kind: t, agent: agent, role: role, name: name, parent: parent}
+	now := memory{
+		kind:   t,
+		agent:  agent,
+		role:   role,
+		name:   name,
+		parent: parent,
+	}
 	old, seen := q.known[k]
 	switch {
 	case seen && old.agent != agent, q.twin(t, id, agent):
 		return refuse(t, "%q belongs to another subagent", id)
-	case seen && old.kind != "" && (old.kind != t || old.role != role || old.parent != parent || (old.name != name && !old.implied)):
+	case seen && old.kind != "" && (old.kind != t || old.role != role || old.parent != parent ||
+		(old.name != name && !old.implied)):
 		return refuse(t, "%q was something else before", id)
 	}
 	if t == TypeToolCallStart && old.kind == "" {
@@ -259,7 +285,10 @@ func (q *Sequencer) restate(messages []Message) error {
 		m := &messages[i]
 		q.note(key{id: m.ID}, restated(m))
 		for _, c := range m.ToolCalls {
-			q.note(key{space: spaceCall, id: c.ID}, memory{kind: TypeToolCallStart, agent: m.SubagentRunID, role: c.Function.Name, parent: m.ID})
+			q.note(
+				key{space: spaceCall, id: c.ID},
+				memory{kind: TypeToolCallStart, agent: m.SubagentRunID, role: c.Function.Name, parent: m.ID},
+			)
 		}
 	}
 	return nil

@@ -130,7 +130,13 @@ func TestFinishClosesInOrder(t *testing.T) {
 	for _, ev := range before {
 		types = append(types, ev.EventType())
 	}
-	want := []agui.Type{agui.TypeToolCallEnd, agui.TypeTextMessageEnd, agui.TypeReasoningMessageEnd, agui.TypeReasoningEnd, agui.TypeStepFinished}
+	want := []agui.Type{
+		agui.TypeToolCallEnd,
+		agui.TypeTextMessageEnd,
+		agui.TypeReasoningMessageEnd,
+		agui.TypeReasoningEnd,
+		agui.TypeStepFinished,
+	}
 	if !slices.Equal(types, want) {
 		t.Errorf("closed as %v, want %v", types, want)
 	}
@@ -169,7 +175,8 @@ func TestReopenChunk(t *testing.T) {
 		}
 	}
 	open := q.Reopen()
-	if len(open) != 1 || string(open[0].AppendJSON(nil)) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
+	if len(open) != 1 ||
+		string(open[0].AppendJSON(nil)) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
 		t.Errorf("%v", open)
 	}
 }

@@ -19,10 +19,20 @@ const (
 
 // inputShape is a RunAgentInput's.
 var inputShape = shapeOf(map[string]*strictjson.Shape{
-	"threadId": text, "runId": text, "protocolVersion": text, "parentRunId": text,
-	"state": anything, "forwardedProps": anything,
-	"messages": messagesShape, "tools": toolsShape,
-	"context": listOf(shapeOf(map[string]*strictjson.Shape{"description": text, "value": text}), maxContext, 0, "context items"),
+	"threadId":        text,
+	"runId":           text,
+	"protocolVersion": text,
+	"parentRunId":     text,
+	"state":           anything,
+	"forwardedProps":  anything,
+	"messages":        messagesShape,
+	"tools":           toolsShape,
+	"context": listOf(
+		shapeOf(map[string]*strictjson.Shape{"description": text, "value": text}),
+		maxContext,
+		0,
+		"context items",
+	),
 	"resume": listOf(shapeOf(map[string]*strictjson.Shape{
 		"interruptId": text, "status": text, "payload": anything, "metadata": anything,
 	}), maxResume, 0, "resume entries"),
@@ -37,22 +47,39 @@ var toolsShape = listOf(shapeOf(map[string]*strictjson.Shape{
 // messageShape is a Message's. Its content is text, a list of parts, or an activity's
 // object.
 var messageShape = shapeOf(map[string]*strictjson.Shape{
-	"id": text, "role": text, "name": text, "toolCallId": text, "error": text, "encryptedValue": text,
-	"activityType": text, "subagentRunId": text, "metadata": anything,
-	"content":   {Elements: partShape, Most: maxParts, Total: maxPerInput, Noun: "parts"},
-	"toolCalls": listOf(callShape, maxCalls, maxPerInput, "tool calls"),
+	"id":             text,
+	"role":           text,
+	"name":           text,
+	"toolCallId":     text,
+	"error":          text,
+	"encryptedValue": text,
+	"activityType":   text,
+	"subagentRunId":  text,
+	"metadata":       anything,
+	"content":        {Elements: partShape, Most: maxParts, Total: maxPerInput, Noun: "parts"},
+	"toolCalls":      listOf(callShape, maxCalls, maxPerInput, "tool calls"),
 })
 
 var callShape = shapeOf(map[string]*strictjson.Shape{
-	"id": text, "type": text, "encryptedValue": text, "metadata": anything,
-	"function": shapeOf(map[string]*strictjson.Shape{"name": text, "arguments": text}),
+	"id":             text,
+	"type":           text,
+	"encryptedValue": text,
+	"metadata":       anything,
+	"function":       shapeOf(map[string]*strictjson.Shape{"name": text, "arguments": text}),
 })
 
 // partShape only says how names are spelled: what a part must have is checked when it is
 // decoded.
 var partShape = &strictjson.Shape{Members: map[string]*strictjson.Shape{
-	"type": nil, "id": nil, "text": nil, "metadata": nil, "mimeType": nil, "url": nil, "data": nil, "filename": nil,
-	"source": {Members: map[string]*strictjson.Shape{"type": nil, "value": nil, "mimeType": nil, "provider": nil}},
+	"type":     nil,
+	"id":       nil,
+	"text":     nil,
+	"metadata": nil,
+	"mimeType": nil,
+	"url":      nil,
+	"data":     nil,
+	"filename": nil,
+	"source":   {Members: map[string]*strictjson.Shape{"type": nil, "value": nil, "mimeType": nil, "provider": nil}},
 }}
 
 var (
@@ -65,5 +92,11 @@ func shapeOf(members map[string]*strictjson.Shape) *strictjson.Shape {
 }
 
 func listOf(of *strictjson.Shape, most, total int, noun string) *strictjson.Shape {
-	return &strictjson.Shape{Kind: strictjson.List, Elements: of, Most: most, Total: total, Noun: noun}
+	return &strictjson.Shape{
+		Kind:     strictjson.List,
+		Elements: of,
+		Most:     most,
+		Total:    total,
+		Noun:     noun,
+	}
 }

@@ -27,8 +27,12 @@ func all(list [][]byte, err error) iter.Seq2[[]byte, error] {
 // dialect; one that cannot be made to its end says so.
 func TestSnapshotPieces(t *testing.T) {
 	messages := [][]byte{
-		[]byte(`{"id":"1","role":"user","content":[{"type":"text","id":"p","text":"a"},{"type":"image","source":{"type":"file","value":"f"}}]}`),
-		[]byte(`{"id":"2","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}],"metadata":{"a":1},"subagentRunId":"s"}`),
+		[]byte(
+			`{"id":"1","role":"user","content":[{"type":"text","id":"p","text":"a"},{"type":"image","source":{"type":"file","value":"f"}}]}`,
+		),
+		[]byte(
+			`{"id":"2","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}],"metadata":{"a":1},"subagentRunId":"s"}`,
+		),
 		[]byte(`{"id":"3","role":"tool","content":[{"type":"text","text":"é\u2028"}],"toolCallId":"c"}`),
 		[]byte(`{"id":"4","role":"activity","content":{"a":[1]},"activityType":"x"}`),
 	}
@@ -49,7 +53,13 @@ func TestSnapshotPieces(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	reply := &agui.Reply{Frames: func(yield func([]agui.Frame, error) bool) {
-		yield([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}, {Pieces: agui.MessagesSnapshotPieces(agui.DialectV1, all(messages, nil))}}, nil)
+		yield(
+			[]agui.Frame{
+				{ID: "1-x", Data: []byte(`{}`)},
+				{Pieces: agui.MessagesSnapshotPieces(agui.DialectV1, all(messages, nil))},
+			},
+			nil,
+		)
 		yield([]agui.Frame{{Pieces: agui.MessagesSnapshotPieces(agui.DialectV1, all(messages, gone))}}, nil)
 	}}
 	var whole []agui.Frame
@@ -57,7 +67,8 @@ func TestSnapshotPieces(t *testing.T) {
 	for frames, err := range reply.Whole() {
 		whole, last = append(whole, frames...), err
 	}
-	if len(whole) != 2 || string(whole[1].Data) != string(agui.AppendMessagesSnapshot(nil, agui.Base{}, messages)) || !errors.Is(last, gone) {
+	if len(whole) != 2 || string(whole[1].Data) != string(agui.AppendMessagesSnapshot(nil, agui.Base{}, messages)) ||
+		!errors.Is(last, gone) {
 		t.Errorf("%d frames, then %v", len(whole), last)
 	}
 	if !slices.ContainsFunc(whole, func(f agui.Frame) bool { return f.ID == "1-x" && string(f.Data) == "{}" }) {

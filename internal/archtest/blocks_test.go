@@ -34,7 +34,11 @@ var proofs = []struct {
 	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/prompt-cache.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},
-	{page: "docs/middleware/*.md", language: "json text", why: "notices, questions and texts for models; the middleware's own tests have them"},
+	{
+		page:     "docs/middleware/*.md",
+		language: "json text",
+		why:      "notices, questions and texts for models; the middleware's own tests have them",
+	},
 	{page: "docs/embedding.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/extending.md", language: "go yaml", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/tools.md", language: "go", test: "holdfast.TestProgramOnThePages"},
@@ -47,14 +51,46 @@ var proofs = []struct {
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
 	{page: "docs/operations.md", language: "text", test: "cmd/server.TestReloadOnThePage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
-	{page: "docs/frontends.md", language: "js", why: "clients/js/test/pages.test.mjs runs them with Node, in make clients"},
-	{page: "docs/frontends.md", language: "sh", why: "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients"},
-	{page: "docs/frontends.md", language: "tsx", why: "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other in a page that is driven in a browser"},
-	{page: "docs/frontends.md", language: "ts", why: "CopilotKit's runtime has a hundred dependencies, which are not installed here"},
-	{page: "docs/protocol.md", language: "json", why: "the forms of an error and of an image, without the words and the data of one; TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the other; of cursors in events, which TestCursorsInEvents in internal/http has; and of their capability, which the golden info of CopilotKit in internal/http/testdata has"},
-	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
-	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},
-	{page: "docs/architecture.md", language: "text", why: "a drawing, and a list of packages that TestPages compares with the code"},
+	{
+		page:     "docs/frontends.md",
+		language: "js",
+		why:      "clients/js/test/pages.test.mjs runs them with Node, in make clients",
+	},
+	{
+		page:     "docs/frontends.md",
+		language: "sh",
+		why:      "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients",
+	},
+	{
+		page:     "docs/frontends.md",
+		language: "tsx",
+		why:      "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other in a page that is driven in a browser",
+	},
+	{
+		page:     "docs/frontends.md",
+		language: "ts",
+		why:      "CopilotKit's runtime has a hundred dependencies, which are not installed here",
+	},
+	{
+		page:     "docs/protocol.md",
+		language: "json",
+		why:      "the forms of an error and of an image, without the words and the data of one; TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the other; of cursors in events, which TestCursorsInEvents in internal/http has; and of their capability, which the golden info of CopilotKit in internal/http/testdata has",
+	},
+	{
+		page:     "docs/copilotkit.md",
+		language: "tsx",
+		why:      "examples/copilotkit has it in a page that is driven in a browser",
+	},
+	{
+		page:     "docs/state-checks.md",
+		language: "go",
+		why:      "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full",
+	},
+	{
+		page:     "docs/architecture.md",
+		language: "text",
+		why:      "a drawing, and a list of packages that TestPages compares with the code",
+	},
 	{page: "*", language: "console", test: "cmd/server.TestConsoleBlocks"},
 	{page: "docs/*", language: "console", test: "cmd/server.TestConsoleBlocks"},
 }
@@ -72,7 +108,12 @@ func TestBlocks(t *testing.T) {
 			language, text := block[2], block[3]
 			proof := proofOf(page, language)
 			if proof < 0 {
-				t.Errorf("%s has a block of the kind %q that no test runs: write the test, or say in proofs why there is none:\n%s", page, language, text)
+				t.Errorf(
+					"%s has a block of the kind %q that no test runs: write the test, or say in proofs why there is none:\n%s",
+					page,
+					language,
+					text,
+				)
 				continue
 			}
 			used[proof] = true

@@ -77,13 +77,22 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 				}
 				switch name := funcName(fn); {
 				case stamps && slices.Contains([]string{"time.Time.Sub", "time.Since", "time.Until"}, name) && !allowed(timers, file(n), needed):
-					say(n, "subtracts times where there are stamps. How long something took here is clock.Now() before it, and Ran or Elapsed "+
-						"after it; how old something is that stands in the store is Stamp.Age. If neither fits, give the file a reason in timers")
+					say(
+						n,
+						"subtracts times where there are stamps. How long something took here is clock.Now() before it, and Ran or Elapsed "+
+							"after it; how old something is that stands in the store is Stamp.Age. If neither fits, give the file a reason in timers",
+					)
 				case strings.HasSuffix(name, "clock.Stamp.Age") && !allowed(ages, file(n), needed):
-					say(n, "compares a stamp with what was written down. Nothing in a process is measured like that: a clock that is set, or "+
-						"an answer that is late, would make it wrong by as much. If it stands in the store, give the file a reason in ages")
+					say(
+						n,
+						"compares a stamp with what was written down. Nothing in a process is measured like that: a clock that is set, or "+
+							"an answer that is late, would make it wrong by as much. If it stands in the store, give the file a reason in ages",
+					)
 				case (strings.HasSuffix(name, "store.Clock.Now") || strings.HasSuffix(name, "redisstore.redisClock.Now")) && !allowed(shown, file(n), needed):
-					say(n, "asks for the store's time as a time.Time. Take it as a clock.Stamp from the clock.Shared that you were given")
+					say(
+						n,
+						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the clock.Shared that you were given",
+					)
 				}
 			}
 			return true
@@ -125,8 +134,16 @@ func plain(p *code, needed map[string]bool) (found []string) {
 			within = p.name + "." + fn
 		}
 		if !allowed(plainClocks, within, needed) && !allowed(plainClocks, p.name, needed) {
-			found = append(found, fmt.Sprintf("%s/%s: %s is a clock that is a func() time.Time. A clock for what is written down is a clock.Shared; "+
-				"what is measured here needs none: clock.Now", p.name, p.where(id.Pos()), within))
+			found = append(
+				found,
+				fmt.Sprintf(
+					"%s/%s: %s is a clock that is a func() time.Time. A clock for what is written down is a clock.Shared; "+
+						"what is measured here needs none: clock.Now",
+					p.name,
+					p.where(id.Pos()),
+					within,
+				),
+			)
 		}
 	}
 	slices.Sort(found)
@@ -162,7 +179,11 @@ func functionAt(p *code, id *ast.Ident) string {
 
 // hasStamps reports whether a package knows the clock for stamps.
 func hasStamps(p *code) bool {
-	return p.name == "internal/redisstore" || slices.ContainsFunc(p.types.Imports(), func(i *types.Package) bool { return i.Path() == module+"/"+clockPackage })
+	return p.name == "internal/redisstore" ||
+		slices.ContainsFunc(
+			p.types.Imports(),
+			func(i *types.Package) bool { return i.Path() == module+"/"+clockPackage },
+		)
 }
 
 // TestClocks: what is written down and what is measured are two kinds of time.
@@ -180,7 +201,10 @@ func TestClocks(t *testing.T) {
 	for _, list := range []map[string]string{ages, timers, plainClocks, shown} {
 		for name := range list {
 			if !needed[name] {
-				t.Errorf("%s is in a list of internal/archtest/clock_test.go and has nothing that needs it: take it out", name)
+				t.Errorf(
+					"%s is in a list of internal/archtest/clock_test.go and has nothing that needs it: take it out",
+					name,
+				)
 			}
 		}
 	}
@@ -196,7 +220,14 @@ func TestClocksSeen(t *testing.T) {
 		lines = append(lines, at)
 	}
 	slices.Sort(lines)
-	want := []string{"clock/mixed.go:13", "clock/mixed.go:18", "clock/mixed.go:21", "clock/mixed.go:23", "clock/mixed.go:25", "clock/mixed.go:28"}
+	want := []string{
+		"clock/mixed.go:13",
+		"clock/mixed.go:18",
+		"clock/mixed.go:21",
+		"clock/mixed.go:23",
+		"clock/mixed.go:25",
+		"clock/mixed.go:28",
+	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q\n%s\nwant %q", lines, strings.Join(got, "\n"), want)
 	}

@@ -34,8 +34,15 @@ func TestFileCycles(t *testing.T) {
 		g := newFileGraph(c)
 		cycle := g.largestCycle(nil)
 		if len(cycle) > 1 {
-			t.Logf("%-32s %2d of %2d files, %5d of %5d lines, %.1f edges a file", cmp.Or(c.name, "(root)"), len(cycle), len(g.lines),
-				g.size(cycle), g.size(slices.Collect(maps.Keys(g.lines))), float64(len(g.edges))/float64(len(g.lines)))
+			t.Logf(
+				"%-32s %2d of %2d files, %5d of %5d lines, %.1f edges a file",
+				cmp.Or(c.name, "(root)"),
+				len(cycle),
+				len(g.lines),
+				g.size(cycle),
+				g.size(slices.Collect(maps.Keys(g.lines))),
+				float64(len(g.edges))/float64(len(g.lines)),
+			)
 		}
 		if g.size(cycle) > limit {
 			t.Error(g.complaint(cmp.Or(c.name, "the root package"), limit))
@@ -101,7 +108,11 @@ func newFileGraph(c *code) *fileGraph {
 		g.edges = append(g.edges, *e)
 	}
 	slices.SortFunc(g.edges, func(a, b fileEdge) int {
-		return cmp.Or(cmp.Compare(len(a.uses), len(b.uses)), strings.Compare(a.from, b.from), strings.Compare(a.to, b.to))
+		return cmp.Or(
+			cmp.Compare(len(a.uses), len(b.uses)),
+			strings.Compare(a.from, b.from),
+			strings.Compare(a.to, b.to),
+		)
 	})
 	return g
 }
@@ -262,8 +273,21 @@ func (g *fileGraph) complaint(name string, limit int) string {
 		those = fmt.Sprintf("these %d edges", len(edges))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: a cycle of %d files has %d lines, at most %d are allowed: %s\n", name, len(cycle), g.size(cycle), limit, strings.Join(cycle, " "))
-	fmt.Fprintf(&b, "Nobody can read one of these files without the others. Turn %s around, and the largest cycle has %d lines:\n", those, rest)
+	fmt.Fprintf(
+		&b,
+		"%s: a cycle of %d files has %d lines, at most %d are allowed: %s\n",
+		name,
+		len(cycle),
+		g.size(cycle),
+		limit,
+		strings.Join(cycle, " "),
+	)
+	fmt.Fprintf(
+		&b,
+		"Nobody can read one of these files without the others. Turn %s around, and the largest cycle has %d lines:\n",
+		those,
+		rest,
+	)
 	for _, e := range edges {
 		fmt.Fprintf(&b, "  %s -> %s\n", e.from, e.to)
 		for _, u := range e.uses[:min(len(e.uses), 5)] {

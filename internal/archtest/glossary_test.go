@@ -41,7 +41,10 @@ func glossaryProblems(rows [][]string, packages map[string]*types.Package) (prob
 	for _, row := range rows {
 		word, meaning, symbol := row[0], row[1], row[2]
 		if !exported(packages, symbol) {
-			problems = append(problems, fmt.Sprintf("the glossary explains %q by %s, which no package exports", word, symbol))
+			problems = append(
+				problems,
+				fmt.Sprintf("the glossary explains %q by %s, which no package exports", word, symbol),
+			)
 		}
 		if meaning == "" || word != strings.ToLower(word) {
 			problems = append(problems, fmt.Sprintf("%q must be in lower case, and have a meaning", word))

@@ -15,7 +15,13 @@ func TestImageVersion(t *testing.T) {
 	if set == nil {
 		t.Fatal("the Dockerfile does not set the version")
 	}
-	if main := read(t, filepath.Join(root, "cmd", "server", "main.go")); !strings.Contains(main, "\nvar "+set[1]+" string\n") {
+	if main := read(
+		t,
+		filepath.Join(root, "cmd", "server", "main.go"),
+	); !strings.Contains(
+		main,
+		"\nvar "+set[1]+" string\n",
+	) {
 		t.Errorf("the Dockerfile sets main.%s, and cmd/server/main.go has no such string", set[1])
 	}
 }

@@ -63,7 +63,13 @@ func TestMerged(t *testing.T) {
 // linking returns the project's pages and the other files that link to them.
 func linking(t *testing.T) []string {
 	t.Helper()
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "SECURITY.md"), filepath.Join(root, "deploy", "alerts.yml")}
+	pages := []string{
+		filepath.Join(root, "README.md"),
+		filepath.Join(root, "CONTRIBUTING.md"),
+		filepath.Join(root, "CHANGELOG.md"),
+		filepath.Join(root, "SECURITY.md"),
+		filepath.Join(root, "deploy", "alerts.yml"),
+	}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {

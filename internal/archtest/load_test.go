@@ -112,7 +112,11 @@ func newLoader(listed []goPackage) (*loader, error) {
 	for _, p := range exported {
 		export[p.ImportPath] = p.Export
 	}
-	l.compiled = importer.ForCompiler(l.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(export[path]) })
+	l.compiled = importer.ForCompiler(
+		l.fset,
+		"gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(export[path]) },
+	)
 	return l, nil
 }
 
@@ -138,7 +142,12 @@ func (l *loader) check(p goPackage) (*code, error) {
 		Types: map[ast.Expr]types.TypeAndValue{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}}
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(l.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution|parser.ParseComments)
+		f, err := parser.ParseFile(
+			l.fset,
+			filepath.Join(p.Dir, name),
+			nil,
+			parser.SkipObjectResolution|parser.ParseComments,
+		)
 		if err != nil {
 			return nil, err
 		}

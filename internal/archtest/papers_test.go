@@ -24,7 +24,8 @@ func TestPapers(t *testing.T) {
 		}
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		last := strings.Trim(strings.TrimSpace(cells[len(cells)-1]), "`")
-		if !strings.HasPrefix(line, "| ") || !strings.Contains(last, ".Test") && !strings.HasPrefix(last, "storetest: ") {
+		if !strings.HasPrefix(line, "| ") ||
+			!strings.Contains(last, ".Test") && !strings.HasPrefix(last, "storetest: ") {
 			continue
 		}
 		rows[section]++
@@ -53,7 +54,12 @@ func found(t *testing.T, root, name string) bool {
 		what = regexp.QuoteMeta(`"` + suite + `":`)
 	} else {
 		at := strings.LastIndex(name, ".")
-		folder, what = filepath.Join(root, strings.TrimPrefix(name[:at], "holdfast")), `(?m)^func `+regexp.QuoteMeta(name[at+1:])+`\(`
+		folder, what = filepath.Join(
+			root,
+			strings.TrimPrefix(name[:at], "holdfast"),
+		), `(?m)^func `+regexp.QuoteMeta(
+			name[at+1:],
+		)+`\(`
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil || len(files) == 0 {

@@ -35,7 +35,11 @@ func TestMethods(t *testing.T) {
 				t.Log(m)
 			}
 			if m.n > maxMethods {
-				t.Errorf("%v; at most %d are allowed: find the fields that only some of the methods use, and give them a type of their own", m, maxMethods)
+				t.Errorf(
+					"%v; at most %d are allowed: find the fields that only some of the methods use, and give them a type of their own",
+					m,
+					maxMethods,
+				)
 			}
 		}
 	}
@@ -71,7 +75,10 @@ func methodsOf(c *code) []measured {
 			n = i.NumMethods()
 		}
 		if n > 0 {
-			all = append(all, measured{what: filepath.Join(c.name, c.where(obj.Pos())) + ": " + name + " has %d methods", n: n})
+			all = append(
+				all,
+				measured{what: filepath.Join(c.name, c.where(obj.Pos())) + ": " + name + " has %d methods", n: n},
+			)
 		}
 	}
 	return all
@@ -88,7 +95,10 @@ func TestLines(t *testing.T) {
 
 func limit(t *testing.T, what string, all []measured, p95, longest int) {
 	t.Helper()
-	slices.SortFunc(all, func(a, b measured) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.what, b.what)) })
+	slices.SortFunc(
+		all,
+		func(a, b measured) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.what, b.what)) },
+	)
 	got := all[len(all)/20].n
 	t.Logf("%d %s: p50 %d lines, p95 %d, max %d", len(all), what, all[len(all)/2].n, got, all[0].n)
 	for _, m := range all {
@@ -97,7 +107,13 @@ func limit(t *testing.T, what string, all []measured, p95, longest int) {
 		}
 	}
 	if got > p95 {
-		t.Errorf("19 of 20 %s must have at most %d lines, but one in twenty has %d or more; the longest are %v", what, p95, got, all[:20])
+		t.Errorf(
+			"19 of 20 %s must have at most %d lines, but one in twenty has %d or more; the longest are %v",
+			what,
+			p95,
+			got,
+			all[:20],
+		)
 	}
 }
 
@@ -115,7 +131,10 @@ func sources(t *testing.T, root string) (functions, files []measured) {
 			if fn.Doc != nil {
 				first = fset.Position(fn.Type.Func).Line
 			}
-			functions = append(functions, measured{what: fmt.Sprintf("%s:%d: %s has %%d lines", short, first, fn.Name.Name), n: last - first + 1})
+			functions = append(
+				functions,
+				measured{what: fmt.Sprintf("%s:%d: %s has %%d lines", short, first, fn.Name.Name), n: last - first + 1},
+			)
 		}
 	})
 	return functions, files

@@ -39,11 +39,21 @@ func TestTakeoverTrip(t *testing.T) {
 		}
 	}
 	if start == nil {
-		t.Fatalf("%s has no %s: name the function that takes a thread over in internal/archtest", tripPackage, tripStart)
+		t.Fatalf(
+			"%s has no %s: name the function that takes a thread over in internal/archtest",
+			tripPackage,
+			tripStart,
+		)
 	}
 	tr.follow(start)
 	if files := tr.stations(); len(files) > maxTrip {
-		t.Errorf("%s enters %d files, at most %d are allowed. Read first, in one place; then decide; then commit once.\n%s", tripStart, len(files), maxTrip, tr)
+		t.Errorf(
+			"%s enters %d files, at most %d are allowed. Read first, in one place; then decide; then commit once.\n%s",
+			tripStart,
+			len(files),
+			maxTrip,
+			tr,
+		)
 	} else {
 		t.Logf("%s enters %d files:\n%s", tripStart, len(files), tr)
 	}
@@ -110,7 +120,8 @@ func newTrip(all []*code) *trip {
 		for _, f := range c.files {
 			for _, d := range f.Decls {
 				// What does nothing, as a crash point does in a server that is shipped, is no station.
-				if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(words, c.name) && fn.Body != nil && len(fn.Body.List) > 0 {
+				if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(words, c.name) && fn.Body != nil &&
+					len(fn.Body.List) > 0 {
 					tr.declaredFunc[c.info.Defs[fn.Name].(*types.Func)] = declaredFunc{c, fn}
 				}
 			}

@@ -55,7 +55,9 @@ func Check(ctx context.Context, db store.Store, key store.ThreadKey) ([]Problem,
 func (all *everything) checked() (problems []Problem) {
 	err := panics.Caught(func() error { problems = all.check(); return nil })
 	if err != nil {
-		return []Problem{{Key: all.key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()}}
+		return []Problem{
+			{Key: all.key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()},
+		}
 	}
 	return problems
 }
@@ -148,7 +150,12 @@ type audit struct {
 
 // check finds the problems, always in the same order.
 func (all *everything) check() []Problem {
-	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*thread.Run{}}
+	a := &audit{
+		everything: all,
+		tree:       map[string]*auditMessage{},
+		calls:      map[string]bool{},
+		runs:       map[string]*thread.Run{},
+	}
 	var err error
 	if a.st, err = thread.DecodeState(all.head.State); err != nil {
 		a.cannotRead("head", "the head", err)
@@ -284,7 +291,11 @@ func (a *audit) has(kind store.Kind, id string) bool {
 
 // find returns the place of a value.
 func (a *audit) find(kind store.Kind, id string) (i int, found bool) {
-	return slices.BinarySearchFunc(a.values[kind], id, func(v store.Value, id string) int { return cmp.Compare(v.ID, id) })
+	return slices.BinarySearchFunc(
+		a.values[kind],
+		id,
+		func(v store.Value, id string) int { return cmp.Compare(v.ID, id) },
+	)
 }
 
 // checkpointList checks the listed checkpoints. Only the oldest may be missing, because
@@ -331,7 +342,12 @@ func (a *audit) work() {
 			a.add("pending_unknown_call", "a pending write names the call %s, which no message makes", v.ID)
 		}
 		if m := a.tree[p.Message]; m == nil || m.Role != string(holdfast.RoleTool) || m.ToolCallID != v.ID {
-			a.add("pending_message_missing", "the pending write of call %s names message %s, which is not its result", v.ID, p.Message)
+			a.add(
+				"pending_message_missing",
+				"the pending write of call %s names message %s, which is not its result",
+				v.ID,
+				p.Message,
+			)
 		}
 	}
 	for _, v := range a.values[store.KindReuse] {

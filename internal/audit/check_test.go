@@ -50,7 +50,16 @@ func TestAuditAfterTravels(t *testing.T) {
 	all := looptest.Checkpoints(t, e, "t")
 	for n, cp := range all {
 		fork := fmt.Sprint("f", n)
-		looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
+		looptest.Must(
+			e.Fork(
+				t.Context(),
+				looptest.Alice,
+				"t",
+				threads.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0},
+			),
+		)(
+			t,
+		)
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r2")
 		wantSound(t, store, fork)
@@ -62,7 +71,11 @@ func TestAuditAfterTravels(t *testing.T) {
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	wantSound(t, store, "t")
 	looptest.Resumed(t, e, "t", "r4")
-	looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
+	looptest.Must(
+		e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}),
+	)(
+		t,
+	)
 	wantSound(t, store, "t")
 	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	wantSound(t, store, "t")
@@ -73,7 +86,12 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 		store := memstore.New()
 		e := looptest.Start(t, store, nil, looptest.Wordy())
 		for n := range 3 {
-			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprint("r", n), looptest.UserSays(fmt.Sprint("u", n), "go")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", fmt.Sprint("r", n), looptest.UserSays(fmt.Sprint("u", n), "go")),
+			)
 			time.Sleep(75 * time.Millisecond)
 			synctest.Wait()
 			wantSound(t, store, "t") // in the middle of it
@@ -103,13 +121,26 @@ func TestAuditOfInterruptedThreads(t *testing.T) {
 		return "thanks", nil
 	})
 	store := memstore.New()
-	down := holdfast.Middleware{Name: "test.down", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-		if it.Run == "r2" && it.Number > 0 {
-			return errors.New("down")
-		}
-		return nil
-	}}
-	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
+	down := holdfast.Middleware{
+		Name: "test.down",
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			if it.Run == "r2" && it.Number > 0 {
+				return errors.New("down")
+			}
+			return nil
+		},
+	}
+	e := looptest.Start(
+		t,
+		store,
+		nil,
+		holdfast.Agent{
+			Name:       "a",
+			Model:      looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"}),
+			Tools:      []holdfast.Tool{ask},
+			Middleware: []holdfast.Middleware{down},
+		},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	wantSound(t, store, "t")
@@ -128,14 +159,26 @@ func TestAuditAfterATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
-		hang := looptest.Tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		hang := looptest.Tool(
+			"hang",
+			holdfast.EffectIdempotent,
+			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+		)
 		model := looptest.Say(looptest.Calls("hang", "{}"), holdfast.Delta{Text: "done"})
 		e := looptest.Start(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
-		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		synctest.Wait()
 		wantSound(t, shared, "t")
 		first.Dead.Store(true)
-		quick := looptest.Tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
+		quick := looptest.Tool(
+			"hang",
+			holdfast.EffectIdempotent,
+			func(context.Context) (string, error) { return "not any more", nil },
+		)
 		looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -319,7 +362,13 @@ func spoiled(t *testing.T, e *looptest.Engine, db store.Store, id string, do dam
 	t.Helper()
 	all := looptest.Must(readAll(t.Context(), db, looptest.KeyOf(id)))(t)
 	commit := &store.Commit{
-		Key: all.key, ID: testID("c"), Expect: all.head.Position(), User: all.head.User, Fence: all.head.Fence, Process: all.head.Process, UpdatedAt: all.head.UpdatedAt,
+		Key:       all.key,
+		ID:        testID("c"),
+		Expect:    all.head.Position(),
+		User:      all.head.User,
+		Fence:     all.head.Fence,
+		Process:   all.head.Process,
+		UpdatedAt: all.head.UpdatedAt,
 	}
 	do(t, all, commit)
 	if err := db.Commit(t.Context(), commit); err != nil {
@@ -330,7 +379,10 @@ func spoiled(t *testing.T, e *looptest.Engine, db store.Store, id string, do dam
 
 func wantProblem(t *testing.T, problems []Problem, want string) {
 	t.Helper()
-	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
+	if !slices.ContainsFunc(
+		problems,
+		func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" },
+	) {
 		t.Errorf("want %s, got %v", want, problems)
 	}
 }
@@ -428,7 +480,12 @@ func (r restless) Head(ctx context.Context, key store.ThreadKey) (*store.Head, e
 
 func TestAuditOfWhatIsNotThere(t *testing.T) {
 	db, _ := finishedThread(t)
-	if _, err := Check(t.Context(), db, looptest.KeyOf("nope")); !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
+	if _, err := Check(
+		t.Context(),
+		db,
+		looptest.KeyOf("nope"),
+	); !errors.Is(err, store.ErrNotFound) ||
+		!strings.Contains(err.Error(), "acme/nope") {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	if _, err := Check(t.Context(), restless{db}, looptest.KeyOf("t")); !errors.Is(err, store.ErrConflict) {

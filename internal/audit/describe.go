@@ -174,8 +174,15 @@ func (in *Inspection) values(all *everything) {
 	for _, v := range all.values[store.KindPending] {
 		var p thread.PendingWrite
 		if thread.Decode(v.Data, &p) == nil {
-			in.Pending = append(in.Pending, threads.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
-				Iteration: p.Iteration, ThreadID: all.key.Thread, CompletedAt: p.CompletedAt})
+			in.Pending = append(in.Pending, threads.PendingWrite{
+				CallID:      p.CallID,
+				Tool:        p.Tool,
+				Message:     p.Message,
+				Failed:      p.Failed,
+				Iteration:   p.Iteration,
+				ThreadID:    all.key.Thread,
+				CompletedAt: p.CompletedAt,
+			})
 		}
 	}
 	ends := map[string]thread.RunEnd{}
@@ -189,7 +196,16 @@ func (in *Inspection) values(all *everything) {
 		var r thread.Run
 		if thread.Decode(v.Data, &r) == nil {
 			o := ends[v.ID]
-			in.Runs = append(in.Runs, InspectedRun{ID: v.ID, Agent: r.Agent, Revision: r.Revision, Continues: r.Continues, StartedAt: r.StartedAt, Outcome: o.Outcome, Code: o.Code, EndedAt: o.EndedAt})
+			in.Runs = append(in.Runs, InspectedRun{
+				ID:        v.ID,
+				Agent:     r.Agent,
+				Revision:  r.Revision,
+				Continues: r.Continues,
+				StartedAt: r.StartedAt,
+				Outcome:   o.Outcome,
+				Code:      o.Code,
+				EndedAt:   o.EndedAt,
+			})
 		}
 	}
 	slices.SortStableFunc(in.Runs, func(a, b InspectedRun) int { return a.StartedAt.Compare(b.StartedAt) })
@@ -236,7 +252,13 @@ func inspected(s *store.Message) InspectedMessage {
 		}
 	}
 	if media, is := thread.MediaOf(&m); is {
-		out.Text = fmt.Sprintf("(%s of type %s, %d bytes, of message %s)", media.Type, media.Source.MIMEType, len(media.Source.Value), media.Of)
+		out.Text = fmt.Sprintf(
+			"(%s of type %s, %d bytes, of message %s)",
+			media.Type,
+			media.Source.MIMEType,
+			len(media.Source.Value),
+			media.Of,
+		)
 	}
 	for _, c := range m.ToolCalls {
 		out.Calls = append(out.Calls, InspectedCall{ID: c.ID, Tool: c.Function.Name, Arguments: c.Function.Arguments})

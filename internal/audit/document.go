@@ -133,10 +133,22 @@ func Export(ctx context.Context, db store.Store, key store.ThreadKey) (*Document
 func (all *everything) document() *Document {
 	h := all.head
 	d := &Document{
-		Kind: documentKind, Version: documentVersion, Tenant: all.key.Tenant, Thread: all.key.Thread,
-		Head:     DocumentHead{User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt},
+		Kind:    documentKind,
+		Version: documentVersion,
+		Tenant:  all.key.Tenant,
+		Thread:  all.key.Thread,
+		Head: DocumentHead{
+			User:      h.User,
+			Fence:     h.Fence,
+			Process:   h.Process,
+			ETag:      h.ETag,
+			Next:      h.Next,
+			UpdatedAt: h.UpdatedAt,
+		},
 		State:    h.State,
-		Messages: []DocumentMessage{}, Values: map[store.Kind][]DocumentValue{}, Records: []DocumentRecord{},
+		Messages: []DocumentMessage{},
+		Values:   map[store.Kind][]DocumentValue{},
+		Records:  []DocumentRecord{},
 	}
 	for _, m := range all.messages {
 		d.Messages = append(d.Messages, DocumentMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
@@ -186,7 +198,13 @@ func (d *Document) check() error {
 	case d.Kind != documentKind:
 		return fmt.Errorf("%w: its kind is %q, not %q: it is not an exported thread", errDocument, d.Kind, documentKind)
 	case d.Version > documentVersion:
-		return fmt.Errorf("%w: it has version %d, this program reads up to %d: %w", errDocument, d.Version, documentVersion, store.ErrVersionTooNew)
+		return fmt.Errorf(
+			"%w: it has version %d, this program reads up to %d: %w",
+			errDocument,
+			d.Version,
+			documentVersion,
+			store.ErrVersionTooNew,
+		)
 	case d.Version < 1 || d.Thread == "" || d.Head.Next < 1 || d.Head.Fence == (store.Fence{}):
 		return fmt.Errorf("%w: its version, thread or head is missing", errDocument)
 	}
@@ -206,7 +224,16 @@ func (d *Document) everything(key store.ThreadKey) (*everything, error) {
 	h := d.Head
 	all := &everything{
 		key: key, values: map[store.Kind][]store.Value{},
-		head: &store.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
+		head: &store.Head{
+			Key:       key,
+			User:      h.User,
+			Fence:     h.Fence,
+			Process:   h.Process,
+			ETag:      h.ETag,
+			Next:      h.Next,
+			UpdatedAt: h.UpdatedAt,
+			State:     d.State,
+		},
 	}
 	for _, m := range d.Messages {
 		all.messages = append(all.messages, store.Message{ID: m.ID, Parent: m.Parent, Data: m.Data})

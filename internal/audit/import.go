@@ -23,7 +23,14 @@ import (
 // numbers and tags of the records survive, and so do cursors. A thread that runs is stopped
 // in the copy, with code cut_off, because its owner does not know the copy. A document that
 // Check finds damaged is refused, and nothing is written.
-func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Document, now time.Time, newID func(prefix string) string) error {
+func Import(
+	ctx context.Context,
+	store store.Store,
+	key store.ThreadKey,
+	d *Document,
+	now time.Time,
+	newID func(prefix string) string,
+) error {
 	all, err := d.everything(key)
 	if err != nil {
 		return err
@@ -63,7 +70,14 @@ func fits(ctx context.Context, store store.Store, format int) error {
 		return err
 	}
 	if f.Write > 0 && format > f.Write {
-		return fmt.Errorf("%w: it has data format %d, and the servers of this store write format %d, because some may not read a newer one: first finish their upgrade (--data-format=%d)", errDocument, format, f.Write, format)
+		return fmt.Errorf(
+			"%w: it has data format %d, and the servers of this store write format %d, because some may not read a "+
+				"newer one: first finish their upgrade (--data-format=%d)",
+			errDocument,
+			format,
+			f.Write,
+			format,
+		)
 	}
 	return nil
 }
@@ -184,10 +198,21 @@ type copying struct {
 
 // begin begins the next commit, under a fence.
 func (b *copying) begin(fence store.Fence) *store.Commit {
-	c := &store.Commit{Key: b.head.Key, ID: b.newID("c"), Expect: store.Position{Next: 1}, User: b.head.User, Fence: fence, UpdatedAt: b.head.UpdatedAt}
+	c := &store.Commit{
+		Key:       b.head.Key,
+		ID:        b.newID("c"),
+		Expect:    store.Position{Next: 1},
+		User:      b.head.User,
+		Fence:     fence,
+		UpdatedAt: b.head.UpdatedAt,
+	}
 	if n := len(b.commits); n > 0 {
 		before := b.commits[n-1]
-		c.Expect = store.Position{Fence: before.Fence, Next: before.Expect.Next + uint64(len(before.Records)), ETag: before.ID}
+		c.Expect = store.Position{
+			Fence: before.Fence,
+			Next:  before.Expect.Next + uint64(len(before.Records)),
+			ETag:  before.ID,
+		}
 	}
 	b.commits = append(b.commits, c)
 	b.bytes = 0

@@ -42,7 +42,11 @@ func (a *audit) starts() []uint64 {
 // liveLog checks the numbers of the live log, and under which fence it ends.
 func (a *audit) liveLog(starts []uint64) {
 	first := &a.records[0]
-	if _, begins := slices.BinarySearch(starts, first.Number); !begins || agui.TypeOf(first.Data) != agui.TypeRunStarted {
+	if _, begins := slices.BinarySearch(
+		starts,
+		first.Number,
+	); !begins ||
+		agui.TypeOf(first.Data) != agui.TypeRunStarted {
 		a.add("log_gap", "the live log begins with record %d, with which no run begins", first.Number)
 	}
 	for i := 1; i < len(a.records); i++ {
@@ -108,7 +112,12 @@ func (a *audit) archives(starts []uint64) []uint64 {
 		}
 		i, begins := slices.BinarySearch(starts, log.First)
 		if rec := a.runs[v.ID]; !begins || rec == nil || rec.After.Number+1 != log.First {
-			a.add("archive_gap", "the archive of run %s begins with record %d, with which the run does not begin", v.ID, log.First)
+			a.add(
+				"archive_gap",
+				"the archive of run %s begins with record %d, with which the run does not begin",
+				v.ID,
+				log.First,
+			)
 			continue
 		}
 		next := a.head.Next

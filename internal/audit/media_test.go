@@ -24,14 +24,21 @@ func TestImages(t *testing.T) {
 		image := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 2000)))
 		painter := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
-				part := &holdfast.Part{Type: holdfast.PartImage, EncryptedValue: "sealed", Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: image}}
+				part := &holdfast.Part{
+					Type:           holdfast.PartImage,
+					EncryptedValue: "sealed",
+					Source:         &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: image},
+				}
 				yield(holdfast.Delta{Text: "Here.", Media: part, Finish: holdfast.FinishStop}, nil)
 			}
 		})
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: painter})
 		for _, run := range []string{"r1", "r2"} {
-			looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", run, looptest.UserSays(run+"u", "paint"))))
+			looptest.Succeeded(
+				t,
+				looptest.Posted(t, e, looptest.RunInput("t", run, looptest.UserSays(run+"u", "paint"))),
+			)
 			wantSound(t, db, "t")
 			if run == "r1" {
 				time.Sleep(2 * time.Minute) // it is archived
@@ -48,12 +55,29 @@ func TestImages(t *testing.T) {
 			reply, err := e.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 			before := looptest.Show(looptest.Collect(t, reply, err))
 			reply, err = copies.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
-			if after := looptest.Show(looptest.Collect(t, reply, err)); after != before || !strings.Contains(before, image) {
+			if after := looptest.Show(
+				looptest.Collect(t, reply, err),
+			); after != before ||
+				!strings.Contains(before, image) {
 				t.Errorf("run %s: the copy shows something else", run)
 			}
 		}
-		looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}))(t)
-		looptest.WantTexts(t, e, "fork", "user:paint", "assistant:Here.", "activity:", "user:paint", "assistant:Here.", "activity:")
+		looptest.Must(
+			e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}),
+		)(
+			t,
+		)
+		looptest.WantTexts(
+			t,
+			e,
+			"fork",
+			"user:paint",
+			"assistant:Here.",
+			"activity:",
+			"user:paint",
+			"assistant:Here.",
+			"activity:",
+		)
 		in := looptest.Must(Inspect(t.Context(), db, looptest.KeyOf("t"), ""))(t)
 		if got := in.History[2].Text; !strings.HasPrefix(got, "(image of type image/png, 13336 bytes, of message ") {
 			t.Errorf("inspected is %q", got)

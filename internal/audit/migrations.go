@@ -16,7 +16,12 @@ import (
 // every listed checkpoint, which a thread can go back to, and reports each state and
 // version once. Nothing is written. A thread of an agent that is not in schemas needs
 // nothing.
-func Migrations(ctx context.Context, db store.Reader, key store.ThreadKey, schemas map[string]*state.Schema) ([]state.PendingMigration, error) {
+func Migrations(
+	ctx context.Context,
+	db store.Reader,
+	key store.ThreadKey,
+	schemas map[string]*state.Schema,
+) ([]state.PendingMigration, error) {
 	head, err := db.Head(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)

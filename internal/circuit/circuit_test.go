@@ -42,7 +42,13 @@ func made(hints store.Hints) (*circuit.Circuits, *buffer) {
 	log := &buffer{}
 	return circuit.New(circuit.Config{
 		Models: []circuit.Model{
-			{Key: key, Provider: "acme", Model: "large"}, {Key: "acme/large other", Provider: "acme", Model: "large"}, {Key: "acme/small 0a1b2c", Provider: "acme", Model: "small"},
+			{
+				Key:      key,
+				Provider: "acme",
+				Model:    "large",
+			},
+			{Key: "acme/large other", Provider: "acme", Model: "large"},
+			{Key: "acme/small 0a1b2c", Provider: "acme", Model: "small"},
 		},
 		Hints: hints, Log: slog.New(slog.NewTextHandler(log, nil)), Now: time.Now,
 	}), log
@@ -182,7 +188,11 @@ func TestHalfOpen(t *testing.T) {
 		openFor(t, c, 0)
 		fail(c, 1, failure.Overloaded)
 		openFor(t, c, circuit.First)
-		if n := strings.Count(log.String(), "level=WARN"); n != 2 || strings.Count(log.String(), "answers again") != 1 || !strings.Contains(log.String(), "provider=acme model=large kind=overloaded until=") {
+		if n := strings.Count(
+			log.String(),
+			"level=WARN",
+		); n != 2 || strings.Count(log.String(), "answers again") != 1 ||
+			!strings.Contains(log.String(), "provider=acme model=large kind=overloaded until=") {
 			t.Errorf("%d warnings in\n%s", n, log)
 		}
 	})

@@ -57,8 +57,13 @@ type Circuits struct {
 // New returns the circuits, all closed.
 func New(cfg Config) *Circuits {
 	c := &Circuits{
-		cfg: cfg, models: map[string]Model{}, all: map[string]*circuit{}, news: map[string]bool{},
-		asked: make(chan struct{}, 1), told: make(chan struct{}, 1), stop: func() {},
+		cfg:    cfg,
+		models: map[string]Model{},
+		all:    map[string]*circuit{},
+		news:   map[string]bool{},
+		asked:  make(chan struct{}, 1),
+		told:   make(chan struct{}, 1),
+		stop:   func() {},
 	}
 	c.Add(cfg.Models, cfg.Hints)
 	return c

@@ -49,7 +49,8 @@ func TestMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := Now()
 		time.Sleep(time.Second)
-		if m.Elapsed() != time.Second || m.Ran() != time.Second || !m.Before(Now()) || m.Never() || !(Moment{}).Never() {
+		if m.Elapsed() != time.Second || m.Ran() != time.Second || !m.Before(Now()) || m.Never() ||
+			!(Moment{}).Never() {
 			t.Errorf("after a second %s and %s", m.Elapsed(), m.Ran())
 		}
 	})

@@ -64,14 +64,20 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 	}
 	a.Models, a.FallbackRefused = p.modelsOf(&a, one, list), refusal == "next"
 	if a.FallbackRefused && len(a.Models) < 2 {
-		p.mistake(a.at["refusal"], "refusal: next needs a second model; list both under models, the one that is asked first at the beginning")
+		p.mistake(
+			a.at["refusal"],
+			"refusal: next needs a second model; list both under models, the one that is asked first at the beginning",
+		)
 	}
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		p.mistake(position(n), "this agent has no name; add name:, which requests use")
 	}
 	switch {
 	case inline != nil && file != nil:
-		p.mistake(later(a.at["instructions"], a.at["instructionsFile"]), "instructions and instructionsFile are both set; keep one")
+		p.mistake(
+			later(a.at["instructions"], a.at["instructionsFile"]),
+			"instructions and instructionsFile are both set; keep one",
+		)
 	case file != nil:
 		a.InstructionsFile, a.Instructions = p.instructionsFile(file)
 	}
@@ -95,10 +101,20 @@ func (p *parser) agentName(n *yaml.Node, names map[string]int) string {
 		return ""
 	}
 	if !agentNames.MatchString(name) {
-		p.mistake(position(n), "the name %s cannot be used in a URL; use up to 64 letters, digits, dots, - and _, starting with a letter or digit", show(name))
+		p.mistake(
+			position(n),
+			"the name %s cannot be used in a URL; use up to 64 letters, digits, dots, - and _, "+
+				"starting with a letter or digit",
+			show(name),
+		)
 	}
 	if line, twice := names[name]; twice {
-		p.mistake(position(n), "two agents are named %s, the first on line %d; give each a name of its own", show(name), line)
+		p.mistake(
+			position(n),
+			"two agents are named %s, the first on line %d; give each a name of its own",
+			show(name),
+			line,
+		)
 		return name
 	}
 	names[name] = n.Line
@@ -223,7 +239,12 @@ func (p *parser) duration(n *yaml.Node, what string) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		p.mistake(position(resolve(n)), "%s cannot be %s; write a duration above 0 with its unit, like 30s, 2m or 1h30m", what, show(text))
+		p.mistake(
+			position(resolve(n)),
+			"%s cannot be %s; write a duration above 0 with its unit, like 30s, 2m or 1h30m",
+			what,
+			show(text),
+		)
 		return 0
 	}
 	return d
@@ -239,10 +260,23 @@ func (p *parser) size(n *yaml.Node, what string) int {
 		return 0
 	}
 	digits := strings.TrimRight(text, "KMGiB")
-	unit, known := map[string]int64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[text[len(digits):]]
+	unit, known := map[string]int64{
+		"B":   1,
+		"KB":  1e3,
+		"MB":  1e6,
+		"GB":  1e9,
+		"KiB": 1 << 10,
+		"MiB": 1 << 20,
+		"GiB": 1 << 30,
+	}[text[len(digits):]]
 	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
 	if !known || err != nil || v < 1 || v > maxBytes/unit {
-		p.mistake(position(resolve(n)), "%s cannot be %s; write a size from 1B to 1GiB with its unit, like 256KiB or 1MiB", what, show(text))
+		p.mistake(
+			position(resolve(n)),
+			"%s cannot be %s; write a size from 1B to 1GiB with its unit, like 256KiB or 1MiB",
+			what,
+			show(text),
+		)
 		return 0
 	}
 	return int(v * unit)

@@ -25,11 +25,25 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
 func known() config.Known {
 	return config.Known{
-		Tools:  []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan", "request_approval"},
+		Tools: []string{
+			"current_time",
+			"calculate",
+			"wait",
+			"lookup",
+			"ask_person",
+			"update_plan",
+			"request_approval",
+		},
 		Models: []string{"demo", "openai/"},
 		Middleware: []holdfast.MiddlewareKind{
-			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},
-			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &spending{}) }},
+			{
+				Name: "acme.breaker",
+				New:  func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) },
+			},
+			{
+				Name: "acme.budget",
+				New:  func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &spending{}) },
+			},
 		},
 		Declared: declared,
 		Priced:   []string{"acme.budget"},
@@ -108,7 +122,8 @@ func TestMistakes(t *testing.T) {
 			if got != string(want) {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
-			if strings.Contains(strings.ToLower(got), "secret-") || strings.Contains(got, "verysecret") || strings.Contains(got, "me:secret") {
+			if strings.Contains(strings.ToLower(got), "secret-") || strings.Contains(got, "verysecret") ||
+				strings.Contains(got, "me:secret") {
 				t.Errorf("a secret is shown:\n%s", got)
 			}
 		})
@@ -123,32 +138,61 @@ func TestLoad(t *testing.T) {
 	if f.Name != "testdata/good.yaml" || len(f.Agents) != 4 {
 		t.Fatalf("%+v", f)
 	}
-	limits := config.Limits{MaxIterations: 20, ModelTries: 5, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
-		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, MaxMedia: 4 << 20, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
+	limits := config.Limits{
+		MaxIterations:    20,
+		ModelTries:       5,
+		ModelTimeout:     2 * time.Minute,
+		ModelIdleTimeout: 30 * time.Second,
+		MaxAnswer:        2 << 20,
+		MaxCalls:         12,
+		MaxArguments:     64 << 10,
+		MaxMedia:         4 << 20,
+		ToolTimeout:      90 * time.Minute,
+		MaxToolResult:    256 << 10,
+	}
 	a := f.Agents[0]
-	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 || a.Models[0].Name != "openai/gpt-5-mini" ||
-		a.Models[0].BaseURL != "http://localhost:11434/v1" || a.Models[0].APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
-		a.InstructionsFile != filepath.Join("testdata", "support.md") || a.Limits != limits ||
+	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 ||
+		a.Models[0].Name != "openai/gpt-5-mini" ||
+		a.Models[0].BaseURL != "http://localhost:11434/v1" ||
+		a.Models[0].APIKeyEnv != "SUPPORT_KEY" ||
+		a.Instructions != "You are support.\n" ||
+		a.InstructionsFile != filepath.Join("testdata", "support.md") ||
+		a.Limits != limits ||
 		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
-		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) || !a.HideToolErrors ||
+		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) ||
+		!a.HideToolErrors ||
 		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
 	if o := a.Output; o == nil || o.Name != "reply" || o.Description != "What support says." ||
-		string(o.Schema) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},"required":["text","again"]}` {
+		string(
+			o.Schema,
+		) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},"required":["text","again"]}` {
 		t.Errorf("%+v", o)
 	}
-	if o := f.Agents[3].Output; o == nil || o.Name != "answer" || !strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) || f.Agents[1].Output != nil {
+	if o := f.Agents[3].Output; o == nil || o.Name != "answer" ||
+		!strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) ||
+		f.Agents[1].Output != nil {
 		t.Errorf("%+v", o)
 	}
 	params, err := json.Marshal(a.Models[0].Params)
-	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil || string(params) != want {
+	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil ||
+		string(params) != want {
 		t.Errorf("params %s, %v", params, err)
 	}
-	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 24 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
+	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" ||
+		b.Limits != limits ||
+		b.Line != 24 ||
+		b.Client != (holdfast.ClientPolicy{}) ||
+		b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
-	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" || c.Models[0].Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || c.OnRevision != "pin" || f.Agents[0].Approvals != "" {
+	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" ||
+		c.Models[0].Params != nil ||
+		c.Limits != (config.Limits{}) ||
+		c.Approvals != "approver" ||
+		c.OnRevision != "pin" ||
+		f.Agents[0].Approvals != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -287,7 +331,8 @@ func FuzzParse(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, a := range file.Agents {
-			if a.Name == "" || names[a.Name] || a.Limits.MaxIterations < 0 || a.Limits.MaxToolResult < 0 || a.Limits.ToolTimeout < 0 {
+			if a.Name == "" || names[a.Name] || a.Limits.MaxIterations < 0 || a.Limits.MaxToolResult < 0 ||
+				a.Limits.ToolTimeout < 0 {
 				t.Errorf("%+v", a)
 			}
 			names[a.Name] = true
@@ -295,7 +340,10 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%+v", a)
 			}
 			for _, m := range a.Models {
-				if _, err := json.Marshal(m.Params); err != nil || m.Timeout < 0 || m.IdleTimeout < 0 || len(a.Models) > 1 && m.Name == "" {
+				if _, err := json.Marshal(
+					m.Params,
+				); err != nil || m.Timeout < 0 || m.IdleTimeout < 0 ||
+					len(a.Models) > 1 && m.Name == "" {
 					t.Errorf("%+v, %v", m, err)
 				}
 			}

@@ -24,10 +24,29 @@ func declarations(t *testing.T) *config.File {
 
 func TestListedTools(t *testing.T) {
 	a := declarations(t).Agents[0]
-	if want := []string{"lookup", "reserve", "stock_getItem", "stock_put", "stock_query", "list_files", "docs_read_file", "http_get", "request_refund"}; !reflect.DeepEqual(a.Tools, want) {
+	if want := []string{
+		"lookup",
+		"reserve",
+		"stock_getItem",
+		"stock_put",
+		"stock_query",
+		"list_files",
+		"docs_read_file",
+		"http_get",
+		"request_refund",
+	}; !reflect.DeepEqual(
+		a.Tools,
+		want,
+	) {
 		t.Errorf("the tools are %q, want %q", a.Tools, want)
 	}
-	if want := []config.ServerTools{{"everything", []string{"everything_*"}}, {"github", []string{"github_create_issue", "github_get_*"}}}; !reflect.DeepEqual(a.ServerTools, want) {
+	if want := []config.ServerTools{
+		{"everything", []string{"everything_*"}},
+		{"github", []string{"github_create_issue", "github_get_*"}},
+	}; !reflect.DeepEqual(
+		a.ServerTools,
+		want,
+	) {
 		t.Errorf("those of MCP servers are %+v, want %+v", a.ServerTools, want)
 	}
 }
@@ -74,7 +93,8 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, decoded[key], want)
 		}
 	}
-	if raw := decoded["outside request_refund result"]; !strings.Contains(raw, `"n"`) || raw != decoded["outside request_refund parameters"] {
+	if raw := decoded["outside request_refund result"]; !strings.Contains(raw, `"n"`) ||
+		raw != decoded["outside request_refund parameters"] {
 		t.Errorf("the schemas of files are %q", raw)
 	}
 }
@@ -102,7 +122,10 @@ func TestUnsetVariables(t *testing.T) {
 	var got []string
 	for _, d := range declarations(t).Declared {
 		var values map[string]any
-		err := d.Decode(&values, func(name string) string { return map[string]string{"STOCK_TOKEN": "verysecret"}[name] })
+		err := d.Decode(
+			&values,
+			func(name string) string { return map[string]string{"STOCK_TOKEN": "verysecret"}[name] },
+		)
 		if err != nil {
 			got = append(got, strings.Split(err.Error(), "\n")...)
 		}
@@ -160,7 +183,11 @@ func TestLocated(t *testing.T) {
 		}
 	}
 	both := errors.Join(errors.New("timeout: a"), fmt.Errorf("dir: %w", errors.New("b")))
-	if got, want := find(config.KindMCP).Located(both, "").Error(), "testdata/declared.yaml:17:14: timeout: a\ntestdata/declared.yaml:9:10: dir: b"; got != want {
+	if got, want := find(
+		config.KindMCP,
+	).Located(both, "").
+		Error(),
+		"testdata/declared.yaml:17:14: timeout: a\ntestdata/declared.yaml:9:10: dir: b"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -43,7 +43,11 @@ func (p declarer) declare(d *Declaration, before int) {
 	}
 	p.f.Declared = append(p.f.Declared, d)
 	if d.Kind == KindMCP {
-		p.catalog.servers, p.catalog.unsure = append(p.catalog.servers, d), p.catalog.unsure || strings.Contains(d.Name, "_")
+		p.catalog.servers, p.catalog.unsure = append(
+			p.catalog.servers,
+			d,
+		), p.catalog.unsure ||
+			strings.Contains(d.Name, "_")
 		return
 	}
 	if d.Name != "" {
@@ -63,12 +67,28 @@ func (p declarer) declare(d *Declaration, before int) {
 // declareTool takes over the name of a tool.
 func (p declarer) declareTool(name string, at place) {
 	if first, twice := p.catalog.places[name]; twice {
-		p.mistake(at, "the tool %s is declared twice, the first on line %d; give each a name of its own", show(name), first.line)
+		p.mistake(
+			at,
+			"the tool %s is declared twice, the first on line %d; give each a name of its own",
+			show(name),
+			first.line,
+		)
 		return
 	}
-	if i := slices.IndexFunc(p.catalog.servers, func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") }); i >= 0 {
+	if i := slices.IndexFunc(
+		p.catalog.servers,
+		func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") },
+	); i >= 0 {
 		server := p.catalog.servers[i].Name
-		p.mistake(at, "the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins with %s_; choose another", show(name), server, p.catalog.servers[i].start.line, server)
+		p.mistake(
+			at,
+			"the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins "+
+				"with %s_; choose another",
+			show(name),
+			server,
+			p.catalog.servers[i].start.line,
+			server,
+		)
 	}
 	p.catalog.places[name] = at
 	p.catalog.names = append(p.catalog.names, name)
@@ -84,12 +104,18 @@ func (p declarer) servers(n *yaml.Node) {
 		known := r.into(r.d.values, "", mcpKeys())
 		known["args"] = func(n *yaml.Node) { args = n }
 		r.hinted(value, "an MCP server", known, map[string]string{
-			"type": "it is not needed: command starts a server that speaks over its standard input and output, url reaches one over streamable HTTP",
-			"cwd":  "write dir", "transport": "it is not needed: command or url says it", "disabled": "remove the server, or put a # before its lines",
+			"type": "it is not needed: command starts a server that speaks over its standard input and output, " +
+				"url reaches one over streamable HTTP",
+			"cwd":       "write dir",
+			"transport": "it is not needed: command or url says it",
+			"disabled":  "remove the server, or put a # before its lines",
 		})
 		r.arguments(args)
 		if r.d.Credential != nil && r.d.values["url"] == nil && len(p.mistakes) == before {
-			r.mistake(r.d.at["credential"], "credential is for a server that is reached with url; a command gets what it needs with env")
+			r.mistake(
+				r.d.at["credential"],
+				"credential is for a server that is reached with url; a command gets what it needs with env",
+			)
 		}
 		p.declare(r.d, before)
 	})
@@ -99,11 +125,27 @@ func (p declarer) servers(n *yaml.Node) {
 func mcpKeys() map[string]reader {
 	once := choice(holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce)
 	return map[string]reader{
-		"command": command, "dir": with(pathText), "env": environment,
-		"url": with(addressText), "headers": headersAs(plainText), "allow": each(plain), "proxy": with(addressText), "credential": credential,
-		"effect": once, "effects": mapped(once), "inDoubt": doubt(), "tools": each(plain), "exceptTools": each(plain),
-		"elicitation": yes, "elicitationWait": duration, "timeout": duration, "maxDuration": duration, "connectTimeout": duration,
-		"maxMessageBytes": size, "maxResultBytes": size, "maxTools": count,
+		"command":         command,
+		"dir":             with(pathText),
+		"env":             environment,
+		"url":             with(addressText),
+		"headers":         headersAs(plainText),
+		"allow":           each(plain),
+		"proxy":           with(addressText),
+		"credential":      credential,
+		"effect":          once,
+		"effects":         mapped(once),
+		"inDoubt":         doubt(),
+		"tools":           each(plain),
+		"exceptTools":     each(plain),
+		"elicitation":     yes,
+		"elicitationWait": duration,
+		"timeout":         duration,
+		"maxDuration":     duration,
+		"connectTimeout":  duration,
+		"maxMessageBytes": size,
+		"maxResultBytes":  size,
+		"maxTools":        count,
 	}
 }
 
@@ -151,13 +193,34 @@ func toolKinds(values map[string]any) map[string]map[string]reader {
 	result := nested(map[string]reader{"select": each(pointer), "template": plain, "maxBytes": size})
 	return map[string]map[string]reader{
 		KindHTTP: {
-			"method": plain, "url": with(template), "headers": headersAs(template), "body": anything, "lookUp": with(template), "notDone": statuses(),
-			"result": result, "followRedirects": yes, "timeout": duration, "allow": each(plain), "proxy": with(addressText), "credential": credential,
+			"method":          plain,
+			"url":             with(template),
+			"headers":         headersAs(template),
+			"body":            anything,
+			"lookUp":          with(template),
+			"notDone":         statuses(),
+			"result":          result,
+			"followRedirects": yes,
+			"timeout":         duration,
+			"allow":           each(plain),
+			"proxy":           with(addressText),
+			"credential":      credential,
 		},
 		KindOutside: {
-			"result": schemaHere, "resultFile": schemaIn("result", values), "expiresAfter": duration, "abandonable": yes,
-			"finishedBy": choice("service", "approver", "user"), "timeout": duration,
-			"webhook": nested(map[string]reader{"url": with(addressText), "headers": headersAs(plainText), "secret": secretText, "timeout": duration}),
+			"result":       schemaHere,
+			"resultFile":   schemaIn("result", values),
+			"expiresAfter": duration,
+			"abandonable":  yes,
+			"finishedBy":   choice("service", "approver", "user"),
+			"timeout":      duration,
+			"webhook": nested(
+				map[string]reader{
+					"url":     with(addressText),
+					"headers": headersAs(plainText),
+					"secret":  secretText,
+					"timeout": duration,
+				},
+			),
 		},
 		KindFiles: {"directory": with(pathText), "prefix": toolName, "maxBytes": size, "maxEntries": count},
 		KindFetch: {"maxBytes": size, "timeout": duration, "allow": each(plain), "proxy": with(addressText)},
@@ -185,8 +248,12 @@ func (p declarer) tools(n *yaml.Node) {
 // tool reads an entry of tools.
 func (r declaring) tool(n *yaml.Node) {
 	known := r.into(r.d.values, "", map[string]reader{
-		"name": toolName, "description": plain, "effect": effect(), "inDoubt": doubt(),
-		"parameters": schemaHere, "parametersFile": schemaIn("parameters", r.d.values),
+		"name":           toolName,
+		"description":    plain,
+		"effect":         effect(),
+		"inDoubt":        doubt(),
+		"parameters":     schemaHere,
+		"parametersFile": schemaIn("parameters", r.d.values),
 	})
 	var first string
 	kinds, hints := toolKinds(r.d.values), map[string]string{}
@@ -194,13 +261,21 @@ func (r declaring) tool(n *yaml.Node) {
 		keys := kinds[kind]
 		known[kind] = func(n *yaml.Node) {
 			if r.d.Kind = kind; first != "" {
-				r.mistake(position(resolve(n)), "a tool is made of one thing, and this one has %s and %s; make two entries of it", first, kind)
+				r.mistake(
+					position(resolve(n)),
+					"a tool is made of one thing, and this one has %s and %s; make two entries of it",
+					first,
+					kind,
+				)
 				return
 			}
 			first = kind
 			at := r.hinted(n, kind, r.into(r.d.values, "", keys), map[string]string{
-				"name": "write it beside " + kind, "description": "write it beside " + kind, "effect": "write it beside " + kind,
-				"inDoubt": "write it beside " + kind, "parameters": "write it beside " + kind,
+				"name":        "write it beside " + kind,
+				"description": "write it beside " + kind,
+				"effect":      "write it beside " + kind,
+				"inDoubt":     "write it beside " + kind,
+				"parameters":  "write it beside " + kind,
 			})
 			r.onlyOne(at, "result", "resultFile")
 		}
@@ -243,7 +318,8 @@ func (r declaring) complete(n *yaml.Node, kind string, at map[string]place) {
 		for _, key := range []string{"name", "description", "parameters", "parametersFile", "effect", "inDoubt"} {
 			if where, set := at[key]; set && !(key == "name" && r.d.Name == "http_get" && kind == KindFetch) {
 				r.mistake(where, "%s makes tools that have a %s already; remove it. %s", kind, key, map[string]string{
-					KindFiles: "They are list_files and read_file, after the prefix if there is one", KindFetch: "It is http_get",
+					KindFiles: "They are list_files and read_file, after the prefix if there is one",
+					KindFetch: "It is http_get",
 				}[kind])
 			}
 		}
@@ -268,7 +344,12 @@ var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func toolName(r declaring, n *yaml.Node, what string) any {
 	name, ok := r.text(n, what)
 	if ok && !toolNames.MatchString(name) {
-		r.mistake(position(resolve(n)), "%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -", what, show(name))
+		r.mistake(
+			position(resolve(n)),
+			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -",
+			what,
+			show(name),
+		)
 		ok = false
 	}
 	if !ok {
@@ -280,15 +361,28 @@ func toolName(r declaring, n *yaml.Node, what string) any {
 // openAPI reads the list of OpenAPI documents.
 func (p declarer) openAPI(n *yaml.Node) {
 	operation := map[string]reader{
-		"operation": plain, "name": toolName, "description": plain, "effect": effect(), "inDoubt": doubt(), "notDone": statuses(), "lookUp": with(template),
-		"result": toolKinds(nil)[KindHTTP]["result"],
+		"operation":   plain,
+		"name":        toolName,
+		"description": plain,
+		"effect":      effect(),
+		"inDoubt":     doubt(),
+		"notDone":     statuses(),
+		"lookUp":      with(template),
+		"result":      toolKinds(nil)[KindHTTP]["result"],
 	}
 	p.list(n, "openapi", func(n *yaml.Node) {
 		before := len(p.mistakes)
 		r := p.begin(KindOpenAPI, position(n))
 		known := r.into(r.d.values, "", map[string]reader{
-			"server": with(template), "variables": mapped(plain), "headers": headersAs(template), "prefix": toolName, "credential": credential,
-			"followRedirects": yes, "timeout": duration, "allow": each(plain), "proxy": with(addressText),
+			"server":          with(template),
+			"variables":       mapped(plain),
+			"headers":         headersAs(template),
+			"prefix":          toolName,
+			"credential":      credential,
+			"followRedirects": yes,
+			"timeout":         duration,
+			"allow":           each(plain),
+			"proxy":           with(addressText),
 			"operations": each(func(r declaring, n *yaml.Node, what string) any {
 				if n.Kind == yaml.ScalarNode {
 					return map[string]any{"operation": plain(r, n, what)}
@@ -302,10 +396,16 @@ func (p declarer) openAPI(n *yaml.Node) {
 		}
 		at := r.object(n, "an entry of openapi", known)
 		if _, ok := at["document"]; !ok && len(p.mistakes) == before {
-			r.mistake(position(n), "this entry has no document; add document: with the path of an OpenAPI document in JSON or YAML")
+			r.mistake(
+				position(n),
+				"this entry has no document; add document: with the path of an OpenAPI document in JSON or YAML",
+			)
 		}
 		if r.d.Credential != nil && r.d.values["server"] == nil {
-			r.mistake(r.d.at["credential"], "credential needs server, the URL of the one that gets it: otherwise the document would say who does")
+			r.mistake(
+				r.d.at["credential"],
+				"credential needs server, the URL of the one that gets it: otherwise the document would say who does",
+			)
 		}
 		p.declare(r.d, before)
 	})

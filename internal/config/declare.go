@@ -26,7 +26,13 @@ type reader func(r declaring, n *yaml.Node, what string) any
 
 // begin begins a declaration.
 func (p declarer) begin(kind string, at place) declaring {
-	return declaring{p.parser, &Declaration{Kind: kind, file: p.name, start: at, at: map[string]place{}, values: map[string]any{}}}
+	return declaring{p.parser, &Declaration{
+		Kind:   kind,
+		file:   p.name,
+		start:  at,
+		at:     map[string]place{},
+		values: map[string]any{},
+	}}
 }
 
 // into returns fields that put what the readers return into values.
@@ -112,10 +118,15 @@ var words = regexp.MustCompile(`[A-Za-z0-9_-]+`)
 // hasKey reports a key in a text.
 func (r declaring) hasKey(value, what string, n *yaml.Node) bool {
 	value = variables.ReplaceAllString(value, " ")
-	found := slices.ContainsFunc(strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\n=,;", c) }), looksLikeKey)
+	found := slices.ContainsFunc(
+		strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\n=,;", c) }),
+		looksLikeKey,
+	)
 	for _, word := range words.FindAllString(value, -1) {
 		lower := strings.ToLower(word)
-		found = found || len(word) >= 16 && slices.ContainsFunc(keyPrefixes(), func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
+		found = found ||
+			len(word) >= 16 &&
+				slices.ContainsFunc(keyPrefixes(), func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
 	}
 	if found {
 		r.mistake(position(resolve(n)), "%s looks like a key; %s", what, useVariable)
@@ -124,7 +135,8 @@ func (r declaring) hasKey(value, what string, n *yaml.Node) bool {
 }
 
 // useVariable is what to do about a secret in the file.
-const useVariable = "write ${NAME} with the NAME of the environment variable that holds it, and replace that key, because it is no longer secret"
+const useVariable = "write ${NAME} with the NAME of the environment variable that holds it, and replace that key, " +
+	"because it is no longer secret"
 
 // secretText reads a text that is nothing but a secret.
 func secretText(r declaring, n *yaml.Node, what string) any {
@@ -147,7 +159,8 @@ func headersAs(as phraseKind) reader {
 		texts, at := r.headers(n)
 		for name, value := range texts {
 			r.d.at[join(what, name)] = at[name]
-			if slices.Contains([]string{"authorization", "proxy-authorization", "cookie"}, strings.ToLower(name)) && !variables.MatchString(value) {
+			if slices.Contains([]string{"authorization", "proxy-authorization", "cookie"}, strings.ToLower(name)) &&
+				!variables.MatchString(value) {
 				r.mistake(at[name], "%s must not be in this file; %s", member(what, name), useVariable)
 				continue
 			}
@@ -272,7 +285,12 @@ func credential(r declaring, n *yaml.Node, what string) any {
 	switch {
 	case len(r.mistakes) > before:
 	case env == file:
-		r.mistake(position(resolve(n)), "%s needs either env, the NAME of an environment variable, or file, the path of a file that has only the credential", what)
+		r.mistake(
+			position(resolve(n)),
+			"%s needs either env, the NAME of an environment variable, or file, the path of a file that "+
+				"has only the credential",
+			what,
+		)
 	default:
 		if file {
 			c.File = r.beside(c.File)
@@ -286,7 +304,11 @@ func credential(r declaring, n *yaml.Node, what string) any {
 func (r declaring) variableName(n *yaml.Node, what string) string {
 	name, ok := r.text(n, what)
 	if ok && (looksLikeKey(name) || !variableNames.MatchString(name)) {
-		r.mistake(position(resolve(n)), "%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
+		r.mistake(
+			position(resolve(n)),
+			"%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself",
+			what,
+		)
 		return ""
 	}
 	return name

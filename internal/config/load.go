@@ -27,7 +27,12 @@ func Load(path string, known Known) (*File, error) {
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
 	files := map[string]string{}
-	p := &parser{name: name, known: known, readFile: noting(files, readFile), catalog: catalog{places: map[string]place{}}}
+	p := &parser{
+		name:     name,
+		known:    known,
+		readFile: noting(files, readFile),
+		catalog:  catalog{places: map[string]place{}},
+	}
 	f := &File{Name: name}
 	root := p.document(data)
 	if root != nil {
@@ -82,6 +87,9 @@ func (p *parser) file(f *File, root *yaml.Node) {
 	case agents != nil:
 		p.agents(f, agents)
 	case resolve(root).Kind == yaml.MappingNode:
-		p.mistake(position(root), "the file has no agents; start with agents: and a list of them, see holdfast.example.yaml")
+		p.mistake(
+			position(root),
+			"the file has no agents; start with agents: and a list of them, see holdfast.example.yaml",
+		)
 	}
 }

@@ -27,8 +27,12 @@ func (p *parser) middleware(n *yaml.Node) (all []holdfast.Middleware, options []
 			p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
 			return
 		case len(n.Content) > 2:
-			p.mistake(position(n.Content[2]), "%s is next to %s; indent options further than the name, and start another middleware with a dash",
-				show(resolve(n.Content[2]).Value), show(resolve(n.Content[0]).Value))
+			p.mistake(
+				position(n.Content[2]),
+				"%s is next to %s; indent options further than the name, and start another middleware with a dash",
+				show(resolve(n.Content[2]).Value),
+				show(resolve(n.Content[0]).Value),
+			)
 			return
 		default:
 			name, given = n.Content[0], n.Content[1]

@@ -93,11 +93,20 @@ func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		return []Model{one}
 	}
 	if at, both := a.at["model"]; both {
-		p.mistake(later(at, a.at["models"]), "model and models are both set; keep models, and make the model that is asked first its first entry")
+		p.mistake(
+			later(at, a.at["models"]),
+			"model and models are both set; keep models, and make the model that is asked first its first entry",
+		)
 	}
 	for _, key := range modelKeys {
 		if at, there := a.at[key]; there {
-			p.mistake(at, "beside models, %s would be for all of them; write it into the entry of the model that it is for: {name: …, %s: …}", key, key)
+			p.mistake(
+				at,
+				"beside models, %s would be for all of them; write it into the entry of the model that it "+
+					"is for: {name: …, %s: …}",
+				key,
+				key,
+			)
 		}
 	}
 	var models []Model
@@ -105,7 +114,12 @@ func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		m := p.modelEntry(n)
 		for i := range models {
 			if m.Name != "" && m.sameAs(&models[i]) {
-				p.mistake(m.start, "the model %s is listed twice and asked in the same way; remove one: how often a model is tried is modelTries", show(m.Name))
+				p.mistake(
+					m.start,
+					"the model %s is listed twice and asked in the same way; remove one: how often a "+
+						"model is tried is modelTries",
+					show(m.Name),
+				)
 				break
 			}
 		}
@@ -139,7 +153,8 @@ func (p *parser) modelEntry(n *yaml.Node) Model {
 
 // sameAs reports whether two models are asked in the same place with the same key.
 func (m *Model) sameAs(o *Model) bool {
-	return m.Name == o.Name && m.BaseURL == o.BaseURL && m.APIKeyEnv == o.APIKeyEnv && m.Proxy == o.Proxy && maps.Equal(m.Headers, o.Headers)
+	return m.Name == o.Name && m.BaseURL == o.BaseURL && m.APIKeyEnv == o.APIKeyEnv && m.Proxy == o.Proxy &&
+		maps.Equal(m.Headers, o.Headers)
 }
 
 // modelName reads the name of a model, which is the value of the key.
@@ -154,7 +169,11 @@ func (p *parser) modelName(n *yaml.Node, key string) string {
 	}
 	for _, known := range p.known.Models {
 		rest, found := strings.CutPrefix(model, known)
-		if prefix := strings.HasSuffix(known, "/"); found && (prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
+		if prefix := strings.HasSuffix(
+			known,
+			"/",
+		); found &&
+			(prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
 			return model
 		}
 	}
@@ -171,7 +190,8 @@ func (p *parser) modelName(n *yaml.Node, key string) string {
 		if meant := closest(model, p.known.Models); meant != "" && !strings.HasSuffix(meant, "/") {
 			hint = suggest(model, []string{meant})
 		}
-	} else if meant := closest(provider+"/", p.known.Models); strings.HasSuffix(meant, "/") && rest != "" && meant != provider+"/" && !looksLikeKey(rest) {
+	} else if meant := closest(provider+"/", p.known.Models); strings.HasSuffix(meant, "/") && rest != "" &&
+		meant != provider+"/" && !looksLikeKey(rest) {
 		hint = "; did you mean " + show(meant+rest) + "?"
 	}
 	p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
@@ -189,9 +209,16 @@ func (p *parser) apiKeyEnv(n *yaml.Node) string {
 	at := position(resolve(n))
 	switch {
 	case looksLikeKey(name):
-		p.mistake(at, "apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, and replace that key, because it is no longer secret")
+		p.mistake(
+			at,
+			"apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, "+
+				"and replace that key, because it is no longer secret",
+		)
 	case !variableNames.MatchString(name):
-		p.mistake(at, "apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _")
+		p.mistake(
+			at,
+			"apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _",
+		)
 	default:
 		return name
 	}

@@ -38,11 +38,16 @@ func TestModels(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	m := a.Models[1]
-	if params, _ := json.Marshal(m.Params); m.Name != "openai/second" || m.BaseURL != "http://localhost:1/v1" || m.Headers["X-A"] != "${A}" ||
-		m.APIKeyEnv != "SECOND_KEY" || string(params) != `{"seed":7}` || m.Timeout != 90*time.Second || m.IdleTimeout != 20*time.Second {
+	if params, _ := json.Marshal(
+		m.Params,
+	); m.Name != "openai/second" || m.BaseURL != "http://localhost:1/v1" || m.Headers["X-A"] != "${A}" ||
+		m.APIKeyEnv != "SECOND_KEY" || string(params) != `{"seed":7}` || m.Timeout != 90*time.Second ||
+		m.IdleTimeout != 20*time.Second {
 		t.Errorf("%+v", m)
 	}
-	if b, c := f.Agents[1], f.Agents[2]; len(b.Models) != 1 || b.Models[0].Name != "demo" || b.FallbackRefused || len(c.Models) != 1 || c.Models[0].Name != "demo" {
+	if b, c := f.Agents[1], f.Agents[2]; len(b.Models) != 1 || b.Models[0].Name != "demo" || b.FallbackRefused ||
+		len(c.Models) != 1 ||
+		c.Models[0].Name != "demo" {
 		t.Errorf("%+v, %+v", b, c)
 	}
 	_, err = m.WithEnv(func(string) string { return "" })

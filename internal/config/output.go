@@ -37,7 +37,10 @@ func (p formParser) read(n *yaml.Node) *holdfast.Output {
 	case file != nil:
 		o.Schema = p.schemaFile(file)
 	case resolve(n).Kind == yaml.MappingNode:
-		p.mistake(position(resolve(n)), "output has no schema; add schema: with a JSON Schema, or schemaFile: with the name of a file that has one")
+		p.mistake(
+			position(resolve(n)),
+			"output has no schema; add schema: with a JSON Schema, or schemaFile: with the name of a file that has one",
+		)
 	}
 	if len(p.mistakes) > before {
 		return nil

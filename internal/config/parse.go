@@ -40,7 +40,10 @@ type parser struct {
 func (p *parser) document(data []byte) *yaml.Node {
 	start := place{1, 1}
 	if len(data) > MaxSize {
-		p.mistake(start, "the file is larger than 1 MiB; move long texts to files of their own and name them with instructionsFile")
+		p.mistake(
+			start,
+			"the file is larger than 1 MiB; move long texts to files of their own and name them with instructionsFile",
+		)
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
@@ -101,7 +104,12 @@ func (p *parser) bounded(n *yaml.Node, depth int, budget *int) bool {
 	// Long texts count for more, so that aliases cannot multiply them either.
 	*budget -= 1 + len(n.Value)/100
 	if depth == 0 || *budget < 0 {
-		p.mistake(position(n), "this is nested more than %d levels deep or expands to more than %d values; use fewer aliases (*name)", maxDepth, maxValues)
+		p.mistake(
+			position(n),
+			"this is nested more than %d levels deep or expands to more than %d values; use fewer aliases (*name)",
+			maxDepth,
+			maxValues,
+		)
 		return false
 	}
 	for _, c := range n.Content {
@@ -147,7 +155,8 @@ func unknownKey(key string, known []string) string {
 	case key == "<<":
 		return "merge keys (<<) are not supported; write the values out, or give the whole mapping an alias"
 	case strings.EqualFold(strings.ReplaceAll(key, "_", ""), "apikey"):
-		return "keys must not be in this file; use apiKeyEnv with the NAME of the environment variable that holds the key"
+		return "keys must not be in this file; use apiKeyEnv with the NAME of the environment " +
+			"variable that holds the key"
 	}
 	return "unknown key " + show(key) + suggest(key, known)
 }
@@ -269,6 +278,10 @@ func (p *parser) free(n *yaml.Node, what string) any {
 		}
 		return v
 	}
-	p.mistake(position(n), "%s must be a value that JSON can express: text, a number, true, false, null, a list or a mapping", what)
+	p.mistake(
+		position(n),
+		"%s must be a value that JSON can express: text, a number, true, false, null, a list or a mapping",
+		what,
+	)
 	return nil
 }

@@ -70,11 +70,24 @@ func (p *parser) largeSize(n *yaml.Node, what string) int64 {
 	}
 	digits := strings.TrimRight(text, "KMGTiB")
 	unit, known := map[string]int64{
-		"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+		"B":   1,
+		"KB":  1e3,
+		"MB":  1e6,
+		"GB":  1e9,
+		"TB":  1e12,
+		"KiB": 1 << 10,
+		"MiB": 1 << 20,
+		"GiB": 1 << 30,
+		"TiB": 1 << 40,
 	}[text[len(digits):]]
 	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
 	if !known || err != nil || v < 1 || v > math.MaxInt64>>10/unit {
-		p.mistake(position(resolve(n)), "%s cannot be %s; write a size with its unit, like 500MiB or 10GiB", what, show(text))
+		p.mistake(
+			position(resolve(n)),
+			"%s cannot be %s; write a size with its unit, like 500MiB or 10GiB",
+			what,
+			show(text),
+		)
 		return 0
 	}
 	return v * unit

@@ -111,10 +111,20 @@ func (p toolLister) unknownTool(entry string) string {
 	if begin, _, isPattern := strings.Cut(entry, "*"); isPattern {
 		for _, server := range servers {
 			if begin != "" && strings.HasPrefix(server, begin) {
-				return "the pattern " + show(entry) + " begins with no name of an MCP server; did you mean " + show(server+"_*") + "?"
+				return "the pattern " + show(
+					entry,
+				) + " begins with no name of an MCP server; did you mean " + show(
+					server+"_*",
+				) + "?"
 			}
 		}
-		return "the pattern " + show(entry) + " stands for no tool that this file declares, and does not begin with the name of an MCP server and _" + suggest(entry, known)
+		return "the pattern " + show(
+			entry,
+		) + " stands for no tool that this file declares, and does not begin with the name of an MCP server and _" +
+			suggest(
+				entry,
+				known,
+			)
 	}
 	return "unknown tool " + show(entry) + suggest(entry, known)
 }

@@ -16,7 +16,8 @@ func wrongURL(text string) string {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return "baseURL is not a URL; write it in full, like http://localhost:11434/v1"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv"
+		return "baseURL must not contain a user, a password, a ? or a #; name the key's " +
+			"environment variable in apiKeyEnv"
 	}
 	return ""
 }
@@ -28,7 +29,9 @@ func wrongProxy(text string) string {
 		return ""
 	}
 	u, err := url.Parse(text)
-	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" ||
+		u.RawQuery != "" ||
+		u.Fragment != "" {
 		return "proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"
 	}
 	return ""
@@ -38,7 +41,10 @@ var (
 	// userPasswords matches the password of a URL, as in https://user:password@host/.
 	userPasswords = regexp.MustCompile(`^[A-Za-z0-9+.-]*://[^/?#@]*:[^/?#@]+@`)
 	// queryPasswords matches a member of a query whose name says that its value is secret.
-	queryPasswords = regexp.MustCompile(`(?i)[?&]([a-z0-9]+[_-])*(access|auth|api)?[_-]?(token|apikey|api[_-]key|secret|password|passwd|signature|sig)=[^&#]`)
+	queryPasswords = regexp.MustCompile(
+		`(?i)[?&]([a-z0-9]+[_-])*(access|auth|api)?[_-]?(token|apikey|api[_-]key|secret|password|` +
+			`passwd|signature|sig)=[^&#]`,
+	)
 	// arguments matches what is filled in at each call: ${NAME} and {name}.
 	arguments = regexp.MustCompile(`\$?\{[^}]*\}`)
 )

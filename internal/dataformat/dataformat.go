@@ -32,7 +32,13 @@ func Parse(setting string) (int, error) {
 	case err == nil && n >= thread.FormatBefore && n <= thread.Format:
 		return n, nil
 	}
-	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %d to %d or %s", setting, thread.FormatBefore, thread.Format, Newest)
+	return 0, fmt.Errorf(
+		"the data format %q cannot be written by this version: use %d to %d or %s",
+		setting,
+		thread.FormatBefore,
+		thread.Format,
+		Newest,
+	)
 }
 
 // Agreement is what a process has agreed upon with the others. All its methods may be called
@@ -58,7 +64,13 @@ func New(s store.Store, alone bool, wants int, log *slog.Logger, agreed func(Sta
 	if agreed == nil {
 		agreed = func(Status) {}
 	}
-	return &Agreement{keeper: keeper, alone: alone, wants: wants, log: log, agreed: agreed}
+	return &Agreement{
+		keeper: keeper,
+		alone:  alone,
+		wants:  wants,
+		log:    log,
+		agreed: agreed,
+	}
 }
 
 // Agree is called after each time that the process was announced. Its error wraps
@@ -88,7 +100,13 @@ func (a *Agreement) agree(ctx context.Context, process string) error {
 	a.tell(got, newer)
 	a.behind, a.newer = got.Reads, nil
 	if newer {
-		a.newer = fmt.Errorf("other servers write data of format %d into this store, and this version reads up to %d: start a newer version: %w", got.Write, thread.Format, err)
+		a.newer = fmt.Errorf(
+			"other servers write data of format %d into this store, and this version reads up to %d: "+
+				"start a newer version: %w",
+			got.Write,
+			thread.Format,
+			err,
+		)
 		return a.newer
 	}
 	a.write = got.Write
@@ -99,15 +117,24 @@ func (a *Agreement) agree(ctx context.Context, process string) error {
 func (a *Agreement) tell(got store.Formats, newer bool) {
 	switch {
 	case newer && a.newer == nil && a.write > 0:
-		a.log.Error("other servers write a newer data format than this one reads; replace it by a newer version", "format", got.Write, "reads", thread.Format)
+		a.log.Error("other servers write a newer data format than this one reads; replace it by a newer version",
+			"format", got.Write, "reads", thread.Format)
 	case newer:
 	case a.write == 0 && got.Write < thread.Format && a.wants <= got.Write:
-		a.log.Info("this server writes the data format that the version before reads; once no server of that version is left, ask for the newer one with --data-format", "format", got.Write, "reads", thread.Format)
+		a.log.Info(
+			"this server writes the data format that the version before reads; once no server of that version is "+
+				"left, ask for the newer one with --data-format",
+			"format",
+			got.Write,
+			"reads",
+			thread.Format,
+		)
 	case a.write > 0 && got.Write > a.write:
 		a.log.Info("this server writes a newer data format from now on", "format", got.Write, "before", a.write)
 	}
 	if len(got.Reads) > 0 && !maps.Equal(got.Reads, a.behind) {
-		a.log.Warn("the step to the newer data format waits for servers that do not read it", "format", got.Write, "wanted", a.wants, "servers", Servers(got.Reads))
+		a.log.Warn("the step to the newer data format waits for servers that do not read it",
+			"format", got.Write, "wanted", a.wants, "servers", Servers(got.Reads))
 	}
 }
 
@@ -160,9 +187,19 @@ func (s Status) String() string {
 	case s.Write >= s.Reads:
 		return fmt.Sprintf("format %d", s.Write)
 	case len(s.Behind) > 0:
-		return fmt.Sprintf("format %d; format %d is held back by servers that do not read it: %s", s.Write, s.Wants, Servers(s.Behind))
+		return fmt.Sprintf(
+			"format %d; format %d is held back by servers that do not read it: %s",
+			s.Write,
+			s.Wants,
+			Servers(s.Behind),
+		)
 	default:
-		return fmt.Sprintf("format %d, which the version before reads; --data-format=%d asks for the newer one, once every server has this version", s.Write, s.Reads)
+		return fmt.Sprintf(
+			"format %d, which the version before reads; --data-format=%d asks for the newer one, once every "+
+				"server has this version",
+			s.Write,
+			s.Reads,
+		)
 	}
 }
 

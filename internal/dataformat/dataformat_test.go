@@ -46,7 +46,11 @@ func agreement(s store.Store, wants int) (*Agreement, *strings.Builder) {
 // for.
 func TestAlone(t *testing.T) {
 	a := New(alone{memstore.New()}, true, thread.FormatBefore, slog.New(slog.DiscardHandler), nil)
-	if err := a.Agree(t.Context(), "p"); err != nil || a.Write() != thread.Format || a.Status().String() != "format 11" {
+	if err := a.Agree(
+		t.Context(),
+		"p",
+	); err != nil || a.Write() != thread.Format ||
+		a.Status().String() != "format 11" {
 		t.Errorf("it writes %d: %s, %v", a.Write(), a.Status(), err)
 	}
 	if f, err := Of(t.Context(), alone{}); err != nil || f.Write != thread.Format || f.Reads != nil {
@@ -69,7 +73,11 @@ func TestNoKeeper(t *testing.T) {
 // next one may answer.
 func TestUnknown(t *testing.T) {
 	a, _ := agreement(failing{memstore.New()}, thread.Format)
-	if err := a.Agree(t.Context(), "p"); !errors.Is(err, context.DeadlineExceeded) || a.Err() != nil || a.Write() != thread.FormatBefore {
+	if err := a.Agree(
+		t.Context(),
+		"p",
+	); !errors.Is(err, context.DeadlineExceeded) || a.Err() != nil ||
+		a.Write() != thread.FormatBefore {
 		t.Errorf("%v, %v, it writes %d", err, a.Err(), a.Write())
 	}
 }
@@ -82,7 +90,12 @@ func TestTold(t *testing.T) {
 		if err := s.Announce(t.Context(), process, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.AgreeFormat(t.Context(), process, store.FormatTerms{Reads: reads, Silent: thread.FormatBefore}); err != nil && reads > 0 {
+		if _, err := s.AgreeFormat(
+			t.Context(),
+			process,
+			store.FormatTerms{Reads: reads, Silent: thread.FormatBefore},
+		); err != nil &&
+			reads > 0 {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +121,8 @@ func TestTold(t *testing.T) {
 	agree(eager, said, "", false)
 	lives("older", 8)
 	agree(eager, said, `servers="old (reads 8), older (reads 8)"`, false)
-	if got := eager.Status().String(); got != "format 8; format 11 is held back by servers that do not read it: old (reads 8), older (reads 8)" {
+	if got := eager.Status().
+		String(); got != "format 8; format 11 is held back by servers that do not read it: old (reads 8), older (reads 8)" {
 		t.Error(got)
 	}
 	for _, process := range []string{"old", "older"} {
@@ -139,7 +153,11 @@ func TestOfSilent(t *testing.T) {
 	if err := s.Announce(t.Context(), "old", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := Of(t.Context(), s); err != nil || f.Write != thread.FormatBefore || f.Reads["old"] != thread.FormatBefore {
+	if f, err := Of(
+		t.Context(),
+		s,
+	); err != nil || f.Write != thread.FormatBefore ||
+		f.Reads["old"] != thread.FormatBefore {
 		t.Errorf("with a silent server: %+v, %v", f, err)
 	}
 }

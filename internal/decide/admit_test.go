@@ -45,8 +45,19 @@ func taking(c Compared) string {
 func TestImportPolicy(t *testing.T) {
 	t.Parallel()
 	whole := []agui.Message{
-		message("system", "s0"), message("user", "u1"), message("system", "s1"), message("reasoning", "r1"), message("assistant", "a1"), message("tool", "t1"),
-		message("developer", "d1"), message("assistant", "a2"), message("user", "u2"), message("user", "u3"),
+		message(
+			"system",
+			"s0",
+		),
+		message("user", "u1"),
+		message("system", "s1"),
+		message("reasoning", "r1"),
+		message("assistant", "a1"),
+		message("tool", "t1"),
+		message("developer", "d1"),
+		message("assistant", "a2"),
+		message("user", "u2"),
+		message("user", "u3"),
 	}
 	whole[7].ToolCalls = nil
 	for _, c := range []struct {
@@ -83,7 +94,13 @@ func TestResultsOfTheFrontend(t *testing.T) {
 		h.Add(m, m.AppendJSON(nil))
 	}
 	for _, policy := range []string{thread.ImportAll, thread.ImportUsers, thread.ImportNone} {
-		compared := Compare(h, []string{"call"}, []agui.Message{message("tool", "t1"), message("user", "u2")}, false, false)
+		compared := Compare(
+			h,
+			[]string{"call"},
+			[]agui.Message{message("tool", "t1"), message("user", "u2")},
+			false,
+			false,
+		)
 		compared.Admit(&holdfast.ClientPolicy{Import: policy})
 		if got := taking(compared); got != "user u2, tool t1*" {
 			t.Errorf("%s: %s", policy, got)
@@ -98,7 +115,11 @@ func TestMedia(t *testing.T) {
 	web := func(url string) *holdfast.Source { return &holdfast.Source{Type: holdfast.SourceURL, Value: url} }
 	file := &holdfast.Source{Type: holdfast.SourceFile, Value: "file-1", Provider: "openai"}
 	data := &holdfast.Source{Type: holdfast.SourceData, Value: "aGk=", MIMEType: "image/png"}
-	standard, anyURL, none := holdfast.ClientPolicy{}, holdfast.ClientPolicy{MediaURLs: thread.MediaAny}, holdfast.ClientPolicy{MediaURLs: thread.MediaNone}
+	standard, anyURL, none := holdfast.ClientPolicy{}, holdfast.ClientPolicy{
+		MediaURLs: thread.MediaAny,
+	}, holdfast.ClientPolicy{
+		MediaURLs: thread.MediaNone,
+	}
 	for _, c := range []struct {
 		source *holdfast.Source
 		policy holdfast.ClientPolicy
@@ -167,7 +188,8 @@ func TestMediaRefused(t *testing.T) {
 	compared := Compare(nil, nil, []agui.Message{m}, false, false)
 	compared.Admit(&holdfast.ClientPolicy{})
 	e := compared.Err
-	if e == nil || e.Code != codes.MediaRefused || e.Hint == "" || e.Details["messageId"] != "m1" || e.Details["part"] != 1 {
+	if e == nil || e.Code != codes.MediaRefused || e.Hint == "" || e.Details["messageId"] != "m1" ||
+		e.Details["part"] != 1 {
 		t.Fatalf("%+v", e)
 	}
 	if strings.Contains(e.Error()+e.Hint, "secret") {
@@ -178,7 +200,8 @@ func TestMediaRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := Withhold(d, &holdfast.ClientPolicy{})
-	if shown.Parts[0].Text != secret || shown.Parts[1].Source != nil || !strings.Contains(shown.Parts[1].Text, "left out") {
+	if shown.Parts[0].Text != secret || shown.Parts[1].Source != nil ||
+		!strings.Contains(shown.Parts[1].Text, "left out") {
 		t.Errorf("%+v", shown.Parts)
 	}
 	if d.Parts[1].Source == nil {

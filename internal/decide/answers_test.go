@@ -14,14 +14,30 @@ import (
 
 // asked returns a thread that waits for leave to make a call, and an answer to it.
 func asked(reason, schema, payload string) (Situation, Request) {
-	s := Situation{Exists: true, Thread: "t", Status: threads.StatusInterrupted, Run: "run-1", Agent: "a",
+	s := Situation{
+		Exists:     true,
+		Thread:     "t",
+		Status:     threads.StatusInterrupted,
+		Run:        "run-1",
+		Agent:      "a",
 		Interrupts: []agui.Interrupt{{ID: "i1", Reason: reason, ToolCallID: "c1"}},
-		Parameters: map[string]Parameters{"i1": {Tool: "send", Schema: json.RawMessage(`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`)}},
+		Parameters: map[string]Parameters{
+			"i1": {
+				Tool: "send",
+				Schema: json.RawMessage(
+					`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`,
+				),
+			},
+		},
 	}
 	if schema != "" {
 		s.Interrupts[0].ResponseSchema = json.RawMessage(schema)
 	}
-	return s, Request{RunID: "run-2", Hash: "h", Resume: []agui.ResumeEntry{{InterruptID: "i1", Status: agui.ResumeResolved, Payload: json.RawMessage(payload)}}}
+	return s, Request{
+		RunID:  "run-2",
+		Hash:   "h",
+		Resume: []agui.ResumeEntry{{InterruptID: "i1", Status: agui.ResumeResolved, Payload: json.RawMessage(payload)}},
+	}
 }
 
 const (

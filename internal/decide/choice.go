@@ -25,7 +25,8 @@ const (
 )
 
 // hintChoice says what forwardedProps.toolChoice may hold.
-const hintChoice = `Send "auto", "none", "required", or {"type": "function", "function": {"name": "the name of a tool"}}; or leave it out.`
+const hintChoice = `Send "auto", "none", "required", or {"type": "function", "function": {"name": "the name of a ` +
+	`tool"}}; or leave it out.`
 
 // ChoiceOf reads forwardedProps.toolChoice. The error is an invalid_input that says what is
 // accepted.

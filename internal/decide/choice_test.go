@@ -37,7 +37,10 @@ func TestChoiceOf(t *testing.T) {
 		`{"type":"function","function":"x"}`, `{"type":"none","name":"x"}`, `{"type":"function","name":"a","function":{"name":"b"}}`, `{"type":1}`,
 	} {
 		_, err := ChoiceOf(json.RawMessage(`{"toolChoice":` + sent + `}`))
-		if e := holdfast.AsError(err); err == nil || e.Code != "invalid_input" || !strings.Contains(e.Hint, `"required"`) || e.Details["field"] != "forwardedProps.toolChoice" {
+		if e := holdfast.AsError(
+			err,
+		); err == nil || e.Code != "invalid_input" || !strings.Contains(e.Hint, `"required"`) ||
+			e.Details["field"] != "forwardedProps.toolChoice" {
 			t.Errorf("%s: %+v", sent, err)
 		}
 	}
@@ -64,7 +67,8 @@ func TestChoiceAmong(t *testing.T) {
 	if forced.At(0) != forced || forced.At(1) != (Choice{}) || none.At(7) != none {
 		t.Error("a choice counts in other iterations than it should")
 	}
-	if !forced.Allows("a") || forced.Allows("b") || none.Allows("a") || !(Choice{}).Allows("a") || !(Choice{Mode: ChoiceRequired}).Allows("a") {
+	if !forced.Allows("a") || forced.Allows("b") || none.Allows("a") || !(Choice{}).Allows("a") ||
+		!(Choice{Mode: ChoiceRequired}).Allows("a") {
 		t.Error("a choice allows other calls than it should")
 	}
 }

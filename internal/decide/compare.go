@@ -64,7 +64,8 @@ func (c *Compared) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 // history: the person has edited the first message.
 func Compare(h *thread.History, pending []string, sent []agui.Message, branch, whole bool) Compared {
 	var c Compared
-	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
+	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) ||
+		sent[0].Role == string(holdfast.RoleDeveloper)) {
 		c.Instructions = append(c.Instructions, sent[0])
 		sent = sent[1:]
 	}
@@ -72,7 +73,14 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch, w
 		c.importAll(sent)
 		return c
 	}
-	w := walk{Compared: &c, history: h, pending: pending, common: -1, last: -1, shown: map[int]bool{}}
+	w := walk{
+		Compared: &c,
+		history:  h,
+		pending:  pending,
+		common:   -1,
+		last:     -1,
+		shown:    map[int]bool{},
+	}
 	for _, m := range sent {
 		if w.take(m); c.Err != nil {
 			return c
@@ -343,7 +351,12 @@ func (c *Compared) importAssistant(i int, sent []agui.Message, results map[strin
 			answers = append(answers, sent[after[0]])
 			results[call.ID] = after[1:]
 		case json.Valid([]byte(call.Function.Arguments)):
-			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: thread.TextNotAnswered}))
+			answers = append(
+				answers,
+				agui.FromDomain(
+					holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: thread.TextNotAnswered},
+				),
+			)
 			c.Resync = true
 		default:
 			c.Resync = true

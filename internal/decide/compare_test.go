@@ -16,7 +16,10 @@ import (
 func msg(role, id, text string, calls ...string) agui.Message {
 	m := agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.Role(role), Text: text})
 	for _, c := range calls {
-		m.ToolCalls = append(m.ToolCalls, agui.ToolCall{ID: c, Type: "function", Function: agui.Function{Name: "f", Arguments: "{}"}})
+		m.ToolCalls = append(
+			m.ToolCalls,
+			agui.ToolCall{ID: c, Type: "function", Function: agui.Function{Name: "f", Arguments: "{}"}},
+		)
 	}
 	if len(calls) > 0 && text == "" {
 		m.Content = nil
@@ -78,7 +81,12 @@ func TestImport(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	h := func() *thread.History {
-		return historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer", "c1"), result("r1", "c1"), msg("assistant", "a2", "done"))
+		return historyOf(
+			msg("user", "u1", "one"),
+			msg("assistant", "a1", "answer", "c1"),
+			result("r1", "c1"),
+			msg("assistant", "a2", "done"),
+		)
 	}
 	all := h().Path
 	half := msg("assistant", "a2", "do")
@@ -122,8 +130,18 @@ func TestClean(t *testing.T) {
 			}
 			continue
 		}
-		if !c.diverged && short(got.Users) != c.want || got.Parent != c.parent || got.Resync != c.resync || (got.Diverged != nil) != c.diverged || got.Regenerate != c.regen {
-			t.Errorf("%s: users %q parent %q resync %v diverged %v regenerate %v", name, short(got.Users), got.Parent, got.Resync, got.Diverged, got.Regenerate)
+		if !c.diverged && short(got.Users) != c.want || got.Parent != c.parent || got.Resync != c.resync ||
+			(got.Diverged != nil) != c.diverged ||
+			got.Regenerate != c.regen {
+			t.Errorf(
+				"%s: users %q parent %q resync %v diverged %v regenerate %v",
+				name,
+				short(got.Users),
+				got.Parent,
+				got.Resync,
+				got.Diverged,
+				got.Regenerate,
+			)
 		}
 	}
 }
@@ -188,9 +206,18 @@ func TestImportMatchesResults(t *testing.T) {
 		return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleTool, CallID: "c", Text: id})
 	}
 	calls := func(id string) agui.Message {
-		return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{}`)}}})
+		return agui.FromDomain(
+			holdfast.Message{
+				ID:    id,
+				Role:  holdfast.RoleAssistant,
+				Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{}`)}},
+			},
+		)
 	}
-	sent := []agui.Message{agui.FromDomain(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"}), calls("first")}
+	sent := []agui.Message{
+		agui.FromDomain(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"}),
+		calls("first"),
+	}
 	for i := range rounds {
 		sent = append(sent, result(fmt.Sprint("early", i)))
 	}
@@ -215,15 +242,52 @@ func TestImportMatchesResults(t *testing.T) {
 // branch that it shows.
 func TestSwitch(t *testing.T) {
 	h := func() *thread.History {
-		h := historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"), msg("assistant", "a2", "again"))
+		h := historyOf(
+			msg("user", "u1", "one"),
+			msg("assistant", "a1", "answer"),
+			msg("user", "u2", "edited"),
+			msg("assistant", "a2", "again"),
+		)
 		// u3 is what was edited; a4 is another answer to u2; r5 and a5 are one answer to u3.
 		for id, of := range map[string][2]string{"u3": {"user", "a1"}, "a4": {"assistant", "u2"}, "r5": {"reasoning", "u3"}, "a5": {"assistant", "r5"}} {
 			h.Elsewhere[id], h.Parents[id] = of[0], of[1]
 		}
 		return h
 	}
-	u1, a1, u2, a2 := msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"), msg("assistant", "a2", "again")
-	u3, a4, a5, fresh := msg("user", "u3", "two"), msg("assistant", "a4", "other"), msg("assistant", "a5", "old"), msg("user", "u9", "more")
+	u1, a1, u2, a2 := msg(
+		"user",
+		"u1",
+		"one",
+	), msg(
+		"assistant",
+		"a1",
+		"answer",
+	), msg(
+		"user",
+		"u2",
+		"edited",
+	), msg(
+		"assistant",
+		"a2",
+		"again",
+	)
+	u3, a4, a5, fresh := msg(
+		"user",
+		"u3",
+		"two",
+	), msg(
+		"assistant",
+		"a4",
+		"other",
+	), msg(
+		"assistant",
+		"a5",
+		"old",
+	), msg(
+		"user",
+		"u9",
+		"more",
+	)
 	for name, c := range map[string]struct {
 		sent []agui.Message
 		to   string

@@ -80,7 +80,13 @@ var (
 )
 
 func situationOf(k threadKind, r resumeKind) Situation {
-	s := Situation{Exists: k != noHistory, Run: "run-1", Agent: "a", Iteration: 3, Answers: map[string]string{"old": AnswerHash(given)}}
+	s := Situation{
+		Exists:    k != noHistory,
+		Run:       "run-1",
+		Agent:     "a",
+		Iteration: 3,
+		Answers:   map[string]string{"old": AnswerHash(given)},
+	}
 	switch k {
 	case noHistory:
 		return Situation{}
@@ -331,7 +337,14 @@ func TestDecideWalksEveryCombination(t *testing.T) {
 			for _, r := range resumeKinds {
 				for _, p := range append(policies(), chatPolicy(t)) {
 					s := situationOf(k, r)
-					req := Request{Agent: "a", RunID: "run-2", Hash: "h", Policy: Policy{Policy: p}, Compared: cleanedOf(n), Resume: resumeOf(r)}
+					req := Request{
+						Agent:    "a",
+						RunID:    "run-2",
+						Hash:     "h",
+						Policy:   Policy{Policy: p},
+						Compared: cleanedOf(n),
+						Resume:   resumeOf(r),
+					}
 					name := fmt.Sprintf("thread %s, new %s, resume %s, policy %+v", k, n, r, p)
 					got := Decide(s, req, testNow)
 					if want := want(k, n, r, p); said(got) != want {
@@ -357,7 +370,10 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	}
 	diverged := req
 	diverged.Compared.Diverged = errHistoryDiverged("m", nil)
-	if got := said(Decide(s, diverged, testNow)); s.Exists && got != codes.HistoryDiverged && answersOutside(s, req.Resume) == "" {
+	if got := said(
+		Decide(s, diverged, testNow),
+	); s.Exists && got != codes.HistoryDiverged &&
+		answersOutside(s, req.Resume) == "" {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
@@ -403,7 +419,14 @@ func checkError(t *testing.T, name string, d Decision) {
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
 	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
-		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{ID: "run-1", Hash: "h"}}
+		s := Situation{
+			Exists:  true,
+			Status:  status,
+			Run:     "run-1",
+			Agent:   "a",
+			Outcome: holdfast.OutcomeSuccess,
+			Known:   &KnownRun{ID: "run-1", Hash: "h"},
+		}
 		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsCompletion: true}}
 		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s, want %s", status, got.Do, want)
@@ -444,10 +467,20 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	other.Payload = []byte(`{"allow":false}`)
 	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
 		s := Situation{
-			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{ID: "run-2", Hash: "h"},
+			Exists:  true,
+			Status:  status,
+			Run:     "run-2",
+			Agent:   "a",
+			Outcome: holdfast.OutcomeSuccess,
+			Known:   &KnownRun{ID: "run-2", Hash: "h"},
 			Answers: map[string]string{"i1": AnswerHash(given)},
 		}
-		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsCompletion: true}, Resume: []agui.ResumeEntry{given}}
+		req := Request{
+			RunID:    "run-2",
+			Hash:     "other",
+			Compared: Compared{ShowsCompletion: true},
+			Resume:   []agui.ResumeEntry{given},
+		}
 		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s %v, want %s", status, got.Do, got.Err, want)
 		}

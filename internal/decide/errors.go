@@ -34,8 +34,10 @@ func errNothingToRun() *holdfast.Error {
 
 func errRunInProgress(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.RunInProgress,
-		"Run %q is in progress on thread %q, at iteration %d; new messages cannot be added to it.", s.Run, s.Thread, s.Iteration).
-		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set forwardedProps.holdfast.onBusy to "cancel_and_run".`).
+		"Run %q is in progress on thread %q, at iteration %d; new messages cannot be added to it.", s.Run, s.Thread,
+		s.Iteration).
+		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set `+
+			`forwardedProps.holdfast.onBusy to "cancel_and_run".`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
@@ -54,7 +56,8 @@ func errInterrupted(s Situation) *holdfast.Error {
 	}
 	return holdfast.Errorf(codes.Interrupted,
 		"This thread waits for an answer; new messages cannot be added before every open question is answered.").
-		WithHint(`Answer all of them in "resume" (you may send the messages along); or set forwardedProps.holdfast.onInterrupted to "decline".`).
+		WithHint(`Answer all of them in "resume" (you may send the messages along); or set `+
+			`forwardedProps.holdfast.onInterrupted to "decline".`).
 		With("runId", s.Run).With("interrupts", ids)
 }
 
@@ -69,24 +72,34 @@ func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error 
 			missing = append(missing, in.ID)
 		}
 	}
-	return holdfast.Errorf(codes.AnswersMissing, "The request answers %d of the %d open questions of this thread; all of them must be answered at once.",
+	return holdfast.Errorf(codes.AnswersMissing, "The request answers %d of the %d open questions of this thread; "+
+		"all of them must be answered at once.",
 		len(given), len(open)).
-		WithHint(`Nothing was accepted or stored, and all questions stay open. Send "resume" again with an entry for each of them, also those in "missing"; the status "cancelled" declines one.`).
-		With("runId", s.Run).With("interrupts", open).With("answered", given).With("missing", missing).With("accepted", []string{})
+		WithHint(`Nothing was accepted or stored, and all questions stay open. Send "resume" again with an entry for `+
+			`each of them, also those in "missing"; the status "cancelled" declines one.`).
+		With("runId", s.Run).
+		With("interrupts", open).
+		With("answered", given).
+		With("missing", missing).
+		With("accepted", []string{})
 }
 
 // errCallPending names the calls that wait for somebody outside.
 func errCallPending(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.CallPending,
-		"This thread waits for the result of a call that is finished from outside; new messages cannot be added before it has come.").
-		WithHint("Send the message again when the call is finished or has expired (GET /threads/{thread} shows outsideCalls); or rewind the thread to a message before the call; or begin another thread. Whoever does the work can finish the call with an error: POST /threads/{thread}/calls/{call}/result.").
+		"This thread waits for the result of a call that is finished from outside; new messages cannot be "+
+			"added before it has come.").
+		WithHint("Send the message again when the call is finished or has expired (GET /threads/{thread} shows "+
+			"outsideCalls); or rewind the thread to a message before the call; or begin another thread. Whoever does "+
+			"the work can finish the call with an error: POST /threads/{thread}/calls/{call}/result.").
 		With("runId", s.Run).With("toolCallIds", waiting(s))
 }
 
 // errNotByResume is for a client that answers an outside call like a question.
 func errNotByResume(s Situation, call string) *holdfast.Error {
 	return holdfast.Errorf(codes.CallPending, "Call %q is finished from outside; resume does not answer it.", call).
-		WithHint("Whoever does the work sends the result, to the call's one-time URL or to POST /threads/{thread}/calls/{call}/result. To see where the thread stands, leave the entry out.").
+		WithHint("Whoever does the work sends the result, to the call's one-time URL or to POST "+
+			"/threads/{thread}/calls/{call}/result. To see where the thread stands, leave the entry out.").
 		With("runId", s.Run).With("toolCallIds", []string{call})
 }
 
@@ -98,15 +111,19 @@ func errInterruptExpired(s Situation) *holdfast.Error {
 }
 
 func errInvalidAnswer(s Situation, violations []Violation) *holdfast.Error {
-	return holdfast.Errorf(codes.InvalidAnswer, "An answer in resume is not what its question asks for: %s", violations[0].Message).
-		WithHint("Send the answers again with payloads that fit each question's responseSchema; the questions stay open, and nothing was stored.").
-		With("runId", s.Run).With("violations", violations)
+	return holdfast.Errorf(codes.InvalidAnswer, "An answer in resume is not what its question asks for: %s",
+		violations[0].Message).
+		WithHint("Send the answers again with payloads that fit each question's responseSchema; the questions stay "+
+			"open, and nothing was stored.").
+		With("runId", s.Run).
+		With("violations", violations)
 }
 
 func errMidExecution(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.MidExecution,
 		"Cannot add new messages when resuming mid-execution. Thread %q is at iteration %d.", s.Thread, s.Iteration).
-		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).
+		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set `+
+			`forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
@@ -115,7 +132,8 @@ func errMidExecution(s Situation) *holdfast.Error {
 func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
 	e := holdfast.Errorf(codes.HistoryDiverged,
 		"The messages sent are not a continuation of this thread's history.").
-		WithHint("Send only what is new, or read the history with GET /threads/{thread}/messages and continue it; to branch off from the last common message, set forwardedProps.holdfast.branch to true.").
+		WithHint("Send only what is new, or read the history with GET /threads/{thread}/messages and continue it; to "+
+			"branch off from the last common message, set forwardedProps.holdfast.branch to true.").
 		With("lastCommonMessageId", lastCommon)
 	const most = 50
 	if len(lacking) > most {
@@ -139,7 +157,8 @@ func errRoleChanged(id, was, is string) *holdfast.Error {
 
 // errNothingTaken is for a history of which the agent takes nothing that could be run.
 func errNothingTaken(policy string) *holdfast.Error {
-	return holdfast.Errorf(codes.NothingToRun, "This agent takes no history from clients (import: %s), and without it there is nothing to run.", policy).
+	return holdfast.Errorf(codes.NothingToRun, "This agent takes no history from clients (import: %s), and without "+
+		"it there is nothing to run.", policy).
 		WithHint("Send a user message as the last one.")
 }
 

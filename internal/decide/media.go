@@ -22,11 +22,25 @@ import (
 type refusal struct{ why, instead string }
 
 var (
-	noURL     = &refusal{"by URL, and this agent takes none", `Send the content itself: a source of type "data".`}
-	notHTTPS  = &refusal{"by a URL that is not https", `Send an https URL, or the content itself: a source of type "data". Operators allow other URLs with media: {urls: any}.`}
-	private   = &refusal{"by the address of a private network or of the server itself", `Send a URL that everybody can reach, or the content itself: a source of type "data".`}
-	malformed = &refusal{"by a URL that cannot be read", `Send an absolute URL without user name, backslashes and characters outside of ASCII, or the content itself: a source of type "data".`}
-	noFile    = &refusal{"by the id of a file, and this agent takes none", `Send the content itself: a source of type "data". Operators allow file ids with media: {files: true}.`}
+	noURL    = &refusal{"by URL, and this agent takes none", `Send the content itself: a source of type "data".`}
+	notHTTPS = &refusal{
+		"by a URL that is not https",
+		`Send an https URL, or the content itself: a source of type "data". Operators allow other URLs ` +
+			`with media: {urls: any}.`,
+	}
+	private = &refusal{
+		"by the address of a private network or of the server itself",
+		`Send a URL that everybody can reach, or the content itself: a source of type "data".`,
+	}
+	malformed = &refusal{
+		"by a URL that cannot be read",
+		`Send an absolute URL without user name, backslashes and characters outside of ASCII, or the content itself: ` +
+			`a source of type "data".`,
+	}
+	noFile = &refusal{
+		"by the id of a file, and this agent takes none",
+		`Send the content itself: a source of type "data". Operators allow file ids with media: {files: true}.`,
+	}
 )
 
 // checkMedia refuses a message with a reference that the agent does not take.
@@ -60,7 +74,9 @@ func Withhold(m holdfast.Message, p *holdfast.ClientPolicy) holdfast.Message {
 			m.Parts, own = append([]holdfast.Part(nil), m.Parts...), true
 		}
 		m.Parts[i] = holdfast.Part{
-			Type: holdfast.PartText, ID: m.Parts[i].ID, Text: "[This " + string(m.Parts[i].Type) + " was left out: it was sent " + r.why + ".]",
+			Type: holdfast.PartText,
+			ID:   m.Parts[i].ID,
+			Text: "[This " + string(m.Parts[i].Type) + " was left out: it was sent " + r.why + ".]",
 		}
 	}
 	return m

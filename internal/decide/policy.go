@@ -81,7 +81,8 @@ func (p *Policy) read(props json.RawMessage) error {
 }
 
 // hintOptions says what forwardedProps.holdfast may hold.
-const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), chat, branch, whole and allowStale (true or false).`
+const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), chat, branch, whole and ` +
+	`allowStale (true or false).`
 
 // knownOptions refuses a member that would be ignored, such as one with a typing mistake:
 // who sends it relies on it.
@@ -94,7 +95,9 @@ func knownOptions(options json.RawMessage) error {
 		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "whole", "allowStale":
 		default:
 			field := fmt.Sprintf("forwardedProps.holdfast.%.64s", name)
-			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).WithHint(hintOptions).With("field", field)
+			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).
+				WithHint(hintOptions).
+				With("field", field)
 		}
 	}
 	return nil

@@ -76,8 +76,20 @@ func buildCrashing(t *testing.T) string {
 // newCrashKiller has no server yet. The delays are so long that most points are a
 // commit of their own where the machine is not busy.
 func newCrashKiller(t *testing.T, store, recovery string) *killer {
-	k := &killer{T: t, recovery: recovery, addr: redistest.FreeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
-	k.args = []string{"--recover=" + recovery, "--demo-delay=10ms", "--delta-window=1s", "--lease=300ms", "--demo-journal=" + k.journal}
+	k := &killer{
+		T:        t,
+		recovery: recovery,
+		addr:     redistest.FreeAddr(t),
+		store:    store,
+		journal:  filepath.Join(t.TempDir(), "journal"),
+	}
+	k.args = []string{
+		"--recover=" + recovery,
+		"--demo-delay=10ms",
+		"--delta-window=1s",
+		"--lease=300ms",
+		"--demo-journal=" + k.journal,
+	}
 	return k
 }
 
@@ -327,7 +339,15 @@ func (w *watcher) checkScript() {
 	}
 	slices.Sort(calls)
 	slices.Sort(results)
-	if want := []string{"user", "assistant", "tool", "tool", "tool", "assistant"}; !slices.Equal(roles, want) || !slices.Equal(calls, results) {
+	if want := []string{
+		"user",
+		"assistant",
+		"tool",
+		"tool",
+		"tool",
+		"assistant",
+	}; !slices.Equal(roles, want) ||
+		!slices.Equal(calls, results) {
 		w.Errorf("%s: the history is %q with the calls %q and results of %q", w.thread, roles, calls, results)
 	}
 }

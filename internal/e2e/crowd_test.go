@@ -44,7 +44,8 @@ func TestCrowd(t *testing.T) {
 			if res.StatusCode == http.StatusOK {
 				break
 			}
-			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || time.Now().After(deadline) {
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
+				time.Now().After(deadline) {
 				t.Fatalf("%s: %d", w.thread, res.StatusCode)
 			}
 			time.Sleep(50 * time.Millisecond)

@@ -22,12 +22,16 @@ func TestCutOffOwnersAreHarmless(t *testing.T) {
 	// Each server has a user of its own, so that its connections can be told from the others'.
 	users := []string{"first", "second"}
 	for i, user := range users {
-		if err := admin.Do(t.Context(), "ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "allcommands").Err(); err != nil {
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "allcommands").
+			Err(); err != nil {
 			t.Fatal(err)
 		}
 		f.journals = append(f.journals, filepath.Join(t.TempDir(), "journal"))
-		f.servers = append(f.servers, start(t, redistest.FreeAddr(t), fmt.Sprintf("redis://%s:secret@%s", user, server.Addr),
-			"--demo-delay=5ms", "--demo-journal="+f.journals[i]))
+		f.servers = append(
+			f.servers,
+			start(t, redistest.FreeAddr(t), fmt.Sprintf("redis://%s:secret@%s", user, server.Addr),
+				"--demo-delay=5ms", "--demo-journal="+f.journals[i]),
+		)
 	}
 	const thread, cuts = "cutoff", 30
 	f.begin(thread, 0, "plan 10 steps")

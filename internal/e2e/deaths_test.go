@@ -65,12 +65,21 @@ var mortalKinds = []*mortalKind{
 	{"MCP, a task", "http", "npm_task_", "task_", mcpEffects, []string{atReceived, atHandle, atDone}},
 	{"HTTP tool", "service", "", "", allEffects, []string{atUnsent, atReceived, atDone}},
 	{"Go with `Keep`", "service", "job_", "job_", allEffects, []string{atUnsent, atReceived, atHandle, atDone}},
-	{"outside call", "service", "", "", []string{outsideCall}, []string{atUnsent, atReceived, atDone, atWaiting, atArriving, atTaken}},
+	{
+		"outside call",
+		"service",
+		"",
+		"",
+		[]string{outsideCall},
+		[]string{atUnsent, atReceived, atDone, atWaiting, atArriving, atTaken},
+	},
 }
 
 // waits reports whether the calls wait for the other side, however long it is away.
 func (k *mortalKind) waits(moment string) bool {
-	return k.side == "service" && k.effects[0] == outsideCall || slices.Contains(k.moments, atHandle) && (moment == atHandle || moment == atDone) || moment == atAsked
+	return k.side == "service" && k.effects[0] == outsideCall ||
+		slices.Contains(k.moments, atHandle) && (moment == atHandle || moment == atDone) ||
+		moment == atAsked
 }
 
 // scene is one death of one kind of call: a call of each effect is under way.
@@ -80,7 +89,8 @@ type scene struct {
 }
 
 func (s scene) String() string {
-	return strings.NewReplacer(" ", "_", ",", "", "`", "").Replace(strings.Join([]string{s.store, s.name, s.moment, s.dies}, "/"))
+	return strings.NewReplacer(" ", "_", ",", "", "`", "").
+		Replace(strings.Join([]string{s.store, s.name, s.moment, s.dies}, "/"))
 }
 
 // cell is what came of a call.
@@ -94,7 +104,11 @@ func (c cell) String() string { return fmt.Sprintf("%d sent, %d done: %s", c.sen
 // place is where a cell is in the table.
 type place struct{ kind, moment, effect, dies string }
 
-var rewriteDeaths = flag.Bool("update", false, "write the table of deaths into docs/durability.md; with "+deathsVariable+"=all")
+var rewriteDeaths = flag.Bool(
+	"update",
+	false,
+	"write the table of deaths into docs/durability.md; with "+deathsVariable+"=all",
+)
 
 // deathsVariable says which scenes are played: 3/24 is every 24th of each store, from the
 // 3rd; all is each. The order is a shuffled one.

@@ -62,7 +62,12 @@ func (k *keepers) fill() {
 	k.hold("running", "model", 1)
 	held := len(k.lines("held "))
 	r.runs++
-	res, err := postTo(k.Context(), k.p.url, "keeper", input("running", fmt.Sprintf("r%d", r.runs), userMessage(fmt.Sprintf("u%d", r.runs), "work 0, work 1")))
+	res, err := postTo(
+		k.Context(),
+		k.p.url,
+		"keeper",
+		input("running", fmt.Sprintf("r%d", r.runs), userMessage(fmt.Sprintf("u%d", r.runs), "work 0, work 1")),
+	)
 	if err != nil || res.StatusCode != http.StatusOK {
 		k.Fatalf("running: %v, %v", res, err)
 	}
@@ -88,7 +93,9 @@ func (k *keepers) question() []any {
 	if len(info.Interrupts) != 1 {
 		k.Fatalf("the interrupted thread is %+v", info)
 	}
-	return []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": map[string]any{}}}
+	return []any{
+		map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": map[string]any{}},
+	}
 }
 
 // attach reads the running thread's run to its end.
@@ -125,7 +132,12 @@ func (k *keepers) wantRefused(code string) {
 		"idle": `"messages":[{"id":"new","role":"user","content":"work 0"}]`, "stopped": `"messages":[]`,
 		"interrupted": `"messages":[],"resume":` + mustText(k.T, k.question()),
 	} {
-		res, err := postTo(k.Context(), k.p.url, "keeper", []byte(`{"threadId":"`+thread+`","runId":"refused","protocolVersion":"1.0",`+body+`}`))
+		res, err := postTo(
+			k.Context(),
+			k.p.url,
+			"keeper",
+			[]byte(`{"threadId":"`+thread+`","runId":"refused","protocolVersion":"1.0",`+body+`}`),
+		)
 		if err != nil {
 			k.Fatal(err)
 		}
@@ -214,7 +226,10 @@ func (k *keepers) wantSaid(when string, times int) {
 			}
 		}
 		for _, r := range k.by[thread].customs("holdfast.schema_changed") {
-			if want := `"value":{"isUpgrade":false,"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":3}]`; !strings.Contains(r.Raw, want) {
+			if want := `"value":{"isUpgrade":false,"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":3}]`; !strings.Contains(
+				r.Raw,
+				want,
+			) {
 				k.Errorf("%s: the stream of %s says %s", when, thread, r.Raw)
 			}
 		}

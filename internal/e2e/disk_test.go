@@ -29,7 +29,15 @@ import (
 func limitFileSize(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: math.MaxUint64}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(
+		syscall.SYS_PRLIMIT64,
+		uintptr(pid),
+		syscall.RLIMIT_FSIZE,
+		uintptr(unsafe.Pointer(&limit)),
+		0,
+		0,
+		0,
+	)
 	if errno != 0 {
 		t.Fatalf("limit the size of files: %v", errno)
 	}
@@ -102,7 +110,8 @@ func checkRefused(t *testing.T, res *http.Response) {
 		t.Fatalf("%s: %v", body, err)
 	}
 	refusal := answer.Error
-	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != codes.StoreUnavailable || !strings.Contains(refusal.Hint, "Try again") {
+	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != codes.StoreUnavailable ||
+		!strings.Contains(refusal.Hint, "Try again") {
 		t.Errorf("a POST on a full disk: %d %s", res.StatusCode, body)
 	}
 	for _, internal := range []string{".log", "too large", "grow", "pebble", os.TempDir()} {
@@ -125,7 +134,12 @@ func (c *crowded) checkReadable() {
 	}
 	for _, w := range c.watchers {
 		var history struct{ Messages []map[string]any }
-		if code := getJSON(c.T, c.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK || len(history.Messages) == 0 {
+		if code := getJSON(
+			c.T,
+			c.p.url+"/threads/"+w.thread+"/messages",
+			&history,
+		); code != http.StatusOK ||
+			len(history.Messages) == 0 {
 			c.Errorf("%s: GET messages: %d, %d messages", w.thread, code, len(history.Messages))
 		}
 	}
@@ -241,7 +255,9 @@ func (c *crowded) stored(thread string) done {
 // it has found out.
 func startFull(t *testing.T, k *killer) *process {
 	t.Helper()
-	shell := append([]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store}, k.args...)
+	shell := append(
+		[]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store},
+		k.args...)
 	p := run(t, exec.Command("sh", shell...))
 	p.url = "http://" + k.addr
 	p.awaitOutput(says("free space on its disk"), nil)
@@ -298,7 +314,8 @@ func TestCannotOpenStore(t *testing.T) {
 		if code := p.cmd.ProcessState.ExitCode(); code != 1 {
 			t.Errorf("%s: exit code %d, want 1", path, code)
 		}
-		if text := p.out.String(); !strings.Contains(text, "open the store "+path+": ") || !strings.Contains(text, want) {
+		if text := p.out.String(); !strings.Contains(text, "open the store "+path+": ") ||
+			!strings.Contains(text, want) {
 			t.Errorf("the server does not name %s or say %q: %s", path, want, text)
 		}
 		if !maps.Equal(before, contents(t, folder)) {
@@ -314,7 +331,8 @@ func TestEarlierStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "holdfast.db")
 	p := run(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "bolt:"+path))
 	<-p.done
-	if text := p.out.String(); p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "export its threads with that version") {
+	if text := p.out.String(); p.cmd.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(text, "export its threads with that version") {
 		t.Errorf("exit code %d: %s", p.cmd.ProcessState.ExitCode(), text)
 	}
 }

@@ -62,7 +62,16 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, sharedRedis.Stop(), os.RemoveAll(dir)) }()
-	binary, workerBinary, shopBinary = filepath.Join(dir, "server"), filepath.Join(dir, "worker"), filepath.Join(dir, "shop")
+	binary, workerBinary, shopBinary = filepath.Join(
+		dir,
+		"server",
+	), filepath.Join(
+		dir,
+		"worker",
+	), filepath.Join(
+		dir,
+		"shop",
+	)
 	if err := build("-o", dir, "../../cmd/server", "./worker", "../../examples/tools/shop"); err != nil {
 		return 1, err
 	}
@@ -72,7 +81,13 @@ func runTests(m *testing.M) (code int, err error) {
 			return path, build("-tags", "crashpoints", "-o", path, source)
 		})
 	}
-	crashing, crashingWorker = withCrashPoints("crashing", "../../cmd/server"), withCrashPoints("crashing-worker", "./worker")
+	crashing, crashingWorker = withCrashPoints(
+		"crashing",
+		"../../cmd/server",
+	), withCrashPoints(
+		"crashing-worker",
+		"./worker",
+	)
 	if err := waitTogether(); err != nil {
 		return 1, err
 	}
@@ -81,7 +96,8 @@ func runTests(m *testing.M) (code int, err error) {
 
 // build builds without what only debuggers read, which takes half as long.
 func build(args ...string) error {
-	if out, err := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...).
+		CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %q: %w\n%s", args, err, out)
 	}
 	return nil
@@ -261,7 +277,9 @@ func input(thread, run string, messages ...map[string]any) []byte {
 	if messages == nil {
 		messages = []map[string]any{}
 	}
-	b, err := json.Marshal(map[string]any{"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": messages})
+	b, err := json.Marshal(
+		map[string]any{"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": messages},
+	)
 	if err != nil {
 		panic(err)
 	}

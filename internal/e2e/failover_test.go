@@ -48,7 +48,11 @@ func newSentinelGroup(t *testing.T) *redisGroup {
 // newClusterGroup starts a cluster of three primaries with a replica each.
 func newClusterGroup(t *testing.T) *redisGroup {
 	nodes, replicas := redistest.StartClusterOf(t, 3)
-	return &redisGroup{T: t, url: "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr + "&addr=" + replicas[2].Addr, servers: append(nodes, replicas...)}
+	return &redisGroup{
+		T:       t,
+		url:     "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr + "&addr=" + replicas[2].Addr,
+		servers: append(nodes, replicas...),
+	}
 }
 
 // primary returns a primary and its replicas: in a cluster any, or there is but one.
@@ -165,7 +169,17 @@ type tally struct {
 }
 
 func (c tally) row(what string) string {
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d |", what, c.trials, c.seen, c.lost, c.losses, c.resynced, c.charges, c.repeated)
+	return fmt.Sprintf(
+		"| %s | %d | %d | %d | %d | %d | %d | %d |",
+		what,
+		c.trials,
+		c.seen,
+		c.lost,
+		c.losses,
+		c.resynced,
+		c.charges,
+		c.repeated,
+	)
 }
 
 // newCampaign starts the servers at a level of durability.
@@ -173,7 +187,13 @@ func newCampaign(t *testing.T, g *redisGroup, level string, seed int) *campaign 
 	g.T = t
 	prefix := fmt.Sprintf("%s-%d:", strings.ReplaceAll(level, ":", "-"), seed)
 	f := &fleet{T: t, store: g.url, lease: time.Second}
-	f.args = []string{"--lease=1s", "--demo-delay=10ms", "--archive-after=1h", "--durability=" + level, "--redis-prefix=" + prefix}
+	f.args = []string{
+		"--lease=1s",
+		"--demo-delay=10ms",
+		"--archive-after=1h",
+		"--durability=" + level,
+		"--redis-prefix=" + prefix,
+	}
 	for i := range 3 {
 		f.addrs = append(f.addrs, redistest.FreeAddr(t))
 		f.journals = append(f.journals, filepath.Join(t.TempDir(), fmt.Sprint("journal", i)))
@@ -219,7 +239,9 @@ func (c *campaign) follow(ctx context.Context, at, thread string, a *audience) {
 					if r.kind() == "RUN_STARTED" {
 						a.restarts = append(a.restarts, len(a.seen))
 					}
-					a.ended = a.ended || len(a.restarts) > 0 && (r.kind() == "RUN_FINISHED" || r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" && r.Data["code"] != "store_unavailable")
+					a.ended = a.ended ||
+						len(a.restarts) > 0 &&
+							(r.kind() == "RUN_FINISHED" || r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" && r.Data["code"] != "store_unavailable")
 				default:
 					a.seen = append(a.seen, at)
 					cursor = r.ID
@@ -273,7 +295,12 @@ func (c *campaign) trial(i int) {
 func (c *campaign) end(ctx context.Context, thread string) {
 	c.Helper()
 	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.servers[0].url+"/threads/"+thread+"/runs/r1/cancel", nil)
+		req, err := http.NewRequestWithContext(
+			ctx,
+			http.MethodPost,
+			c.servers[0].url+"/threads/"+thread+"/runs/r1/cancel",
+			nil,
+		)
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -297,7 +324,14 @@ func (c *campaign) judge(thread string, everybody []*audience) {
 		c.seen += len(a.seen)
 		c.resynced += len(a.restarts)
 		if !a.ended && len(left) > 0 {
-			c.Errorf("%s: who watches at server %d has not seen the end: %d records, started over at %v\n%s", thread, n, len(a.seen), a.restarts, lastLines(c.servers[n].out.String(), 12))
+			c.Errorf(
+				"%s: who watches at server %d has not seen the end: %d records, started over at %v\n%s",
+				thread,
+				n,
+				len(a.seen),
+				a.restarts,
+				lastLines(c.servers[n].out.String(), 12),
+			)
 		}
 		for k, s := range a.seen {
 			if left[s] {
@@ -331,7 +365,12 @@ func (c *campaign) log(thread string) map[store.Cursor]bool {
 	defer s.Close()
 	all := map[store.Cursor]bool{}
 	redistest.Await(c.T, func() error {
-		records, err := s.Records(c.Context(), store.ThreadKey{Tenant: "default", Thread: thread}, store.Cursor{}, 1<<20)
+		records, err := s.Records(
+			c.Context(),
+			store.ThreadKey{Tenant: "default", Thread: thread},
+			store.Cursor{},
+			1<<20,
+		)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}

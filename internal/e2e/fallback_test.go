@@ -47,7 +47,22 @@ func TestKilledAfterAFallback(t *testing.T) {
 			t.Errorf("after the next run the first model was asked %d times, want 6", got)
 		}
 		k.wantFallbacks(2)
-		want := []string{"user", "assistant work", "tool", "assistant work", "tool", "assistant ask", "tool", "assistant work", "tool", "assistant", "user", "assistant work", "tool", "assistant"}
+		want := []string{
+			"user",
+			"assistant work",
+			"tool",
+			"assistant work",
+			"tool",
+			"assistant ask",
+			"tool",
+			"assistant work",
+			"tool",
+			"assistant",
+			"user",
+			"assistant work",
+			"tool",
+			"assistant",
+		}
 		if got := k.roles(); !slices.Equal(got, want) {
 			t.Errorf("the history is %q, want %q", got, want)
 		}
@@ -62,7 +77,9 @@ func (k *talk) wantFallbacks(n int) {
 		k.Errorf("%d fallbacks are told, want %d", len(all), n)
 	}
 	for _, r := range all {
-		if v, _ := r.Data["value"].(map[string]any); v["from"] != "test/first" || v["to"] != "test/second" || v["iteration"] != 0.0 || v["attempt"] != 3.0 {
+		if v, _ := r.Data["value"].(map[string]any); v["from"] != "test/first" || v["to"] != "test/second" ||
+			v["iteration"] != 0.0 ||
+			v["attempt"] != 3.0 {
 			k.Errorf("the fallback is told as %s", r.Raw)
 		}
 	}

@@ -37,7 +37,11 @@ func (g *goldenProvider) form(w http.ResponseWriter, r *http.Request, body strin
 
 // paint answers with an image, as gateways do.
 func paint(w http.ResponseWriter) {
-	fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":"A dot:","images":[{"image_url":{"url":%q}}]}`, goldenImage)), chatStop("stop"))
+	fmt.Fprint(
+		w,
+		chatDelta(fmt.Sprintf(`{"content":"A dot:","images":[{"image_url":{"url":%q}}]}`, goldenImage)),
+		chatStop("stop"),
+	)
 }
 
 // wantResult checks that a run has ended with the result.
@@ -124,7 +128,8 @@ func (m *modelTalk) wantImage(n int) {
 	images := 0
 	for _, message := range body.Messages {
 		var content struct{ URL string }
-		if message.ActivityType == "holdfast.image" && json.Unmarshal(message.Content, &content) == nil && content.URL == goldenImage {
+		if message.ActivityType == "holdfast.image" && json.Unmarshal(message.Content, &content) == nil &&
+			content.URL == goldenImage {
 			images++
 		}
 	}

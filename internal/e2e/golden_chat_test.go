@@ -47,7 +47,14 @@ const (
 
 // chats posts a message, or none, with the policy chat and returns the last record that was
 // read.
-func chats(t *testing.T, p *process, thread, run string, message map[string]any, more map[string]any, stop func(record) bool) (last record) {
+func chats(
+	t *testing.T,
+	p *process,
+	thread, run string,
+	message map[string]any,
+	more map[string]any,
+	stop func(record) bool,
+) (last record) {
 	t.Helper()
 	in := map[string]any{
 		"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": []any{},
@@ -82,7 +89,13 @@ func (g *goldenChat) chat(t *testing.T, p *process) {
 	g.Branched = &branched{Interrupt: open[0], Calls: 2}
 	g.Failed = chats(t, p, chatFailed, "r1", userMessage("u1", "fail"), nil, nil).Raw
 	asked := chats(t, p, chatAnswer, "r1", userMessage("u1", "ask me tea or coffee?"), nil, nil)
-	resume := []any{map[string]any{"interruptId": interruptsOf(asked)[0]["id"], "status": "resolved", "payload": map[string]string{"answer": "tea"}}}
+	resume := []any{
+		map[string]any{
+			"interruptId": interruptsOf(asked)[0]["id"],
+			"status":      "resolved",
+			"payload":     map[string]string{"answer": "tea"},
+		},
+	}
 	chats(t, p, chatAnswer, "r2", userMessage("u2", "time"), map[string]any{"resume": resume}, nil)
 	g.Snapshot = snapshotOf(t, p, chatAnswer, "r2")
 	patch(t, p, chatWaits, `{"title":"`+chatTitle+`"}`)
@@ -95,7 +108,15 @@ func (g *goldenChat) leaveBranch(t *testing.T, store, format string, models *gol
 	t.Helper()
 	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=50ms", "--recover=off")
 	chats(t, p, chatCut, "r1", userMessage("u1", "charge 2"), nil, nil)
-	last := chats(t, p, chatCut, "r2", userMessage("u1", "charge 2"), nil, func(r record) bool { return r.kind() == "TOOL_CALL_RESULT" })
+	last := chats(
+		t,
+		p,
+		chatCut,
+		"r2",
+		userMessage("u1", "charge 2"),
+		nil,
+		func(r record) bool { return r.kind() == "TOOL_CALL_RESULT" },
+	)
 	if !strings.Contains(last.Raw, "Charged 1.00 EUR") {
 		t.Fatalf("the new branch began with %s", last.Raw)
 	}
@@ -119,7 +140,12 @@ func snapshotOf(t *testing.T, p *process, thread, run string) string {
 
 func patch(t *testing.T, p *process, thread, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/threads/"+thread, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPatch,
+		p.url+"/threads/"+thread,
+		strings.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +164,8 @@ func patch(t *testing.T, p *process, thread, body string) {
 func (g *goldenChat) readListed(t *testing.T, p *process) {
 	t.Helper()
 	g.Listed = listing(t, p)
-	if g.Listed[chatWaits].Title != chatTitle || !g.Listed[chatFailed].Hidden || g.Listed["finished"].Title != "plan 3 steps" {
+	if g.Listed[chatWaits].Title != chatTitle || !g.Listed[chatFailed].Hidden ||
+		g.Listed["finished"].Title != "plan 3 steps" {
 		t.Fatalf("the threads are listed as %+v", g.Listed)
 	}
 }
@@ -188,7 +215,8 @@ func (g *goldenChat) checkChats(t *testing.T, p *process, journal string) {
 	end := chats(t, p, chatCut, "on", nil, nil, nil)
 	var messages json.RawMessage
 	getJSON(t, p.url+"/threads/"+chatCut+"/messages", &messages)
-	if end.kind() != "RUN_FINISHED" || !strings.Contains(string(messages), "I made 2 charges") || !strings.Contains(string(messages), "Charged 2.00 EUR.") {
+	if end.kind() != "RUN_FINISHED" || !strings.Contains(string(messages), "I made 2 charges") ||
+		!strings.Contains(string(messages), "Charged 2.00 EUR.") {
 		t.Errorf("the branch that was cut off ended with %s, and the messages are %s", end.Raw, messages)
 	}
 	g.Branched.check(t, p, journal)
@@ -220,7 +248,9 @@ func (b *branched) check(t *testing.T, p *process, journal string) {
 	if len(happened) != b.Calls {
 		t.Errorf("the question says that %d calls happened, want %d: %v", len(happened), b.Calls, b.Interrupt)
 	}
-	resume := `{"threadId":"` + chatWaits + `","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + fmt.Sprint(b.Interrupt["id"]) +
+	resume := `{"threadId":"` + chatWaits + `","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + fmt.Sprint(
+		b.Interrupt["id"],
+	) +
 		`","status":"resolved","payload":{"approved":true}}]}`
 	res, err := post(t.Context(), p.url, []byte(resume))
 	if err != nil {
@@ -228,7 +258,11 @@ func (b *branched) check(t *testing.T, p *process, journal string) {
 	}
 	defer res.Body.Close()
 	var end record
-	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil || end.kind() != "RUN_FINISHED" || !strings.Contains(end.Raw, "success") {
+	if err := readStream(
+		res.Body,
+		func(r record) bool { end = r; return false },
+	); err != nil || end.kind() != "RUN_FINISHED" ||
+		!strings.Contains(end.Raw, "success") {
 		t.Errorf("the approved call ended with %s, %v", end.Raw, err)
 	}
 	text, err := os.ReadFile(journal)

@@ -60,7 +60,12 @@ func commitsOf(t *testing.T, db store.Store, key store.ThreadKey, parent string)
 	at := store.Position{Next: 1}
 	add := func(fence store.Fence) *store.Commit {
 		commits = append(commits, store.Commit{
-			Key: key, ID: fmt.Sprintf("golden-%d", len(commits)), Expect: at, User: head.User, Fence: fence, UpdatedAt: head.UpdatedAt,
+			Key:       key,
+			ID:        fmt.Sprintf("golden-%d", len(commits)),
+			Expect:    at,
+			User:      head.User,
+			Fence:     fence,
+			UpdatedAt: head.UpdatedAt,
 		})
 		return &commits[len(commits)-1]
 	}
@@ -112,7 +117,15 @@ func (d *dump) replay(t *testing.T, db store.Store) {
 		}
 	}
 	for account, n := range d.Used {
-		err := db.Reserve(t.Context(), &store.Reservation{Tenant: "default", ID: "golden-" + account, Entries: []store.Entry{{Account: account, Amount: n}}, Now: time.Now()})
+		err := db.Reserve(
+			t.Context(),
+			&store.Reservation{
+				Tenant:  "default",
+				ID:      "golden-" + account,
+				Entries: []store.Entry{{Account: account, Amount: n}},
+				Now:     time.Now(),
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,8 @@ var editedCalls = map[string]editedCall{
 		once: true, result: thread.TextInDoubt,
 	},
 	"edited-again": {
-		use: `use update_plan {"title": "Ask me", "steps": [{"title": "one", "done": false}]}`, chosen: `{"title": "Mine", "steps": [{"title": "one", "done": true}]}`,
+		use:    `use update_plan {"title": "Ask me", "steps": [{"title": "one", "done": false}]}`,
+		chosen: `{"title": "Mine", "steps": [{"title": "one", "done": true}]}`,
 		result: "1 of 1 steps are done.",
 	},
 }
@@ -49,7 +50,15 @@ func (g *golden) leaveEdited(t *testing.T, p *process, journal string) {
 		}})
 	}
 	for name, resume := range resumes {
-		chats(t, p, name, "r2", nil, map[string]any{"resume": json.RawMessage(resume)}, func(record) bool { return true })
+		chats(
+			t,
+			p,
+			name,
+			"r2",
+			nil,
+			map[string]any{"resume": json.RawMessage(resume)},
+			func(record) bool { return true },
+		)
 	}
 	for name, call := range editedCalls {
 		p.awaitOutput(func(string) bool { return len(keysOf(p, name)) > 0 }, nil)
@@ -59,7 +68,18 @@ func (g *golden) leaveEdited(t *testing.T, p *process, journal string) {
 	}
 	p.kill()
 	for name := range editedCalls {
-		if starts, ends := journaled(t, journal, "tool start", name), journaled(t, journal, "tool end", name); starts != 1 || ends != 0 {
+		if starts, ends := journaled(
+			t,
+			journal,
+			"tool start",
+			name,
+		), journaled(
+			t,
+			journal,
+			"tool end",
+			name,
+		); starts != 1 ||
+			ends != 0 {
 			t.Fatalf("the call of %s has started %d times and ended %d times, want it under way", name, starts, ends)
 		}
 	}
@@ -105,8 +125,16 @@ func (g *goldenEdited) checkEdited(t *testing.T, p *process, journal string) {
 				result += m.Content
 			}
 		}
-		if thread.CallHash("", arguments) != thread.CallHash("", call.chosen) || !strings.Contains(result, call.result) {
-			t.Errorf("%s: the call with %s has the result %q, want %s and %q", name, arguments, result, call.chosen, call.result)
+		if thread.CallHash("", arguments) != thread.CallHash("", call.chosen) ||
+			!strings.Contains(result, call.result) {
+			t.Errorf(
+				"%s: the call with %s has the result %q, want %s and %q",
+				name,
+				arguments,
+				result,
+				call.chosen,
+				call.result,
+			)
 		}
 		want := 1
 		if call.once {

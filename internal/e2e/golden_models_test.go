@@ -160,7 +160,18 @@ func (g *goldenProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case req.Messages[0].Content == "Summarise it.":
 		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":%q}`, goldenSummary)), chatStop("stop"))
 	case call && strings.HasPrefix(said, "call "):
-		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":%q,"arguments":%q}}]}`, results, name, arguments)), chatStop("tool_calls"))
+		fmt.Fprint(
+			w,
+			chatDelta(
+				fmt.Sprintf(
+					`{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":%q,"arguments":%q}}]}`,
+					results,
+					name,
+					arguments,
+				),
+			),
+			chatStop("tool_calls"),
+		)
 	default:
 		fmt.Fprint(w, chatDelta(`{"content":"Very well."}`), chatStop("stop"))
 	}
@@ -183,7 +194,12 @@ type modelTalk struct {
 func (m *modelTalk) posts(more map[string]any, stop func(record) bool, messages ...map[string]any) (last record) {
 	m.Helper()
 	m.runs++
-	in := map[string]any{"threadId": m.name, "runId": fmt.Sprint("r", m.runs), "protocolVersion": "1.0", "messages": append([]map[string]any{}, messages...)}
+	in := map[string]any{
+		"threadId":        m.name,
+		"runId":           fmt.Sprint("r", m.runs),
+		"protocolVersion": "1.0",
+		"messages":        append([]map[string]any{}, messages...),
+	}
 	for name, value := range more {
 		in[name] = value
 	}
@@ -302,13 +318,23 @@ const needle = "the needle"
 
 // leaveReader has a large result of a tool of the frontend.
 func leaveReader(m *modelTalk) {
-	tools := map[string]any{"tools": []any{map[string]any{"name": "fetch", "description": "Fetches.", "parameters": map[string]any{"type": "object"}}}}
+	tools := map[string]any{
+		"tools": []any{
+			map[string]any{"name": "fetch", "description": "Fetches.", "parameters": map[string]any{"type": "object"}},
+		},
+	}
 	end := m.posts(tools, nil, userMessage("u0", "call fetch {}"))
 	if !strings.Contains(end.Raw, `"pendingToolCallIds":["call_0"]`) {
 		m.Fatalf("the frontend is not asked: %s", end.Raw)
 	}
 	hay := strings.Repeat("straw ", 120)
-	m.wantAnswer(m.posts(tools, nil, map[string]any{"id": "t0", "role": "tool", "toolCallId": "call_0", "content": hay + needle + " " + hay}))
+	m.wantAnswer(
+		m.posts(
+			tools,
+			nil,
+			map[string]any{"id": "t0", "role": "tool", "toolCallId": "call_0", "content": hay + needle + " " + hay},
+		),
+	)
 	m.wantPart()
 }
 
@@ -359,20 +385,39 @@ func checkCareful(m *modelTalk) {
 	if len(info.Interrupts) != 1 {
 		m.Fatalf("%s asks %v", m.name, info.Interrupts)
 	}
-	resume := []any{map[string]any{"interruptId": info.Interrupts[0]["id"], "status": "resolved", "payload": map[string]any{"approved": true}}}
+	resume := []any{
+		map[string]any{
+			"interruptId": info.Interrupts[0]["id"],
+			"status":      "resolved",
+			"payload":     map[string]any{"approved": true},
+		},
+	}
 	asked := m.wantOne(func() {
 		m.wantAnswer(m.posts(map[string]any{"resume": resume}, nil, instructed("Finnish")))
 	})
-	if result, tail := strings.Index(asked, "Charged 5.00 EUR"), strings.Index(asked, "Speak Finnish."); result < 0 || tail < result {
+	if result, tail := strings.Index(
+		asked,
+		"Charged 5.00 EUR",
+	), strings.Index(
+		asked,
+		"Speak Finnish.",
+	); result < 0 ||
+		tail < result {
 		m.Errorf("the model was asked %s", asked)
 	}
 	var counted []string
 	for line := range strings.Lines(bodyOf(m.T, m.p.url+"/metrics")) {
-		if strings.HasPrefix(line, "holdfast_prompts_total{") && strings.Contains(line, `model="careful"`) && !strings.HasSuffix(line, " 0\n") {
+		if strings.HasPrefix(line, "holdfast_prompts_total{") && strings.Contains(line, `model="careful"`) &&
+			!strings.HasSuffix(line, " 0\n") {
 			counted = append(counted, line)
 		}
 	}
-	if want := []string{"holdfast_prompts_total{cut=\"none\",model=\"careful\",provider=\"openai\"} 1\n"}; !slices.Equal(counted, want) {
+	if want := []string{
+		"holdfast_prompts_total{cut=\"none\",model=\"careful\",provider=\"openai\"} 1\n",
+	}; !slices.Equal(
+		counted,
+		want,
+	) {
 		m.Errorf("the metric says %q, want %q", counted, want)
 	}
 }

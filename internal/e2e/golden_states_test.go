@@ -52,7 +52,9 @@ func (g *goldenStates) allow(t *testing.T, p *process) {
 	for i, text := range []string{allowedInThread, allowedForUser} {
 		k := onlyTalk(t, p, "allowed")
 		k.runs = 10 * i
-		k.answers = map[string]string{"tool_call": `{"approved":true,"remember":"` + []string{"thread", "user"}[i] + `"}`}
+		k.answers = map[string]string{
+			"tool_call": `{"approved":true,"remember":"` + []string{"thread", "user"}[i] + `"}`,
+		}
 		k.wantEnd(k.says(text), "success")
 		if len(k.asked) != 1 {
 			t.Fatalf("%s: asked %v", text, k.asked)
@@ -154,7 +156,15 @@ func TestGoldenUpgrade(t *testing.T) {
 			t.Run(format+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				store := g.open(t, goldenFile(format, g.data+".gz"))
-				p := start(t, redistest.FreeAddr(t), store, append(goldenArgs("v3", filepath.Join(t.TempDir(), "journal")), "--demo-delay=1ms", "--lease=300ms")...)
+				p := start(
+					t,
+					redistest.FreeAddr(t),
+					store,
+					append(
+						goldenArgs("v3", filepath.Join(t.TempDir(), "journal")),
+						"--demo-delay=1ms",
+						"--lease=300ms",
+					)...)
 				k := onlyTalk(t, p, "finished")
 				k.runs = 100
 				for range 2 {
@@ -169,7 +179,10 @@ func TestGoldenUpgrade(t *testing.T) {
 					cut.take(r)
 				}
 				checkUpgraded(t, p, cut)
-				if want := "holdfast_schema_changes_total{change=\"upgrade\"} 2\n"; !strings.Contains((&keepers{crew: cut.crew}).metrics(), want) {
+				if want := "holdfast_schema_changes_total{change=\"upgrade\"} 2\n"; !strings.Contains(
+					(&keepers{crew: cut.crew}).metrics(),
+					want,
+				) {
 					t.Errorf("the metrics do not have %q", want)
 				}
 			})
@@ -193,7 +206,8 @@ func checkUpgraded(t *testing.T, p *process, k *talk) {
 	if err := json.Unmarshal([]byte(said[0].Raw), &change); err != nil {
 		t.Fatal(err)
 	}
-	if c := change.Value; !c.Upgrade || c.Old != "" || !strings.Contains(c.New, "holdfast.budget_run,") || len(c.Removed) > 0 {
+	if c := change.Value; !c.Upgrade || c.Old != "" || !strings.Contains(c.New, "holdfast.budget_run,") ||
+		len(c.Removed) > 0 {
 		t.Errorf("the stream of %s says %s", k.thread, fmt.Sprint(c))
 	}
 }

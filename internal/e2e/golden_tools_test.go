@@ -127,8 +127,21 @@ func (c *crew) handsOut(tokens map[string]string, name, tool string) {
 // leave begins a run, and does not wait for it.
 func (c *crew) leave(agent, name, text string) {
 	c.Helper()
-	body := mustText(c.T, map[string]any{"threadId": name, "runId": "r1", "protocolVersion": "1.0", "messages": []any{userMessage("u1", text)}})
-	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.p.url+"/agents/"+agent+"/runs", strings.NewReader(body))
+	body := mustText(
+		c.T,
+		map[string]any{
+			"threadId":        name,
+			"runId":           "r1",
+			"protocolVersion": "1.0",
+			"messages":        []any{userMessage("u1", text)},
+		},
+	)
+	req, err := http.NewRequestWithContext(
+		c.Context(),
+		http.MethodPost,
+		c.p.url+"/agents/"+agent+"/runs",
+		strings.NewReader(body),
+	)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -172,10 +185,18 @@ func (g *goldenTools) check(k *crew, s *taskServer) {
 		k.Errorf("the result: %d %v", code, answer)
 	}
 	k.awaitMessage("forever", "I read: true")
-	if code, answer := send("finished", `{"result":true}`); code != http.StatusOK || mustText(k.T, answer) != mustText(k.T, g.Finished) {
+	if code, answer := send(
+		"finished",
+		`{"result":true}`,
+	); code != http.StatusOK ||
+		mustText(k.T, answer) != mustText(k.T, g.Finished) {
 		k.Errorf("the same result again: %d %v, first %v", code, answer, g.Finished)
 	}
-	if code, answer := send("brief", `{"result":true}`); code != http.StatusConflict || answer["code"] != codes.CallExpired {
+	if code, answer := send(
+		"brief",
+		`{"result":true}`,
+	); code != http.StatusConflict ||
+		answer["code"] != codes.CallExpired {
 		k.Errorf("the late result: %d %v", code, answer)
 	}
 	k.awaitMessage("brief", "I read: "+thread.TextExpired)
@@ -191,7 +212,8 @@ func (g *goldenTools) check(k *crew, s *taskServer) {
 			Interrupts []map[string]any `json:"interrupts"`
 		}
 		getJSON(k.T, k.p.url+"/threads/"+name, &info)
-		if len(info.Interrupts) != 1 || info.Interrupts[0]["id"] != g.Asked[name]["id"] || info.Interrupts[0]["message"] != g.Asked[name]["message"] {
+		if len(info.Interrupts) != 1 || info.Interrupts[0]["id"] != g.Asked[name]["id"] ||
+			info.Interrupts[0]["message"] != g.Asked[name]["message"] {
 			k.Errorf("%s asks %v, want %v", name, info.Interrupts, g.Asked[name])
 		}
 		c.answer["interruptId"] = g.Asked[name]["id"]
@@ -227,7 +249,11 @@ func newTaskServer(t *testing.T) *taskServer {
 
 // crew returns workers that use the server.
 func (s *taskServer) crew(store string) *crew {
-	return newCrew(s.T, store, "--mcp="+mustText(s.T, map[string]any{"name": "srv", "url": s.url, "allow": []string{"127.0.0.1"}}))
+	return newCrew(
+		s.T,
+		store,
+		"--mcp="+mustText(s.T, map[string]any{"name": "srv", "url": s.url, "allow": []string{"127.0.0.1"}}),
+	)
 }
 
 // ServeHTTP implements [http.Handler].

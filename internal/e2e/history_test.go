@@ -118,7 +118,11 @@ func (k *traveller) says(thread, run string, messages ...map[string]any) {
 	}
 	defer res.Body.Close()
 	var end record
-	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil || end.kind() != "RUN_FINISHED" {
+	if err := readStream(
+		res.Body,
+		func(r record) bool { end = r; return false },
+	); err != nil ||
+		end.kind() != "RUN_FINISHED" {
 		k.Fatalf("%s: ended with %d %s, %v", thread, res.StatusCode, end.Raw, err)
 	}
 }
@@ -209,7 +213,11 @@ func (k *traveller) checkEffects(got threads.Traveled, amounts ...int) {
 	var seen []int
 	for _, e := range got.Effects {
 		var args struct{ Amount int }
-		if err := json.Unmarshal(e.Arguments, &args); err != nil || e.Tool != "charge_card" || e.Effect != "once" || e.Message == "" {
+		if err := json.Unmarshal(
+			e.Arguments,
+			&args,
+		); err != nil || e.Tool != "charge_card" || e.Effect != "once" ||
+			e.Message == "" {
 			k.Errorf("the effect %+v, %v", e, err)
 		}
 		seen = append(seen, args.Amount)
@@ -225,7 +233,8 @@ func (k *traveller) forks() {
 	var got threads.Traveled
 	body := fmt.Sprintf(`{"checkpointId":%q,"threadId":"f"}`, k.steps[1].ID)
 	k.ask(201, &got, "POST", "/threads/t/fork", body)
-	if got.Thread.Status != threads.StatusStopped || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != k.steps[1].ID {
+	if got.Thread.Status != threads.StatusStopped || got.Thread.Parent != "t" ||
+		got.Thread.ParentCheckpoint != k.steps[1].ID {
 		k.Errorf("the fork is %+v", got.Thread)
 	}
 	k.checkEffects(got, 2, 3)
@@ -249,7 +258,13 @@ func (k *traveller) forks() {
 func (k *traveller) reuses() {
 	k.Helper()
 	var got threads.Traveled
-	k.ask(201, &got, "POST", "/threads/t/fork", fmt.Sprintf(`{"checkpointId":%q,"threadId":"g","reuseResults":true}`, k.steps[1].ID))
+	k.ask(
+		201,
+		&got,
+		"POST",
+		"/threads/t/fork",
+		fmt.Sprintf(`{"checkpointId":%q,"threadId":"g","reuseResults":true}`, k.steps[1].ID),
+	)
 	mark := k.journalSize()
 	k.says("g", "g1")
 	if n := k.charged(mark); n != 0 {
@@ -279,13 +294,17 @@ func (k *traveller) rewinds() {
 		}
 	}
 	k.ask(409, &refused, "POST", "/threads/t/rewind", body, "If-Match", `"old"`)
-	if e := refused.Error; e.Code != codes.CheckpointConflict || e.Details.Expected != "old" || e.Details.Actual != before.ETag {
+	if e := refused.Error; e.Code != codes.CheckpointConflict || e.Details.Expected != "old" ||
+		e.Details.Actual != before.ETag {
 		k.Errorf("an old ETag: %+v, want both ETags, the actual one is %s", e, before.ETag)
 	}
 	var got threads.Traveled
 	k.ask(200, &got, "POST", "/threads/t/rewind", body, "If-Match", `"`+before.ETag+`"`)
 	k.checkEffects(got, 2, 3)
-	if h := k.history("t"); h != oneCharge || got.Thread.Status != threads.StatusIdle || got.Thread.ETag == before.ETag {
+	if h := k.history(
+		"t",
+	); h != oneCharge || got.Thread.Status != threads.StatusIdle ||
+		got.Thread.ETag == before.ETag {
 		k.Errorf("the thread has %s and is %+v", h, got.Thread)
 	}
 	k.says("t", "r2", userMessage("u2", "calculate 6 * 7"))
@@ -299,7 +318,11 @@ func (k *traveller) edits() {
 	k.Helper()
 	var made threads.Checkpoint
 	k.ask(201, &made, "POST", "/threads/t/checkpoints", `{"label":"edited","state":{"note":"by hand"}}`)
-	if newest := k.checkpoints("t", "?limit=1"); newest[0].ID != made.ID || newest[0].Metadata.Source != "update" || newest[0].Metadata.Label != "edited" {
+	if newest := k.checkpoints(
+		"t",
+		"?limit=1",
+	); newest[0].ID != made.ID || newest[0].Metadata.Source != "update" ||
+		newest[0].Metadata.Label != "edited" {
 		k.Errorf("the newest checkpoint is %+v, made was %+v", newest[0], made)
 	}
 	k.says("t", "r3", userMessage("u3", "plan 1 steps"))

@@ -70,7 +70,9 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		places, runs = max(1, sockets-50), 100
-		t.Logf("| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | readiness | after SIGTERM | |")
+		t.Logf(
+			"| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | readiness | after SIGTERM | |",
+		)
 		t.Logf("|---|---|---|---|---|---|---|")
 	}
 	for _, a := range attacks() {
@@ -91,12 +93,26 @@ func TestHostile(t *testing.T) {
 				return
 			}
 			verdict := "ok"
-			if at(beside, 99) > max(hostileFloor, hostileTimes*at(quiet, 99)) || ready > hostileReady || end > hostileEnd {
+			if at(beside, 99) > max(hostileFloor, hostileTimes*at(quiet, 99)) || ready > hostileReady ||
+				end > hostileEnd {
 				verdict = "MISSED"
 				t.Errorf("%s: a bar does not hold", a.name)
 			}
-			t.Logf("| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s |", a.name, n, inMS(at(quiet, 50)), inMS(at(quiet, 99)),
-				inMS(at(beside, 50)), inMS(at(beside, 99)), inMS(slices.Max(beside)), inMS(ready), end.Seconds(), verdict)
+			t.Logf(
+				"| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s |",
+				a.name,
+				n,
+				inMS(at(quiet, 50)),
+				inMS(at(quiet, 99)),
+				inMS(
+					at(beside, 50),
+				),
+				inMS(at(beside, 99)),
+				inMS(slices.Max(beside)),
+				inMS(ready),
+				end.Seconds(),
+				verdict,
+			)
 		})
 	}
 }

@@ -106,8 +106,20 @@ type killer struct {
 }
 
 func newKiller(t *testing.T, store, frequency, recovery string, args ...string) *killer {
-	k := &killer{T: t, recovery: recovery, addr: redistest.FreeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
-	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=2ms", "--lease=300ms", "--demo-journal=" + k.journal}
+	k := &killer{
+		T:        t,
+		recovery: recovery,
+		addr:     redistest.FreeAddr(t),
+		store:    store,
+		journal:  filepath.Join(t.TempDir(), "journal"),
+	}
+	k.args = []string{
+		"--recover=" + recovery,
+		"--checkpoint-frequency=" + frequency,
+		"--demo-delay=2ms",
+		"--lease=300ms",
+		"--demo-journal=" + k.journal,
+	}
 	k.args = append(k.args, args...)
 	k.p = start(t, k.addr, k.store, k.args...)
 	return k
@@ -334,7 +346,12 @@ func (w *watcher) finish() {
 // follow reads from the cursor to the run's end and returns the last record.
 func (w *watcher) follow() record {
 	w.Helper()
-	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.p.url+"/threads/"+w.thread+"/runs/"+w.run+"/events", nil)
+	req, err := http.NewRequestWithContext(
+		w.Context(),
+		http.MethodGet,
+		w.p.url+"/threads/"+w.thread+"/runs/"+w.run+"/events",
+		nil,
+	)
 	if err != nil {
 		w.Fatal(err)
 	}

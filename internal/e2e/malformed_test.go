@@ -27,45 +27,117 @@ func TestMalformedInput(t *testing.T) {
 		status int
 		code   string
 	}{
-		"no body":               {run(``), 400, "invalid_input"},
-		"not JSON":              {run(`{"threadId":`), 400, "invalid_input"},
-		"an array":              {run(`[]`), 400, "invalid_input"},
-		"null":                  {run(`null`), 400, "invalid_input"},
-		"a number":              {run(`17`), 400, "invalid_input"},
-		"two values":            {run(`{"threadId":"t","runId":"r","messages":[]} {}`), 400, "invalid_input"},
-		"not UTF-8":             {run("{\"threadId\":\"t\xff\",\"runId\":\"r\",\"messages\":[]}"), 400, "invalid_input"},
-		"no threadId":           {run(`{"runId":"r","messages":[]}`), 400, "invalid_input"},
-		"empty threadId":        {run(`{"threadId":"","runId":"r","messages":[]}`), 400, "invalid_input"},
-		"numeric threadId":      {run(`{"threadId":7,"runId":"r","messages":[]}`), 400, "invalid_input"},
-		"control character":     {run(`{"threadId":"a\u0000b","runId":"r","messages":[]}`), 400, "invalid_input"},
-		"long threadId":         {run(`{"threadId":"` + strings.Repeat("x", 300) + `","runId":"r","messages":[]}`), 400, "invalid_input"},
+		"no body":    {run(``), 400, "invalid_input"},
+		"not JSON":   {run(`{"threadId":`), 400, "invalid_input"},
+		"an array":   {run(`[]`), 400, "invalid_input"},
+		"null":       {run(`null`), 400, "invalid_input"},
+		"a number":   {run(`17`), 400, "invalid_input"},
+		"two values": {run(`{"threadId":"t","runId":"r","messages":[]} {}`), 400, "invalid_input"},
+		"not UTF-8": {
+			run("{\"threadId\":\"t\xff\",\"runId\":\"r\",\"messages\":[]}"),
+			400,
+			"invalid_input",
+		},
+		"no threadId":       {run(`{"runId":"r","messages":[]}`), 400, "invalid_input"},
+		"empty threadId":    {run(`{"threadId":"","runId":"r","messages":[]}`), 400, "invalid_input"},
+		"numeric threadId":  {run(`{"threadId":7,"runId":"r","messages":[]}`), 400, "invalid_input"},
+		"control character": {run(`{"threadId":"a\u0000b","runId":"r","messages":[]}`), 400, "invalid_input"},
+		"long threadId": {
+			run(`{"threadId":"` + strings.Repeat("x", 300) + `","runId":"r","messages":[]}`),
+			400,
+			"invalid_input",
+		},
 		"numeric runId":         {run(`{"threadId":"t","runId":7,"messages":[]}`), 400, "invalid_input"},
 		"messages not a list":   {messages(`{}`), 400, "invalid_input"},
 		"message not an object": {messages(`["` + secret + `"]`), 400, "invalid_input"},
-		"unknown role":          {messages(`[{"id":"1","role":"wizard","content":"` + secret + `"}]`), 400, "invalid_input"},
-		"no message id":         {messages(`[{"role":"user","content":"` + secret + `"}]`), 400, "invalid_input"},
-		"double message id":     {messages(`[{"id":"1","role":"user","content":"a"},{"id":"1","role":"user","content":"b"}]`), 400, "invalid_input"},
-		"content a number":      {messages(`[{"id":"1","role":"user","content":5}]`), 400, "invalid_input"},
-		"tool without call id":  {messages(`[{"id":"1","role":"tool","content":"x"}]`), 400, "invalid_input"},
-		"unknown call":          {messages(`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"tool","toolCallId":"nobody","content":"x"}]`), 400, "unknown_tool_call"},
-		"nothing to run":        {messages(`[]`), 400, "nothing_to_run"},
-		"ends in an answer":     {messages(`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"assistant","content":"y"}]`), 400, "nothing_to_run"},
-		"bad resume":            {run(`{"threadId":"t","runId":"r","messages":[],"resume":[{"interruptId":"i","status":"maybe"}]}`), 400, "invalid_input"},
-		"a later protocol":      {run(`{"threadId":"t","runId":"r","protocolVersion":"9.0","messages":[]}`), 400, "invalid_input"},
-		"unknown policy":        {run(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`), 400, "invalid_input"},
-		"too large":             {run(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"` + strings.Repeat("x", 17<<20) + `"}]}`), 413, "payload_too_large"},
-		"not declared as JSON":  {request(t, p, "POST", "/runs", "text/plain", `{}`), 415, "unsupported_media_type"},
-		"unknown agent":         {request(t, p, "POST", "/agents/nobody/runs", "application/json", `{"threadId":"t","runId":"r","messages":[]}`), 404, "agent_not_found"},
-		"unknown thread":        {request(t, p, "GET", "/threads/nobody", "", ""), 404, "not_found"},
-		"unknown stream":        {request(t, p, "GET", "/threads/nobody/stream", "", ""), 404, "not_found"},
-		"unknown run":           {request(t, p, "POST", "/threads/nobody/runs/r/cancel", "", ""), 404, "not_found"},
-		"bad cursor":            {request(t, p, "GET", "/threads/nobody/runs/r/events?after=here", "", ""), 400, "invalid_cursor"},
-		"bad limit":             {request(t, p, "GET", "/threads?limit=many", "", ""), 400, "invalid_input"},
-		"bad before":            {request(t, p, "GET", "/threads?before=yesterday", "", ""), 400, "invalid_input"},
-		"unknown path":          {request(t, p, "GET", "/nowhere", "", ""), 404, "not_found"},
-		"wrong method":          {request(t, p, "DELETE", "/runs", "", ""), 405, "method_not_allowed"},
-		"foreign host":          {withHost(request(t, p, "GET", "/threads", "", ""), "evil.example"), 403, "forbidden_host"},
-		"foreign origin":        {withOrigin(request(t, p, "GET", "/threads", "", ""), "https://evil.example"), 403, "forbidden_origin"},
+		"unknown role": {
+			messages(`[{"id":"1","role":"wizard","content":"` + secret + `"}]`),
+			400,
+			"invalid_input",
+		},
+		"no message id": {messages(`[{"role":"user","content":"` + secret + `"}]`), 400, "invalid_input"},
+		"double message id": {
+			messages(`[{"id":"1","role":"user","content":"a"},{"id":"1","role":"user","content":"b"}]`),
+			400,
+			"invalid_input",
+		},
+		"content a number":     {messages(`[{"id":"1","role":"user","content":5}]`), 400, "invalid_input"},
+		"tool without call id": {messages(`[{"id":"1","role":"tool","content":"x"}]`), 400, "invalid_input"},
+		"unknown call": {
+			messages(
+				`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"tool","toolCallId":"nobody","content":"x"}]`,
+			),
+			400,
+			"unknown_tool_call",
+		},
+		"nothing to run": {messages(`[]`), 400, "nothing_to_run"},
+		"ends in an answer": {
+			messages(`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"assistant","content":"y"}]`),
+			400,
+			"nothing_to_run",
+		},
+		"bad resume": {
+			run(`{"threadId":"t","runId":"r","messages":[],"resume":[{"interruptId":"i","status":"maybe"}]}`),
+			400,
+			"invalid_input",
+		},
+		"a later protocol": {
+			run(`{"threadId":"t","runId":"r","protocolVersion":"9.0","messages":[]}`),
+			400,
+			"invalid_input",
+		},
+		"unknown policy": {
+			run(
+				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`,
+			),
+			400,
+			"invalid_input",
+		},
+		"too large": {
+			run(
+				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"` + strings.Repeat(
+					"x",
+					17<<20,
+				) + `"}]}`,
+			),
+			413,
+			"payload_too_large",
+		},
+		"not declared as JSON": {request(t, p, "POST", "/runs", "text/plain", `{}`), 415, "unsupported_media_type"},
+		"unknown agent": {
+			request(
+				t,
+				p,
+				"POST",
+				"/agents/nobody/runs",
+				"application/json",
+				`{"threadId":"t","runId":"r","messages":[]}`,
+			),
+			404,
+			"agent_not_found",
+		},
+		"unknown thread": {request(t, p, "GET", "/threads/nobody", "", ""), 404, "not_found"},
+		"unknown stream": {request(t, p, "GET", "/threads/nobody/stream", "", ""), 404, "not_found"},
+		"unknown run":    {request(t, p, "POST", "/threads/nobody/runs/r/cancel", "", ""), 404, "not_found"},
+		"bad cursor": {
+			request(t, p, "GET", "/threads/nobody/runs/r/events?after=here", "", ""),
+			400,
+			"invalid_cursor",
+		},
+		"bad limit":    {request(t, p, "GET", "/threads?limit=many", "", ""), 400, "invalid_input"},
+		"bad before":   {request(t, p, "GET", "/threads?before=yesterday", "", ""), 400, "invalid_input"},
+		"unknown path": {request(t, p, "GET", "/nowhere", "", ""), 404, "not_found"},
+		"wrong method": {request(t, p, "DELETE", "/runs", "", ""), 405, "method_not_allowed"},
+		"foreign host": {
+			withHost(request(t, p, "GET", "/threads", "", ""), "evil.example"),
+			403,
+			"forbidden_host",
+		},
+		"foreign origin": {
+			withOrigin(request(t, p, "GET", "/threads", "", ""), "https://evil.example"),
+			403,
+			"forbidden_origin",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +173,11 @@ func TestMalformedInput(t *testing.T) {
 	}
 	defer res.Body.Close()
 	var last record
-	if err := readStream(res.Body, func(r record) bool { last = r; return false }); err != nil || last.kind() != "RUN_FINISHED" {
+	if err := readStream(
+		res.Body,
+		func(r record) bool { last = r; return false },
+	); err != nil ||
+		last.kind() != "RUN_FINISHED" {
 		t.Fatalf("%v %v", last, err)
 	}
 }

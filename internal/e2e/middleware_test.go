@@ -33,9 +33,21 @@ type survivor struct {
 // are one too many, after two that were forgiven.
 var survivors = map[string]survivor{
 	"breaker": {
-		text:    "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, work 8 + same x, work 9",
-		calls:   []string{"delicate/0", "work/1", "fail/2", "fail/3", "work/4", "delicate/4", "same/5", "work/6", "delicate/6", "same/7"},
-		answers: 9, code: codes.CircuitOpen,
+		text: "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, work 8 + same x, work 9",
+		calls: []string{
+			"delicate/0",
+			"work/1",
+			"fail/2",
+			"fail/3",
+			"work/4",
+			"delicate/4",
+			"same/5",
+			"work/6",
+			"delicate/6",
+			"same/7",
+		},
+		answers:   9,
+		code:      codes.CircuitOpen,
 		questions: map[string]int{"tool_call": 1, "holdfast:continuation": 1},
 		last:      []string{"before", "model", "said", "settled", "batch"},
 	},
@@ -62,7 +74,12 @@ func TestMiddlewareStateSurvives(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(len(name))))
 			t.Run(name+" at each moment", func(t *testing.T) {
 				t.Parallel()
-				s.survive(t, newStore(t), name+"-at-each-moment", func(k *talk) func() { return killAtMoments(k, s, random) })
+				s.survive(
+					t,
+					newStore(t),
+					name+"-at-each-moment",
+					func(k *talk) func() { return killAtMoments(k, s, random) },
+				)
 			})
 		}
 		t.Run("breaker at random", func(t *testing.T) {
@@ -73,7 +90,12 @@ func TestMiddlewareStateSurvives(t *testing.T) {
 				if runs == randomKills {
 					t.Fatalf("killed %d times in %d runs, want %d", kills, runs, randomKills)
 				}
-				survivors["breaker"].survive(t, newStore(t), fmt.Sprintf("breaker-at-random-%d", runs), func(k *talk) func() { return killAtRandom(k, &kills, random) })
+				survivors["breaker"].survive(
+					t,
+					newStore(t),
+					fmt.Sprintf("breaker-at-random-%d", runs),
+					func(k *talk) func() { return killAtRandom(k, &kills, random) },
+				)
 			}
 		})
 	})
@@ -138,7 +160,10 @@ func (s survivor) survive(t *testing.T, store, thread string, kills func(*talk) 
 	k := newCrew(t, store, "--delay=10ms").talk("sturdy", thread)
 	check := kills(k)
 	k.begin()
-	k.answers = map[string]string{"tool_call": `{"approved":true,"remember":"thread"}`, "holdfast:continuation": `{"continue":true}`}
+	k.answers = map[string]string{
+		"tool_call":             `{"approved":true,"remember":"thread"}`,
+		"holdfast:continuation": `{"continue":true}`,
+	}
 	k.wantEnd(k.says(s.text), s.code)
 	check()
 	k.wantCalls(s.calls, s.answers)
@@ -254,6 +279,13 @@ func (c *crew) checkSpent(ledger store.Ledger, thread, account string) {
 		runs = spenders
 	}
 	if used[0] < s.said || used[0] > s.said+(s.cut+c.kills*runs)*reserved(account) || s.settled == 0 {
-		c.Errorf("%s has counted %d; the model said %d, of which %d were settled, and %d calls were cut off", account, used[0], s.said, s.settled, s.cut)
+		c.Errorf(
+			"%s has counted %d; the model said %d, of which %d were settled, and %d calls were cut off",
+			account,
+			used[0],
+			s.said,
+			s.settled,
+			s.cut,
+		)
 	}
 }

@@ -113,9 +113,16 @@ func (r *mixedRow) add(c *mixedCount) {
 func newMixed(t *testing.T, seed uint64, builds ...string) *mixed {
 	t.Helper()
 	m := &mixed{
-		T: t, store: redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec").URL(),
-		programs: map[string]string{before: previous(t), current: binary}, journal: filepath.Join(t.TempDir(), "journal"),
-		rand: rand.New(rand.NewPCG(seed, 0)), ended: make(chan struct{}, 1<<16), finished: map[string]int64{},
+		T:     t,
+		store: redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec").URL(),
+		programs: map[string]string{
+			before:  previous(t),
+			current: binary,
+		},
+		journal:  filepath.Join(t.TempDir(), "journal"),
+		rand:     rand.New(rand.NewPCG(seed, 0)),
+		ended:    make(chan struct{}, 1<<16),
+		finished: map[string]int64{},
 	}
 	for i, build := range builds {
 		m.addrs = append(m.addrs, redistest.FreeAddr(t))
@@ -299,7 +306,13 @@ func (m *mixed) awaitWritten(i int, format string) {
 	m.Helper()
 	for begun := time.Now(); m.written(i) != format; time.Sleep(20 * time.Millisecond) {
 		if time.Since(begun) > patience {
-			m.Fatalf("server %d writes format %s, want %s: %s", i, m.written(i), format, lastLines(m.servers[i].out.String(), 20))
+			m.Fatalf(
+				"server %d writes format %s, want %s: %s",
+				i,
+				m.written(i),
+				format,
+				lastLines(m.servers[i].out.String(), 20),
+			)
 		}
 	}
 }
@@ -326,7 +339,13 @@ func (m *mixed) sameEverywhere(threads []string) {
 // CI takes one of the two, in short.
 func TestMixedBuilds(t *testing.T) {
 	t.Parallel()
-	rounds, seed := setting(t, "HOLDFAST_MIXED", 0), uint64(setting(t, "HOLDFAST_MIXED_SEED", int(time.Now().UnixNano()%1e6)))
+	rounds, seed := setting(
+		t,
+		"HOLDFAST_MIXED",
+		0,
+	), uint64(
+		setting(t, "HOLDFAST_MIXED_SEED", int(time.Now().UnixNano()%1e6)),
+	)
 	for _, c := range sample.Of(t, 2, 0, []struct {
 		name string
 		test func(t *testing.T, rounds int, seed uint64)
@@ -426,7 +445,10 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 		if got := m.written(1); got != "8" {
 			t.Errorf("while a server of the build before lives, format %s is written", got)
 		}
-		m.servers[1].awaitOutput(func(text string) bool { return strings.Contains(text, "waits for servers that do not read it") }, nil)
+		m.servers[1].awaitOutput(
+			func(text string) bool { return strings.Contains(text, "waits for servers that do not read it") },
+			nil,
+		)
 		m.replace(0, syscall.SIGTERM, current)
 		for i := range m.servers {
 			m.awaitWritten(i, fmt.Sprint(thread.Format))
@@ -443,16 +465,32 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 // were written since, and leaves them to the others.
 func (m *mixed) tooLate() {
 	m.Helper()
-	late := launch(m.T, m.programs[before], redistest.FreeAddr(m.T), m.store, "--lease=1s", "--demo-journal="+m.journal).ready()
+	late := launch(
+		m.T,
+		m.programs[before],
+		redistest.FreeAddr(m.T),
+		m.store,
+		"--lease=1s",
+		"--demo-journal="+m.journal,
+	).ready()
 	m.begin(m.servers[0].url, "after", "r1", "plan 6 steps")
 	var refused struct{ Error struct{ Code string } }
-	if code := getJSON(m.T, late.url+"/threads/after/messages", &refused); code != http.StatusConflict || refused.Error.Code != codes.VersionTooNew {
+	if code := getJSON(
+		m.T,
+		late.url+"/threads/after/messages",
+		&refused,
+	); code != http.StatusConflict ||
+		refused.Error.Code != codes.VersionTooNew {
 		m.Errorf("a server of the build before answers %d %q for a newer thread", code, refused.Error.Code)
 	}
 	m.end(0, syscall.SIGKILL)
 	seen, end := m.follow("after", "r1", 1)
 	if end.kind() != "RUN_FINISHED" {
-		m.Errorf("the run that was killed beside a server of the build before ended with %s after %d records", end.Raw, len(seen))
+		m.Errorf(
+			"the run that was killed beside a server of the build before ended with %s after %d records",
+			end.Raw,
+			len(seen),
+		)
 	}
 	m.start(0, current)
 	late.kill()

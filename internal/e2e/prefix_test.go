@@ -44,7 +44,13 @@ func setting(t *testing.T, name string, otherwise int) int {
 // beginning, and the metric says so.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
-	kills, seed := setting(t, "HOLDFAST_PREFIX_KILLS", prefixKills), uint64(setting(t, "HOLDFAST_PREFIX_SEED", int(time.Now().UnixNano()%1e6)))
+	kills, seed := setting(
+		t,
+		"HOLDFAST_PREFIX_KILLS",
+		prefixKills,
+	), uint64(
+		setting(t, "HOLDFAST_PREFIX_SEED", int(time.Now().UnixNano()%1e6)),
+	)
 	t.Logf("the seed is %d", seed)
 	table := &prefixTable{rows: map[string]prompttest.Counts{}, kills: map[string]int{}}
 	t.Run("kills", func(t *testing.T) {
@@ -53,7 +59,13 @@ func TestPrefixes(t *testing.T) {
 				name := t.Name()[strings.LastIndex(t.Name(), "/")+1:]
 				t.Run(string(f), func(t *testing.T) {
 					t.Parallel()
-					p := newPerson(t, newStore(t), f, string(f), rand.New(rand.NewPCG(seed, uint64(i)+uint64(len(name))<<8)))
+					p := newPerson(
+						t,
+						newStore(t),
+						f,
+						string(f),
+						rand.New(rand.NewPCG(seed, uint64(i)+uint64(len(name))<<8)),
+					)
 					for threads := 0; p.killed < kills/8; threads++ {
 						p.converse(fmt.Sprintf("%s-%d", f, threads), kills/8)
 					}
@@ -146,7 +158,15 @@ func (p *person) next(k *talk, end record) map[string]any {
 	pending, _ := outcome["pendingToolCallIds"].([]any)
 	var results []any
 	for i, id := range pending {
-		results = append(results, map[string]any{"id": fmt.Sprintf("%s-%d", id, i), "role": "tool", "toolCallId": id, "content": "the <page> is \u2028 shown"})
+		results = append(
+			results,
+			map[string]any{
+				"id":         fmt.Sprintf("%s-%d", id, i),
+				"role":       "tool",
+				"toolCallId": id,
+				"content":    "the <page> is \u2028 shown",
+			},
+		)
 	}
 	if len(results) == 0 {
 		return nil
@@ -163,15 +183,23 @@ func (p *person) posts(k *talk, kills int, in map[string]any) record {
 		p.p, p.standby = p.standby, p.p
 	}
 	tools := []any{
-		map[string]any{"name": "page", "description": "Shows <a page>.", "parameters": json.RawMessage(`{ "type": "object", "properties": {"text": {"type": "string"}} }`)},
+		map[string]any{
+			"name":        "page",
+			"description": "Shows <a page>.",
+			"parameters":  json.RawMessage(`{ "type": "object", "properties": {"text": {"type": "string"}} }`),
+		},
 		map[string]any{"name": "alert", "description": "Warns.", "parameters": json.RawMessage(`{"type":"object"}`)},
 	}
 	p.random.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 	in["threadId"], in["runId"], in["protocolVersion"] = k.thread, fmt.Sprintf("r%d", p.posted), "1.0"
 	said, _ := in["messages"].([]any)
-	in["messages"] = append([]any{map[string]any{"id": fmt.Sprintf("s%d", p.posted), "role": "system", "content": "Speak <Danish>."}}, said...)
+	in["messages"] = append(
+		[]any{map[string]any{"id": fmt.Sprintf("s%d", p.posted), "role": "system", "content": "Speak <Danish>."}},
+		said...)
 	in["tools"], in["state"] = tools, map[string]any{"posted": p.posted}
-	in["context"] = []any{map[string]any{"description": "the time", "value": fmt.Sprintf("post %d at %d", p.posted, p.random.IntN(1e6))}}
+	in["context"] = []any{
+		map[string]any{"description": "the time", "value": fmt.Sprintf("post %d at %d", p.posted, p.random.IntN(1e6))},
+	}
 	body := []byte(mustText(p.T, in))
 	due := len(k.order) + 1 + p.random.IntN(60)
 	k.watch = func() {
@@ -210,7 +238,9 @@ func (p *person) wantWhole() {
 	}
 }
 
-var cutMetric = regexp.MustCompile(`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*",provider="[^"]*"\} (\d+)$`)
+var cutMetric = regexp.MustCompile(
+	`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*",provider="[^"]*"\} (\d+)$`,
+)
 
 // cuts are the requests of the worker that lives, by what cut them.
 func (p *person) cuts() map[string]int {
@@ -246,14 +276,26 @@ func (p *prefixTable) add(store string, f prompttest.Format, who *person) {
 // log writes the table as docs/prompt-cache.md has it.
 func (p *prefixTable) log(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("\n| API | store | kills | requests | the first after a kill | with all of the one before | share of its bytes |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"\n| API | store | kills | requests | the first after a kill | with all of the one before | share of its bytes |\n|---|---|---|---|---|---|---|\n",
+	)
 	kills, sum := 0, prompttest.Counts{}
 	row := func(name string, kills int, c prompttest.Counts) {
 		share := 100.0
 		if c.Repeated != c.Bytes {
 			share *= float64(c.Repeated) / float64(c.Bytes)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d of %d | %.2f %% |\n", name, kills, c.Requests, c.After, c.Whole, c.Again, share)
+		fmt.Fprintf(
+			&b,
+			"| %s | %d | %d | %d | %d of %d | %.2f %% |\n",
+			name,
+			kills,
+			c.Requests,
+			c.After,
+			c.Whole,
+			c.Again,
+			share,
+		)
 	}
 	for _, f := range prompttest.Formats() {
 		for _, store := range []string{"file", "redis"} {

@@ -81,14 +81,20 @@ func (k *killer) fillRedis(server *redistest.Server, w *watcher, logged int) boo
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
 		k.Fatal(err)
 	}
-	if res.StatusCode != http.StatusServiceUnavailable || answer.Error.Code != codes.StoreUnavailable || !strings.Contains(answer.Error.Hint, "Try again") {
+	if res.StatusCode != http.StatusServiceUnavailable || answer.Error.Code != codes.StoreUnavailable ||
+		!strings.Contains(answer.Error.Hint, "Try again") {
 		k.Errorf("a POST on a full Redis: %d %+v", res.StatusCode, answer)
 	}
 	if code := getJSON(k.T, k.p.url+"/readyz", new(any)); code != http.StatusServiceUnavailable {
 		k.Errorf("a server whose Redis is full says at /readyz: %d", code)
 	}
 	var history struct{ Messages []map[string]any }
-	if code := getJSON(k.T, k.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK || len(history.Messages) == 0 {
+	if code := getJSON(
+		k.T,
+		k.p.url+"/threads/"+w.thread+"/messages",
+		&history,
+	); code != http.StatusOK ||
+		len(history.Messages) == 0 {
 		k.Errorf("GET messages: %d, %d messages", code, len(history.Messages))
 	}
 	return true

@@ -36,12 +36,18 @@ func TestResets(t *testing.T) {
 	if measured {
 		delays, deaths = []time.Duration{0, 5 * time.Millisecond, resetDelay, 100 * time.Millisecond}, max(n/5, 1)
 	}
-	table := []string{"| one way | resets | takeovers from the living | deaths (kill -9) | p50 | p99 |", "|---|---|---|---|---|---|"}
+	table := []string{
+		"| one way | resets | takeovers from the living | deaths (kill -9) | p50 | p99 |",
+		"|---|---|---|---|---|---|",
+	}
 	for _, oneWay := range delays {
 		f := newSlowFleet(t, oneWay)
 		robbed := f.resets(n)
 		took := f.kills(deaths)
-		table = append(table, fmt.Sprintf("| %s | %d | %d | %d | %s | %s |", oneWay, n, robbed, deaths, took.at(50), took.at(99)))
+		table = append(
+			table,
+			fmt.Sprintf("| %s | %d | %d | %d | %s | %s |", oneWay, n, robbed, deaths, took.at(50), took.at(99)),
+		)
 		if measured && robbed*resetsBar > robbedMost*max(n, resetsBar) {
 			t.Errorf("one way takes %s: %d runs were taken from a living server in %d resets", oneWay, robbed, n)
 		}
@@ -63,7 +69,10 @@ type slowFleet struct {
 
 func newSlowFleet(t *testing.T, oneWay time.Duration) *slowFleet {
 	redis := redistest.Start(t)
-	f := &slowFleet{fleet: &fleet{T: t, store: redis.URL(), lease: 3 * time.Second}, link: redistest.StartLink(t, redis.Addr, oneWay)}
+	f := &slowFleet{
+		fleet: &fleet{T: t, store: redis.URL(), lease: 3 * time.Second},
+		link:  redistest.StartLink(t, redis.Addr, oneWay),
+	}
 	f.args = []string{"--lease=3s", "--demo-delay=10ms"}
 	for i := range 3 {
 		f.addrs = append(f.addrs, redistest.FreeAddr(t))

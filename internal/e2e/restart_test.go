@@ -58,7 +58,8 @@ func TestRedisNeverStarts(t *testing.T) {
 			p := run(t, exec.Command(binary, c.args...))
 			p.awaitLines(`msg="waiting for Redis" for=10s`, 1)
 			<-p.done
-			if code := p.cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(p.out.String(), "is it running, and is the address right?") {
+			if code := p.cmd.ProcessState.ExitCode(); code != c.code ||
+				!strings.Contains(p.out.String(), "is it running, and is the address right?") {
 				t.Errorf("exit code %d, want %d: %s", code, c.code, p.out)
 			}
 		})
@@ -111,7 +112,14 @@ func TestNobodyIsRobbed(t *testing.T) {
 				return false
 			})
 			if err != nil || last.kind() != "RUN_FINISHED" || notices != "holdfast.store_recovered " {
-				t.Errorf("the stream ended with %s, %v, and said %q; the owner: %s\nthe other: %s", last.Raw, err, notices, owner.out, other.out)
+				t.Errorf(
+					"the stream ended with %s, %v, and said %q; the owner: %s\nthe other: %s",
+					last.Raw,
+					err,
+					notices,
+					owner.out,
+					other.out,
+				)
 			}
 		})
 	}
@@ -131,7 +139,10 @@ func TestResumeMeansResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := readStream(res.Body, func(r record) bool { return r.kind() == "TEXT_MESSAGE_CONTENT" }); err != nil {
+			if err := readStream(
+				res.Body,
+				func(r record) bool { return r.kind() == "TEXT_MESSAGE_CONTENT" },
+			); err != nil {
 				t.Fatal(err)
 			}
 			p.kill()
@@ -150,7 +161,11 @@ func TestResumeMeansResume(t *testing.T) {
 			}
 			defer res.Body.Close()
 			var seen []record
-			if err := readStream(res.Body, func(r record) bool { seen = append(seen, r); return false }); err != nil || len(seen) == 0 {
+			if err := readStream(
+				res.Body,
+				func(r record) bool { seen = append(seen, r); return false },
+			); err != nil ||
+				len(seen) == 0 {
 				t.Fatalf("%d: %v", res.StatusCode, err)
 			}
 			first, last := seen[0], seen[len(seen)-1]

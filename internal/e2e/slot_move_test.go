@@ -19,7 +19,11 @@ func TestTakeoverWhileSlotMoves(t *testing.T) {
 	t.Parallel()
 	n := setting(t, "HOLDFAST_SLOT_MOVES", 1)
 	nodes, _ := redistest.StartClusterOf(t, 3)
-	f := &fleet{T: t, store: "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr, args: []string{"--lease=3s", "--demo-delay=10ms"}}
+	f := &fleet{
+		T:     t,
+		store: "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr,
+		args:  []string{"--lease=3s", "--demo-delay=10ms"},
+	}
 	for i := range 3 {
 		f.addrs = append(f.addrs, redistest.FreeAddr(t))
 		f.journals = append(f.journals, filepath.Join(t.TempDir(), fmt.Sprint("journal", i)))
@@ -44,7 +48,12 @@ func TestTakeoverWhileSlotMoves(t *testing.T) {
 		r.over()
 		f.start(r.owner)
 	}
-	t.Logf("\n| keys of a thread arrive late, %d times: to the first record of the next owner | p50 %s | max %s |", n, took.at(50), took.at(100))
+	t.Logf(
+		"\n| keys of a thread arrive late, %d times: to the first record of the next owner | p50 %s | max %s |",
+		n,
+		took.at(50),
+		took.at(100),
+	)
 	if n > 1 && took.at(100) > time.Second {
 		t.Errorf("the longest takeover is %s, the bar is %s", took.at(100), time.Second)
 	}

@@ -71,7 +71,14 @@ func (a *account) check() *calls {
 			keys[e.Tool] = append(keys[e.Tool], e.Key)
 		}
 		if e.Arguments != first[e.Key].Arguments || e.Tool != first[e.Key].Tool {
-			c.complain("the call %s was made with %s %s, and then with %s %s", e.Key, first[e.Key].Tool, first[e.Key].Arguments, e.Tool, e.Arguments)
+			c.complain(
+				"the call %s was made with %s %s, and then with %s %s",
+				e.Key,
+				first[e.Key].Tool,
+				first[e.Key].Arguments,
+				e.Tool,
+				e.Arguments,
+			)
 		}
 	}
 	for key, n := range did {
@@ -98,7 +105,13 @@ func (a *account) check() *calls {
 		case !finished:
 			c.complain("the call %s of %s has no result", e.Key, e.Tool)
 		case by > owner:
-			c.complain("the finished call %s of %s was made again: owner %d has stored its result, and owner %d has called", e.Key, e.Tool, owner, by)
+			c.complain(
+				"the finished call %s of %s was made again: owner %d has stored its result, and owner %d has called",
+				e.Key,
+				e.Tool,
+				owner,
+				by,
+			)
 		}
 	}
 	return c
@@ -122,7 +135,10 @@ func transcript(t *testing.T, messages []map[string]any) string {
 		for end < len(messages) && messages[end]["role"] == "tool" {
 			end++
 		}
-		slices.SortFunc(messages[begin:end], func(a, b map[string]any) int { return place[a["toolCallId"]] - place[b["toolCallId"]] })
+		slices.SortFunc(
+			messages[begin:end],
+			func(a, b map[string]any) int { return place[a["toolCallId"]] - place[b["toolCallId"]] },
+		)
 		begin = max(begin, end-1)
 	}
 	ids := map[string]string{}
@@ -198,9 +214,26 @@ func TestAccountsAreChecked(t *testing.T) {
 		return &account{
 			owners: []string{"p0", "p1", "p2"},
 			effects: []effect{
-				{"sent", "lookup", "a", "p0", "1"}, {"did", "lookup", "a", "p0", "1"}, {"sent", "lookup", "a", "p1", "1"},
-				{"sent", "calculate", "b", "p1", "2"}, {"did", "calculate", "b", "p1", "2"}, {"looked up", "", "b", "p2", ""},
-				{"sent", "lookup", "c", "p2", "3"}, {"did", "lookup", "c", "p2", "3"},
+				{
+					"sent",
+					"lookup",
+					"a",
+					"p0",
+					"1",
+				},
+				{"did", "lookup", "a", "p0", "1"},
+				{"sent", "lookup", "a", "p1", "1"},
+				{
+					"sent",
+					"calculate",
+					"b",
+					"p1",
+					"2",
+				},
+				{"did", "calculate", "b", "p1", "2"},
+				{"looked up", "", "b", "p2", ""},
+				{"sent", "lookup", "c", "p2", "3"},
+				{"did", "lookup", "c", "p2", "3"},
 			},
 			results: []result{{"lookup", 1}, {"calculate", 2}, {"lookup", 2}},
 		}
@@ -230,9 +263,24 @@ func TestAccountsAreChecked(t *testing.T) {
 func TestTranscriptsAreCompared(t *testing.T) {
 	t.Parallel()
 	said := func(id, call, text string, results ...string) string {
-		all := []map[string]any{{"id": id, "role": "assistant", "content": text, "toolCalls": []any{map[string]any{"id": call}, map[string]any{"id": call + "b"}}}}
+		all := []map[string]any{
+			{
+				"id":        id,
+				"role":      "assistant",
+				"content":   text,
+				"toolCalls": []any{map[string]any{"id": call}, map[string]any{"id": call + "b"}},
+			},
+		}
 		for i, c := range results {
-			all = append(all, map[string]any{"id": id + fmt.Sprint(i), "role": "tool", "toolCallId": c, "content": "result of " + c[2:]})
+			all = append(
+				all,
+				map[string]any{
+					"id":         id + fmt.Sprint(i),
+					"role":       "tool",
+					"toolCallId": c,
+					"content":    "result of " + c[2:],
+				},
+			)
 		}
 		return transcript(t, append(all, map[string]any{"id": id + "end", "role": "assistant", "content": "done"}))
 	}

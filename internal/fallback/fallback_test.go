@@ -73,10 +73,25 @@ func TestTable(t *testing.T) {
 		{failure.Refused, 1, healthy, 0, "end 0s"},
 		{failure.Invalid, 1, healthy, 0, "end 0s"},
 	} {
-		f := fallback.Failure{Kind: r.kind, Retryable: true, RetryAfter: r.after, Tries: r.tries, MaxTries: 10, Others: r.others}
+		f := fallback.Failure{
+			Kind:       r.kind,
+			Retryable:  true,
+			RetryAfter: r.after,
+			Tries:      r.tries,
+			MaxTries:   10,
+			Others:     r.others,
+		}
 		d := fallback.Decide(f, nil)
 		if got := fmt.Sprint(d.Step, " ", d.Wait); got != r.want {
-			t.Errorf("%q, try %d, others %d, asked to wait %s: %s, want %s", r.kind, r.tries, r.others, r.after, got, r.want)
+			t.Errorf(
+				"%q, try %d, others %d, asked to wait %s: %s, want %s",
+				r.kind,
+				r.tries,
+				r.others,
+				r.after,
+				got,
+				r.want,
+			)
 		}
 	}
 }
@@ -167,16 +182,25 @@ func (k keyed) CircuitKey() string { return k.key }
 func TestChain(t *testing.T) {
 	gpt := named{provider: "openai", model: "gpt"}
 	chain := fallback.ChainOf(&holdfast.Agent{
-		Name: "shop", Model: gpt,
-		Fallbacks: []holdfast.Model{keyed{named{provider: "anthropic", model: "opus"}, "k1"}, gpt, holdfast.ModelFunc(nil), named{}},
+		Name:  "shop",
+		Model: gpt,
+		Fallbacks: []holdfast.Model{
+			keyed{named{provider: "anthropic", model: "opus"}, "k1"},
+			gpt,
+			holdfast.ModelFunc(nil),
+			named{},
+		},
 	})
 	var got []string
 	for _, m := range chain {
 		got = append(got, m.Name+" | "+m.Provider+" "+m.ID+" | "+m.Circuit)
 	}
 	want := []string{
-		"openai/gpt | openai gpt | openai/gpt", "anthropic/opus | anthropic opus | anthropic/opus k1", "openai/gpt#2 | openai gpt | openai/gpt",
-		"custom/shop | custom shop | custom/shop", "custom/shop#2 | custom shop | custom/shop#2",
+		"openai/gpt | openai gpt | openai/gpt",
+		"anthropic/opus | anthropic opus | anthropic/opus k1",
+		"openai/gpt#2 | openai gpt | openai/gpt",
+		"custom/shop | custom shop | custom/shop",
+		"custom/shop#2 | custom shop | custom/shop#2",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)

@@ -99,7 +99,11 @@ func New(now clock.Shared) *Ring {
 // Observer reports to the ring.
 func (r *Ring) Observer() observe.Observer {
 	return observe.Observer{
-		RunStarted: r.started, RunEnded: r.ended, TakenOver: r.takenOver, ModelCalled: r.modelCalled, Committed: r.committed,
+		RunStarted:  r.started,
+		RunEnded:    r.ended,
+		TakenOver:   r.takenOver,
+		ModelCalled: r.modelCalled,
+		Committed:   r.committed,
 	}
 }
 

@@ -36,7 +36,12 @@ const makeRoom = "free space on its disk, or raise its limit"
 
 // waitsForRoom is why commits are refused while there is no room.
 func waitsForRoom(dir string, err error) error {
-	return fmt.Errorf("write to the store %s: %w; it cannot grow: %s, and what waits is written", dir, noRoom(err), makeRoom)
+	return fmt.Errorf(
+		"write to the store %s: %w; it cannot grow: %s, and what waits is written",
+		dir,
+		noRoom(err),
+		makeRoom,
+	)
 }
 
 // reopens is why commits are refused after an engine has failed.
@@ -47,7 +52,8 @@ func reopens(dir string, err error) error {
 // unreadable wraps ErrUnreadable around what Pebble says of damage. A file that is
 // missing is damage, too.
 func unreadable(err error) error {
-	if err == nil || errors.Is(err, store.ErrUnreadable) || !pebble.IsCorruptionError(err) && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil || errors.Is(err, store.ErrUnreadable) ||
+		!pebble.IsCorruptionError(err) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnreadable, brief{err, firstLine(err)})
@@ -77,7 +83,12 @@ func (b brief) Error() string { return b.text }
 func (b brief) Unwrap() error { return b.error }
 
 func inBrief(dir string, err error) error {
-	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", fmt.Sprintf(" database %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
+	return brief{
+		err,
+		strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", fmt.Sprintf(" database %q", dir), "", dir+
+			string(filepath.Separator), "").
+			Replace(firstLine(err)),
+	}
 }
 
 // openFailed says what to do about a directory that cannot be opened. Who only reads it is
@@ -87,9 +98,19 @@ func openFailed(dir string, readOnly bool, err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, errLocked):
-		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", store.ErrStoreLocked, dir, other)
+		return fmt.Errorf(
+			"%w: it has %s open; stop it (is a server running already?) %s",
+			store.ErrStoreLocked,
+			dir,
+			other,
+		)
 	case errors.Is(err, errBolt), errors.Is(err, syscall.ENOTDIR) && isBolt(dir):
-		return fmt.Errorf("open the store %s: it was written by an earlier version, with another kind of store, and was left as it is: %s", dir, WayOver)
+		return fmt.Errorf(
+			"open the store %s: it was written by an earlier version, with another kind of store, "+
+				"and was left as it is: %s",
+			dir,
+			WayOver,
+		)
 	case noRoom(err) != 0:
 		advice = "it cannot grow: " + makeRoom + ", " + other
 	case readOnly && errors.Is(err, fs.ErrPermission):
@@ -118,4 +139,5 @@ func openFailed(dir string, readOnly bool, err error) error {
 }
 
 // WayOver says what to do with the store of an earlier version.
-const WayOver = "export its threads with that version (holdfast export FILE --thread ID), and import them into a new folder with this one (holdfast import)"
+const WayOver = "export its threads with that version (holdfast export FILE --thread ID), and import them into a new " +
+	"folder with this one (holdfast import)"

@@ -83,8 +83,10 @@ func TestBackupImpossible(t *testing.T) {
 			"of a closed store": func() error { return Copy(t.Context(), made(t), dir) },
 		} {
 			err := backup()
-			if err == nil || errors.Is(err, store.ErrUnreadable) || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), dir) ||
-				!strings.Contains(err.Error(), "the folder cannot be made") || !strings.Contains(err.Error(), "name a path where") {
+			if err == nil || errors.Is(err, store.ErrUnreadable) || errors.Is(err, fs.ErrExist) ||
+				!strings.Contains(err.Error(), dir) ||
+				!strings.Contains(err.Error(), "the folder cannot be made") ||
+				!strings.Contains(err.Error(), "name a path where") {
 				t.Errorf("a backup %s to %s: %v", name, dir, err)
 			}
 		}

@@ -138,8 +138,14 @@ func committing(b *testing.B, s *Store, w int, record []byte) func() error {
 	return func() error {
 		n++
 		c := &store.Commit{
-			Key: key, ID: fmt.Sprintf("c%015x", n), Expect: head.Position(), User: "local", Process: "p-0123456789abcdef",
-			Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{record},
+			Key:       key,
+			ID:        fmt.Sprintf("c%015x", n),
+			Expect:    head.Position(),
+			User:      "local",
+			Process:   "p-0123456789abcdef",
+			Fence:     store.Fence{Epoch: 1, Nonce: "0123456789abcdef"},
+			UpdatedAt: time.Now(),
+			Records:   [][]byte{record},
 		}
 		if err := s.Commit(b.Context(), c); err != nil {
 			return err

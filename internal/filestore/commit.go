@@ -31,7 +31,10 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	if err := item.Validate(); err != nil {
 		return err
 	}
-	return s.submit(ctx, &post{key: key, id: item.ID, entry: s.codec.Encode(appendName(nil, item.ID), inboxName, item.Data)})
+	return s.submit(
+		ctx,
+		&post{key: key, id: item.ID, entry: s.codec.Encode(appendName(nil, item.ID), inboxName, item.Data)},
+	)
 }
 
 // Delete implements [store.Committer].

@@ -53,7 +53,13 @@ type txn struct {
 }
 
 func newTxn(b *pebble.Batch, s *Store, n numbers) *txn {
-	return &txn{view: view{Reader: b, codec: s.codec, damage: &s.damage}, batch: b, hot: &s.hot, numbers: n, before: n}
+	return &txn{
+		view:    view{Reader: b, codec: s.codec, damage: &s.damage},
+		batch:   b,
+		hot:     &s.hot,
+		numbers: n,
+		before:  n,
+	}
 }
 
 // thread finds a thread; nil if there is none.
@@ -242,7 +248,12 @@ func (s *Store) finishSoon(g *group) bool {
 func (s *Store) assemble(requests []*request) *group {
 	results := make([]error, len(requests))
 	for {
-		g := &group{requests: requests, results: slices.Clone(results), txn: newTxn(s.writing.newBatch(), s, s.numbers), applied: make(chan error, 1)}
+		g := &group{
+			requests: requests,
+			results:  slices.Clone(results),
+			txn:      newTxn(s.writing.newBatch(), s, s.numbers),
+			applied:  make(chan error, 1),
+		}
 		failed, err := g.put()
 		if err == nil {
 			return g
@@ -318,7 +329,8 @@ func (s *Store) fence() {
 	s.writing, s.late = nil, nil
 	s.hot.forgetAll()
 	s.refused.Store(refusal(reopens(s.dir, cause)))
-	s.log.Error("the store could not write, and is opened again; commits are refused until then", "store", s.dir, "error", firstLine(cause))
+	s.log.Error("the store could not write, and is opened again; commits are refused until then",
+		"store", s.dir, "error", firstLine(cause))
 	s.keep(func() *engine { return s.reopen(d, cause) })
 }
 

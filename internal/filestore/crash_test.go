@@ -89,9 +89,17 @@ func commitOn(s *Store, key store.ThreadKey) error {
 			message = random(20_000) // to fill the disk
 		}
 		c := &store.Commit{
-			Key: key, ID: id, Expect: head.Position(), Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
-			Records: [][]byte{[]byte(id)}, State: bytes.Repeat([]byte(id), 1+rand.IntN(2000)),
-			Put: []store.Value{{Kind: "k", ID: fmt.Sprintf("%08d", head.Next), Data: random(1 + rand.IntN(50_000))}}, Keep: map[store.Kind]int{"k": 20},
+			Key:       key,
+			ID:        id,
+			Expect:    head.Position(),
+			Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+			UpdatedAt: time.Now(),
+			Records:   [][]byte{[]byte(id)},
+			State:     bytes.Repeat([]byte(id), 1+rand.IntN(2000)),
+			Put: []store.Value{
+				{Kind: "k", ID: fmt.Sprintf("%08d", head.Next), Data: random(1 + rand.IntN(50_000))},
+			},
+			Keep:     map[store.Kind]int{"k": 20},
 			Messages: []store.Message{{ID: id, Data: message}},
 		}
 		for err := s.Commit(ctx, c); err != nil; err = s.Commit(ctx, c) {
@@ -222,7 +230,17 @@ func amiss(t testing.TB, s *Store, head *store.Head) (all []string) {
 	}
 	count := int(head.Next - 1)
 	if len(records) != count || len(messages) != count || len(values) != min(count, 20) {
-		all = append(all, fmt.Sprintf("%s has %d records, %d messages and %d values after %d commits", head.Key, len(records), len(messages), len(values), count))
+		all = append(
+			all,
+			fmt.Sprintf(
+				"%s has %d records, %d messages and %d values after %d commits",
+				head.Key,
+				len(records),
+				len(messages),
+				len(values),
+				count,
+			),
+		)
 	}
 	for i, r := range records {
 		if want := fmt.Sprintf("%s-%d", head.Key.Thread, i+1); string(r.Data) != want || r.Number != uint64(i+1) {

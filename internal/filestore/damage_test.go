@@ -282,7 +282,14 @@ func (h *history) look(t *testing.T, dir, what string, opts Options) (result str
 		case err != nil:
 			wrong = append(wrong, fmt.Sprintf("thread %s: %v", key, err))
 		case text != commits[len(commits)-1]:
-			wrong = append(wrong, fmt.Sprintf("thread %s is not as it was after its last commit, as after an earlier one: %t", key, slices.Contains(commits, text)))
+			wrong = append(
+				wrong,
+				fmt.Sprintf(
+					"thread %s is not as it was after its last commit, as after an earlier one: %t",
+					key,
+					slices.Contains(commits, text),
+				),
+			)
 		}
 	}
 	if made == 0 && lost == 0 {
@@ -413,7 +420,8 @@ func TestReadDamaged(t *testing.T) {
 			_, err1 := snapshot(t.Context(), s, old.head.Key)
 			_, err2 := snapshot(t.Context(), s, young.head.Key)
 			_, _, err3 := s.Walk(t.Context(), "", 100)
-			if err1 != nil && name == "the log is damaged" || !errors.Is(errors.Join(err1, err2, err3), store.ErrUnreadable) {
+			if err1 != nil && name == "the log is damaged" ||
+				!errors.Is(errors.Join(err1, err2, err3), store.ErrUnreadable) {
 				t.Errorf("the old thread: %v; the young one: %v; the list: %v", err1, err2, err3)
 			}
 			if err := s.Close(); err != nil {

@@ -19,7 +19,12 @@ import (
 // Threads implements [store.Directory]. It reads the owner's threads minute by
 // minute, newest first, and orders those of one minute by their heads. Where the list itself is
 // damaged, it is good as far as it goes, and the error says so.
-func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+func (s *Store) Threads(
+	ctx context.Context,
+	owner holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]store.Head, error) {
 	var heads []store.Head
 	err := s.view(ctx, func(v view) error {
 		prefix := activePrefix(owner)

@@ -45,7 +45,13 @@ type disk struct {
 const roomEvery = 100 * time.Millisecond
 
 func newDisk(fs vfs.FS, dir string) *disk {
-	return &disk{FS: fs, dir: filepath.Clean(dir), wakes: make(chan struct{}), full: make(chan struct{}), failed: make(chan struct{})}
+	return &disk{
+		FS:     fs,
+		dir:    filepath.Clean(dir),
+		wakes:  make(chan struct{}),
+		full:   make(chan struct{}),
+		failed: make(chan struct{}),
+	}
 }
 
 // change makes a change of the directory. It returns when it is made.

@@ -123,14 +123,26 @@ func (s *site) follow(d *disk, readOnly bool) error {
 		d.tracker.spared[name] = true
 	}
 	if len(stock.leftover) > 0 {
-		s.log.Warn("the store has tables that are in no use: they stay until it is started again, in case threads are missing; see: holdfast salvage",
-			"store", s.dir, "tables", stock.leftover)
+		s.log.Warn(
+			"the store has tables that are in no use: they stay until it is started again, in case threads are "+
+				"missing; see: holdfast salvage",
+			"store",
+			s.dir,
+			"tables",
+			stock.leftover,
+		)
 	}
 	return nil
 }
 
 func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Options {
-	r := reporter{log: s.log, dir: s.dir, disk: d, damage: &s.damage, merges: merges}
+	r := reporter{
+		log:    s.log,
+		dir:    s.dir,
+		disk:   d,
+		damage: &s.damage,
+		merges: merges,
+	}
 	opts := &pebble.Options{
 		FS:                          d,
 		ReadOnly:                    readOnly,

@@ -41,14 +41,23 @@ func (r reporter) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			if r.damage.found(filepath.Base(info.Path)) {
-				r.log.Error("a file of the store is damaged: what is in the damaged part cannot be read, everything else goes on; put a backup in its place",
-					"store", r.dir, "file", filepath.Base(info.Path), "error", firstLine(info.Details))
+				r.log.Error(
+					"a file of the store is damaged: what is in the damaged part cannot be read, everything else "+
+						"goes on; put a backup in its place",
+					"store",
+					r.dir,
+					"file",
+					filepath.Base(info.Path),
+					"error",
+					firstLine(info.Details),
+				)
 			}
 		},
 		BackgroundError: func(err error) {
 			r.merges.fail()
 			if r.disk.failure() == nil && !pebble.IsCorruptionError(err) {
-				r.log.Warn("the store could not tidy up its files; it tries again", "store", r.dir, "error", firstLine(err))
+				r.log.Warn("the store could not tidy up its files; it tries again",
+					"store", r.dir, "error", firstLine(err))
 			}
 		},
 	}

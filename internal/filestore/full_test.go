@@ -20,7 +20,15 @@ import (
 func limitFileSize(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: math.MaxUint64}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(
+		syscall.SYS_PRLIMIT64,
+		uintptr(pid),
+		syscall.RLIMIT_FSIZE,
+		uintptr(unsafe.Pointer(&limit)),
+		0,
+		0,
+		0,
+	)
 	if errno != 0 {
 		t.Fatalf("limit the size of files: %v", errno)
 	}
@@ -87,7 +95,11 @@ type patient struct {
 func startPatient(t *testing.T, path string, command ...string) *patient {
 	t.Helper()
 	command = append(command, os.Args[0])
-	p := &patient{T: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), acknowledged: map[string]uint64{}}
+	p := &patient{
+		T:            t,
+		cmd:          exec.CommandContext(t.Context(), command[0], command[1:]...),
+		acknowledged: map[string]uint64{},
+	}
 	p.cmd.Env = append(os.Environ(), crashVariable+"="+path, patientVariable+"=1")
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()

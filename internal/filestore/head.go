@@ -42,7 +42,11 @@ func decodeHead(b []byte) (*head, error) {
 	}
 	r := reader{b: b[:end]}
 	h := &head{
-		Head: store.Head{Next: r.uvarint()}, messages: r.uvarint(), posted: r.uvarint(), seen: r.uvarint(), trimmed: r.uvarint(),
+		Head:     store.Head{Next: r.uvarint()},
+		messages: r.uvarint(),
+		posted:   r.uvarint(),
+		seen:     r.uvarint(),
+		trimmed:  r.uvarint(),
 	}
 	seconds := r.varint()
 	h.UpdatedAt = time.Unix(seconds, int64(r.uvarint())).UTC()

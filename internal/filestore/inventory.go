@@ -85,7 +85,11 @@ func (in *inventory) encode() []byte {
 func decodeInventory(text []byte) (*inventory, error) {
 	end := bytes.LastIndex(text, []byte("sum "))
 	if end < 0 || string(text[end:]) != fmt.Sprintf("sum %08x\n", frame.Sum(text[:end])) {
-		return nil, fmt.Errorf("its file %s does not have the checksum that it was written with: %w", inventoryFile, errDamaged)
+		return nil, fmt.Errorf(
+			"its file %s does not have the checksum that it was written with: %w",
+			inventoryFile,
+			errDamaged,
+		)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text[:end]), "\n"), "\n")
 	if lines[0] != inventoryWord {

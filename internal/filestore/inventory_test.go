@@ -327,7 +327,13 @@ func TestInventoryWhileChanging(t *testing.T) {
 	for level, infos := range tables {
 		for _, info := range infos {
 			if got, known := in.tables[uint64(info.BackingSSTNum)]; !known || got != level {
-				t.Errorf("table %s is of level %d, and %d in the inventory, known: %t", info.BackingSSTNum, level, got, known)
+				t.Errorf(
+					"table %s is of level %d, and %d in the inventory, known: %t",
+					info.BackingSSTNum,
+					level,
+					got,
+					known,
+				)
 			}
 		}
 	}
@@ -389,7 +395,8 @@ func FuzzManifest(f *testing.F) {
 		if err2 == nil {
 			err2 = parts.take(text[at:])
 		}
-		if (err == nil) != (err2 == nil) || once.length != parts.length || once.sum != parts.sum || !maps.Equal(once.levels, parts.levels) {
+		if (err == nil) != (err2 == nil) || once.length != parts.length || once.sum != parts.sum ||
+			!maps.Equal(once.levels, parts.levels) {
 			t.Errorf("in one piece: %v, %v; in two: %v, %v", &once, err, &parts, err2)
 		}
 		if once.length > int64(len(text)) {

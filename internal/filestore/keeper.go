@@ -55,7 +55,14 @@ func (s *Store) begin() error {
 	}
 	if err := e.probe(); err != nil {
 		s.damage.share(err)
-		s.log.Error("what all threads share is damaged: the server is not ready; put a backup in the store's place, or see: holdfast salvage", "store", s.dir, "error", firstLine(err))
+		s.log.Error(
+			"what all threads share is damaged: the server is not ready; put a backup in the store's place, "+
+				"or see: holdfast salvage",
+			"store",
+			s.dir,
+			"error",
+			firstLine(err),
+		)
 	}
 	go s.committer()
 	return nil
@@ -141,8 +148,18 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 	for {
 		failed.leave()
 		if s.left.Add(1) > maxLeft {
-			s.refused.Store(refusal(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause)))
-			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
+			s.refused.Store(
+				refusal(
+					fmt.Errorf(
+						"write to the store %s: %w; the disk has failed too often: look after it, "+
+							"and start the server again",
+						s.dir,
+						cause,
+					),
+				),
+			)
+			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
+				"store", s.dir, "error", firstLine(cause))
 			return nil
 		}
 		// For want of room, an engine more would be left behind in vain. Where the folder was, Pebble

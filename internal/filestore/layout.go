@@ -94,7 +94,12 @@ func checkFormat(dir string) (there bool, err error) {
 	case !ok || err != nil || format < 1:
 		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, errDamaged)
 	case format > Format:
-		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version", format, Format, store.ErrVersionTooNew)
+		return false, fmt.Errorf(
+			"it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version",
+			format,
+			Format,
+			store.ErrVersionTooNew,
+		)
 	}
 	return true, nil
 }

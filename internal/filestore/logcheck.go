@@ -41,7 +41,12 @@ type logDamage struct {
 }
 
 func (d *logDamage) Error() string {
-	return fmt.Sprintf("%s is damaged at byte %d of %d: what was committed after that cannot be read", d.file, d.at, d.all)
+	return fmt.Sprintf(
+		"%s is damaged at byte %d of %d: what was committed after that cannot be read",
+		d.file,
+		d.at,
+		d.all,
+	)
 }
 
 func (d *logDamage) Unwrap() error { return errDamaged }
@@ -128,7 +133,8 @@ func recordEnd(log []byte, number uint32) (end int) {
 // chunk returns the type of the chunk with which b begins, without what the newer types
 // add, and the chunk's size; 0 if there is none.
 func chunk(b []byte, number uint32) (kind byte, size int) {
-	if len(b) < logHeader || b[6] < logFull || b[6] >= logFull+2*logSynced || binary.LittleEndian.Uint32(b[7:]) != number {
+	if len(b) < logHeader || b[6] < logFull || b[6] >= logFull+2*logSynced ||
+		binary.LittleEndian.Uint32(b[7:]) != number {
 		return 0, 0
 	}
 	kind, size = b[6], logHeader

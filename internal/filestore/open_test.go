@@ -189,7 +189,8 @@ func TestOpenNewerFormat(t *testing.T) {
 	dir := made(t)
 	put(t, "holdfast 2\n", dir, formatFile)
 	err := refused(t, dir)
-	if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "format 2") || !strings.Contains(err.Error(), "formats up to 1") {
+	if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "format 2") ||
+		!strings.Contains(err.Error(), "formats up to 1") {
 		t.Errorf("error is %v, want ErrVersionTooNew with both versions", err)
 	}
 }
@@ -201,7 +202,11 @@ func TestOpenNewerEngine(t *testing.T) {
 	dir := made(t)
 	remove(t, dir, "marker.format-version*")
 	put(t, "", dir, "marker.format-version.000009.099")
-	if err := refused(t, dir); !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "install a newer version") {
+	if err := refused(
+		t,
+		dir,
+	); !errors.Is(err, store.ErrVersionTooNew) ||
+		!strings.Contains(err.Error(), "install a newer version") {
 		t.Errorf("error is %v, want ErrVersionTooNew and what to do", err)
 	}
 }
@@ -375,7 +380,8 @@ func TestAdviceToReaders(t *testing.T) {
 			remove(t, dir, formatFile)
 		}
 		_, err := Open(dir, Options{ReadOnly: true})
-		if want := "it has no file FORMAT: this is not a store: name the folder of a store"; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "it has no file FORMAT: this is not a store: name the folder of a store"; err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the text does not say %q: %v", name, want, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {

@@ -79,7 +79,11 @@ func (r *rescue) list(dir string, here *present, known *inventory) (*manifest, e
 	}
 	if names, err := filepath.Glob(filepath.Join(dir, "marker.format-version.*")); err != nil || len(names) == 0 {
 		r.lose("file", "marker.format-version", "it is missing, so this version's own is taken")
-		if err := r.show(dir, fmt.Sprintf("marker.format-version.999999.%03d", pebble.FormatTableFormatV6), nil); err != nil {
+		if err := r.show(
+			dir,
+			fmt.Sprintf("marker.format-version.999999.%03d", pebble.FormatTableFormatV6),
+			nil,
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -90,14 +94,24 @@ func (r *rescue) list(dir string, here *present, known *inventory) (*manifest, e
 		b, err := os.ReadFile(filepath.Join(dir, from))
 		m := &manifest{}
 		if broken := m.take(b); err != nil || broken != nil || m.length < known.manifests[number].length {
-			r.lose("list", from, "%s", firstLine(cmp.Or(err, broken, fmt.Errorf("it ends early, after %d bytes", len(b)))))
+			r.lose(
+				"list",
+				from,
+				"%s",
+				firstLine(cmp.Or(err, broken, fmt.Errorf("it ends early, after %d bytes", len(b)))),
+			)
 		}
 		if best == nil || m.length > best.length {
 			best, text = m, b
 		}
 	}
 	if best.length == 0 {
-		return nil, fmt.Errorf("there is no list of its tables that can be read, neither %s nor %s: %w", name, copyName(number), errDamaged)
+		return nil, fmt.Errorf(
+			"there is no list of its tables that can be read, neither %s nor %s: %w",
+			name,
+			copyName(number),
+			errDamaged,
+		)
 	}
 	return best, r.show(dir, name, text[:best.length])
 }
@@ -147,7 +161,11 @@ func (r *rescue) logs(dir string, here *present, known *inventory, list *manifes
 		for _, behind := range all[i+1:] {
 			name := here.logs[behind].name
 			r.hidden[name] = true
-			r.lose("log", cmp.Or(name, fmt.Sprintf("%06d.log", behind)), "it was not read, because it goes on behind what is lost")
+			r.lose(
+				"log",
+				cmp.Or(name, fmt.Sprintf("%06d.log", behind)),
+				"it was not read, because it goes on behind what is lost",
+			)
 		}
 		return nil
 	}

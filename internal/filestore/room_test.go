@@ -38,7 +38,8 @@ func (w *writer) refuses(c *store.Commit) bool {
 	if err == nil {
 		return false
 	}
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space on its disk") || !strings.Contains(err.Error(), w.s.dir) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space on its disk") ||
+		!strings.Contains(err.Error(), w.s.dir) {
 		w.Errorf("the refusal is %v", err)
 	}
 	return true
@@ -182,7 +183,8 @@ func TestOpenWhileFilesVanish(t *testing.T) {
 	full.on.Store(true)
 	var vanished atomic.Bool
 	gone := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.hits.Load() > 0 && op.Kind == errorfs.OpStat && strings.HasSuffix(op.Path, ".log") && !vanished.Swap(true) {
+		if full.hits.Load() > 0 && op.Kind == errorfs.OpStat && strings.HasSuffix(op.Path, ".log") &&
+			!vanished.Swap(true) {
 			return fs.ErrNotExist
 		}
 		return full.MaybeError(op)
@@ -226,7 +228,8 @@ func TestMakeWithoutRoom(t *testing.T) {
 	f.on.Store(true)
 	dir := filepath.Join(t.TempDir(), "data")
 	_, err := openOn(errorfs.Wrap(vfs.Default, f), dir, Options{})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space on its disk, or raise its limit, or use another folder") {
+	if !errors.Is(err, syscall.ENOSPC) ||
+		!strings.Contains(err.Error(), "free space on its disk, or raise its limit, or use another folder") {
 		t.Fatalf("the error is %v", err)
 	}
 	newWriter(t, openAt(t, dir), 1).write(t.Context(), 3, 100)

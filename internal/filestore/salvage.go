@@ -188,7 +188,11 @@ func (c *copying) sound(key, value []byte) (err error) {
 // index puts a thread into the lists again.
 func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h *head) error {
 	t := &txn{view: view{Reader: one, codec: c.codec}, batch: one}
-	commit := &commit{Commit: &store.Commit{Key: key, User: h.User, UpdatedAt: h.UpdatedAt, Process: h.Process}, old: &head{}, thread: &thread{number: number}}
+	commit := &commit{
+		Commit: &store.Commit{Key: key, User: h.User, UpdatedAt: h.UpdatedAt, Process: h.Process},
+		old:    &head{},
+		thread: &thread{number: number},
+	}
 	err := t.set(nameKey(key), numbered(0, number)[1:])
 	if err == nil {
 		err = commit.index(t, true)
@@ -219,7 +223,12 @@ func (c *copying) ledger() error {
 		return true, c.batch.Set(k, bytes.Clone(value), nil)
 	})
 	if damage != nil {
-		c.lose("list", "accounts", "some of what was counted for limits cannot be read; it is counted anew: %s", firstLine(damage))
+		c.lose(
+			"list",
+			"accounts",
+			"some of what was counted for limits cannot be read; it is counted anew: %s",
+			firstLine(damage),
+		)
 	}
 	return err
 }

@@ -119,6 +119,7 @@ func discardUnfinished(s *Store, numbers []uint64) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := s.submit(ctx, &discard{numbers: numbers}); err != nil && !errors.Is(err, errClosed) {
-		s.log.Warn("what unfinished commits have left could not be removed; it is tried again when the store is opened", "store", s.dir, "error", firstLine(err))
+		s.log.Warn("what unfinished commits have left could not be removed; it is tried again when the store is opened",
+			"store", s.dir, "error", firstLine(err))
 	}
 }

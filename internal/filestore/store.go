@@ -119,7 +119,11 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 // begun opens a folder that was prepared.
 func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss, opts Options) (_ *Store, err error) {
 	s := &Store{
-		site: newSite(dir, fs, opts), codec: codec, lock: lock, readOnly: opts.ReadOnly, lost: lost,
+		site:     newSite(dir, fs, opts),
+		codec:    codec,
+		lock:     lock,
+		readOnly: opts.ReadOnly,
+		lost:     lost,
 		requests: make(chan *request),
 		opened:   make(chan *engine),
 		closing:  make(chan struct{}),
@@ -213,7 +217,12 @@ func (s *Store) Close() error {
 		s.keeping.Wait()
 		err := s.engine.Load().close()
 		if errors.Is(err, errLeft) {
-			s.log.Warn("the store was closed with writes that could not be finished; everything that was acknowledged is on disk", "store", s.dir)
+			s.log.Warn(
+				"the store was closed with writes that could not be finished; everything that was "+
+					"acknowledged is on disk",
+				"store",
+				s.dir,
+			)
 			err = nil
 		}
 		s.cache.Unref()

@@ -200,7 +200,8 @@ func (s *syncedFile) close() {
 // readSynced reads what the file says of a log; 0 if it says nothing.
 func readSynced(dir string, log uint64) int64 {
 	b, err := os.ReadFile(filepath.Join(dir, syncedName))
-	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint64(b) != log || binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
+	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint64(b) != log ||
+		binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
 		return 0
 	}
 	return int64(binary.LittleEndian.Uint64(b[8:]))

@@ -99,9 +99,18 @@ func newWriter(t testing.TB, s *Store, n int) *writer {
 func (w *writer) next(size int) *store.Commit {
 	id := fmt.Sprintf("%s-%d", w.head.Key.Thread, w.head.Next)
 	return &store.Commit{
-		Key: w.head.Key, ID: id, Expect: w.head.Position(), Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
-		Records: [][]byte{[]byte(id)}, State: []byte(id), Messages: []store.Message{{ID: id, Data: random(size)}},
-		Put: []store.Value{{Kind: "k", ID: fmt.Sprintf("%08d", w.head.Next), Data: random(size)}}, Keep: map[store.Kind]int{"k": 20},
+		Key:       w.head.Key,
+		ID:        id,
+		Expect:    w.head.Position(),
+		Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		UpdatedAt: time.Now(),
+		Records:   [][]byte{[]byte(id)},
+		State:     []byte(id),
+		Messages:  []store.Message{{ID: id, Data: random(size)}},
+		Put: []store.Value{
+			{Kind: "k", ID: fmt.Sprintf("%08d", w.head.Next), Data: random(size)},
+		},
+		Keep: map[store.Kind]int{"k": 20},
 	}
 }
 
@@ -193,7 +202,11 @@ func TestWriteFails(t *testing.T) {
 			}
 			wg.Wait()
 			if f.hits.Load() != 1 || f.tables.Load() == 0 {
-				t.Errorf("the fault came up %d times, and %d tables were begun after it", f.hits.Load(), f.tables.Load())
+				t.Errorf(
+					"the fault came up %d times, and %d tables were begun after it",
+					f.hits.Load(),
+					f.tables.Load(),
+				)
 			}
 			if err := s.CanCommit(ctx); err != nil {
 				t.Errorf("it goes on, but says %v", err)

@@ -55,8 +55,12 @@ func (c *commit) write(t *txn) error {
 func (c *commit) newHead() *head {
 	return &head{
 		Head: store.Head{
-			User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
-			Next: c.old.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt,
+			User:      c.User,
+			Fence:     c.Fence,
+			Process:   c.Process,
+			ETag:      c.ID,
+			Next:      c.old.Next + uint64(len(c.Records)),
+			UpdatedAt: c.UpdatedAt,
 		},
 		messages: c.old.messages + uint64(len(c.Messages)),
 		posted:   c.old.posted,

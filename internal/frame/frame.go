@@ -68,18 +68,32 @@ func New() (*Codec, error) {
 	c := &Codec{}
 	for _, e := range []**zstd.Encoder{&c.encoder, &c.largeEncoder} {
 		var err error
-		if *e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false)); err != nil {
+		if *e, err = zstd.NewWriter(
+			nil,
+			zstd.WithEncoderLevel(zstd.SpeedDefault),
+			zstd.WithEncoderCRC(false),
+		); err != nil {
 			return nil, fmt.Errorf("make a zstd encoder: %w", err)
 		}
 	}
 	// The fastest level, because with phrases it makes values nearly as small as others.
 	var err error
-	if c.phraseEncoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithEncoderDictRaw(1, phrases)); err != nil {
+	if c.phraseEncoder, err = zstd.NewWriter(
+		nil,
+		zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderCRC(false),
+		zstd.WithEncoderDictRaw(1, phrases),
+	); err != nil {
 		return nil, fmt.Errorf("make a zstd encoder with phrases: %w", err)
 	}
 	for _, d := range []**zstd.Decoder{&c.decoder, &c.largeDecoder} {
 		var err error
-		if *d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded), zstd.WithDecoderDictRaw(1, phrases)); err != nil {
+		if *d, err = zstd.NewReader(
+			nil,
+			zstd.WithDecoderConcurrency(0),
+			zstd.WithDecoderMaxMemory(maxDecoded),
+			zstd.WithDecoderDictRaw(1, phrases),
+		); err != nil {
 			return nil, fmt.Errorf("make a zstd decoder: %w", err)
 		}
 	}
@@ -154,10 +168,18 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 		return append(make([]byte, 0, len(body)), body...), nil
 	case known:
 		return c.decompress(name, body)
-	case codec == bare, codec == bareZstd, matches([]byte{summed}), matches([]byte{summedZstd}), matches([]byte{summedPhrases}):
+	case codec == bare,
+		codec == bareZstd,
+		matches([]byte{summed}),
+		matches([]byte{summedZstd}),
+		matches([]byte{summedPhrases}):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
 	}
-	return nil, &store.VersionError{What: fmt.Sprintf("the codec of %q", name), Stored: int(codec), Known: int(summedPhrases)}
+	return nil, &store.VersionError{
+		What:   fmt.Sprintf("the codec of %q", name),
+		Stored: int(codec),
+		Known:  int(summedPhrases),
+	}
 }
 
 // Summed reports whether data may be a frame with a checksum, of this version.

@@ -69,7 +69,12 @@ func TestStoredForever(t *testing.T) {
 		"\ny\x12\r\x14(\xb5/\xfd`\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2": strings.Repeat("holdfast ", 200),
 		"\f\xa2\xf4`\xc5(\xb5/\xfd\x01\x00\x01U\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b\x00Y\xe4\x0eh\x01~X\x82\x94}\x17\r\x03\x1b\xc0\x80\x85\xb3\xe8\x01\x9c\xb6\x03\x9c\x83": own,
 	} {
-		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want || !frame.Summed([]byte(data)) || frame.Unsummed([]byte(data)) {
+		if got, err := c.Decode(
+			[]byte("own"),
+			"name",
+			[]byte(data),
+		); err != nil || string(got) != want || !frame.Summed([]byte(data)) ||
+			frame.Unsummed([]byte(data)) {
 			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
 		}
 	}
@@ -78,7 +83,11 @@ func TestStoredForever(t *testing.T) {
 		"\x00hello": "hello",
 		"\x01(\xb5/\xfdd\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2r\xb8\xa7\x00": strings.Repeat("holdfast ", 200),
 	} {
-		if got, err := c.DecodeUnsummed("name", []byte(data)); err != nil || string(got) != want || frame.Summed([]byte(data)) || !frame.Unsummed([]byte(data)) {
+		if got, err := c.DecodeUnsummed(
+			"name",
+			[]byte(data),
+		); err != nil || string(got) != want || frame.Summed([]byte(data)) ||
+			!frame.Unsummed([]byte(data)) {
 			t.Errorf("DecodeUnsummed(%q) is %q, %v, want %q", data, got, err, want)
 		}
 	}
@@ -105,7 +114,12 @@ func TestOwn(t *testing.T) {
 	}
 	for bit := range 8 * len(data) {
 		data[bit/8] ^= 1 << (bit % 8)
-		if _, err := c.Decode(nil, "name", data); !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+		if _, err := c.Decode(
+			nil,
+			"name",
+			data,
+		); !errors.Is(err, store.ErrUnreadable) ||
+			errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("bit %d: %v, want ErrUnreadable", bit, err)
 		}
 		data[bit/8] ^= 1 << (bit % 8)

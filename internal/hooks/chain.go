@@ -129,7 +129,12 @@ func (c *Chain) AfterIteration(ctx context.Context, it *holdfast.Iteration, done
 	}
 }
 
-func (c *Chain) callAfter(ctx context.Context, m *holdfast.Middleware, it *holdfast.Iteration, done *holdfast.IterationResult) {
+func (c *Chain) callAfter(
+	ctx context.Context,
+	m *holdfast.Middleware,
+	it *holdfast.Iteration,
+	done *holdfast.IterationResult,
+) {
 	defer c.caught(ctx, m.Name, AfterIteration, func(*holdfast.Error) {})
 	m.AfterIteration(ctx, it, done)
 }
@@ -163,7 +168,8 @@ func named(err error, middleware, hook string) error {
 // errMiddleware says that a hook failed.
 func errMiddleware(middleware, hook string) *holdfast.Error {
 	return holdfast.Errorf(codes.MiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
-		WithHint("The server's log has the cause. To try again, %s.", thread.HintEmptyPost).With("middleware", middleware).With("hook", hook)
+		WithHint("The server's log has the cause. To try again, %s.", thread.HintEmptyPost).
+		With("middleware", middleware).With("hook", hook)
 }
 
 // caught recovers a panic of a hook and passes it to fail as an error. It is deferred.
@@ -176,8 +182,24 @@ func (c *Chain) caught(ctx context.Context, middleware, hook string, fail func(*
 // report logs a hook's panic, reports it to the observer, and returns it as an error.
 func (c *Chain) report(ctx context.Context, middleware, hook string, p any) *holdfast.Error {
 	at := holdfast.IterationFrom(ctx)
-	c.log.ErrorContext(ctx, "panic in a middleware", "middleware", middleware, "hook", hook, "thread", at.Thread, "run", at.Run,
-		"iteration", at.Number, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.log.ErrorContext(
+		ctx,
+		"panic in a middleware",
+		"middleware",
+		middleware,
+		"hook",
+		hook,
+		"thread",
+		at.Thread,
+		"run",
+		at.Run,
+		"iteration",
+		at.Number,
+		"panic",
+		fmt.Sprint(p),
+		"stack",
+		string(debug.Stack()),
+	)
 	c.failed(at, middleware, hook)
 	return errMiddleware(middleware, hook).Wrap(fmt.Errorf("panic: %v", p))
 }

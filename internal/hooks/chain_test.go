@@ -49,10 +49,12 @@ func TestPanicsOfTools(t *testing.T) {
 	c := chainOf(&log, deltas(), passing())
 	burn := holdfast.NewTool("burn", "burns", func(context.Context, struct{}) (string, error) { panic("secret") })
 	result, err := c.CallTool(t.Context(), burn, holdfast.ToolCall{Name: "burn", Arguments: []byte("{}")})
-	if err != nil || !result.Failed || strings.Contains(result.Text, "secret") || !strings.Contains(result.Text, "burn failed because of a mistake") {
+	if err != nil || !result.Failed || strings.Contains(result.Text, "secret") ||
+		!strings.Contains(result.Text, "burn failed because of a mistake") {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "TestPanicsOfTools") || strings.Contains(log.String(), "test.pass") {
+	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "TestPanicsOfTools") ||
+		strings.Contains(log.String(), "test.pass") {
 		t.Errorf("the log is %s", log.String())
 	}
 }
@@ -81,7 +83,8 @@ func TestCredentialsOfTools(t *testing.T) {
 			return ends()
 		}), holdfast.ToolCall{Name: "search"})
 		shown := fmt.Sprintf("%+v %v %+v", result, err, holdfast.AsError(err))
-		if strings.Contains(shown, "t0ken") || !strings.Contains(shown, "[secret]") && !result.Failed || err != nil && !errors.Is(err, cause) {
+		if strings.Contains(shown, "t0ken") || !strings.Contains(shown, "[secret]") && !result.Failed ||
+			err != nil && !errors.Is(err, cause) {
 			t.Errorf("%s", shown)
 		}
 	}
@@ -171,7 +174,9 @@ func BenchmarkEmptyChain(b *testing.B) {
 			}
 		})
 	}
-	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas })
+	model := holdfast.ModelFunc(
+		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas },
+	)
 	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).CallModel, "model without a chain": model.Stream} {
 		b.Run(name, func(b *testing.B) {
 			req := &holdfast.ModelRequest{}

@@ -19,7 +19,11 @@ import (
 
 // baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that
 // it failed. What the tool was let in with elsewhere is taken out of what comes back.
-func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+func (c *Chain) baseTool(
+	ctx context.Context,
+	tool holdfast.Tool,
+	call holdfast.ToolCall,
+) (result holdfast.ToolResult, err error) {
 	ctx, given := secrets.Collect(ctx)
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,7 +56,14 @@ func withoutSecrets(given *secrets.List, result holdfast.ToolResult, err error) 
 	var public *holdfast.Error
 	if errors.As(err, &public) {
 		own := *public
-		own.Message, own.Hint, own.Err = given.Clean(own.Message), given.Clean(own.Hint), &cleanError{err, given.Clean(err.Error())}
+		own.Message, own.Hint, own.Err = given.Clean(
+			own.Message,
+		), given.Clean(
+			own.Hint,
+		), &cleanError{
+			err,
+			given.Clean(err.Error()),
+		}
 		return result, &own
 	}
 	return result, &cleanError{err, given.Clean(err.Error())}
@@ -72,14 +83,29 @@ func (e *cleanError) Unwrap() error { return e.error }
 
 // ToolPanicked logs the panic p of a tool and returns the result that the model reads.
 func (c *Chain) ToolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
-	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call", call.ID,
-		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.log.ErrorContext(
+		ctx,
+		"panic in a tool",
+		"tool",
+		call.Name,
+		"thread",
+		call.Thread,
+		"run",
+		call.Run,
+		"call",
+		call.ID,
+		"panic",
+		fmt.Sprint(p),
+		"stack",
+		string(debug.Stack()),
+	)
 	return holdfast.ToolResult{Text: fmt.Sprintf(thread.TextPanicked, call.Name), Failed: true}
 }
 
 // guardedTool ends the run with an error if the hook panics.
 func (c *Chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {
-	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult,
+		err error) {
 		defer c.caught(ctx, name, Tool, func(e *holdfast.Error) { err = &holdfast.EndRun{Err: e} })
 		return hook(ctx, tool, call)
 	}
@@ -139,5 +165,8 @@ func (c *Chain) ModelPanicked(ctx context.Context, p any) error {
 	at := holdfast.IterationFrom(ctx)
 	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return &holdfast.ModelError{Public: "The model failed because of a mistake in the server.", Err: fmt.Errorf("panic: %v", p)}
+	return &holdfast.ModelError{
+		Public: "The model failed because of a mistake in the server.",
+		Err:    fmt.Errorf("panic: %v", p),
+	}
 }

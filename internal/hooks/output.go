@@ -15,7 +15,8 @@ import (
 // provider enforces the form a fence is a mistake like any other.
 
 // outputText is what such a model is told.
-const outputText = `When you have called all tools that you need, your last answer must be JSON that fits the following JSON Schema, and nothing else: no words before or after it, and no code fence.
+const outputText = `When you have called all tools that you need, your last answer must be JSON ` +
+	`that fits the following JSON Schema, and nothing else: no words before or after it, and no code fence.
 %s
 <schema name=%q>
 %s
@@ -75,7 +76,8 @@ func opener(text string) (length int, is, whole bool) {
 	}
 	line, _, ended := strings.Cut(rest, "\n")
 	switch language := strings.TrimSpace(strings.TrimPrefix(line, fenceMark)); {
-	case language != "" && !strings.HasPrefix("json", strings.ToLower(language)), ended && language != "" && !strings.EqualFold(language, "json"):
+	case language != "" && !strings.HasPrefix("json", strings.ToLower(language)),
+		ended && language != "" && !strings.EqualFold(language, "json"):
 		return 0, false, true
 	case !ended:
 		return 0, false, false

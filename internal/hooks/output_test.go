@@ -50,13 +50,18 @@ func (s *saying) text(t *testing.T, req *holdfast.ModelRequest) string {
 // first of all, and a fence around its answer is removed; for another nothing changes.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	req := &holdfast.ModelRequest{Instructions: []string{"Be brief."}, Output: &holdfast.Output{Name: "report", Schema: json.RawMessage(`{"type":"object"}`)}}
+	req := &holdfast.ModelRequest{
+		Instructions: []string{"Be brief."},
+		Output:       &holdfast.Output{Name: "report", Schema: json.RawMessage(`{"type":"object"}`)},
+	}
 	fenced := "```json\n{}\n```"
 	plain := &saying{pieces: []string{fenced}}
 	if got := plain.text(t, req); got != "{}" {
 		t.Errorf("%q", got)
 	}
-	if in := plain.asked.Instructions; len(in) != 2 || in[1] != "Be brief." || !strings.Contains(in[0], `{"type":"object"}`) || plain.asked.Output != nil {
+	if in := plain.asked.Instructions; len(in) != 2 || in[1] != "Be brief." ||
+		!strings.Contains(in[0], `{"type":"object"}`) ||
+		plain.asked.Output != nil {
 		t.Errorf("it is told %q", in)
 	}
 	if len(req.Instructions) != 1 || req.Output == nil {

@@ -135,7 +135,12 @@ func mediaOf(a *AgentInfo) *mediaCap {
 	}
 	c := &mediaCap{}
 	if len(a.Takes) > 0 {
-		c.Input = &mediaIn{said(a.Takes, holdfast.PartImage), said(a.Takes, holdfast.PartAudio), said(a.Takes, holdfast.PartVideo), said(a.Takes, holdfast.PartDocument)}
+		c.Input = &mediaIn{
+			said(a.Takes, holdfast.PartImage),
+			said(a.Takes, holdfast.PartAudio),
+			said(a.Takes, holdfast.PartVideo),
+			said(a.Takes, holdfast.PartDocument),
+		}
 	}
 	if len(a.Makes) > 0 {
 		c.Output = &mediaOut{said(a.Makes, holdfast.PartImage), said(a.Makes, holdfast.PartAudio)}
@@ -203,13 +208,25 @@ func errNoAgents() error {
 
 func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 	v := shownAgent{
-		Name: a.Name, Description: a.Description, Revision: a.Revision, Default: first, Demo: a.Scripted, Approvals: cmp.Or(a.Approvals, access.RoleUser),
-		Tools: make([]shownTool, len(a.Tools)), Models: append([]string{}, a.Models...), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
+		Name:         a.Name,
+		Description:  a.Description,
+		Revision:     a.Revision,
+		Default:      first,
+		Demo:         a.Scripted,
+		Approvals:    cmp.Or(a.Approvals, access.RoleUser),
+		Tools:        make([]shownTool, len(a.Tools)),
+		Models:       append([]string{}, a.Models...),
+		Middleware:   append([]string{}, a.Middleware...),
+		Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {
 		v.Tools[i] = shownTool{
-			Name: t.Name, Description: t.Description, Effect: cmp.Or(t.Effect, holdfast.EffectIdempotent), Parameters: t.Parameters,
-			TimeoutMs: max(cmp.Or(t.Timeout, a.ToolTimeout), 0).Milliseconds(), Outside: t.Outside != nil,
+			Name:        t.Name,
+			Description: t.Description,
+			Effect:      cmp.Or(t.Effect, holdfast.EffectIdempotent),
+			Parameters:  t.Parameters,
+			TimeoutMs:   max(cmp.Or(t.Timeout, a.ToolTimeout), 0).Milliseconds(),
+			Outside:     t.Outside != nil,
 		}
 	}
 	return v
@@ -223,7 +240,10 @@ func (h *handler) capabilities(a *AgentInfo) capabilities {
 		// Resumable: what streams a run continues after Last-Event-ID.
 		Transport: transportCap{Streaming: true, Resumable: true},
 		Tools: toolsCap{
-			Supported: true, Items: make([]toolItem, len(a.Tools)), ParallelCalls: a.ParallelTools > 1, ClientProvided: true,
+			Supported:      true,
+			Items:          make([]toolItem, len(a.Tools)),
+			ParallelCalls:  a.ParallelTools > 1,
+			ClientProvided: true,
 		},
 		State:          stateCap{Snapshots: true, PersistentState: a.Persistent},
 		HumanInTheLoop: humanCap{Supported: true, Interrupts: true},

@@ -16,16 +16,32 @@ func (l agentList) Agents() []AgentInfo { return l }
 
 var twoAgents = agentList{
 	{
-		Name: "helper", Description: "Helps.", ParallelTools: 16, MaxIterations: 50, Persistent: true, Middleware: []string{"acme.audit", "holdfast.budget"},
-		Models: []string{"openai/gpt-x", "anthropic/claude-x"},
+		Name:          "helper",
+		Description:   "Helps.",
+		ParallelTools: 16,
+		MaxIterations: 50,
+		Persistent:    true,
+		Middleware:    []string{"acme.audit", "holdfast.budget"},
+		Models:        []string{"openai/gpt-x", "anthropic/claude-x"},
 		Tools: []holdfast.ToolSpec{
-			{Name: "pay", Description: "Pays.", Effect: holdfast.EffectOnce, Parameters: json.RawMessage(`{"type":"object"}`)},
+			{
+				Name:        "pay",
+				Description: "Pays.",
+				Effect:      holdfast.EffectOnce,
+				Parameters:  json.RawMessage(`{"type":"object"}`),
+			},
 			{Name: "look", Description: "Looks."},
 		},
 	},
 	{Name: "bare"},
 	{
-		Name: "painter", Formed: true, Takes: map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartDocument: true, holdfast.PartVideo: false},
+		Name:   "painter",
+		Formed: true,
+		Takes: map[holdfast.PartType]bool{
+			holdfast.PartImage:    true,
+			holdfast.PartDocument: true,
+			holdfast.PartVideo:    false,
+		},
 		Makes: map[holdfast.PartType]bool{holdfast.PartImage: true},
 	},
 }
@@ -44,7 +60,8 @@ func TestAgents(t *testing.T) {
 	if helper.Tools[0].Effect != holdfast.EffectOnce || helper.Tools[1].Effect != holdfast.EffectIdempotent {
 		t.Errorf("effects: %+v", helper.Tools)
 	}
-	if !slices.Equal(helper.Middleware, []string{"acme.audit", "holdfast.budget"}) || bare.Middleware == nil || len(bare.Middleware) != 0 {
+	if !slices.Equal(helper.Middleware, []string{"acme.audit", "holdfast.budget"}) || bare.Middleware == nil ||
+		len(bare.Middleware) != 0 {
 		t.Errorf("middleware: %q and %q", helper.Middleware, bare.Middleware)
 	}
 	if !slices.Equal(helper.Models, []string{"openai/gpt-x", "anthropic/claude-x"}) || bare.Models == nil {
@@ -54,10 +71,12 @@ func TestAgents(t *testing.T) {
 		t.Errorf("clients of AG-UI 1.0 do not expect null: %s", body)
 	}
 	c := helper.Capabilities
-	if !c.Tools.ParallelCalls || c.Execution.MaxIterations != 50 || !c.State.PersistentState || string(c.Tools.Items[0].Parameters) != `{"type":"object"}` {
+	if !c.Tools.ParallelCalls || c.Execution.MaxIterations != 50 || !c.State.PersistentState ||
+		string(c.Tools.Items[0].Parameters) != `{"type":"object"}` {
 		t.Errorf("helper: %+v", c)
 	}
-	if c = bare.Capabilities; c.Tools.ParallelCalls || c.Execution != nil || c.State.PersistentState || len(c.Tools.Items) != 0 {
+	if c = bare.Capabilities; c.Tools.ParallelCalls || c.Execution != nil || c.State.PersistentState ||
+		len(c.Tools.Items) != 0 {
 		t.Errorf("what is not configured is claimed: %+v", c)
 	}
 }
@@ -66,7 +85,11 @@ func TestCapabilities(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents, c.Version = twoAgents, "1.2.3" })
 	res, body := do(t, "GET", s.URL+"/agents/helper/capabilities", "")
 	var c capabilities
-	if err := json.Unmarshal([]byte(body), &c); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" || c.Identity.Version != "1.2.3" {
+	if err := json.Unmarshal(
+		[]byte(body),
+		&c,
+	); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" ||
+		c.Identity.Version != "1.2.3" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	if strings.Contains(body, "multimodal") || strings.Contains(body, "structuredOutput") {

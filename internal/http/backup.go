@@ -29,7 +29,11 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 		return err
 	}
 	if !filepath.IsAbs(in.Dir) {
-		return invalid("dir", "dir must be an absolute path.", "Name a directory on the server's machine that does not exist yet.")
+		return invalid(
+			"dir",
+			"dir must be an absolute path.",
+			"Name a directory on the server's machine that does not exist yet.",
+		)
 	}
 	err = backupError(in.Dir, h.Backup(r.Context(), in.Dir))
 	if h.Audit != nil {
@@ -48,7 +52,11 @@ func backupError(dir string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return invalid("dir", dir+" exists.", "A backup is a new directory: name one that does not exist yet.").Wrap(err)
+		return invalid(
+			"dir",
+			dir+" exists.",
+			"A backup is a new directory: name one that does not exist yet.",
+		).Wrap(err)
 	}
 	return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
 }

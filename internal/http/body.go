@@ -34,7 +34,12 @@ func decodeObject(body []byte, v any, known ...string) error {
 	case body[0] != '{':
 		return invalid("", "The body is not a JSON object.", "%s", knows(known))
 	}
-	shape := &strictjson.Shape{Kind: strictjson.Object, Closed: true, Hint: knows(known), Members: map[string]*strictjson.Shape{}}
+	shape := &strictjson.Shape{
+		Kind:    strictjson.Object,
+		Closed:  true,
+		Hint:    knows(known),
+		Members: map[string]*strictjson.Shape{},
+	}
 	for _, name := range known {
 		shape.Members[name] = nil
 	}
@@ -46,7 +51,11 @@ func decodeObject(body []byte, v any, known ...string) error {
 	switch err := json.Unmarshal(body, v); {
 	case errors.As(err, &kind):
 		found, _, _ := strings.Cut(kind.Value, " ")
-		return invalid(kind.Field, fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found), "Correct this member and send the request again.").Wrap(err)
+		return invalid(
+			kind.Field,
+			fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found),
+			"Correct this member and send the request again.",
+		).Wrap(err)
 	case err != nil:
 		return invalid("", "The body cannot be read.", "%s", knows(known)).Wrap(err)
 	}
@@ -107,7 +116,11 @@ func ifMatch(r *http.Request) (string, error) {
 		tag = strings.TrimSuffix(inner, `"`)
 	}
 	if len(given) > 1 || tag == "" || len(tag) > maxID || strings.ContainsAny(tag, "\", \t") {
-		return "", invalid("If-Match", "If-Match does not hold a single ETag.", "Send the ETag of GET /threads/{thread}, or leave it out.")
+		return "", invalid(
+			"If-Match",
+			"If-Match does not hold a single ETag.",
+			"Send the ETag of GET /threads/{thread}, or leave it out.",
+		)
 	}
 	return tag, nil
 }

@@ -12,7 +12,12 @@ import (
 // Calls finishes calls from outside.
 type Calls interface {
 	// Finish gives a call its result, on behalf of a caller.
-	Finish(ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error)
+	Finish(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, call string,
+		r threads.CallResult,
+	) (*threads.FinishedCall, error)
 	// Expects returns an error for a token that is of no call's one-time URL.
 	Expects(ctx context.Context, token string) error
 	// FinishByToken gives the call that the token of a one-time URL is for its result.
@@ -68,7 +73,11 @@ func callResult(h *handler, w http.ResponseWriter, r *http.Request) (threads.Cal
 	}
 	switch {
 	case (in.Result == nil) == (in.Error == nil):
-		return threads.CallResult{}, invalid("result", "Either result or error must be there, but not both.", `Send {"result": …} with any JSON, or {"error": "what went wrong"}.`)
+		return threads.CallResult{}, invalid(
+			"result",
+			"Either result or error must be there, but not both.",
+			`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`,
+		)
 	case in.Error != nil:
 		return threads.CallResult{Error: *in.Error, Failed: true}, nil
 	}

@@ -15,9 +15,20 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-func (f *fake) Finish(_ context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+func (f *fake) Finish(
+	_ context.Context,
+	who holdfast.Principal,
+	thread, call string,
+	r threads.CallResult,
+) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{who.User + " " + thread + " " + call, r})
-	return &threads.FinishedCall{Thread: thread, ID: call, Tool: "approve", Run: "r2", FinishedAt: time.Unix(0, 1).UTC()}, f.err
+	return &threads.FinishedCall{
+		Thread:     thread,
+		ID:         call,
+		Tool:       "approve",
+		Run:        "r2",
+		FinishedAt: time.Unix(0, 1).UTC(),
+	}, f.err
 }
 
 func (f *fake) Expects(_ context.Context, token string) error {
@@ -86,12 +97,20 @@ func TestFinish(t *testing.T) {
 			t.Errorf("%s %.40s: %d %s", c.path, c.body, res.StatusCode, body)
 			continue
 		}
-		if c.what == "" && len(f.finished) > 0 || c.what != "" && (len(f.finished) != 1 || f.finished[0].what != c.what ||
-			!bytes.Equal(f.finished[0].result.Result, c.want.Result) || f.finished[0].result.Failed != c.want.Failed || f.finished[0].result.Error != c.want.Error) {
+		if c.what == "" && len(f.finished) > 0 ||
+			c.what != "" && (len(f.finished) != 1 || f.finished[0].what != c.what ||
+				!bytes.Equal(f.finished[0].result.Result, c.want.Result) || f.finished[0].result.Failed != c.want.Failed || f.finished[0].result.Error != c.want.Error) {
 			t.Errorf("%s %s: finished %+v", c.path, c.body, f.finished)
 		}
 	}
-	if res, _ := do(t, "POST", s.URL+byURL, `{"result":1}`, "Content-Type", "text/plain"); res.StatusCode != http.StatusUnsupportedMediaType {
+	if res, _ := do(
+		t,
+		"POST",
+		s.URL+byURL,
+		`{"result":1}`,
+		"Content-Type",
+		"text/plain",
+	); res.StatusCode != http.StatusUnsupportedMediaType {
 		t.Errorf("text/plain: %d", res.StatusCode)
 	}
 }
@@ -106,7 +125,14 @@ func TestFinishLogsNoToken(t *testing.T) {
 	})
 	for _, err := range []error{nil, holdfast.Errorf("store_unavailable", "gone"), holdfast.Errorf("not_found", "no"), context.DeadlineExceeded} {
 		f.err = err
-		do(t, "POST", s.URL+"/calls?token=hfc_abc.verysecret", `{"result":"alsosecret"}`, "Content-Type", "application/json")
+		do(
+			t,
+			"POST",
+			s.URL+"/calls?token=hfc_abc.verysecret",
+			`{"result":"alsosecret"}`,
+			"Content-Type",
+			"application/json",
+		)
 	}
 	s.Close()
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "route=/calls") {
@@ -121,22 +147,56 @@ func TestOnlyPostFinishes(t *testing.T) {
 	s := serve(t, f, nil)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"} {
 		res, said := do(t, method, s.URL+"/calls?token=hfc_abc.secret", "", "X-HTTP-Method-Override", "POST")
-		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "POST" || len(f.finished) > 0 || strings.Contains(said, "secret") {
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "POST" || len(f.finished) > 0 ||
+			strings.Contains(said, "secret") {
 			t.Errorf("%s: %d %v %s", method, res.StatusCode, res.Header, said)
 		}
-		if res, _ := do(t, method, s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json"); res.StatusCode < 400 || len(f.finished) > 0 {
+		if res, _ := do(
+			t,
+			method,
+			s.URL+"/calls?token=hfc_abc.secret",
+			`{"result":true}`,
+			"Content-Type",
+			"application/json",
+		); res.StatusCode < 400 ||
+			len(f.finished) > 0 {
 			t.Errorf("%s with a body: %d", method, res.StatusCode)
 		}
 	}
-	if res, _ := do(t, "PUT", s.URL+"/threads/t%2F1", "{}", "Content-Type", "application/json"); res.Header.Get("Allow") != "GET, PATCH, DELETE" {
+	if res, _ := do(
+		t,
+		"PUT",
+		s.URL+"/threads/t%2F1",
+		"{}",
+		"Content-Type",
+		"application/json",
+	); res.Header.Get(
+		"Allow",
+	) != "GET, PATCH, DELETE" {
 		t.Errorf("a thread: %v", res.Header)
 	}
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-		if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", kind); res.StatusCode != http.StatusUnsupportedMediaType || len(f.finished) > 0 {
+		if res, _ := do(
+			t,
+			"POST",
+			s.URL+"/calls?token=hfc_abc.secret",
+			`{"result":true}`,
+			"Content-Type",
+			kind,
+		); res.StatusCode != http.StatusUnsupportedMediaType ||
+			len(f.finished) > 0 {
 			t.Errorf("%q: %d", kind, res.StatusCode)
 		}
 	}
-	if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json; charset=utf-8"); res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != "no-store" {
+	if res, _ := do(
+		t,
+		"POST",
+		s.URL+"/calls?token=hfc_abc.secret",
+		`{"result":true}`,
+		"Content-Type",
+		"application/json; charset=utf-8",
+	); res.StatusCode != http.StatusOK ||
+		res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v", res.Header)
 	}
 }

@@ -22,7 +22,9 @@ import (
 type copilotKit struct{ *handler }
 
 // onCopilotKit turns a method into the function of a route.
-func onCopilotKit(do func(h copilotKit, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error) endpoint {
+func onCopilotKit(
+	do func(h copilotKit, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error,
+) endpoint {
 	return func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 		return do(copilotKit{h}, w, r, who)
 	}
@@ -65,12 +67,22 @@ func (h copilotKit) getInfo(w http.ResponseWriter, r *http.Request, who holdfast
 	return h.info(w, r, who, copilotKitThreadEndpoints{List: true, Inspect: true, Mutations: true})
 }
 
-func (h copilotKit) info(w http.ResponseWriter, r *http.Request, who holdfast.Principal, endpoints copilotKitThreadEndpoints) error {
+func (h copilotKit) info(
+	w http.ResponseWriter,
+	r *http.Request,
+	who holdfast.Principal,
+	endpoints copilotKitThreadEndpoints,
+) error {
 	if h.Agents == nil {
 		return errNoAgents()
 	}
 	info := copilotKitInfo{
-		Version: h.Version, Mode: "sse", Agents: map[string]copilotKitAgent{}, ThreadEndpoints: endpoints, Suggestions: true, TelemetryDisable: true,
+		Version:          h.Version,
+		Mode:             "sse",
+		Agents:           map[string]copilotKitAgent{},
+		ThreadEndpoints:  endpoints,
+		Suggestions:      true,
+		TelemetryDisable: true,
 	}
 	if info.Version == "" {
 		info.Version = "development"
@@ -81,7 +93,12 @@ func (h copilotKit) info(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 		if !h.mayBeShown(r, who, a.Name) {
 			continue
 		}
-		shown := copilotKitAgent{Name: a.Name, Description: a.Description, ClassName: "HoldfastAgent", Capabilities: h.capabilities(a)}
+		shown := copilotKitAgent{
+			Name:         a.Name,
+			Description:  a.Description,
+			ClassName:    "HoldfastAgent",
+			Capabilities: h.capabilities(a),
+		}
 		info.Agents[a.Name] = shown
 		if _, taken := info.Agents[defaultAgent]; i == 0 && !taken {
 			shown.Name = defaultAgent
@@ -107,7 +124,8 @@ func (h copilotKit) agent(id string) (string, error) {
 	if id == defaultAgent && len(list) > 0 {
 		return list[0].Name, nil
 	}
-	return "", holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", id).WithHint("GET /copilotkit/info lists them.")
+	return "", holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", id).
+		WithHint("GET /copilotkit/info lists them.")
 }
 
 // postRun is POST /copilotkit/agent/{agent}/run.
@@ -162,7 +180,13 @@ func (h copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who hold
 
 // connect only looks, so it never starts or resumes anything, whatever the
 // thread does: an empty POST to the route of runs would resume a run that has failed.
-func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id string, body []byte) error {
+func (h copilotKit) connect(
+	w http.ResponseWriter,
+	r *http.Request,
+	who holdfast.Principal,
+	id string,
+	body []byte,
+) error {
 	if _, err := h.agent(id); err != nil {
 		return err
 	}
@@ -207,7 +231,13 @@ func nothingYet(in *agui.RunAgentInput) *agui.Reply {
 	if run == "" {
 		run = "connect" // the dialect requires one
 	}
-	started, finished := agui.RunStarted{ThreadID: in.ThreadID, RunID: run}, agui.RunFinished{ThreadID: in.ThreadID, RunID: run}
+	started, finished := agui.RunStarted{
+		ThreadID: in.ThreadID,
+		RunID:    run,
+	}, agui.RunFinished{
+		ThreadID: in.ThreadID,
+		RunID:    run,
+	}
 	if agui.DialectOf(in.ProtocolVersion) == agui.DialectV1 {
 		started.ProtocolVersion, finished.Outcome = agui.ProtocolVersion, &agui.Outcome{Type: agui.OutcomeSuccess}
 	}
@@ -312,12 +342,19 @@ type copilotKitCall struct {
 // method that it is for.
 var copilotKitCallShape = &strictjson.Shape{Kind: strictjson.Object, Members: map[string]*strictjson.Shape{
 	"method": {Kind: strictjson.String},
-	"params": {Kind: strictjson.Object, Members: map[string]*strictjson.Shape{"agentId": {Kind: strictjson.String}, "threadId": {Kind: strictjson.String}}},
-	"body":   {},
+	"params": {
+		Kind: strictjson.Object,
+		Members: map[string]*strictjson.Shape{
+			"agentId":  {Kind: strictjson.String},
+			"threadId": {Kind: strictjson.String},
+		},
+	},
+	"body": {},
 }}
 
 // hintCall says what an envelope has.
-const hintCall = `Send {"method": "info", "agent/run", "agent/connect" or "agent/stop", "params": {"agentId", "threadId"}, "body"}.`
+const hintCall = `Send {"method": "info", "agent/run", "agent/connect" or "agent/stop", "params": ` +
+	`{"agentId", "threadId"}, "body"}.`
 
 // postCall is POST /copilotkit.
 func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {

@@ -47,9 +47,16 @@ func golden(t *testing.T, name, got string) {
 type oneAgent struct{}
 
 func (oneAgent) Agents() []AgentInfo {
-	return []AgentInfo{{
-		Name: "helper", Description: "helps", Tools: []holdfast.ToolSpec{{Name: "clock", Description: "the time"}}, ParallelTools: 2, MaxIterations: 10, Persistent: true,
-	}}
+	return []AgentInfo{
+		{
+			Name:          "helper",
+			Description:   "helps",
+			Tools:         []holdfast.ToolSpec{{Name: "clock", Description: "the time"}},
+			ParallelTools: 2,
+			MaxIterations: 10,
+			Persistent:    true,
+		},
+	}
 }
 
 // chatting is an engine with a conversation.
@@ -57,25 +64,45 @@ func chatting(t *testing.T) *fake {
 	t.Helper()
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	f := &fake{
-		info: &threads.Info{ID: "t", Title: "hi", CreatedAt: at, UpdatedAt: at.Add(time.Minute), Agent: "helper", Status: threads.StatusRunning, Run: "r2"},
+		info: &threads.Info{
+			ID:        "t",
+			Title:     "hi",
+			CreatedAt: at,
+			UpdatedAt: at.Add(time.Minute),
+			Agent:     "helper",
+			Status:    threads.StatusRunning,
+			Run:       "r2",
+		},
 		messages: []string{
 			`{"id":"m","role":"user","content":"hi"}`,
 			`{"id":"a","role":"assistant","content":"<so>","toolCalls":[{"id":"c","type":"function","function":{"name":"clock","arguments":"{}"}}]}`,
 			`{"id":"r","role":"tool","toolCallId":"c","content":"noon"}`,
 		},
-		attached: []any{[]agui.Frame{{Data: agui.RunStarted{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)}, {ID: "2-x", Data: agui.RunFinished{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)}}},
+		attached: []any{
+			[]agui.Frame{
+				{Data: agui.RunStarted{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)},
+				{ID: "2-x", Data: agui.RunFinished{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)},
+			},
+		},
 	}
 	f.post = func(_ context.Context, _ holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 		if agent != "helper" || !in.Chat || in.ThreadID != "t" {
 			t.Errorf("agent %q, chat %v, %+v", agent, in.Chat, in)
 		}
-		return reply([]agui.Frame{{ID: "1-x", Data: agui.RunStarted{ThreadID: "t", RunID: in.RunID}.AppendJSON(nil)}}), nil
+		return reply(
+			[]agui.Frame{{ID: "1-x", Data: agui.RunStarted{ThreadID: "t", RunID: in.RunID}.AppendJSON(nil)}},
+		), nil
 	}
 	f.events = func(_ store.Cursor, d agui.Dialect) (*agui.Reply, error) {
 		if d != agui.DialectLegacy {
 			t.Errorf("the dialect is %v", d)
 		}
-		return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)}, {ID: "2-x", Pieces: inPieces(`{"type":`, `"RUN_FINISHED"}`)}}), nil
+		return reply(
+			[]agui.Frame{
+				{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)},
+				{ID: "2-x", Pieces: inPieces(`{"type":`, `"RUN_FINISHED"}`)},
+			},
+		), nil
 	}
 	return f
 }
@@ -133,7 +160,14 @@ func TestConnectOnlyLooks(t *testing.T) {
 	}
 	f.err = holdfast.Errorf(codes.NotFound, "There is no thread.")
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
-	res, body := do(t, "POST", s.URL+"/copilotkit/agent/default/connect", `{"threadId":"new","runId":"mine","messages":[]}`, "Content-Type", typeJSON)
+	res, body := do(
+		t,
+		"POST",
+		s.URL+"/copilotkit/agent/default/connect",
+		`{"threadId":"new","runId":"mine","messages":[]}`,
+		"Content-Type",
+		typeJSON,
+	)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
@@ -149,7 +183,14 @@ func TestConnectOnlyLooks(t *testing.T) {
 		}
 	}
 	f.err = holdfast.Errorf(codes.StoreUnavailable, "Later.")
-	if res, body := do(t, "POST", s.URL+"/copilotkit/agent/default/connect", minimal, "Content-Type", typeJSON); res.StatusCode != 503 {
+	if res, body := do(
+		t,
+		"POST",
+		s.URL+"/copilotkit/agent/default/connect",
+		minimal,
+		"Content-Type",
+		typeJSON,
+	); res.StatusCode != 503 {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -191,7 +232,14 @@ func TestStopNamesARun(t *testing.T) {
 				{ID: "r4", Continues: "r3"}, {ID: "r3", Continues: "r2"}, {ID: "r2"}, {ID: "r1"},
 			}}
 			s := serve(t, f.fake, func(cfg *Config) { cfg.Runs, cfg.Threads = f, f })
-			res, body := do(t, "POST", s.URL+"/copilotkit/agent/a/stop/t", `{"runId":"`+c.run+`"}`, "Content-Type", typeJSON)
+			res, body := do(
+				t,
+				"POST",
+				s.URL+"/copilotkit/agent/a/stop/t",
+				`{"runId":"`+c.run+`"}`,
+				"Content-Type",
+				typeJSON,
+			)
 			var got copilotKitStopped
 			if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 {
 				t.Fatalf("%d %s", res.StatusCode, body)
@@ -224,7 +272,10 @@ func (f *paging) Threads(_ context.Context, _ holdfast.Principal, before time.Ti
 func TestCopilotKitThreads(t *testing.T) {
 	f := &paging{fake: &fake{}}
 	add := func(id, agent string, hidden bool) {
-		f.all = append(f.all, threads.Info{ID: id, Agent: agent, Hidden: hidden, UpdatedAt: time.Unix(int64(1000-len(f.all)), 0).UTC()})
+		f.all = append(
+			f.all,
+			threads.Info{ID: id, Agent: agent, Hidden: hidden, UpdatedAt: time.Unix(int64(1000-len(f.all)), 0).UTC()},
+		)
 	}
 	add("t1", "helper", false)
 	add("t2", "other", false)
@@ -289,7 +340,14 @@ func TestCopilotKitRefuses(t *testing.T) {
 		{"DELETE", "/threads/t", `{"children":"delete"}`, 400},
 	} {
 		s := serve(t, chatting(t), func(c *Config) { c.Agents = oneAgent{} })
-		if res, body := do(t, c.method, s.URL+"/copilotkit"+c.path, c.body, "Content-Type", typeJSON); res.StatusCode != c.want {
+		if res, body := do(
+			t,
+			c.method,
+			s.URL+"/copilotkit"+c.path,
+			c.body,
+			"Content-Type",
+			typeJSON,
+		); res.StatusCode != c.want {
 			t.Errorf("%s %s %.80s: %d %s", c.method, c.path, c.body, res.StatusCode, body)
 		}
 	}
@@ -307,7 +365,14 @@ func TestCopilotKitRefuses(t *testing.T) {
 	s := serve(t, chatting(t), locked)
 	for _, route := range copilotKitRoutes {
 		path := strings.NewReplacer("{thread}", "t", "{agent}", "default").Replace(route.path)
-		if res, _ := do(t, route.method, s.URL+path, "", "Content-Type", typeJSON); res.StatusCode != http.StatusUnauthorized {
+		if res, _ := do(
+			t,
+			route.method,
+			s.URL+path,
+			"",
+			"Content-Type",
+			typeJSON,
+		); res.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s %s without a key: %d", route.method, path, res.StatusCode)
 		}
 	}
@@ -347,10 +412,18 @@ func (fullStreams) HoldBytes(holdfast.Principal, int64) (func(), error) { return
 func TestEventsOfAPrunedRun(t *testing.T) {
 	f := chatting(t)
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) {
-		return reply([]agui.Frame{{Data: []byte(`{"type":"RUN_STARTED"}`)}, {Data: []byte(`{"type":"RUN_FINISHED"}`)}}), nil
+		return reply(
+			[]agui.Frame{{Data: []byte(`{"type":"RUN_STARTED"}`)}, {Data: []byte(`{"type":"RUN_FINISHED"}`)}},
+		), nil
 	}
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
-	if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode != http.StatusOK || body != `{"events":[]}`+"\n" {
+	if res, body := do(
+		t,
+		"GET",
+		s.URL+"/copilotkit/threads/t/events",
+		"",
+	); res.StatusCode != http.StatusOK ||
+		body != `{"events":[]}`+"\n" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -375,7 +448,13 @@ func TestEventsThatFail(t *testing.T) {
 		f := chatting(t)
 		f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(c.broken), nil }
 		s := serve(t, f, func(cfg *Config) { cfg.Agents, cfg.Streams = oneAgent{}, c.streams })
-		if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode == http.StatusOK || !strings.Contains(body, c.want) {
+		if res, body := do(
+			t,
+			"GET",
+			s.URL+"/copilotkit/threads/t/events",
+			"",
+		); res.StatusCode == http.StatusOK ||
+			!strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s, want %s", name, res.StatusCode, body, c.want)
 		}
 	}

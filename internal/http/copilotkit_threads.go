@@ -37,8 +37,13 @@ type copilotKitThread struct {
 // asCopilotKit returns a thread in CopilotKit's form; id is how the client names its agent.
 func asCopilotKit(info *threads.Info, who holdfast.Principal, agent string) copilotKitThread {
 	t := copilotKitThread{
-		ID: info.ID, AgentID: agent, Archived: info.Hidden, CreatedAt: info.CreatedAt, UpdatedAt: info.UpdatedAt,
-		OrganizationID: who.Tenant, CreatedByID: who.User,
+		ID:             info.ID,
+		AgentID:        agent,
+		Archived:       info.Hidden,
+		CreatedAt:      info.CreatedAt,
+		UpdatedAt:      info.UpdatedAt,
+		OrganizationID: who.Tenant,
+		CreatedByID:    who.User,
 	}
 	if info.Title != "" {
 		t.Name = &info.Title
@@ -70,7 +75,11 @@ func (h copilotKit) listThreads(w http.ResponseWriter, r *http.Request, who hold
 	var before time.Time
 	if s := query.Get("cursor"); s != "" {
 		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return invalid("cursor", "The cursor cannot be read.", "Send the nextCursor of the last answer, or leave it out.")
+			return invalid(
+				"cursor",
+				"The cursor cannot be read.",
+				"Send the nextCursor of the last answer, or leave it out.",
+			)
 		}
 	}
 	asked, agent := query.Get("agentId"), ""
@@ -268,7 +277,12 @@ func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfa
 
 // eventsOf returns the events of the runs that have ended, those of the last run of the list
 // first. They are read as they are used; after an error there is no more.
-func (h copilotKit) eventsOf(ctx context.Context, who holdfast.Principal, thread string, runs []threads.Run) iter.Seq2[[]byte, error] {
+func (h copilotKit) eventsOf(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	runs []threads.Run,
+) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, run := range slices.Backward(runs) {
 			if run.EndedAt.IsZero() {

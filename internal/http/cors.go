@@ -74,7 +74,8 @@ func (d *door) allow(header http.Header, origin string) bool {
 }
 
 // allowedHeaders are the headers of this API that a page may send.
-const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Cursors, Holdfast-Resume, Holdfast-User, Traceparent"
+const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Cursors, " +
+	"Holdfast-Resume, Holdfast-User, Traceparent"
 
 // applicationHeaders returns the X-… headers that a preflight asks for, to be added to the
 // allowed ones: frontends such as CopilotKit send those that their application sets. A page
@@ -85,7 +86,8 @@ func applicationHeaders(r *http.Request) string {
 	for _, line := range r.Header.Values("Access-Control-Request-Headers") {
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.ToLower(strings.TrimSpace(name))
-			if strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "x-forwarded-") && !strings.ContainsFunc(name, notInHeaderName) {
+			if strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "x-forwarded-") &&
+				!strings.ContainsFunc(name, notInHeaderName) {
 				list.WriteString(", " + name)
 			}
 		}

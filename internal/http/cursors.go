@@ -47,13 +47,21 @@ func readCursors(r *http.Request) (cursors, error) {
 	var err error
 	if c.after, err = store.ParseCursor(strings.Join(ids, ", ")); err != nil {
 		return c, holdfast.Errorf(codes.InvalidCursor, "The cursor cannot be read.").
-			WithHint(`Send the id of the last event received, like "12-x7k2ab", once; without one, a run is shown from its beginning and a thread as it is.`).Wrap(err)
+			WithHint(`Send the id of the last event received, like "12-x7k2ab", once; without one, a run is shown ` +
+				`from its beginning and a thread as it is.`).
+			Wrap(err)
 	}
 	return c, nil
 }
 
 // attach attaches to a thread, or goes on with its current run after the cursor.
-func (c cursors) attach(ctx context.Context, runs Runs, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
+func (c cursors) attach(
+	ctx context.Context,
+	runs Runs,
+	who holdfast.Principal,
+	thread string,
+	d agui.Dialect,
+) (*agui.Reply, error) {
 	if c.after == (store.Cursor{}) {
 		return runs.Attach(ctx, who, thread, d)
 	}

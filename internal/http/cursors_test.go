@@ -63,13 +63,26 @@ func TestCursorsOnEveryRoute(t *testing.T) {
 			"soon", "12", "12-", "-x", "0-x7k2ab", "012-x7k2ab", "+1-x7k2ab", "-1-x7k2ab", "1.0-x7k2ab", "18446744073709551616-x7k2ab",
 			"12-x7\r\nk2", "12-x7\nid: 1", "12-\x00", "12-ü", "12-" + strings.Repeat("a", 5000), "12-x7k2ab,13-x7k2ab", " ",
 		} {
-			wantInvalidCursor(t, garbage, func() (*http.Response, string) { return ask("?after=" + url.QueryEscape(garbage)) })
+			wantInvalidCursor(
+				t,
+				garbage,
+				func() (*http.Response, string) { return ask("?after=" + url.QueryEscape(garbage)) },
+			)
 			if !strings.ContainsAny(garbage, "\r\n\x00") && strings.TrimSpace(garbage) != "" {
-				wantInvalidCursor(t, garbage, func() (*http.Response, string) { return ask("", "Last-Event-ID", garbage) })
+				wantInvalidCursor(
+					t,
+					garbage,
+					func() (*http.Response, string) { return ask("", "Last-Event-ID", garbage) },
+				)
 			}
 		}
 		wantInvalidCursor(t, "two", func() (*http.Response, string) { return ask("?after=12-x7k2ab&after=13-x7k2ab") })
-		if res, text := ask("", "Holdfast-Cursors", "everywhere"); res.StatusCode != http.StatusBadRequest || !strings.Contains(text, codes.InvalidInput) || !strings.Contains(text, `\"metadata\"`) {
+		if res, text := ask(
+			"",
+			"Holdfast-Cursors",
+			"everywhere",
+		); res.StatusCode != http.StatusBadRequest || !strings.Contains(text, codes.InvalidInput) ||
+			!strings.Contains(text, `\"metadata\"`) {
 			t.Errorf("%s: %d %s", route, res.StatusCode, text)
 		}
 		if calls != before {
@@ -84,7 +97,11 @@ func wantInvalidCursor(t *testing.T, cursor string, ask func() (*http.Response, 
 	var body struct {
 		Error struct{ Code, Message, Hint string }
 	}
-	if err := json.Unmarshal([]byte(text), &body); err != nil || res.StatusCode != http.StatusBadRequest || body.Error.Code != codes.InvalidCursor || body.Error.Hint == "" {
+	if err := json.Unmarshal(
+		[]byte(text),
+		&body,
+	); err != nil || res.StatusCode != http.StatusBadRequest || body.Error.Code != codes.InvalidCursor ||
+		body.Error.Hint == "" {
 		t.Errorf("%.40q: %d %s", cursor, res.StatusCode, text)
 	}
 	if len(text) > 500 {
@@ -100,7 +117,11 @@ func TestCursorsInEvents(t *testing.T) {
 		{ID: "12-x7k2ab", Data: agui.RunFinished{ThreadID: "t", RunID: "r"}.AppendJSON(nil)},
 	}
 	reply := func() *agui.Reply {
-		return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) { yield(frames, nil) }}
+		return &agui.Reply{
+			ThreadID: "t",
+			RunID:    "r",
+			Frames:   func(yield func([]agui.Frame, error) bool) { yield(frames, nil) },
+		}
 	}
 	f := &fake{
 		events: func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil },
@@ -113,8 +134,24 @@ func TestCursorsInEvents(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		path, _, _ = strings.Cut(path, "#")
 		_, plain := do(t, method, s.URL+path, body, "Content-Type", "application/json", "Last-Event-ID", "1-a")
-		_, marked := do(t, method, s.URL+path, body, "Content-Type", "application/json", "Last-Event-ID", "1-a", "Holdfast-Cursors", "metadata")
-		want := strings.Replace(plain, `"RUN_FINISHED","threadId":"t","runId":"r"`, `"RUN_FINISHED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"12-x7k2ab"}}`, 1)
+		_, marked := do(
+			t,
+			method,
+			s.URL+path,
+			body,
+			"Content-Type",
+			"application/json",
+			"Last-Event-ID",
+			"1-a",
+			"Holdfast-Cursors",
+			"metadata",
+		)
+		want := strings.Replace(
+			plain,
+			`"RUN_FINISHED","threadId":"t","runId":"r"`,
+			`"RUN_FINISHED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"12-x7k2ab"}}`,
+			1,
+		)
 		if marked != want || marked == plain || !strings.Contains(plain, "id: 12-x7k2ab\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", route, marked, want)
 		}

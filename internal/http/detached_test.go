@@ -75,9 +75,11 @@ type silently struct {
 func openSilently(t *testing.T, request string) *silently {
 	t.Helper()
 	s := &silently{told: &told{frames: make(chan []agui.Frame)}, seen: &observed{done: make(chan string, 9)}}
-	f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
-		return s.reply(ctx), nil
-	}}
+	f := &fake{
+		post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+			return s.reply(ctx), nil
+		},
+	}
 	s.pipes = hostile(t, f, func(c *Config) { c.Streams, c.Observer, c.Now = &s.streams, s.seen, clock.Wall })
 	s.conn = s.dial(t)
 	s.in = bufio.NewReader(received(s.conn))
@@ -167,7 +169,12 @@ func (s *silently) ended(t *testing.T, took time.Duration) {
 	t.Helper()
 	synctest.Wait()
 	if s.streams.open.Load() != 0 || s.seen.closed.Load() != 1 || s.ctx.Err() == nil {
-		t.Errorf("after the end %d streams are open, %d closed, and the context's error is %v", s.streams.open.Load(), s.seen.closed.Load(), s.ctx.Err())
+		t.Errorf(
+			"after the end %d streams are open, %d closed, and the context's error is %v",
+			s.streams.open.Load(),
+			s.seen.closed.Load(),
+			s.ctx.Err(),
+		)
 	}
 	select {
 	case got := <-s.seen.done:
@@ -215,7 +222,11 @@ func TestDetached(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK || res.Close {
+					if _, err := io.Copy(
+						io.Discard,
+						res.Body,
+					); err != nil || res.StatusCode != http.StatusOK ||
+						res.Close {
 						t.Errorf("the next request is answered %s, %v", res.Status, err)
 					}
 				}
@@ -308,12 +319,18 @@ func TestStaysInItsHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
-					return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
-						time.Sleep(time.Minute)
-						yield([]agui.Frame{{ID: "1-x", Data: []byte("{}")}}, nil)
-					}}, nil
-				}}
+				f := &fake{
+					post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+						return &agui.Reply{
+							ThreadID: "t",
+							RunID:    "r",
+							Frames: func(yield func([]agui.Frame, error) bool) {
+								time.Sleep(time.Minute)
+								yield([]agui.Frame{{ID: "1-x", Data: []byte("{}")}}, nil)
+							},
+						}, nil
+					},
+				}
 				l := hostile(t, f, c.change)
 				conn := l.dial(t)
 				sendOn(conn, c.request)

@@ -57,13 +57,26 @@ func TestParseHosts(t *testing.T) {
 
 // changing are the requests that change something and need no body.
 var changing = [][2]string{
-	{"POST", "/threads/t/fork"}, {"POST", "/threads/t/prune"}, {"POST", "/threads/t/checkpoints"}, {"POST", "/threads/t/runs/r/cancel"},
-	{"POST", "/threads/t/rewind"}, {"DELETE", "/threads/t"},
+	{
+		"POST",
+		"/threads/t/fork",
+	},
+	{"POST", "/threads/t/prune"},
+	{"POST", "/threads/t/checkpoints"},
+	{"POST", "/threads/t/runs/r/cancel"},
+	{"POST", "/threads/t/rewind"},
+	{"DELETE", "/threads/t"},
 }
 
 func anonymous(t *testing.T, allowed ...string) func(*Config) {
 	return func(c *Config) {
-		c.LoopbackOnly, c.Anonymous, c.Hosts, c.AllowedOrigins = false, true, hosts(t, "localhost:8080"), origins(t, false, allowed...)
+		c.LoopbackOnly, c.Anonymous, c.Hosts, c.AllowedOrigins = false, true, hosts(
+			t,
+			"localhost:8080",
+		), origins(
+			t,
+			false,
+			allowed...)
 		c.UI, c.Metrics = says("page"), says("metrics")
 	}
 }
@@ -86,7 +99,9 @@ func send(t *testing.T, url, method, path, host, body string, header ...string) 
 	defer res.Body.Close()
 	var answer errorBody
 	if res.StatusCode >= http.StatusBadRequest {
-		if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Error.Code == "" || answer.Error.Hint == "" {
+		if err := json.NewDecoder(res.Body).
+			Decode(&answer); err != nil || answer.Error.Code == "" ||
+			answer.Error.Hint == "" {
 			t.Errorf("%s %s: %d without a code or a hint: %v", method, path, res.StatusCode, err)
 		}
 	}
@@ -104,7 +119,20 @@ func TestRebinding(t *testing.T) {
 		{"POST", "/runs"}, {"POST", "/agents/a/runs"}, {"POST", "/maintenance/delete-inactive"}, {"GET", "/"}, {"GET", "/ui/app.js"}, {"GET", "/openapi.json"},
 		{"GET", "/nowhere"},
 	}, changing...) {
-		code, name := send(t, s.URL, r[0], r[1], host, "", "Origin", origin, "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json")
+		code, name := send(
+			t,
+			s.URL,
+			r[0],
+			r[1],
+			host,
+			"",
+			"Origin",
+			origin,
+			"Sec-Fetch-Site",
+			"same-origin",
+			"Content-Type",
+			"application/json",
+		)
 		if code != http.StatusForbidden || name != codes.ForbiddenHost {
 			t.Errorf("%s %s: %d %s", r[0], r[1], code, name)
 		}
@@ -117,7 +145,16 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("a monitor gets %d from %s", code, path)
 		}
 	}
-	if code, _ := send(t, s.URL, "GET", "/threads/t", "localhost:8080", "", "Sec-Fetch-Site", "same-origin"); code != http.StatusOK {
+	if code, _ := send(
+		t,
+		s.URL,
+		"GET",
+		"/threads/t",
+		"localhost:8080",
+		"",
+		"Sec-Fetch-Site",
+		"same-origin",
+	); code != http.StatusOK {
 		t.Errorf("the server's own page gets %d", code)
 	}
 }
@@ -192,7 +229,17 @@ func TestAnonymousReads(t *testing.T) {
 func TestForwarded(t *testing.T) {
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"} {
 		s := serve(t, &fake{}, nil)
-		if code, name := send(t, s.URL, "GET", "/threads", "localhost", "", header, "203.0.113.9"); code != 403 || name != codes.Forbidden {
+		if code, name := send(
+			t,
+			s.URL,
+			"GET",
+			"/threads",
+			"localhost",
+			"",
+			header,
+			"203.0.113.9",
+		); code != 403 ||
+			name != codes.Forbidden {
 			t.Errorf("%s: %d %s", header, code, name)
 		}
 		s = serve(t, &fake{}, func(c *Config) { c.BehindProxy, c.Hosts = true, hosts(t, "agents.example.com") })
@@ -233,7 +280,14 @@ func TestContentTypes(t *testing.T) {
 				if with[1] != "" {
 					header = append(header, "Origin", with[1])
 				}
-				if code, _ := send(t, s.URL, r[0], r[1], "any.example", with[0], header...); want == 415 != (code == 415) {
+				if code, _ := send(
+					t,
+					s.URL,
+					r[0],
+					r[1],
+					"any.example",
+					with[0],
+					header...); want == 415 != (code == 415) {
 					t.Errorf("%s %s as %q with body %q, origin %q: %d", r[0], r[1], kind, with[0], with[1], code)
 				}
 			}

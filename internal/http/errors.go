@@ -88,7 +88,8 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	gone := r.Context().Err() != nil // the error may well come from that, and nobody reads it
 	noteError(r, e.Code, gone)
 	if code >= http.StatusInternalServerError && !gone {
-		h.Log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
+		h.Log.Warn("request failed",
+			"method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
 	switch code {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:

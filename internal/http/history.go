@@ -15,7 +15,13 @@ type Travel interface {
 	// Checkpoints lists up to limit checkpoints, newest first: those before the given
 	// one (empty: starting with the newest) that were taken before until (zero: any
 	// time).
-	Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error)
+	Checkpoints(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, before string,
+		until time.Time,
+		limit int,
+	) ([]threads.Checkpoint, error)
 	// Checkpoint returns a checkpoint with everything it holds.
 	Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*threads.Detail, error)
 	// Mark takes a manual checkpoint.
@@ -89,7 +95,17 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 
 // postFork is POST /threads/{thread}/fork.
 func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults", "onlyRecorded", "reuse", "preview")
+	to, err := h.travel(
+		w,
+		r,
+		"checkpointId",
+		"messageId",
+		"threadId",
+		"reuseResults",
+		"onlyRecorded",
+		"reuse",
+		"preview",
+	)
 	if err != nil {
 		return err
 	}

@@ -30,30 +30,69 @@ func (m *timeMachine) ask(what string, args ...any) error {
 }
 
 var someCheckpoint = threads.Checkpoint{
-	ID: "000000000001", ThreadID: "t", CreatedAt: time.Unix(0, 1).UTC(), ETag: "c1", Format: 2, Agent: "a", Run: "r", Status: threads.StatusIdle,
-	Iteration: 1, Message: "m", Messages: 1,
-	Metadata: threads.Metadata{Source: "fork", Step: 1, Parent: "000000000003", ParentThread: "p", Label: "mine"},
+	ID:        "000000000001",
+	ThreadID:  "t",
+	CreatedAt: time.Unix(0, 1).UTC(),
+	ETag:      "c1",
+	Format:    2,
+	Agent:     "a",
+	Run:       "r",
+	Status:    threads.StatusIdle,
+	Iteration: 1,
+	Message:   "m",
+	Messages:  1,
+	Metadata:  threads.Metadata{Source: "fork", Step: 1, Parent: "000000000003", ParentThread: "p", Label: "mine"},
 }
 
-func (m *timeMachine) Checkpoints(_ context.Context, _ holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
+func (m *timeMachine) Checkpoints(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, before string,
+	until time.Time,
+	limit int,
+) ([]threads.Checkpoint, error) {
 	return []threads.Checkpoint{someCheckpoint}, m.ask("list", thread, before, until.Unix(), limit)
 }
 
 func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread, id string) (*threads.Detail, error) {
 	return &threads.Detail{
-		Checkpoint: someCheckpoint, History: []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)},
-		State: json.RawMessage(`{"n":1}`), Outcome: "error", Code: "c", OpenCalls: []threads.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
-		PendingWrites: []threads.PendingWrite{{
-			CallID: "c", Tool: "f", Message: "m2", Result: json.RawMessage(`"x"`), Failed: true, ThreadID: "t", CompletedAt: time.Unix(0, 1).UTC(),
-		}},
+		Checkpoint: someCheckpoint,
+		History:    []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)},
+		State: json.RawMessage(
+			`{"n":1}`,
+		),
+		Outcome:   "error",
+		Code:      "c",
+		OpenCalls: []threads.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
+		PendingWrites: []threads.PendingWrite{
+			{
+				CallID:      "c",
+				Tool:        "f",
+				Message:     "m2",
+				Result:      json.RawMessage(`"x"`),
+				Failed:      true,
+				ThreadID:    "t",
+				CompletedAt: time.Unix(0, 1).UTC(),
+			},
+		},
 	}, m.ask("load", thread, id)
 }
 
-func (m *timeMachine) Mark(_ context.Context, _ holdfast.Principal, thread string, mark threads.Mark) (*threads.Checkpoint, error) {
+func (m *timeMachine) Mark(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread string,
+	mark threads.Mark,
+) (*threads.Checkpoint, error) {
 	return &someCheckpoint, m.ask("mark", thread, mark.Label, string(mark.State), mark.ETag)
 }
 
-func (m *timeMachine) Describe(_ context.Context, _ holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error) {
+func (m *timeMachine) Describe(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, etag string,
+	d threads.Description,
+) (*threads.Info, error) {
 	info := *m.f.info
 	if d.Title != nil {
 		info.Title = *d.Title
@@ -65,16 +104,39 @@ func (m *timeMachine) Describe(_ context.Context, _ holdfast.Principal, thread, 
 }
 
 func (m *timeMachine) travelled(to threads.Travel) *threads.Traveled {
-	return &threads.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Preview: to.Preview, Effects: []threads.PastEffect{
-		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true, Reusable: true},
-	}}
+	return &threads.Traveled{
+		Thread:     *m.f.info,
+		Checkpoint: someCheckpoint,
+		Preview:    to.Preview,
+		Effects: []threads.PastEffect{
+			{
+				CallID:    "c",
+				Tool:      "f",
+				Arguments: json.RawMessage(`{"n":1}`),
+				Effect:    "once",
+				Message:   "m",
+				Failed:    true,
+				Reusable:  true,
+			},
+		},
+	}
 }
 
-func (m *timeMachine) Fork(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
+func (m *timeMachine) Fork(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	return m.travelled(to), m.ask("fork", thread, to)
 }
 
-func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
+func (m *timeMachine) Rewind(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	return m.travelled(to), m.ask("rewind", thread, to)
 }
 
@@ -86,35 +148,93 @@ func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread stri
 		return &threads.State{State: json.RawMessage(m.f.shared)}, nil
 	}
 	return &threads.State{
-		State:           json.RawMessage(`{"n":1}`),
-		MiddlewareState: json.RawMessage(`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`),
+		State: json.RawMessage(`{"n":1}`),
+		MiddlewareState: json.RawMessage(
+			`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`,
+		),
 	}, m.ask("state", thread)
 }
 
-func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
+func (m *timeMachine) Runs(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, before string,
+	limit int,
+) ([]threads.Run, error) {
 	at := time.Unix(0, 1).UTC()
-	return []threads.Run{{ID: "r2", Agent: "a", StartedAt: at, Records: 7, Usage: someUsage(), Cost: "0.5", Processes: []threads.RunProcess{{Process: "p", Epoch: 1, Tag: "x7k2ab", Since: at}}}, {
-		ID: "r", Agent: "a", StartedAt: at, EndedAt: at, Outcome: "error", Code: "c", Continues: "r0", ContinuedBy: "r2", ParentRunID: "p",
-	}}, m.ask("runs", thread, before, limit)
+	return []threads.Run{
+			{
+				ID:        "r2",
+				Agent:     "a",
+				StartedAt: at,
+				Records:   7,
+				Usage:     someUsage(),
+				Cost:      "0.5",
+				Processes: []threads.RunProcess{{Process: "p", Epoch: 1, Tag: "x7k2ab", Since: at}},
+			},
+			{
+				ID:          "r",
+				Agent:       "a",
+				StartedAt:   at,
+				EndedAt:     at,
+				Outcome:     "error",
+				Code:        "c",
+				Continues:   "r0",
+				ContinuedBy: "r2",
+				ParentRunID: "p",
+			},
+		}, m.ask(
+			"runs",
+			thread,
+			before,
+			limit,
+		)
 }
 
 func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Info, error) {
 	return []threads.Info{*m.f.info}, m.ask("children", thread)
 }
 
-func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
-	return &threads.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, etag, keep, dryRun)
+func (m *timeMachine) Prune(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, etag string,
+	keep int,
+	dryRun bool,
+) (*threads.Cleaned, error) {
+	return &threads.Cleaned{
+			DryRun:      dryRun,
+			Threads:     1,
+			Checkpoints: 2,
+			Messages:    3,
+		}, m.ask(
+			"prune",
+			thread,
+			etag,
+			keep,
+			dryRun,
+		)
 }
 
 func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, etag string, children bool) (int, error) {
 	return 2, m.ask("delete", thread, etag, children)
 }
 
-func (m *timeMachine) DeleteOlderThan(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (m *timeMachine) DeleteOlderThan(
+	_ context.Context,
+	_ holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return &threads.Cleaned{DryRun: dryRun}, m.ask("older", before.Unix(), dryRun)
 }
 
-func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (m *timeMachine) DeleteInactive(
+	_ context.Context,
+	_ holdfast.Principal,
+	before time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	return &threads.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
 }
 
@@ -205,7 +325,9 @@ func TestHistoryMistakes(t *testing.T) {
 		url := atNoon(t, f)
 		parts := strings.SplitN(request, " ", 3)
 		res, answered := do(t, parts[0], url+parts[1], strings.Join(parts[2:], ""), "Content-Type", "application/json")
-		if res.StatusCode != 400 || !strings.Contains(answered, `"code":"invalid_input"`) || !strings.Contains(answered, `"hint":`) || !strings.Contains(answered, says) {
+		if res.StatusCode != 400 || !strings.Contains(answered, `"code":"invalid_input"`) ||
+			!strings.Contains(answered, `"hint":`) ||
+			!strings.Contains(answered, says) {
 			t.Errorf("%.80s: %d %s", request, res.StatusCode, answered)
 		}
 		if f.timeMachine.asked != "" || strings.Contains(answered, secret) || len(answered) > 500 {
@@ -250,11 +372,22 @@ func TestIfMatchIsObeyedOrRefused(t *testing.T) {
 	s := serve(t, &fake{info: &threads.Info{ID: "t", ETag: "c12"}}, nil)
 	fill := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "a", "{tool}", "f")
 	for _, route := range routes {
-		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") || route.id == "backup" {
+		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") ||
+			route.id == "backup" {
 			continue
 		}
-		res, body := do(t, route.method, s.URL+fill.Replace(route.path), "{}", "If-Match", `"c1"`, "Content-Type", typeJSON)
-		if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "does not take If-Match") || !strings.Contains(body, `"field":"If-Match"`) {
+		res, body := do(
+			t,
+			route.method,
+			s.URL+fill.Replace(route.path),
+			"{}",
+			"If-Match",
+			`"c1"`,
+			"Content-Type",
+			typeJSON,
+		)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "does not take If-Match") ||
+			!strings.Contains(body, `"field":"If-Match"`) {
 			t.Errorf("%s %s: %d %s", route.method, route.path, res.StatusCode, body)
 		}
 	}
@@ -265,8 +398,12 @@ func TestHistoryBodiesMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
 	s := serve(t, &fake{}, nil)
 	paths := map[string]string{
-		"Mark": "/threads/t/checkpoints", "Travel": "/threads/t/fork", "Rewind": "/threads/t/rewind", "Prune": "/threads/t/prune",
-		"DeleteOlderThan": "/maintenance/delete-older-than", "DeleteInactive": "/maintenance/delete-inactive",
+		"Mark":            "/threads/t/checkpoints",
+		"Travel":          "/threads/t/fork",
+		"Rewind":          "/threads/t/rewind",
+		"Prune":           "/threads/t/prune",
+		"DeleteOlderThan": "/maintenance/delete-older-than",
+		"DeleteInactive":  "/maintenance/delete-inactive",
 	}
 	for name, path := range paths {
 		for _, body := range []string{

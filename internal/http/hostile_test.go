@@ -98,7 +98,8 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			if !ok {
-				return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "A key is missing.").WithHint("Send one.")
+				return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "A key is missing.").
+					WithHint("Send one.")
 			}
 			return holdfast.Principal{Tenant: tenant, User: "u"}, nil
 		},
@@ -131,7 +132,13 @@ func sendOn(c net.Conn, text string) {
 }
 
 func posts(tenant, path, body string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, tenant, len(body), body)
+	return fmt.Sprintf(
+		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		path,
+		tenant,
+		len(body),
+		body,
+	)
 }
 
 // TestSlowBodies: a body that does not come, or comes too slowly, ends its connection, on
@@ -231,21 +238,23 @@ func TestBodyDeadlineEnds(t *testing.T) {
 
 func bodyDeadlineEnds(t *testing.T, change func(*Config), detached int) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
-			return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
-				for range 240 { // an idle hour
-					select {
-					case <-time.After(15 * time.Second):
-					case <-ctx.Done():
-						return
+		f := &fake{
+			post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+				return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+					for range 240 { // an idle hour
+						select {
+						case <-time.After(15 * time.Second):
+						case <-ctx.Done():
+							return
+						}
+						if !yield(nil, nil) {
+							return
+						}
 					}
-					if !yield(nil, nil) {
-						return
-					}
-				}
-				yield([]agui.Frame{{ID: "1-x", Data: []byte(`{"done":true}`)}}, nil)
-			}}, nil
-		}}
+					yield([]agui.Frame{{ID: "1-x", Data: []byte(`{"done":true}`)}}, nil)
+				}}, nil
+			},
+		}
 		l := hostile(t, f, change)
 		conn := l.dial(t)
 		in := bufio.NewReader(conn)
@@ -261,7 +270,8 @@ func bodyDeadlineEnds(t *testing.T, change func(*Config), detached int) {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(res.Body)
-			if err != nil || !strings.HasSuffix(string(body), "data: {\"done\":true}\n\n") || strings.Count(string(body), "keep-alive") != 240 {
+			if err != nil || !strings.HasSuffix(string(body), "data: {\"done\":true}\n\n") ||
+				strings.Count(string(body), "keep-alive") != 240 {
 				t.Errorf("%d, %v: %d bytes", res.StatusCode, err, len(body))
 			}
 		}
@@ -292,17 +302,23 @@ func TestSlowReaders(t *testing.T) {
 		slowReader := func(t *testing.T, silent time.Duration) {
 			synctest.Test(t, func(t *testing.T) {
 				ended := make(chan time.Duration, 1)
-				f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
-					return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
-						if silent > 0 && !yield(nil, nil) {
-							return
-						}
-						time.Sleep(silent)
-						began := time.Now()
-						defer func() { ended <- time.Since(began) }()
-						yield([]agui.Frame{{ID: "1-x", Data: make([]byte, size)}}, nil)
-					}}, nil
-				}}
+				f := &fake{
+					post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+						return &agui.Reply{
+							ThreadID: "t",
+							RunID:    "r",
+							Frames: func(yield func([]agui.Frame, error) bool) {
+								if silent > 0 && !yield(nil, nil) {
+									return
+								}
+								time.Sleep(silent)
+								began := time.Now()
+								defer func() { ended <- time.Since(began) }()
+								yield([]agui.Frame{{ID: "1-x", Data: make([]byte, size)}}, nil)
+							},
+						}, nil
+					},
+				}
 				l := hostile(t, f, func(c *Config) { c.MinRate = 16 << 10 })
 				conn := l.dial(t)
 				sendOn(conn, posts("mallory", "/runs", minimal))
@@ -416,11 +432,14 @@ func TestFloodOfBodies(t *testing.T) {
 // one, and a stream that breaks in it not for one that has ended.
 func TestBrokenSnapshot(t *testing.T) {
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
-		return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}, {ID: "2-x", Pieces: func(yield func([]byte, error) bool) {
-			if yield([]byte(`{"messages":[`), nil) && yield(make([]byte, 2*maxBuffer), nil) {
-				yield(nil, holdfast.Errorf(codes.StoreUnavailable, "The store is gone."))
-			}
-		}}}, []agui.Frame{{ID: "3-x", Data: []byte(`{}`)}}), nil
+		return reply(
+			[]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}, {ID: "2-x", Pieces: func(yield func([]byte, error) bool) {
+				if yield([]byte(`{"messages":[`), nil) && yield(make([]byte, 2*maxBuffer), nil) {
+					yield(nil, holdfast.Errorf(codes.StoreUnavailable, "The store is gone."))
+				}
+			}}},
+			[]agui.Frame{{ID: "3-x", Data: []byte(`{}`)}},
+		), nil
 	}}
 	s := serve(t, f, nil)
 	res, err := http.Post(s.URL+"/runs", "application/json", strings.NewReader(minimal))
@@ -429,7 +448,9 @@ func TestBrokenSnapshot(t *testing.T) {
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err == nil || !strings.Contains(string(body), "id: 1-x\ndata: {}\n\n") || strings.Contains(string(body), "3-x") || strings.HasSuffix(string(body), "\n\n") {
+	if err == nil || !strings.Contains(string(body), "id: 1-x\ndata: {}\n\n") ||
+		strings.Contains(string(body), "3-x") ||
+		strings.HasSuffix(string(body), "\n\n") {
 		t.Errorf("%d bytes, then %v", len(body), err)
 	}
 }
@@ -437,7 +458,10 @@ func TestBrokenSnapshot(t *testing.T) {
 // TestMessagesInPieces: a history is written message by message, with the bytes that it
 // would have in one piece; if it cannot be read to its end, the answer is not whole.
 func TestMessagesInPieces(t *testing.T) {
-	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}), records(agui.RunFinished{ThreadID: "t", RunID: "r"}))
+	f := posting(
+		records(agui.RunStarted{ThreadID: "t", RunID: "r"}),
+		records(agui.RunFinished{ThreadID: "t", RunID: "r"}),
+	)
 	f.shared = "none"
 	f.messages = []string{`{"id":"1", "content":"<a&b>"}`, `{"id":"2","metadata":{ "a": [1, 2] }}`, `{"id":"3"}`}
 	s := serve(t, f, nil)
@@ -446,7 +470,16 @@ func TestMessagesInPieces(t *testing.T) {
 		t.Errorf("%q", body)
 	}
 	want := `{"outcome":"success","runId":"r","threadId":"t",` + list + `,"state":{},"usage":[]}` + "\n"
-	if _, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Accept", "application/json"); body != want {
+	if _, body := do(
+		t,
+		"POST",
+		s.URL+"/runs",
+		minimal,
+		"Content-Type",
+		"application/json",
+		"Accept",
+		"application/json",
+	); body != want {
 		t.Errorf("%q", body)
 	}
 	f.gone, f.goneAfter = holdfast.Errorf(codes.CheckpointUnreadable, "It is damaged."), 1
@@ -459,7 +492,13 @@ func TestMessagesInPieces(t *testing.T) {
 		t.Error("half of a history looks like a whole one")
 	}
 	for _, path := range []string{"/threads/t/messages", "/copilotkit/threads/t/messages"} {
-		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, codes.CheckpointUnreadable) {
+		if res, body := do(
+			t,
+			"GET",
+			s.URL+path,
+			"",
+		); res.StatusCode != http.StatusInternalServerError ||
+			!strings.Contains(body, codes.CheckpointUnreadable) {
 			t.Errorf("%s: %s %s, want an error as long as nothing was sent", path, res.Status, body)
 		}
 	}

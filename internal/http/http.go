@@ -39,7 +39,13 @@ type Runs interface {
 	// Events streams a run after a cursor; nil if it has ended and nothing is missing. If it
 	// is given no run, it streams the thread's current one, and shows a client that has all of
 	// it the thread as it is.
-	Events(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error)
+	Events(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, run string,
+		after store.Cursor,
+		d agui.Dialect,
+	) (*agui.Reply, error)
 	// Attach streams a thread to a client that knows nothing about it.
 	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)
 }
@@ -191,15 +197,18 @@ func newRouter(c Config, routes []route) *chi.Mux {
 		c.BodyTimeout = bodyTimeout
 	}
 	h := &handler{
-		Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version),
-		turns: newTurns(), bodies: newReceiver(&c),
-		door: door{c.LoopbackOnly, c.Anonymous, c.BehindProxy, c.Hosts, c.AllowedOrigins, methodsOf(routes)},
+		Config:   c,
+		document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version),
+		turns:    newTurns(),
+		bodies:   newReceiver(&c),
+		door:     door{c.LoopbackOnly, c.Anonymous, c.BehindProxy, c.Hosts, c.AllowedOrigins, methodsOf(routes)},
 	}
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)
 	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
-			WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
+			WithHint("POST /runs starts a run; GET /threads lists the threads; GET " +
+				"/openapi.json describes every route.")
 	}, true))
 	r.MethodNotAllowed(h.serve(func(_ *handler, w http.ResponseWriter, q *http.Request, _ holdfast.Principal) error {
 		w.Header().Set("Allow", methodsAt(r, q.URL))

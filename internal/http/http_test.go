@@ -48,13 +48,25 @@ type fake struct {
 	timeMachine
 }
 
-func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+func (f *fake) Post(
+	ctx context.Context,
+	who holdfast.Principal,
+	agent string,
+	in *agui.RunAgentInput,
+) (*agui.Reply, error) {
 	return f.post(ctx, who, agent, in)
 }
 func (f *fake) Cancel(context.Context, holdfast.Principal, string, string) (*threads.Info, error) {
 	return f.info, f.err
 }
-func (f *fake) Events(_ context.Context, _ holdfast.Principal, _, _ string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
+
+func (f *fake) Events(
+	_ context.Context,
+	_ holdfast.Principal,
+	_, _ string,
+	after store.Cursor,
+	d agui.Dialect,
+) (*agui.Reply, error) {
 	return f.events(after, d)
 }
 func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect) (*agui.Reply, error) {
@@ -111,7 +123,18 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	}
 	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Travel: f, Upkeep: f, Titles: f, Calls: f, Inspect: &insider{f: f}, Transfer: &mover{f: f}, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
+		Runs:         f,
+		Threads:      f,
+		Travel:       f,
+		Upkeep:       f,
+		Titles:       f,
+		Calls:        f,
+		Inspect:      &insider{f: f},
+		Transfer:     &mover{f: f},
+		Ready:        func(context.Context) error { return f.err },
+		MaxBody:      1 << 10,
+		WriteTimeout: time.Second,
+		LoopbackOnly: true,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},
@@ -155,12 +178,18 @@ func do(t *testing.T, method, url, body string, header ...string) (*http.Respons
 const minimal = `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`
 
 func TestStreamOnTheWire(t *testing.T) {
-	f := &fake{post: func(_ context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
-		if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
-			t.Errorf("%v %s %+v", who, agent, in)
-		}
-		return reply([]agui.Frame{{Data: []byte(`{"a":1}`)}}, []agui.Frame{}, []agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}}), nil
-	}}
+	f := &fake{
+		post: func(_ context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+			if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
+				t.Errorf("%v %s %+v", who, agent, in)
+			}
+			return reply(
+				[]agui.Frame{{Data: []byte(`{"a":1}`)}},
+				[]agui.Frame{},
+				[]agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}},
+			), nil
+		},
+	}
 	s := serve(t, f, nil)
 	res, body := do(t, "POST", s.URL+"/agents/helper/runs", minimal, "Content-Type", "application/json; charset=utf-8")
 	want := ": holdfast\n\ndata: {\"a\":1}\n\n: keep-alive\n\nid: 1-x\ndata: {\"b\":2}\n\nid: 2-x\ndata: {}\n\n"
@@ -185,7 +214,11 @@ func TestCutStream(t *testing.T) {
 	}}
 	s := serve(t, f, nil)
 	_, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
-	if !strings.HasSuffix(body, `Reload the page to see it.","code":"stream_cut","metadata":{"holdfast":{"hint":"attach with GET …"}}}`+"\n\n") || strings.Count(body, "id: ") != 1 {
+	if !strings.HasSuffix(
+		body,
+		`Reload the page to see it.","code":"stream_cut","metadata":{"holdfast":{"hint":"attach with GET …"}}}`+"\n\n",
+	) ||
+		strings.Count(body, "id: ") != 1 {
 		t.Errorf("stock client: %q", body)
 	}
 	_, body = do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Holdfast-Resume", "1")
@@ -268,8 +301,18 @@ func TestLoopbackOnly(t *testing.T) {
 
 func TestPreflight(t *testing.T) {
 	s := serve(t, &fake{}, nil)
-	res, _ := do(t, "OPTIONS", s.URL+"/runs", "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST")
-	if res.StatusCode != http.StatusNoContent || res.Header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" {
+	res, _ := do(
+		t,
+		"OPTIONS",
+		s.URL+"/runs",
+		"",
+		"Origin",
+		"http://localhost:3000",
+		"Access-Control-Request-Method",
+		"POST",
+	)
+	if res.StatusCode != http.StatusNoContent ||
+		res.Header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 }
@@ -315,7 +358,10 @@ func FuzzFrame(f *testing.F) {
 		}
 		var frames []agui.Frame
 		for range n % 8 {
-			frames = append(frames, agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)})
+			frames = append(
+				frames,
+				agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)},
+			)
 		}
 		sent := httptest.NewRecorder()
 		s := &sse{w: sent, rc: http.NewResponseController(sent)}
@@ -383,10 +429,12 @@ func splitSSE(data []byte, atEOF bool) (int, []byte, error) {
 func TestTraceparent(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	var got []string
-	f := &fake{post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
-		got = append(got, in.Traceparent)
-		return reply([]agui.Frame{{Data: agui.RunStarted{ThreadID: "t", RunID: "r"}.AppendJSON(nil)}}), nil
-	}}
+	f := &fake{
+		post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
+			got = append(got, in.Traceparent)
+			return reply([]agui.Frame{{Data: agui.RunStarted{ThreadID: "t", RunID: "r"}.AppendJSON(nil)}}), nil
+		},
+	}
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
 	for _, path := range []string{"/runs", "/agents/helper/runs", "/copilotkit/agent/helper/run"} {
 		got = nil

@@ -30,41 +30,106 @@ func (i *insider) ask(what string, args ...any) error {
 	return i.f.err
 }
 
-func (i *insider) Log(_ context.Context, _ holdfast.Principal, thread, run string, after store.Cursor, limit int) (*agui.Page, error) {
+func (i *insider) Log(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, run string,
+	after store.Cursor,
+	limit int,
+) (*agui.Page, error) {
 	page := i.page
 	if page == nil {
-		page = &agui.Page{Frames: pageOf([]agui.Frame{{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)}}, nil), Next: "1-x"}
+		page = &agui.Page{
+			Frames: pageOf([]agui.Frame{{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)}}, nil),
+			Next:   "1-x",
+		}
 	}
 	return page, i.ask("log", thread, run, after, limit)
 }
 
-func (i *insider) Questions(_ context.Context, _ holdfast.Principal, before time.Time, limit int) (*threads.QuestionList, error) {
+func (i *insider) Questions(
+	_ context.Context,
+	_ holdfast.Principal,
+	before time.Time,
+	limit int,
+) (*threads.QuestionList, error) {
 	at := time.Unix(0, 1).UTC()
-	return &threads.QuestionList{Questions: []threads.Question{{
-		Thread: threads.QuestionThread{ID: "t", Title: "a title", Agent: "a", Hidden: true}, Run: "r",
-		Interrupt: threads.Interrupt{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}, AskedAt: at,
-	}}, Next: at}, i.ask("questions", before.Unix(), limit)
+	return &threads.QuestionList{Questions: []threads.Question{
+		{
+			Thread: threads.QuestionThread{ID: "t", Title: "a title", Agent: "a", Hidden: true},
+			Run:    "r",
+			Interrupt: threads.Interrupt{
+				ID:             "i",
+				Reason:         "r",
+				Message:        "m",
+				ToolCallID:     "c",
+				ResponseSchema: json.RawMessage(`{}`),
+				ExpiresAt:      "2026-01-31T12:00:00Z",
+				Metadata:       json.RawMessage(`{}`),
+			},
+			AskedAt: at,
+		},
+	}, Next: at}, i.ask("questions", before.Unix(), limit)
 }
 
 func (i *insider) Work(_ context.Context, _ holdfast.Principal, thread string) (*threads.Work, error) {
 	at := time.Unix(0, 1).UTC()
-	return &threads.Work{Run: "r", Status: threads.StatusRunning, Process: "p", Epoch: 1, Calls: []threads.WorkCall{{
-		ID: "c", Tool: "f", State: threads.CallRecorded, Effect: "once", Key: "k", Attempts: 2, StartedAt: at, Interrupt: "i", Message: "m", Result: json.RawMessage(`"x"`), Failed: true, EndedAt: at,
-	}}}, i.ask("work", thread)
+	return &threads.Work{Run: "r", Status: threads.StatusRunning, Process: "p", Epoch: 1, Calls: []threads.WorkCall{
+		{
+			ID:        "c",
+			Tool:      "f",
+			State:     threads.CallRecorded,
+			Effect:    "once",
+			Key:       "k",
+			Attempts:  2,
+			StartedAt: at,
+			Interrupt: "i",
+			Message:   "m",
+			Result:    json.RawMessage(`"x"`),
+			Failed:    true,
+			EndedAt:   at,
+		},
+	}}, i.ask("work", thread)
 }
 
-func (i *insider) Calls(_ context.Context, _ holdfast.Principal, thread, run, before string, limit int) (*threads.CallList, error) {
+func (i *insider) Calls(
+	_ context.Context,
+	_ holdfast.Principal,
+	thread, run, before string,
+	limit int,
+) (*threads.CallList, error) {
 	at := time.Unix(0, 1).UTC()
-	return &threads.CallList{Calls: []threads.Call{{
-		ID: "c", Tool: "f", Message: "m", Result: "m2", Run: "r", Effect: "once", Key: "k", Attempts: 2, Failed: true, Code: "x", StartedAt: at, EndedAt: at, Process: "p",
-	}}, Next: "r"}, i.ask("calls", thread, run, before, limit)
+	return &threads.CallList{Calls: []threads.Call{
+		{
+			ID:        "c",
+			Tool:      "f",
+			Message:   "m",
+			Result:    "m2",
+			Run:       "r",
+			Effect:    "once",
+			Key:       "k",
+			Attempts:  2,
+			Failed:    true,
+			Code:      "x",
+			StartedAt: at,
+			EndedAt:   at,
+			Process:   "p",
+		},
+	}, Next: "r"}, i.ask("calls", thread, run, before, limit)
 }
 
 // someUsage has every possible member.
 func someUsage() []threads.Usage {
 	n := int64(3)
 	return []threads.Usage{{Usage: holdfast.Usage{
-		Provider: "p", Model: "m", InputTokens: &n, OutputTokens: &n, TotalTokens: &n, ReasoningTokens: &n, CachedInput: &n, CacheWriteInput: &n,
+		Provider:        "p",
+		Model:           "m",
+		InputTokens:     &n,
+		OutputTokens:    &n,
+		TotalTokens:     &n,
+		ReasoningTokens: &n,
+		CachedInput:     &n,
+		CacheWriteInput: &n,
 	}, Cost: "0.5"}}
 }
 

@@ -58,7 +58,13 @@ func (h *handler) observe(next http.Handler) http.Handler {
 }
 
 func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
-	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, rate: h.MinRate, began: clock.Now()}
+	rec := &recorder{
+		ResponseWriter: w,
+		rc:             http.NewResponseController(w),
+		timeout:        h.WriteTimeout,
+		rate:           h.MinRate,
+		began:          clock.Now(),
+	}
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
 }
 
@@ -85,7 +91,13 @@ func (h *handler) done(ctx context.Context, rec *recorder, l line) {
 	took := rec.began.Ran()
 	h.Observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
-		slog.String("method", l.method), slog.String("route", l.route), slog.Int("status", l.code), slog.Duration("took", took),
+		slog.String(
+			"method",
+			l.method,
+		),
+		slog.String("route", l.route),
+		slog.Int("status", l.code),
+		slog.Duration("took", took),
 	}
 	if rec.errCode != "" && !rec.gone {
 		attrs = append(attrs, slog.String("code", rec.errCode))

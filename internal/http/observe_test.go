@@ -113,7 +113,12 @@ func TestAccessLog(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
 	log := &syncBuffer{}
 	h := New(Config{
-		Runs: posting([]agui.Frame{}), Ready: func(context.Context) error { return nil }, MaxBody: 1 << 10, Observer: seen,
+		Runs: posting(
+			[]agui.Frame{},
+		),
+		Ready:        func(context.Context) error { return nil },
+		MaxBody:      1 << 10,
+		Observer:     seen,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) { return holdfast.Principal{}, nil },
 		Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -134,7 +139,8 @@ func TestAccessLog(t *testing.T) {
 		t.Errorf("%s", line)
 	}
 	line = request("GET", "/healthz?key=hunter2", "")
-	if !strings.Contains(line, "level=DEBUG") || !strings.Contains(line, "route=/healthz") || strings.Contains(line, "hunter2") {
+	if !strings.Contains(line, "level=DEBUG") || !strings.Contains(line, "route=/healthz") ||
+		strings.Contains(line, "hunter2") {
 		t.Errorf("%s", line)
 	}
 }
@@ -151,7 +157,8 @@ func TestAccessLogSaysWhy(t *testing.T) {
 	})
 	do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
 	<-seen.done
-	if line := log.take(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=409") || !strings.Contains(line, "code=mid_execution") {
+	if line := log.take(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=409") ||
+		!strings.Contains(line, "code=mid_execution") {
 		t.Errorf("%s", line)
 	}
 	do(t, "POST", s.URL+"/runs", "{", "Content-Type", "application/json")
@@ -177,10 +184,12 @@ func TestClientThatLeaves(t *testing.T) {
 			seen := &observed{done: make(chan string, 1)}
 			log := &syncBuffer{}
 			ctx, leave := context.WithCancel(t.Context())
-			f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
-				leave()
-				return nil, err
-			}}
+			f := &fake{
+				post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+					leave()
+					return nil, err
+				},
+			}
 			h := New(Config{
 				Runs: f, Threads: f, Travel: f, Upkeep: f, MaxBody: 1 << 10, Observer: seen,
 				Authenticate: func(*http.Request) (holdfast.Principal, error) { return holdfast.Principal{}, nil },
@@ -192,7 +201,8 @@ func TestClientThatLeaves(t *testing.T) {
 			if got := <-seen.done; got != "POST /runs 499" {
 				t.Errorf("observed %q", got)
 			}
-			if got := log.take(); strings.Contains(got, "WARN") || !strings.Contains(got, "status=499") || strings.Contains(got, "code=") {
+			if got := log.take(); strings.Contains(got, "WARN") || !strings.Contains(got, "status=499") ||
+				strings.Contains(got, "code=") {
 				t.Errorf("%s", got)
 			}
 		})

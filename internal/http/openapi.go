@@ -41,7 +41,10 @@ func openAPI(routes []route, keys bool, version string) []byte {
 	components["schemas"].(object)["ErrorCode"] = errorCodes()
 	if keys {
 		components["securitySchemes"] = object{"key": object{
-			"type": "http", "scheme": "bearer", "description": "An API key that this deployment has issued, or a JWT of the identity provider that it trusts.",
+			"type":   "http",
+			"scheme": "bearer",
+			"description": "An API key that this deployment has issued, or a JWT of the identity " +
+				"provider that it trusts.",
 		}}
 	}
 	paths := object{}
@@ -91,7 +94,10 @@ func (r *route) operation(keys bool) object {
 		op["parameters"] = params
 	}
 	if r.body != "" {
-		op["requestBody"] = object{"required": !r.bodyOptional, "content": object{typeJSON: object{"schema": ref("schemas", r.body)}}}
+		op["requestBody"] = object{
+			"required": !r.bodyOptional,
+			"content":  object{typeJSON: object{"schema": ref("schemas", r.body)}},
+		}
 	}
 	if keys && !r.open {
 		op["security"] = []any{object{"key": []string{}}}
@@ -170,6 +176,11 @@ func errorCodes() object {
 	for _, c := range known {
 		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, status[c], http.StatusText(status[c]))
 	}
-	fmt.Fprintf(&text, "\n* `%s` and any other: 500 %s", codes.Internal, http.StatusText(http.StatusInternalServerError))
+	fmt.Fprintf(
+		&text,
+		"\n* `%s` and any other: 500 %s",
+		codes.Internal,
+		http.StatusText(http.StatusInternalServerError),
+	)
 	return object{"type": "string", "description": text.String(), "examples": append(known, codes.Internal)}
 }

@@ -41,10 +41,13 @@ func document(t *testing.T, keys bool) map[string]any {
 func routed(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	err := chi.Walk(newRouter(Config{}, routes), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		out = append(out, method+" "+pattern)
-		return nil
-	})
+	err := chi.Walk(
+		newRouter(Config{}, routes),
+		func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			out = append(out, method+" "+pattern)
+			return nil
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,10 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	var documentedRoutes []string
 	for path, item := range document(t, false)["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
-			documentedRoutes = append(documentedRoutes, strings.ToUpper(method)+" "+strings.Replace(path, "{path}", "*", 1))
+			documentedRoutes = append(
+				documentedRoutes,
+				strings.ToUpper(method)+" "+strings.Replace(path, "{path}", "*", 1),
+			)
 		}
 	}
 	slices.Sort(documentedRoutes)
@@ -219,19 +225,66 @@ func eventful() *fake {
 	n := int64(3)
 	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}), records(agui.RunFinished{
 		ThreadID: "t", RunID: "r",
-		Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{{
-			ID: "i", Reason: "confirmation", Message: "Sure?", ToolCallID: "c", ExpiresAt: "2026-01-31T12:00:00Z",
-			ResponseSchema: json.RawMessage(`{"type":"object"}`), Metadata: json.RawMessage(`{"a":1}`), SubagentRunID: "s",
-		}}},
-		Usage: []holdfast.Usage{{
-			Provider: "p", Model: "m", InputTokens: &n, OutputTokens: &n, TotalTokens: &n, ReasoningTokens: &n, CachedInput: &n, CacheWriteInput: &n,
+		Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{
+			{
+				ID:         "i",
+				Reason:     "confirmation",
+				Message:    "Sure?",
+				ToolCallID: "c",
+				ExpiresAt:  "2026-01-31T12:00:00Z",
+				ResponseSchema: json.RawMessage(
+					`{"type":"object"}`,
+				),
+				Metadata:      json.RawMessage(`{"a":1}`),
+				SubagentRunID: "s",
+			},
 		}},
+		Usage: []holdfast.Usage{
+			{
+				Provider:        "p",
+				Model:           "m",
+				InputTokens:     &n,
+				OutputTokens:    &n,
+				TotalTokens:     &n,
+				ReasoningTokens: &n,
+				CachedInput:     &n,
+				CacheWriteInput: &n,
+			},
+		},
 	}))
 	f.info = &threads.Info{
-		ID: "t", Agent: "a", Status: threads.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
-		Text: "m", Interrupts: []threads.Interrupt{{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}}, PendingToolCalls: []string{"c"},
-		OutsideCalls: []threads.OutsideCall{{ID: "o", Tool: "approve", ExpiresAt: time.Unix(0, 1).UTC(), Abandonable: true}}, UpdatedAt: time.Unix(0, 1).UTC(),
-		ETag: "c1", Title: "a title", Hidden: true, CreatedAt: time.Unix(0, 1).UTC(), Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
+		ID:        "t",
+		Agent:     "a",
+		Status:    threads.StatusInterrupted,
+		Run:       "r",
+		Outcome:   "interrupt",
+		Code:      "c",
+		Iteration: 1,
+		Cursor:    "1-x",
+		Text:      "m",
+		Interrupts: []threads.Interrupt{
+			{
+				ID:             "i",
+				Reason:         "r",
+				Message:        "m",
+				ToolCallID:     "c",
+				ResponseSchema: json.RawMessage(`{}`),
+				ExpiresAt:      "2026-01-31T12:00:00Z",
+				Metadata:       json.RawMessage(`{}`),
+			},
+		},
+		PendingToolCalls: []string{"c"},
+		OutsideCalls: []threads.OutsideCall{
+			{ID: "o", Tool: "approve", ExpiresAt: time.Unix(0, 1).UTC(), Abandonable: true},
+		},
+		UpdatedAt:        time.Unix(0, 1).UTC(),
+		ETag:             "c1",
+		Title:            "a title",
+		Hidden:           true,
+		CreatedAt:        time.Unix(0, 1).UTC(),
+		Parent:           "p",
+		ParentCheckpoint: "000000000001",
+		Size:             map[string]int64{"records": 7},
 	}
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
 	return f
@@ -271,7 +324,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Console = &operated{}
 	})
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}", "calculate", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}", "calculate", "{checkpoint}", "000000000001", "*", "app.js").
+			Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {
 				continue // covered by another test's fake
@@ -291,7 +345,10 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 			if want.schema != "" {
 				valid(t, schema(want.schema), got)
 			}
-			if kind := res.Header.Get("Content-Type"); (want.kind == typeSSE || want.kind == typeJSON) && kind != want.kind {
+			if kind := res.Header.Get(
+				"Content-Type",
+			); (want.kind == typeSSE || want.kind == typeJSON) &&
+				kind != want.kind {
 				t.Errorf("%s %s: %s, not %s", r.method, path, kind, want.kind)
 			}
 		}
@@ -318,8 +375,17 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
 	s := serve(t, f, nil)
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
-		if res, body := do(t, r.method, s.URL+path, minimal, "Content-Type", "application/json"); res.StatusCode >= 400 && r.method != "HEAD" {
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").
+			Replace(r.path)
+		if res, body := do(
+			t,
+			r.method,
+			s.URL+path,
+			minimal,
+			"Content-Type",
+			"application/json",
+		); res.StatusCode >= 400 &&
+			r.method != "HEAD" {
 			valid(t, schema("Error"), body)
 		}
 	}

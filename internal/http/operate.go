@@ -18,30 +18,62 @@ import (
 
 var operateRoutes = []route{
 	{
-		method: "GET", path: "/ui/config.json", do: getPageConfig, open: true, id: "pageConfig",
+		method:  "GET",
+		path:    "/ui/config.json",
+		do:      getPageConfig,
+		open:    true,
+		id:      "pageConfig",
 		summary: "What the web UI has to know before it shows anything.",
 		answers: []answer{{http.StatusOK, "What it has to know.", typeJSON, "PageConfig"}},
 	},
 	{
-		method: "GET", path: "/overview", do: getOverview, id: "overview",
+		method:  "GET",
+		path:    "/overview",
+		do:      getOverview,
+		id:      "overview",
 		summary: "The server's own figures of the last hour. For operators.",
-		answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}}, errors: operateErrors,
+		answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}},
+		errors:  operateErrors,
 	},
 	{
-		method: "GET", path: "/settings", do: getSettings, id: "settings",
+		method:  "GET",
+		path:    "/settings",
+		do:      getSettings,
+		id:      "settings",
 		summary: "What the server was started with, without secrets. For operators.",
-		answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}}, errors: operateErrors,
+		answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}},
+		errors:  operateErrors,
 	},
 	{
-		method: "POST", path: "/agents/{agent}/tools/{tool}/call", do: postToolCall, id: "callTool", body: "ToolByHand", bodyOptional: true,
-		summary: "Call one tool of an agent by hand. For operators.",
-		answers: []answer{{http.StatusOK, "What came of it: a result, or the error of a call that failed.", typeJSON, "ToolOutcome"}},
-		errors:  append([]string{codes.AgentNotFound, codes.InvalidInput, codes.PayloadTooLarge, codes.ShuttingDown, codes.UnsupportedMediaType}, operateErrors...),
+		method:       "POST",
+		path:         "/agents/{agent}/tools/{tool}/call",
+		do:           postToolCall,
+		id:           "callTool",
+		body:         "ToolByHand",
+		bodyOptional: true,
+		summary:      "Call one tool of an agent by hand. For operators.",
+		answers: []answer{
+			{http.StatusOK, "What came of it: a result, or the error of a call that failed.", typeJSON, "ToolOutcome"},
+		},
+		errors: append(
+			[]string{
+				codes.AgentNotFound,
+				codes.InvalidInput,
+				codes.PayloadTooLarge,
+				codes.ShuttingDown,
+				codes.UnsupportedMediaType,
+			},
+			operateErrors...),
 	},
 	{
-		method: "POST", path: "/demo/kill", do: postKill, open: true, id: "kill",
+		method:  "POST",
+		path:    "/demo/kill",
+		do:      postKill,
+		open:    true,
+		id:      "kill",
 		summary: "Kill the process with SIGKILL, to see its runs go on. Only a server for trying out has this route.",
-		answers: []answer{{http.StatusAccepted, "The process dies now.", typeJSON, "Killed"}}, errors: []string{codes.NotFound, codes.UnsupportedMediaType},
+		answers: []answer{{http.StatusAccepted, "The process dies now.", typeJSON, "Killed"}},
+		errors:  []string{codes.NotFound, codes.UnsupportedMediaType},
 	},
 }
 
@@ -165,7 +197,8 @@ func postKill(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Pri
 	}
 	if h.Demo == nil || !h.Demo.CanKill(r) {
 		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
-			WithHint("Only a server that was started with the demo model, for its own machine, can be killed by its page.")
+			WithHint("Only a server that was started with the demo model, for its own machine, " +
+				"can be killed by its page.")
 	}
 	body, err := json.Marshal(map[string]string{"process": h.Demo.Process()})
 	if err != nil {

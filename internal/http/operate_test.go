@@ -31,7 +31,10 @@ func (o *operated) Operates(*http.Request, holdfast.Principal, string) error { r
 func (o *operated) Overview(context.Context) Overview {
 	s := &figures.Spread{P50: 1, P95: 2, Count: 3}
 	f := figures.Figures{
-		Series: figures.Series{StepSeconds: 10, Points: []figures.Point{{At: time.Unix(0, 0).UTC(), FirstToken: s, Run: s, Commit: s}}},
+		Series: figures.Series{
+			StepSeconds: 10,
+			Points:      []figures.Point{{At: time.Unix(0, 0).UTC(), FirstToken: s, Run: s, Commit: s}},
+		},
 		Errors: []figures.ErrorCount{{Code: "model_failed", Count: 1, LastAt: time.Unix(0, 0).UTC()}},
 	}
 	return Overview{Process: "p", Store: "memory", Durability: "none", Processes: []string{"p"}, Figures: f}
@@ -47,7 +50,13 @@ func (o *operated) ReadAs(_ *http.Request, _ holdfast.Principal, user, thread st
 	o.asked = append(o.asked, "read "+user+" "+thread)
 	return holdfast.Principal{Tenant: "acme", User: user}, o.err
 }
-func (o *operated) ThreadsOfAll(_ *http.Request, _ holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
+
+func (o *operated) ThreadsOfAll(
+	_ *http.Request,
+	_ holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]threads.Info, error) {
 	o.asked = append(o.asked, "list")
 	return []threads.Info{{ID: "t9", User: "bob"}}, o.err
 }
@@ -74,7 +83,11 @@ func TestPageConfig(t *testing.T) {
 	authenticate := func(r *http.Request) (holdfast.Principal, error) {
 		switch r.Header.Get("Authorization") {
 		case "ops":
-			return holdfast.Principal{Tenant: "acme", User: "ops", Rights: &access.Rights{Roles: []access.Role{access.RoleOperator, access.RoleRead}}}, nil
+			return holdfast.Principal{
+				Tenant: "acme",
+				User:   "ops",
+				Rights: &access.Rights{Roles: []access.Role{access.RoleOperator, access.RoleRead}},
+			}, nil
 		case "user":
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		}
@@ -85,13 +98,29 @@ func TestPageConfig(t *testing.T) {
 		c.Version, c.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o, twoAgents
 		c.MayUse = func(_ context.Context, who holdfast.Principal, _ string) bool { return who.User == "alice" }
 	})
-	if c := configOf(t, s.URL); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator || c.DefaultAgent != "" || c.Version != "v1" || !c.Demo || !c.Kill {
+	if c := configOf(
+		t,
+		s.URL,
+	); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator || c.DefaultAgent != "" || c.Version != "v1" || !c.Demo ||
+		!c.Kill {
 		t.Errorf("without a key: %+v", c)
 	}
-	if c := configOf(t, s.URL, "Authorization", "ops"); !c.Identified || !slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleOperator}) || !c.Operator || c.DefaultAgent != "" {
+	if c := configOf(
+		t,
+		s.URL,
+		"Authorization",
+		"ops",
+	); !c.Identified || !slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleOperator}) || !c.Operator ||
+		c.DefaultAgent != "" {
 		t.Errorf("an operator: %+v", c)
 	}
-	if c := configOf(t, s.URL, "Authorization", "user"); !slices.Equal(c.Roles, []access.Role{access.RoleUser}) || c.DefaultAgent != "helper" {
+	if c := configOf(
+		t,
+		s.URL,
+		"Authorization",
+		"user",
+	); !slices.Equal(c.Roles, []access.Role{access.RoleUser}) ||
+		c.DefaultAgent != "helper" {
 		t.Errorf("a user: %+v", c)
 	}
 	for name, change := range map[string]func(*Config){
@@ -99,7 +128,11 @@ func TestPageConfig(t *testing.T) {
 		"for everybody":    func(c *Config) { c.LoopbackOnly, c.Anonymous, c.Hosts = false, true, Hosts{any: true} },
 	} {
 		s := serve(t, &fake{}, change)
-		if c := configOf(t, s.URL); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.Operator || c.Demo || c.Kill || c.DefaultAgent != "" {
+		if c := configOf(
+			t,
+			s.URL,
+		); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.Operator || c.Demo || c.Kill ||
+			c.DefaultAgent != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -126,7 +159,13 @@ func TestForOperatorsOnly(t *testing.T) {
 		t.Error("the tool was called")
 	}
 	s := serve(t, &fake{}, func(c *Config) { c.Console = silentSettings{&operated{}} })
-	if res, body := do(t, "GET", s.URL+"/settings", ""); res.StatusCode != http.StatusNotFound || !strings.Contains(body, "does not say") {
+	if res, body := do(
+		t,
+		"GET",
+		s.URL+"/settings",
+		"",
+	); res.StatusCode != http.StatusNotFound ||
+		!strings.Contains(body, "does not say") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -149,13 +188,22 @@ func TestToolByHand(t *testing.T) {
 		if res.StatusCode != http.StatusOK || got != `{"result":"42","idempotencyKey":"k","durationMs":1}`+"\n" {
 			t.Errorf("%s: %d %s", body, res.StatusCode, got)
 		}
-		if o.called.Agent != "my/agent" || o.called.Tool != "a/b" || string(o.called.Arguments) != want || (o.called.IdempotencyKey == "k1") != strings.Contains(body, "k1") {
+		if o.called.Agent != "my/agent" || o.called.Tool != "a/b" || string(o.called.Arguments) != want ||
+			(o.called.IdempotencyKey == "k1") != strings.Contains(body, "k1") {
 			t.Errorf("%s: called with %+v", body, o.called)
 		}
 	}
 	o.called = ToolByHand{}
 	for _, body := range []string{`{"args":{}}`, `[]`, `{"idempotencyKey":7}`, `{"idempotencyKey":"` + strings.Repeat("k", 257) + `"}`} {
-		if res, got := do(t, "POST", at, body, "Content-Type", typeJSON); res.StatusCode != http.StatusBadRequest || o.called.Tool != "" {
+		if res, got := do(
+			t,
+			"POST",
+			at,
+			body,
+			"Content-Type",
+			typeJSON,
+		); res.StatusCode != http.StatusBadRequest ||
+			o.called.Tool != "" {
 			t.Errorf("%s: %d %s", body, res.StatusCode, got)
 		}
 	}
@@ -167,14 +215,38 @@ func TestOtherUsers(t *testing.T) {
 	o := &operated{}
 	f := eventful()
 	s := serve(t, f, func(c *Config) { c.Console, c.Others, c.Agents = o, o, twoAgents })
-	fill := strings.NewReplacer("{thread}", "t1", "{run}", "r", "{agent}", "helper", "{tool}", "f", "{checkpoint}", "000000000001", "{call}", "c", "*", "app.js")
+	fill := strings.NewReplacer(
+		"{thread}",
+		"t1",
+		"{run}",
+		"r",
+		"{agent}",
+		"helper",
+		"{tool}",
+		"f",
+		"{checkpoint}",
+		"000000000001",
+		"{call}",
+		"c",
+		"*",
+		"app.js",
+	)
 	read := 0
 	for _, r := range routes {
 		if r.open {
 			continue
 		}
 		o.asked = nil
-		res, body := do(t, r.method, s.URL+fill.Replace(r.path), bodies[r.body], headerUser, "bob%40home", "Content-Type", typeJSON)
+		res, body := do(
+			t,
+			r.method,
+			s.URL+fill.Replace(r.path),
+			bodies[r.body],
+			headerUser,
+			"bob%40home",
+			"Content-Type",
+			typeJSON,
+		)
 		switch want := "read bob@home " + strings.Trim(map[bool]string{true: "t1"}[strings.Contains(r.path, "{thread}")], " "); {
 		case r.method == "GET" && (strings.HasPrefix(r.path, "/threads") || r.path == "/questions"):
 			read++
@@ -199,10 +271,22 @@ func TestOtherUsers(t *testing.T) {
 func TestThreadsOfAll(t *testing.T) {
 	o := &operated{}
 	s := serve(t, eventful(), func(c *Config) { c.Others = o })
-	if res, body := do(t, "GET", s.URL+"/threads?user=*&limit=3", ""); res.StatusCode != http.StatusOK || !strings.Contains(body, `"id":"t9","user":"bob"`) || !slices.Equal(o.asked, []string{"list"}) {
+	if res, body := do(
+		t,
+		"GET",
+		s.URL+"/threads?user=*&limit=3",
+		"",
+	); res.StatusCode != http.StatusOK || !strings.Contains(body, `"id":"t9","user":"bob"`) ||
+		!slices.Equal(o.asked, []string{"list"}) {
 		t.Errorf("%d %s, asked %q", res.StatusCode, body, o.asked)
 	}
-	if res, body := do(t, "GET", s.URL+"/threads?user=bob", ""); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, headerUser) {
+	if res, body := do(
+		t,
+		"GET",
+		s.URL+"/threads?user=bob",
+		"",
+	); res.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(body, headerUser) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -224,7 +308,16 @@ func TestKill(t *testing.T) {
 		}
 	}
 	// A page of elsewhere cannot.
-	if res, _ := do(t, "POST", s.URL+"/demo/kill", "", "Origin", "https://evil.example", "Content-Type", typeJSON); res.StatusCode != http.StatusForbidden {
+	if res, _ := do(
+		t,
+		"POST",
+		s.URL+"/demo/kill",
+		"",
+		"Origin",
+		"https://evil.example",
+		"Content-Type",
+		typeJSON,
+	); res.StatusCode != http.StatusForbidden {
 		t.Errorf("another origin: %d", res.StatusCode)
 	}
 	s.Close() // waits for the handlers

@@ -33,7 +33,11 @@ func asUser(rt route) endpoint {
 			return rt.do(h, w, r, who)
 		}
 		if !reads {
-			return invalid(headerUser, "Other users' threads can only be read.", "Leave the header out, or use a key of that user.")
+			return invalid(
+				headerUser,
+				"Other users' threads can only be read.",
+				"Leave the header out, or use a key of that user.",
+			)
 		}
 		user, err := userIn(r)
 		if err == nil {
@@ -51,7 +55,11 @@ func userIn(r *http.Request) (string, error) {
 	given := r.Header.Values(headerUser)
 	user, err := url.PathUnescape(given[0])
 	if err != nil || len(given) > 1 || user == "" {
-		return "", invalid(headerUser, headerUser+" does not name one user.", "Write the name percent-encoded, like anna%%40example.com.")
+		return "", invalid(
+			headerUser,
+			headerUser+" does not name one user.",
+			"Write the name percent-encoded, like anna%%40example.com.",
+		)
 	}
 	return user, checkText(headerUser, user)
 }
@@ -65,7 +73,8 @@ func asOther(h *handler, r *http.Request, who holdfast.Principal, user string) (
 }
 
 func errNoOthers() error {
-	return holdfast.Errorf(codes.NotFound, "Nobody can read other users' threads here.").WithHint("GET /threads lists yours.")
+	return holdfast.Errorf(codes.NotFound, "Nobody can read other users' threads here.").
+		WithHint("GET /threads lists yours.")
 }
 
 // threadsOfAll is GET /threads?user=*.

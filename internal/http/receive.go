@@ -34,7 +34,13 @@ type receiver struct {
 }
 
 func newReceiver(c *Config) *receiver {
-	return &receiver{most: c.MaxBody, timeout: c.BodyTimeout, memory: newMemory(c.MaxBodies), awaiting: c.Awaiting, unread: c.Unread}
+	return &receiver{
+		most:     c.MaxBody,
+		timeout:  c.BodyTimeout,
+		memory:   newMemory(c.MaxBodies),
+		awaiting: c.Awaiting,
+		unread:   c.Unread,
+	}
 }
 
 // admit refuses the body of a request that should have none, and gives any other a
@@ -47,7 +53,12 @@ func (in *receiver) admit(r *http.Request) error {
 	rec := recorderOf(r)
 	// A server without deadlines (a test's recorder) works too, so errors are ignored.
 	_ = rec.rc.SetReadDeadline(time.Now().Add(in.timeout))
-	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc, came: func() { in.awaiting(r, false) }, shared: r.ProtoMajor >= 2}
+	rec.body = &timedBody{
+		ReadCloser: r.Body,
+		rc:         rec.rc,
+		came:       func() { in.awaiting(r, false) },
+		shared:     r.ProtoMajor >= 2,
+	}
 	r.Body = rec.body
 	in.awaiting(r, true)
 	switch r.Method {
@@ -108,7 +119,9 @@ func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, holdfast.Errorf(codes.BodyTimeout, "The body did not arrive within %s.", in.timeout).
-			WithHint("Send the request again on a faster connection, or send less: the server keeps the history of a thread.").Wrap(err)
+			WithHint("Send the request again on a faster connection, or send less: the server keeps " +
+				"the history of a thread.").
+			Wrap(err)
 	}
 	return nil, holdfast.Errorf(codes.InvalidInput, "The body could not be read to its end.").
 		WithHint("Send the request again.").Wrap(err)
@@ -130,7 +143,8 @@ func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 			}
 			size = max(size, len(body)+1)
 			if !in.memory.take(rec.who.Tenant, int64(size-cap(body))) {
-				return nil, holdfast.Errorf(codes.TooManyBodies, "This server is receiving as many requests as it has memory for.").
+				return nil, holdfast.Errorf(codes.TooManyBodies, "This server is receiving as many "+
+					"requests as it has memory for.").
 					WithHint("Send the request again after the time in Retry-After.")
 			}
 			rec.held += int64(size - cap(body))

@@ -101,7 +101,9 @@ func TestRunAsJSON(t *testing.T) {
 // calls, but the JSON object tells every client.
 func TestJSONIsNoDialect(t *testing.T) {
 	for accept, want := range map[string]string{"application/json": agui.ProtocolVersion, "text/event-stream": ""} {
-		f := posting(records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)}, agui.RunFinished{ThreadID: "t", RunID: "r"}))
+		f := posting(
+			records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)}, agui.RunFinished{ThreadID: "t", RunID: "r"}),
+		)
 		post := f.post
 		f.post = func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 			if in.ProtocolVersion != want {
@@ -134,7 +136,8 @@ func TestJSONCannotWait(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &got); err != nil {
 				t.Fatal(err)
 			}
-			if res.StatusCode != c.status || got.Error.Code != c.code || !strings.Contains(got.Error.Hint, "same runId") {
+			if res.StatusCode != c.status || got.Error.Code != c.code ||
+				!strings.Contains(got.Error.Hint, "same runId") {
 				t.Errorf("%d %s", res.StatusCode, body)
 			}
 			if want := map[string]any{"threadId": "t", "runId": "r"}; !reflect.DeepEqual(got.Error.Details, want) {
@@ -157,7 +160,13 @@ func TestJSONBeforeAcceptance(t *testing.T) {
 		return nil, holdfast.Errorf(codes.RunInProgress, "Busy.").WithHint("Wait.")
 	}}
 	s := serve(t, f, nil)
-	if res, body := do(t, "POST", s.URL+"/runs", minimal, jsonHeaders...); res.StatusCode != http.StatusConflict || strings.Contains(body, "outcome") {
+	if res, body := do(
+		t,
+		"POST",
+		s.URL+"/runs",
+		minimal,
+		jsonHeaders...); res.StatusCode != http.StatusConflict ||
+		strings.Contains(body, "outcome") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	f.post = func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
@@ -174,13 +183,15 @@ func TestJSONBeforeAcceptance(t *testing.T) {
 // engine and continues.
 func TestJSONClientLeaves(t *testing.T) {
 	waiting, ended := make(chan struct{}), make(chan struct{})
-	f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
-		return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(func([]agui.Frame, error) bool) {
-			close(waiting)
-			<-ctx.Done()
-			close(ended)
-		}}, nil
-	}}
+	f := &fake{
+		post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+			return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(func([]agui.Frame, error) bool) {
+				close(waiting)
+				<-ctx.Done()
+				close(ended)
+			}}, nil
+		},
+	}
 	seen := &observed{done: make(chan string, 1)}
 	s := serve(t, f, func(c *Config) { c.Observer = seen })
 	ctx, leave := context.WithCancel(t.Context())

@@ -14,22 +14,29 @@ import (
 // aside answers each request with a side run; route says which must say that it wants one.
 func aside(t *testing.T, route *string) *fake {
 	t.Helper()
-	return &fake{post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
-		if in.Side != strings.HasSuffix(*route, "/suggest") {
-			t.Errorf("%s: side is %v", *route, in.Side)
-		}
-		var frames []agui.Frame
-		for _, ev := range []agui.Event{
-			agui.RunStarted{ThreadID: "t", RunID: "r"},
-			agui.ToolCallStart{ToolCallID: "c", ToolCallName: "suggest", ParentMessageID: "m"},
-			agui.ToolCallArgs{ToolCallID: "c", Delta: `{"a":1}`},
-			agui.ToolCallEnd{ToolCallID: "c"},
-			agui.RunFinished{ThreadID: "t", RunID: "r"},
-		} {
-			frames = append(frames, agui.Frame{Data: ev.AppendJSON(nil)})
-		}
-		return &agui.Reply{ThreadID: "t", RunID: "r", Side: true, Frames: func(yield func([]agui.Frame, error) bool) { yield(frames, nil) }}, nil
-	}}
+	return &fake{
+		post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
+			if in.Side != strings.HasSuffix(*route, "/suggest") {
+				t.Errorf("%s: side is %v", *route, in.Side)
+			}
+			var frames []agui.Frame
+			for _, ev := range []agui.Event{
+				agui.RunStarted{ThreadID: "t", RunID: "r"},
+				agui.ToolCallStart{ToolCallID: "c", ToolCallName: "suggest", ParentMessageID: "m"},
+				agui.ToolCallArgs{ToolCallID: "c", Delta: `{"a":1}`},
+				agui.ToolCallEnd{ToolCallID: "c"},
+				agui.RunFinished{ThreadID: "t", RunID: "r"},
+			} {
+				frames = append(frames, agui.Frame{Data: ev.AppendJSON(nil)})
+			}
+			return &agui.Reply{
+				ThreadID: "t",
+				RunID:    "r",
+				Side:     true,
+				Frames:   func(yield func([]agui.Frame, error) bool) { yield(frames, nil) },
+			}, nil
+		},
+	}
 }
 
 // TestSideRunOnTheWire: its stream has no cursors and says what it is; as JSON it is told from
@@ -51,8 +58,12 @@ func TestSideRunOnTheWire(t *testing.T) {
 			Messages []json.RawMessage `json:"messages"`
 			State    json.RawMessage   `json:"state"`
 		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Outcome != "success" || len(got.Messages) != 1 || string(got.State) != "{}" ||
-			!strings.Contains(string(got.Messages[0]), `"name":"suggest"`) || res.Header.Get("Holdfast-Side-Run") != "r" {
+		if err := json.Unmarshal(
+			[]byte(body),
+			&got,
+		); err != nil || got.Outcome != "success" || len(got.Messages) != 1 || string(got.State) != "{}" ||
+			!strings.Contains(string(got.Messages[0]), `"name":"suggest"`) ||
+			res.Header.Get("Holdfast-Side-Run") != "r" {
 			t.Errorf("%s: %d %s", route, res.StatusCode, body)
 		}
 	}

@@ -39,10 +39,23 @@ func (h *handler) open(r *http.Request, who holdfast.Principal) (*opened, error)
 	}
 	held := held{count: func(bytes int64) (func(), error) { return h.Streams.HoldBytes(who, bytes) }}
 	if body := recorderOf(r).body; body != nil && !body.ended || !h.Detached.Takes(r) {
-		return &opened{ctx: r.Context(), cancel: func() {}, unlink: func() bool { return true }, closed: closed, held: held}, nil
+		return &opened{
+			ctx:    r.Context(),
+			cancel: func() {},
+			unlink: func() bool { return true },
+			closed: closed,
+			held:   held,
+		}, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &opened{ctx: ctx, cancel: cancel, unlink: context.AfterFunc(r.Context(), cancel), closed: closed, held: held, may: true}, nil
+	return &opened{
+		ctx:    ctx,
+		cancel: cancel,
+		unlink: context.AfterFunc(r.Context(), cancel),
+		closed: closed,
+		held:   held,
+		may:    true,
+	}, nil
 }
 
 // close is deferred by the handler.
@@ -132,8 +145,12 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, repl
 	nameRun(header, reply)
 	w.WriteHeader(http.StatusOK)
 	s := &streaming{
-		sse: &sse{w: w, rc: http.NewResponseController(w)}, opened: o, log: h.Log, reply: reply,
-		path: r.URL.Path, resumes: r.Header.Get("Holdfast-Resume") == "1",
+		sse:     &sse{w: w, rc: http.NewResponseController(w)},
+		opened:  o,
+		log:     h.Log,
+		reply:   reply,
+		path:    r.URL.Path,
+		resumes: r.Header.Get("Holdfast-Resume") == "1",
 	}
 	h.Observer.StreamOpened()
 	var end ending

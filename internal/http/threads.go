@@ -91,7 +91,14 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfa
 // twice: before the first byte is sent, a message that cannot be read is an error like any
 // other. If one cannot be read only then, cutting the connection is the only way left to show
 // that the answer is incomplete.
-func writeMessages(w http.ResponseWriter, r *http.Request, log *slog.Logger, before string, messages iter.Seq2[json.RawMessage, error], after string) error {
+func writeMessages(
+	w http.ResponseWriter,
+	r *http.Request,
+	log *slog.Logger,
+	before string,
+	messages iter.Seq2[json.RawMessage, error],
+	after string,
+) error {
 	for _, err := range messages {
 		if err != nil {
 			return err

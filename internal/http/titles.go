@@ -12,7 +12,12 @@ import (
 type Titles interface {
 	// Describe gives a thread another title, hides it or shows it again. An etag that is not
 	// empty must match the thread's, which then must not run.
-	Describe(ctx context.Context, who holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error)
+	Describe(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, etag string,
+		d threads.Description,
+	) (*threads.Info, error)
 }
 
 // patchThread is PATCH /threads/{thread}.

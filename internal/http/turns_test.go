@@ -110,7 +110,18 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			all, end := fullTurns(t)
-			h := &handler{Config: Config{Now: clock.Wall}, turns: all, bodies: newReceiver(&Config{MaxBody: 4 * largeBody, MaxBodies: 64 * largeBody, BodyTimeout: time.Minute, Awaiting: func(*http.Request, bool) {}})}
+			h := &handler{
+				Config: Config{Now: clock.Wall},
+				turns:  all,
+				bodies: newReceiver(
+					&Config{
+						MaxBody:     4 * largeBody,
+						MaxBodies:   64 * largeBody,
+						BodyTimeout: time.Minute,
+						Awaiting:    func(*http.Request, bool) {},
+					},
+				),
+			}
 			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 			request.Header.Set("Content-Type", typeJSON)
 			_, r := h.record(w, request)

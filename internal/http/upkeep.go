@@ -13,7 +13,13 @@ import (
 type Upkeep interface {
 	// Prune keeps a thread's newest checkpoints, and what they and the head need. An etag
 	// that is not empty must match the thread's, here and for Delete.
-	Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error)
+	Prune(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, etag string,
+		keep int,
+		dryRun bool,
+	) (*threads.Cleaned, error)
 	// Delete removes a thread and, if children is set, those that were forked from it.
 	// It returns how many it removed.
 	Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error)
@@ -21,7 +27,12 @@ type Upkeep interface {
 	Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error)
 	// DeleteOlderThan removes from the caller's threads the checkpoints that were taken
 	// before the given time, but never a thread's newest.
-	DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error)
+	DeleteOlderThan(
+		ctx context.Context,
+		who holdfast.Principal,
+		before time.Time,
+		dryRun bool,
+	) (*threads.Cleaned, error)
 	// DeleteInactive deletes the caller's idle threads that were last active before the
 	// given time.
 	DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error)
@@ -40,7 +51,11 @@ func (h *handler) postPrune(w http.ResponseWriter, r *http.Request, who holdfast
 		return err
 	}
 	if in.Keep < 1 {
-		return invalid("keep", "keep must be at least 1.", "The newest checkpoint always stays. To remove all, DELETE the thread.")
+		return invalid(
+			"keep",
+			"keep must be at least 1.",
+			"The newest checkpoint always stays. To remove all, DELETE the thread.",
+		)
 	}
 	etag, err := ifMatch(r)
 	if err != nil {
@@ -62,7 +77,11 @@ func answerCleaned(w http.ResponseWriter, cleaned *threads.Cleaned, err error) e
 func (h *handler) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	children := r.URL.Query().Get("children")
 	if children != "" && children != "delete" {
-		return invalid("children", "children must be delete.", "Leave it out to keep the threads that were forked from this one.")
+		return invalid(
+			"children",
+			"children must be delete.",
+			"Leave it out to keep the threads that were forked from this one.",
+		)
 	}
 	etag, err := ifMatch(r)
 	if err != nil {
@@ -141,7 +160,11 @@ func (h *handler) postDeleteInactive(w http.ResponseWriter, r *http.Request, who
 func (h *handler) ago(field, span string) (time.Time, error) {
 	d, err := time.ParseDuration(span)
 	if err != nil || d <= 0 {
-		return time.Time{}, invalid(field, field+" must be a span of time.", "Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.")
+		return time.Time{}, invalid(
+			field,
+			field+" must be a span of time.",
+			"Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.",
+		)
 	}
 	return h.Now().Add(-d).Time(), nil
 }

@@ -19,7 +19,8 @@ import (
 type Config struct {
 	Store store.Store // holds all threads
 	// Log reads a part of the log of a run.
-	Log func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, limit int) (*agui.Page, error)
+	Log func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor,
+		limit int) (*agui.Page, error)
 	// Runs lists runs of a thread, newest first: see upkeep.Keeper.
 	Runs func(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
 	// Price returns usage with what it costs, and the sum.
@@ -46,7 +47,13 @@ func (in *Inspector) mayRead(ctx context.Context, who holdfast.Principal) error 
 
 // Log returns up to limit records of a run after a cursor (zero: from its first), without
 // waiting for more.
-func (in *Inspector) Log(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, limit int) (*agui.Page, error) {
+func (in *Inspector) Log(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, run string,
+	after store.Cursor,
+	limit int,
+) (*agui.Page, error) {
 	if err := in.mayRead(ctx, who); err != nil {
 		return nil, err
 	}

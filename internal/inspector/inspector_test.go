@@ -38,8 +38,11 @@ func free(usage []holdfast.Usage) (list []threads.Usage, _ json.Number) {
 // limited returns one that refuses with an error what is not nil.
 func limited(e *looptest.Engine, refused error) *inspector.Inspector {
 	return inspector.New(inspector.Config{
-		Store: e.Store, Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return refused },
-		Runs: e.Runs, Tools: e.Tools, Price: free,
+		Store: e.Store,
+		Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return refused },
+		Runs:  e.Runs,
+		Tools: e.Tools,
+		Price: free,
 		Log: func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, limit int) (*agui.Page, error) {
 			return loop.Log(ctx, e.Engine, who, thread, run, after, limit)
 		},

@@ -21,7 +21,12 @@ const (
 // Questions returns the open questions of the caller's threads, those of the thread that was
 // last active first: of about limit threads that were last active before the given time
 // (zero: any time).
-func (in *Inspector) Questions(ctx context.Context, who holdfast.Principal, before time.Time, limit int) (*threads.QuestionList, error) {
+func (in *Inspector) Questions(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) (*threads.QuestionList, error) {
 	if err := in.mayRead(ctx, who); err != nil {
 		return nil, err
 	}
@@ -56,7 +61,11 @@ func (in *Inspector) Questions(ctx context.Context, who holdfast.Principal, befo
 
 // questionsOf returns the open questions of a thread. One that is gone, or that cannot be
 // read, asks nothing: the list of threads says what is wrong with it.
-func (in *Inspector) questionsOf(ctx context.Context, who holdfast.Principal, h *store.Head) ([]threads.Question, error) {
+func (in *Inspector) questionsOf(
+	ctx context.Context,
+	who holdfast.Principal,
+	h *store.Head,
+) ([]threads.Question, error) {
 	if h.Unreadable != nil {
 		return nil, nil
 	}
@@ -72,8 +81,15 @@ func (in *Inspector) questionsOf(ctx context.Context, who holdfast.Principal, h 
 	var open []threads.Question
 	for _, q := range t.State.Questions() {
 		open = append(open, threads.Question{
-			Thread: threads.QuestionThread{ID: t.Key.Thread, Title: t.State.Title, Agent: t.State.Agent, Hidden: t.State.Hidden},
-			Run:    t.State.Run(), Interrupt: q, AskedAt: t.Head.UpdatedAt.UTC(),
+			Thread: threads.QuestionThread{
+				ID:     t.Key.Thread,
+				Title:  t.State.Title,
+				Agent:  t.State.Agent,
+				Hidden: t.State.Hidden,
+			},
+			Run:       t.State.Run(),
+			Interrupt: q,
+			AskedAt:   t.Head.UpdatedAt.UTC(),
 		})
 	}
 	return open, nil

@@ -44,9 +44,20 @@ func asked(list *threads.QuestionList) (out []string) {
 // tear a thread apart; and none of anybody else, or of a thread that asks nothing.
 func TestQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(t, memstore.New(), nil, asker(), holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
+		)
 		in := of(e)
-		if list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 10))(t); len(list.Questions) != 0 || list.Questions == nil || !list.Next.IsZero() {
+		if list := looptest.Must(
+			in.Questions(t.Context(), looptest.Alice, never, 10),
+		)(
+			t,
+		); len(list.Questions) != 0 || list.Questions == nil ||
+			!list.Next.IsZero() {
 			t.Errorf("without threads: %+v", list)
 		}
 		var want []string
@@ -56,14 +67,20 @@ func TestQuestions(t *testing.T) {
 			if i%50 == 0 {
 				agent, want = "a", append([]string{id + " r Sure?", id + " r Sure?"}, want...)
 			}
-			reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput(id, "r", looptest.UserSays("u", "hello")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				agent,
+				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")),
+			)
 			looptest.Collect(t, reply, err)
 		}
 		all := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 200))(t)
 		if got := asked(all); !slices.Equal(got, want) || !all.Next.IsZero() {
 			t.Errorf("%q, next %v; want %q", got, all.Next, want)
 		}
-		if q := all.Questions[0]; q.Thread.Agent != "a" || q.Thread.Title != "hello" || q.Interrupt.ID == "" || !q.AskedAt.Equal(looptest.Must(e.Thread(t.Context(), looptest.Alice, "t200"))(t).UpdatedAt) {
+		if q := all.Questions[0]; q.Thread.Agent != "a" || q.Thread.Title != "hello" || q.Interrupt.ID == "" ||
+			!q.AskedAt.Equal(looptest.Must(e.Thread(t.Context(), looptest.Alice, "t200"))(t).UpdatedAt) {
 			t.Errorf("%+v", q)
 		}
 		var paged []string
@@ -88,13 +105,24 @@ func TestQuestions(t *testing.T) {
 // where to go on.
 func TestQuestionsOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(t, memstore.New(), nil, asker(), holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
+		)
 		for i := range 1001 {
 			agent := "calm"
 			if i == 0 {
 				agent = "a"
 			}
-			reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput(fmt.Sprint(i), "r", looptest.UserSays("u", "hello")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				agent,
+				looptest.RunInput(fmt.Sprint(i), "r", looptest.UserSays("u", "hello")),
+			)
 			looptest.Collect(t, reply, err)
 			time.Sleep(time.Millisecond)
 		}
@@ -102,7 +130,12 @@ func TestQuestionsOfMany(t *testing.T) {
 		if len(list.Questions) != 0 || list.Next.IsZero() {
 			t.Fatalf("%+v", list)
 		}
-		if list = looptest.Must(of(e).Questions(t.Context(), looptest.Alice, list.Next, 1))(t); len(list.Questions) != 2 || !list.Next.IsZero() {
+		if list = looptest.Must(
+			of(e).Questions(t.Context(), looptest.Alice, list.Next, 1),
+		)(
+			t,
+		); len(list.Questions) != 2 ||
+			!list.Next.IsZero() {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -114,7 +147,12 @@ type faulty struct {
 	list, head error
 }
 
-func (f *faulty) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+func (f *faulty) Threads(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]store.Head, error) {
 	if f.list != nil {
 		return nil, f.list
 	}
@@ -162,11 +200,21 @@ type downgraded struct {
 	since time.Time
 }
 
-func (d *downgraded) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+func (d *downgraded) Threads(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]store.Head, error) {
 	heads, err := d.Store.Threads(ctx, who, before, limit)
 	for i, h := range heads {
 		if !h.UpdatedAt.Before(d.since) {
-			heads[i] = store.Head{Key: h.Key, User: h.User, UpdatedAt: h.UpdatedAt.Truncate(time.Minute), Unreadable: store.ErrVersionTooNew}
+			heads[i] = store.Head{
+				Key:        h.Key,
+				User:       h.User,
+				UpdatedAt:  h.UpdatedAt.Truncate(time.Minute),
+				Unreadable: store.ErrVersionTooNew,
+			}
 		}
 	}
 	return heads, err
@@ -176,9 +224,20 @@ func (d *downgraded) Threads(ctx context.Context, who holdfast.Principal, before
 // many they are.
 func TestQuestionsBehindUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(t, memstore.New(), nil, asker(), holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
+		)
 		post := func(id, agent string) {
-			reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput(id, "r", looptest.UserSays("u", "hello")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				agent,
+				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")),
+			)
 			looptest.Collect(t, reply, err)
 			time.Sleep(time.Minute)
 		}

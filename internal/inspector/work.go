@@ -49,8 +49,12 @@ func (in *Inspector) workOf(ctx context.Context, t *thread.Thread) (*threads.Wor
 		return nil, err
 	}
 	out := &threads.Work{
-		Run: t.State.Run(), Status: t.State.Status(), Iteration: t.State.Iteration,
-		Process: t.Head.Process, Epoch: t.Head.Fence.Epoch, Calls: []threads.WorkCall{},
+		Run:       t.State.Run(),
+		Status:    t.State.Status(),
+		Iteration: t.State.Iteration,
+		Process:   t.Head.Process,
+		Epoch:     t.Head.Fence.Epoch,
+		Calls:     []threads.WorkCall{},
 	}
 	recorded := map[string]bool{}
 	for i := range pending {
@@ -145,7 +149,12 @@ func (w *working) open(c *thread.Call) threads.WorkCall {
 	if c.Waits() {
 		out.Interrupt = c.Interrupt.ID
 	}
-	if out.State = w.state(c, intent, out.Effect); out.State != threads.CallPlanned && out.State != threads.CallWaiting {
+	if out.State = w.state(
+		c,
+		intent,
+		out.Effect,
+	); out.State != threads.CallPlanned &&
+		out.State != threads.CallWaiting {
 		out.Attempts = max(out.Attempts, 1)
 	}
 	return out
@@ -167,7 +176,8 @@ func (w *working) state(c *thread.Call, intent *thread.Intent, effect string) th
 		return threads.CallPlanned
 	case !running:
 		return threads.CallInDoubt
-	case intent.Fence != w.t.Head.Fence && (effect == string(holdfast.EffectOnce) || effect == string(holdfast.EffectQuery)):
+	case intent.Fence != w.t.Head.Fence &&
+		(effect == string(holdfast.EffectOnce) || effect == string(holdfast.EffectQuery)):
 		return threads.CallInDoubt // it is not simply started again
 	}
 	return threads.CallStarted
@@ -176,8 +186,15 @@ func (w *working) state(c *thread.Call, intent *thread.Intent, effect string) th
 // recorded describes a call whose result no checkpoint holds yet.
 func (w *working) recorded(p *threads.PendingWrite) threads.WorkCall {
 	out := threads.WorkCall{
-		ID: p.CallID, Tool: p.Tool, State: threads.CallRecorded, Effect: w.effect(p.Tool), Attempts: 1,
-		Message: p.Message, Result: p.Result, Failed: p.Failed, EndedAt: p.CompletedAt.UTC(),
+		ID:       p.CallID,
+		Tool:     p.Tool,
+		State:    threads.CallRecorded,
+		Effect:   w.effect(p.Tool),
+		Attempts: 1,
+		Message:  p.Message,
+		Result:   p.Result,
+		Failed:   p.Failed,
+		EndedAt:  p.CompletedAt.UTC(),
 	}
 	if c := w.t.State.Call(p.CallID); c != nil { // it ended after the head was read
 		out.Attempts = max(c.Attempts, 1)

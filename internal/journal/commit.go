@@ -111,7 +111,10 @@ func (w *Writer) complete(b *group) error {
 // noteOutage adds an event that says that the store is back; the caller holds the lock.
 // If the commit that waited for the store was the run's last, there is no place for it.
 func (w *Writer) noteOutage() {
-	ev := agui.Custom{Name: "holdfast.store_recovered", Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
+	ev := agui.Custom{
+		Name:  "holdfast.store_recovered",
+		Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()}),
+	}
 	ev.Timestamp = w.Now().UnixMilli()
 	w.outage = 0
 	if w.next == nil || w.add([]agui.Event{ev}, nil) != nil {
@@ -161,7 +164,9 @@ func (w *Writer) commit(c *store.Commit) error {
 	pause := 10 * time.Millisecond
 	for {
 		err := w.Commit(ctx, c)
-		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrUnreadable) {
+		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) ||
+			errors.Is(err, store.ErrInvalid) ||
+			errors.Is(err, store.ErrUnreadable) {
 			w.setHealthy(true)
 			return err
 		}

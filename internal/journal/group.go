@@ -63,7 +63,8 @@ func (w *Writer) append(ev agui.Event) {
 
 // emptyCommit reports whether the commit changes nothing besides the log.
 func emptyCommit(c *store.Commit) bool {
-	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
+	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 &&
+		c.InboxSeen == 0
 }
 
 // encodeItems returns the records of the items, the deltas in one buffer.

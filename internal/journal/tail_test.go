@@ -24,7 +24,12 @@ type counted struct {
 
 var watchedThread = store.ThreadKey{Tenant: "acme", Thread: "t"}
 
-func (l *counted) Records(ctx context.Context, _ store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
+func (l *counted) Records(
+	ctx context.Context,
+	_ store.ThreadKey,
+	after store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads++

@@ -95,8 +95,15 @@ type Writer struct {
 // machine after that commit's records.
 func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	w := &Writer{
-		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
-		seq: seq, last: head.Next - 1, committed: head.Position(), acked: cfg.Asked, idle: make(chan struct{}),
+		Config:    cfg,
+		key:       head.Key,
+		user:      head.User,
+		Fence:     head.Fence,
+		seq:       seq,
+		last:      head.Next - 1,
+		committed: head.Position(),
+		acked:     cfg.Asked,
+		idle:      make(chan struct{}),
 	}
 	if w.Go == nil {
 		w.Go = func(f func()) { go f() }

@@ -76,7 +76,12 @@ func writer(t *testing.T, s *slowStore, change func(*Config)) *Writer {
 	if _, err := seq.Next(agui.RunStarted{ThreadID: "t", RunID: "r"}); err != nil {
 		t.Fatal(err)
 	}
-	head := &store.Head{Key: store.ThreadKey{Tenant: "acme", Thread: "t"}, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, ETag: "c0", Next: 2}
+	head := &store.Head{
+		Key:   store.ThreadKey{Tenant: "acme", Thread: "t"},
+		Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		ETag:  "c0",
+		Next:  2,
+	}
 	w := New(cfg, head, seq)
 	if err := w.Emit(agui.TextMessageStart{MessageID: "m", Role: "assistant"}); err != nil {
 		t.Fatal(err)
@@ -107,7 +112,8 @@ func TestWhatArrivesMeanwhileIsOneCommit(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.commits) != 2 || texts(s.commits[0].Records) != "TEXT_MESSAGE_START" || texts(s.commits[1].Records) != "one two three" {
+		if len(s.commits) != 2 || texts(s.commits[0].Records) != "TEXT_MESSAGE_START" ||
+			texts(s.commits[1].Records) != "one two three" {
 			t.Fatalf("got %d commits, the last with %s", len(s.commits), texts(s.commits[len(s.commits)-1].Records))
 		}
 		first, second := s.commits[0], s.commits[1]
@@ -171,7 +177,10 @@ func TestRefusalsEndTheWriter(t *testing.T) {
 				if err := w.Flush(t.Context()); err == nil {
 					t.Fatal("what was refused is said to be durable")
 				}
-				if err := w.Emit(agui.TextMessageEnd{MessageID: "m"}); !errors.Is(err, c.want) || !errors.Is(err, ErrClosed) {
+				if err := w.Emit(
+					agui.TextMessageEnd{MessageID: "m"},
+				); !errors.Is(err, c.want) ||
+					!errors.Is(err, ErrClosed) {
 					t.Errorf("got %v, want %v", err, c.want)
 				}
 				if len(s.commits) != c.tries || len(s.shown) > 0 {
@@ -190,9 +199,13 @@ func TestFinishGivesTheThreadUp(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		ended := false
-		err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}}, func(c *store.Commit, last store.Cursor) {
-			ended = last.Number == 4 && last.Tag == "abcdef"
-		})
+		err := w.Finish(
+			t.Context(),
+			[]agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
+			func(c *store.Commit, last store.Cursor) {
+				ended = last.Number == 4 && last.Tag == "abcdef"
+			},
+		)
 		if err != nil || !ended {
 			t.Fatalf("got %v, and the last record in place: %t", err, ended)
 		}
@@ -214,11 +227,18 @@ func TestOutageIsNotedBeforeTheEnd(t *testing.T) {
 		w := writer(t, s, nil)
 		synctest.Wait() // the first commit is in flight
 		var end store.Cursor
-		if err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}}, func(_ *store.Commit, last store.Cursor) { end = last }); err != nil {
+		if err := w.Finish(
+			t.Context(),
+			[]agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
+			func(_ *store.Commit, last store.Cursor) { end = last },
+		); err != nil {
 			t.Fatal(err)
 		}
 		last := s.commits[len(s.commits)-1]
-		if got := texts(last.Records); got != "CUSTOM TEXT_MESSAGE_END RUN_FINISHED" || end.Number != 5 || s.shown[len(s.shown)-1] != "5 RUN_FINISHED" {
+		if got := texts(
+			last.Records,
+		); got != "CUSTOM TEXT_MESSAGE_END RUN_FINISHED" || end.Number != 5 ||
+			s.shown[len(s.shown)-1] != "5 RUN_FINISHED" {
 			t.Errorf("the last commit has %s, shown is %q, and the end is at %d", got, s.shown, end.Number)
 		}
 	})

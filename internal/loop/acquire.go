@@ -103,7 +103,8 @@ func (e *Engine) settle(t *thread.Thread) bool {
 		defer u.place.release()
 		u.accepted()
 		if err := e.launch(u.begun, u.place); err != nil {
-			e.cfg.Log.Warn("a run could not be continued yet", "thread", t.Key.Thread, "error", err) // the sweep finds it
+			e.cfg.Log.Warn("a run could not be continued yet",
+				"thread", t.Key.Thread, "error", err) // the sweep finds it
 		}
 	}
 	return landed

@@ -130,7 +130,12 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 			}
 			return looptest.ErrUnreachable
 		})
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err == nil {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err == nil {
 			t.Fatal("accepted")
 		}
 		s.unread.Store(false)
@@ -141,7 +146,12 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		looptest.Succeeded(t, looptest.Posted(t, e, other))
 		synctest.Wait() // its place is free again
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -163,7 +173,10 @@ func TestLostCommitIsCounted(t *testing.T) {
 					if landed {
 						return looptest.ErrUnreachable
 					}
-					return errors.Join(s.Store.Delete(t.Context(), looptest.KeyOf("t"), running(t, s.Store).Position()), looptest.ErrUnreachable)
+					return errors.Join(
+						s.Store.Delete(t.Context(), looptest.KeyOf("t"), running(t, s.Store).Position()),
+						looptest.ErrUnreachable,
+					)
 				})
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 				if _, err := e.Post(t.Context(), looptest.Alice, "", in); err == nil {

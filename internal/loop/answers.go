@@ -39,8 +39,15 @@ func (b *beginning) resume(ctx context.Context) error {
 				continue
 			}
 			call.Answer = b.answer(a, call.Interrupt)
-			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined && b.changes(call, edited) {
-				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(call.Name, string(edited)), nil // it is another call now
+			if edited := decide.EditedArguments(
+				call.Answer.Payload,
+				call.Interrupt,
+			); edited != nil && !call.Answer.Declined &&
+				b.changes(call, edited) {
+				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(
+					call.Name,
+					string(edited),
+				), nil // it is another call now
 				delete(b.r.doubted, call.ID)
 			}
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
@@ -55,7 +62,13 @@ func (b *beginning) resume(ctx context.Context) error {
 	}
 	for i := range b.st.Calls {
 		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
-			b.p.box.intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, thread.Intent{Fence: b.c.Fence, At: b.cfg.Now().Time()})
+			b.p.box.intend(
+				b.c,
+				b.st.CallKey(b.p.Key, b.p.Head.User, call),
+				call,
+				b.r.hist,
+				thread.Intent{Fence: b.c.Fence, At: b.cfg.Now().Time()},
+			)
 		}
 	}
 	return nil
@@ -110,6 +123,10 @@ func (b *beginning) edit(ctx context.Context, edits map[string]json.RawMessage) 
 func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
 	b.st.Answers[a.InterruptID] = decide.AnswerHash(a)
 	return &holdfast.Answer{
-		InterruptID: a.InterruptID, Reason: q.Reason, Payload: decide.PayloadOf(a, q), Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
+		InterruptID: a.InterruptID,
+		Reason:      q.Reason,
+		Payload:     decide.PayloadOf(a, q),
+		Metadata:    a.Metadata,
+		Declined:    a.Status == agui.ResumeCancelled,
 	}
 }

@@ -32,8 +32,18 @@ func asksLeave(expires time.Time, tools ...string) holdfast.Middleware {
 	return holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
 		for i, call := range b.Calls {
 			if slices.Contains(tools, call.Name) {
-				b.Ask(i, &holdfast.Interrupt{Reason: holdfast.ReasonToolCall, Message: "May it?", ExpiresAt: expires, Metadata: []byte(`{"mine":1}`), ResponseSchema: []byte(
-					`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`)})
+				b.Ask(
+					i,
+					&holdfast.Interrupt{
+						Reason:    holdfast.ReasonToolCall,
+						Message:   "May it?",
+						ExpiresAt: expires,
+						Metadata:  []byte(`{"mine":1}`),
+						ResponseSchema: []byte(
+							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`,
+						),
+					},
+				)
 			}
 		}
 		return nil
@@ -73,11 +83,23 @@ func TestEditedCall(t *testing.T) {
 		j.Note(fmt.Sprintf("paid %d", args.N))
 		return fmt.Sprintf("paid %d", args.N), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	look := looptest.Tool("look", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("looked"); return "seen", nil })
+	look := looptest.Tool(
+		"look",
+		holdfast.EffectOnce,
+		func(context.Context) (string, error) { j.Note("looked"); return "seen", nil },
+	)
 	log := &looptest.Notebook{}
-	e := looptest.Start(t, store, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(noted{log}, nil)) }, holdfast.Agent{
-		Name: "a", Model: looptest.TwoCalls("look", "pay"), Tools: []holdfast.Tool{look, pay}, Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
-	})
+	e := looptest.Start(
+		t,
+		store,
+		func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(noted{log}, nil)) },
+		holdfast.Agent{
+			Name:       "a",
+			Model:      looptest.TwoCalls("look", "pay"),
+			Tools:      []holdfast.Tool{look, pay},
+			Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
+		},
+	)
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n", `{"approved":7}`: "/approved"} {
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", payload, open...))
@@ -90,7 +112,11 @@ func TestEditedCall(t *testing.T) {
 	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); again[0].ID != open[0].ID {
 		t.Errorf("a frontend's page is asked %+v", again)
 	}
-	if said := strings.Join(log.Take(), ""); !strings.Contains(said, "resume ignored") || strings.Contains(said, "secret") {
+	if said := strings.Join(
+		log.Take(),
+		"",
+	); !strings.Contains(said, "resume ignored") ||
+		strings.Contains(said, "secret") {
 		t.Errorf("the log says %s", said)
 	}
 	if still := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r9")); still[0].ID != open[0].ID {
@@ -123,7 +149,12 @@ func carefulPayer(keys map[string][]string) holdfast.Agent {
 		keys[paid] = append(keys[paid], holdfast.CallFrom(ctx).Key)
 		return paid, nil
 	})
-	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":1}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")}}
+	return holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.Say(looptest.Calls("pay", `{"n":1}`), holdfast.Delta{Text: "done"}),
+		Tools:      []holdfast.Tool{pay},
+		Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
+	}
 }
 
 // TestEditedCallHasAKeyOfItsOwn: a call that was carried out, and whose question is answered
@@ -210,7 +241,16 @@ func TestAnswerAndMessage(t *testing.T) {
 	if !slices.Contains(got, "user:and now?") || got[len(got)-1] != "assistant:and now?, answer 1" {
 		t.Errorf("a client shows %q", got)
 	}
-	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:No result: the person declined to answer.", "user:and now?", "assistant:and now?, answer 1")
+	looptest.WantTexts(
+		t,
+		e,
+		"t",
+		"user:pay 10",
+		"assistant:",
+		"tool:No result: the person declined to answer.",
+		"user:and now?",
+		"assistant:and now?, answer 1",
+	)
 }
 
 // TestTooLate: what has expired can only be cancelled.
@@ -218,11 +258,20 @@ func TestTooLate(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), nil, spender(j, asksLeave(time.Now().Add(-time.Hour), "pay")))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{"approved":true}`, open...)); looptest.Code(err) != codes.InterruptExpired {
+	if _, err := e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.Answers("t", "r2", `{"approved":true}`, open...),
+	); looptest.Code(
+		err,
+	) != codes.InterruptExpired {
 		t.Errorf("a late answer: %v", err)
 	}
 	in := looptest.RunInput("t", "r2")
-	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeCancelled, Payload: json.RawMessage(`{}`)}}
+	in.Resume = []agui.ResumeEntry{
+		{InterruptID: open[0].ID, Status: agui.ResumeCancelled, Payload: json.RawMessage(`{}`)},
+	}
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
 	if got := j.Take(); len(got) != 0 {
 		t.Errorf("the tool ran: %q", got)
@@ -235,7 +284,11 @@ func TestTooLate(t *testing.T) {
 func TestSomeOfTheAnswers(t *testing.T) {
 	store := memstore.New()
 	tool := func(name string) holdfast.Tool {
-		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { return name + " done", nil })
+		return looptest.Tool(
+			name,
+			holdfast.EffectOnce,
+			func(context.Context) (string, error) { return name + " done", nil },
+		)
 	}
 	e := looptest.Start(t, store, nil, holdfast.Agent{
 		Name: "a", Model: looptest.TwoCalls("one", "two"), Tools: []holdfast.Tool{tool("one"), tool("two")},
@@ -250,13 +303,22 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != codes.AnswersMissing || refused.Hint == "" {
 		t.Fatalf("some of the answers: %v", err)
 	}
-	got := fmt.Sprint(refused.Details["interrupts"], refused.Details["answered"], refused.Details["missing"], refused.Details["accepted"])
+	got := fmt.Sprint(
+		refused.Details["interrupts"],
+		refused.Details["answered"],
+		refused.Details["missing"],
+		refused.Details["accepted"],
+	)
 	if want := fmt.Sprintf("[%s %s] [%s] [%s] []", open[0].ID, open[1].ID, open[1].ID, open[0].ID); got != want {
 		t.Errorf("it says %s, want %s", got, want)
 	}
 	page := looptest.Answers("t", "r2", `{"approved":true}`, open[1])
 	page.Chat = true
-	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); len(again) != 2 || again[0].ID != open[0].ID || again[1].ID != open[1].ID {
+	if again := looptest.OpenOf(
+		t,
+		looptest.Posted(t, e, page),
+	); len(again) != 2 || again[0].ID != open[0].ID ||
+		again[1].ID != open[1].ID {
 		t.Errorf("a frontend's page is asked %+v", again)
 	}
 	if again := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r3")); len(again) != 2 {
@@ -270,7 +332,16 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true}`, open...)))
 	texts := looptest.Texts(t, e, "t")
 	slices.Sort(texts) // the tools run at the same time
-	if want := []string{"assistant:", "assistant:done", "tool:one done", "tool:two done", "user:go"}; !slices.Equal(texts, want) {
+	if want := []string{
+		"assistant:",
+		"assistant:done",
+		"tool:one done",
+		"tool:two done",
+		"user:go",
+	}; !slices.Equal(
+		texts,
+		want,
+	) {
 		t.Errorf("the thread has %q", texts)
 	}
 	sound(t, store, "t")

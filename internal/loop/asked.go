@@ -45,8 +45,10 @@ func repeatQuestion(call *thread.Call, arguments []byte, happened []thread.Happe
 		metadata["arguments"] = json.RawMessage(arguments)
 	}
 	return &holdfast.Interrupt{
-		Reason: holdfast.ReasonToolCall, Message: fmt.Sprintf("May the agent call %s? %s", call.Name, textAlready(happened)),
-		ResponseSchema: json.RawMessage(repeatSchema), Metadata: thread.MustJSON(metadata),
+		Reason:         holdfast.ReasonToolCall,
+		Message:        fmt.Sprintf("May the agent call %s? %s", call.Name, textAlready(happened)),
+		ResponseSchema: json.RawMessage(repeatSchema),
+		Metadata:       thread.MustJSON(metadata),
 	}
 }
 
@@ -64,7 +66,9 @@ func staysOut(a *holdfast.Answer) bool {
 	var said struct {
 		Continue *bool `json:"continue"`
 	}
-	return a != nil && a.Reason == thread.ReasonLogin && json.Unmarshal(a.Payload, &said) == nil && said.Continue != nil && !*said.Continue
+	return a != nil && a.Reason == thread.ReasonLogin && json.Unmarshal(a.Payload, &said) == nil &&
+		said.Continue != nil &&
+		!*said.Continue
 }
 
 // refusal returns what the model reads of a call that a person did not approve.

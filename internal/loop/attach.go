@@ -14,7 +14,13 @@ import (
 // Events streams a run after the cursor: exactly the missing rest or, if the thread does not
 // have the cursor's record, a new start that says why. A nil reply means that the run has
 // ended and nothing is missing. Without a run it streams the thread: see streams.current.
-func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
+func (e *Engine) Events(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, run string,
+	after store.Cursor,
+	d agui.Dialect,
+) (*agui.Reply, error) {
 	if w := e.near(who, id, run, after); w != nil {
 		w.viewer = viewer{dialect: d}
 		return w.reply(ctx), nil
@@ -36,7 +42,13 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 // after streams what of a run comes after a cursor; nil if the run has ended and nothing is
 // missing. If the thread does not have the cursor's record, or the run's log, the stream is a
 // new start that says why.
-func (s *streams) after(ctx context.Context, t *thread.Thread, run string, c store.Cursor, v viewer) (*watching, error) {
+func (s *streams) after(
+	ctx context.Context,
+	t *thread.Thread,
+	run string,
+	c store.Cursor,
+	v viewer,
+) (*watching, error) {
 	rec, end, err := s.runOf(ctx, t, run)
 	if err != nil {
 		return nil, err
@@ -86,7 +98,14 @@ func (s *streams) runOf(ctx context.Context, t *thread.Thread, run string) (*thr
 }
 
 // rest is after for a run that was read.
-func (s *streams) rest(ctx context.Context, t *thread.Thread, rec *thread.Run, end *thread.RunEnd, c store.Cursor, v viewer) (*watching, error) {
+func (s *streams) rest(
+	ctx context.Context,
+	t *thread.Thread,
+	rec *thread.Run,
+	end *thread.RunEnd,
+	c store.Cursor,
+	v viewer,
+) (*watching, error) {
 	from, lost, err := s.read.RestAfter(ctx, t, rec, end, c)
 	switch {
 	case err != nil:

@@ -37,7 +37,13 @@ func (r *run) complete() error {
 		m := &r.models[r.model]
 		t.tries[r.model]++
 		t.asking.Model = m.Model
-		a := &completion{r: r, attempt: t.count, overflows: t.overflows, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		a := &completion{
+			r:         r,
+			attempt:   t.count,
+			overflows: t.overflows,
+			message:   r.host.cfg.NewID("msg"),
+			calls:     map[int]*callBuilder{},
+		}
 		err := a.observed(&t.asking)
 		if err == nil {
 			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
@@ -147,8 +153,11 @@ func (t *attempts) follow(a *completion, err error) error {
 	}
 	var ask *holdfast.Interrupt
 	if a.shown && errors.As(err, &ask) {
-		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
-			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
+		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the "+
+			"model had begun to answer.").
+			WithHint("A Model hook asks before its first delta.").
+			Wrap(errors.New(err.Error()))
+		// no question any more
 	}
 	if nothingLess {
 		err = t.tooLong
@@ -174,7 +183,10 @@ func (t *attempts) follow(a *completion, err error) error {
 		t.tried = t.count
 		return t.last(failed, err)
 	}
-	if err := t.takeBack("holdfast.retry", map[string]any{"iteration": t.st.Iteration, "attempt": t.count}); err != nil {
+	if err := t.takeBack(
+		"holdfast.retry",
+		map[string]any{"iteration": t.st.Iteration, "attempt": t.count},
+	); err != nil {
 		return err
 	}
 	return t.pause(next.Wait)
@@ -183,9 +195,14 @@ func (t *attempts) follow(a *completion, err error) error {
 // failure returns what package fallback is to know of a try that failed.
 func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 	return fallback.Failure{
-		Kind: failed.Kind, Retryable: failed.Retryable, RetryAfter: failed.RetryAfter,
-		Tries: t.tries[t.model], MaxTries: t.agent.tries,
-		Shrunk: t.tooLong != nil, Others: t.others(), RefusedToo: t.agent.FallbackRefused,
+		Kind:       failed.Kind,
+		Retryable:  failed.Retryable,
+		RetryAfter: failed.RetryAfter,
+		Tries:      t.tries[t.model],
+		MaxTries:   t.agent.tries,
+		Shrunk:     t.tooLong != nil,
+		Others:     t.others(),
+		RefusedToo: t.agent.FallbackRefused,
 	}
 }
 
@@ -235,17 +252,47 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 	m := &t.models[t.model]
 	t.host.cfg.Circuit.Report(m.Circuit, reported(failed), failed.RetryAfter)
 	t.host.cfg.Observer.ModelFailed(t.place(), observe.ModelFailure{
-		Provider: m.Provider, Model: m.ID, Kind: failed.Kind, Status: failed.Status, RequestID: failed.RequestID,
-		Attempt: t.count - 1, Next: observe.NextStep(next.Step), Wait: next.Wait,
+		Provider:  m.Provider,
+		Model:     m.ID,
+		Kind:      failed.Kind,
+		Status:    failed.Status,
+		RequestID: failed.RequestID,
+		Attempt:   t.count - 1,
+		Next:      observe.NextStep(next.Step),
+		Wait:      next.Wait,
 	})
 }
 
 // log tells operators of a try that failed, and what follows.
 func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
 	m := &t.models[t.model]
-	t.run.log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
-		"provider", m.Provider, "model", m.ID, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID,
-		"next", next.Step, "in", next.Wait, "error", err)
+	t.run.log.Warn(
+		"model call failed",
+		"thread",
+		t.key.Thread,
+		"run",
+		t.rec.ID,
+		"iteration",
+		t.st.Iteration,
+		"attempt",
+		t.count-1,
+		"provider",
+		m.Provider,
+		"model",
+		m.ID,
+		"kind",
+		failed.Kind,
+		"status",
+		failed.Status,
+		"request",
+		failed.RequestID,
+		"next",
+		next.Step,
+		"in",
+		next.Wait,
+		"error",
+		err,
+	)
 }
 
 // modelAttrs returns what the log says of the model that has failed a run; nothing if it
@@ -255,7 +302,20 @@ func (r *run) modelAttrs(err error) []any {
 	if !errors.As(err, &failed) {
 		return nil
 	}
-	return []any{"attempts", r.tried, "provider", failed.Provider, "model", failed.Model, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID}
+	return []any{
+		"attempts",
+		r.tried,
+		"provider",
+		failed.Provider,
+		"model",
+		failed.Model,
+		"kind",
+		failed.Kind,
+		"status",
+		failed.Status,
+		"request",
+		failed.RequestID,
+	}
 }
 
 // pause waits for d, or until the run ends, or the server does, which gives the run to

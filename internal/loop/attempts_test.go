@@ -83,13 +83,26 @@ func says(text string) turn {
 
 // pings is a turn that calls the tool ping.
 func pings(id string) turn {
-	return turn{deltas: []holdfast.Delta{{Call: &holdfast.CallDelta{ID: id, Name: "ping", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls}}}
+	return turn{
+		deltas: []holdfast.Delta{
+			{Call: &holdfast.CallDelta{ID: id, Name: "ping", Arguments: "{}"}},
+			{Finish: holdfast.FinishToolCalls},
+		},
+	}
 }
 
 // breaks is a turn that fails after these deltas.
 func breaks(kind failure.Kind, deltas ...holdfast.Delta) turn {
 	retry := slices.Contains([]failure.Kind{failure.Cut, failure.Overloaded, failure.Rate}, kind)
-	return turn{deltas: deltas, err: &holdfast.ModelError{Kind: kind, Retryable: retry, Public: "public " + string(kind), Err: errors.New("cause")}}
+	return turn{
+		deltas: deltas,
+		err: &holdfast.ModelError{
+			Kind:      kind,
+			Retryable: retry,
+			Public:    "public " + string(kind),
+			Err:       errors.New("cause"),
+		},
+	}
 }
 
 // chained is an agent with these models and the tool ping.
@@ -124,7 +137,11 @@ func fallbacks(t *testing.T, events []agui.Event) []string {
 // TestFallback: the second model's answer takes the place of what the first one has shown,
 // for each kind of failure after which another model is asked.
 func TestFallback(t *testing.T) {
-	half := []holdfast.Delta{{Reasoning: "hm"}, {Text: "I wi"}, {Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: "{"}}}
+	half := []holdfast.Delta{
+		{Reasoning: "hm"},
+		{Text: "I wi"},
+		{Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: "{"}},
+	}
 	for kind, tries := range map[failure.Kind]int{failure.Cut: 3, failure.Overloaded: 2, failure.Rate: 2, failure.Quota: 1, failure.Auth: 1, failure.TooLong: 1, "": 1} {
 		for shown, deltas := range map[string][]holdfast.Delta{"nothing": nil, "a part": half} {
 			t.Run(string(kind)+" after "+shown, func(t *testing.T) {
@@ -135,18 +152,36 @@ func TestFallback(t *testing.T) {
 					events := looptest.Posted(t, e, looptest.RunInput("t", "r1", asked))
 					looptest.Succeeded(t, events)
 					if first.calls() != tries || second.calls() != 2 {
-						t.Errorf("the models were called %d and %d times, want %d and 2", first.calls(), second.calls(), tries)
+						t.Errorf(
+							"the models were called %d and %d times, want %d and 2",
+							first.calls(),
+							second.calls(),
+							tries,
+						)
 					}
 					if got := fallbacks(t, events); !slices.Equal(got, []string{"test/one>test/two"}) {
 						t.Errorf("fallbacks %q\n%s", got, looptest.Show(events))
 					}
 					looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:done")
 					// Without reasoning in the history, stock clients keep what they saw.
-					got := slices.DeleteFunc(onScreen([]agui.Message{asked}, events), func(s string) bool { return s == "reasoning:hm" })
-					if want := []string{"user:go", "assistant:", "ping{}", "tool:pong", "assistant:done"}; !slices.Equal(got, want) {
+					got := slices.DeleteFunc(
+						onScreen([]agui.Message{asked}, events),
+						func(s string) bool { return s == "reasoning:hm" },
+					)
+					if want := []string{
+						"user:go",
+						"assistant:",
+						"ping{}",
+						"tool:pong",
+						"assistant:done",
+					}; !slices.Equal(
+						got,
+						want,
+					) {
 						t.Errorf("the client shows %q, want %q\n%s", got, want, looptest.Show(events))
 					}
-					if req := second.asked[0]; req.Model != "test/two" || req.Attempt != tries || len(req.Messages) != 1 {
+					if req := second.asked[0]; req.Model != "test/two" || req.Attempt != tries ||
+						len(req.Messages) != 1 {
 						t.Errorf("the second model was asked %+v", req)
 					}
 				})
@@ -186,14 +221,27 @@ func TestNoFallback(t *testing.T) {
 // answer later if there is one.
 func TestEveryModelFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		models := []*player{plays("one", breaks(failure.Quota)), plays("two", breaks(failure.Overloaded)), plays("three", breaks(failure.Auth))}
+		models := []*player{
+			plays("one", breaks(failure.Quota)),
+			plays("two", breaks(failure.Overloaded)),
+			plays("three", breaks(failure.Auth)),
+		}
 		e := looptest.Start(t, memstore.New(), nil, chained(models...))
 		events := looptest.Started(t, e, "t")
 		ev := looptest.Failed(t, events, codes.ModelFailed)
 		if !strings.Contains(ev.FullText(), "public overloaded") {
 			t.Errorf("the error is %s", ev.FullText())
 		}
-		if got, want := fallbacks(t, events), []string{"test/one>test/two", "test/two>test/three"}; !slices.Equal(got, want) {
+		if got, want := fallbacks(
+			t,
+			events,
+		), []string{
+			"test/one>test/two",
+			"test/two>test/three",
+		}; !slices.Equal(
+			got,
+			want,
+		) {
 			t.Errorf("fallbacks %q, want %q", got, want)
 		}
 		if a, b, c := models[0].calls(), models[1].calls(), models[2].calls(); a != 1 || b != 2 || c != 1 {
@@ -207,7 +255,17 @@ func TestEveryModelFails(t *testing.T) {
 func TestRunKeepsItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, j := memstore.New(), &looptest.Notebook{}
-		first, second := plays("one", breaks(failure.Auth), says("first again")), plays("two", pings("c1"), pings("c2"), turn{wait: true}, says("done"))
+		first, second := plays(
+			"one",
+			breaks(failure.Auth),
+			says("first again"),
+		), plays(
+			"two",
+			pings("c1"),
+			pings("c2"),
+			turn{wait: true},
+			says("done"),
+		)
 		agent := chained(first, second)
 		agent.Middleware = []holdfast.Middleware{asksAt(1, j)}
 		dying := &looptest.Mortal{Store: db}
@@ -302,8 +360,17 @@ func TestOpenCircuit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := &circuits{until: c.until}
-			models := []*player{plays("one", says("one")), plays("two", breaks(failure.Auth)), plays("three", says("three"))}
-			e := looptest.Start(t, memstore.New(), func(cfg *looptest.Config) { cfg.Circuit = known }, chained(models...))
+			models := []*player{
+				plays("one", says("one")),
+				plays("two", breaks(failure.Auth)),
+				plays("three", says("three")),
+			}
+			e := looptest.Start(
+				t,
+				memstore.New(),
+				func(cfg *looptest.Config) { cfg.Circuit = known },
+				chained(models...),
+			)
 			looptest.Succeeded(t, looptest.Started(t, e, "t"))
 			if !slices.Equal(known.told, c.told) {
 				t.Errorf("told %q, want %q", known.told, c.told)
@@ -327,7 +394,11 @@ func shrinking() holdfast.Middleware {
 // shown less; otherwise another model is asked, or the run ends and says why.
 func TestTooLong(t *testing.T) {
 	long := breaks(failure.TooLong)
-	three := []agui.Message{looptest.UserSays("u1", "one"), looptest.UserSays("u2", "two"), looptest.UserSays("u3", "three")}
+	three := []agui.Message{
+		looptest.UserSays("u1", "one"),
+		looptest.UserSays("u2", "two"),
+		looptest.UserSays("u3", "three"),
+	}
 	for name, c := range map[string]struct {
 		shrinks       bool
 		first         []turn
@@ -366,9 +437,16 @@ func TestTooLong(t *testing.T) {
 				shown, overflows = append(shown, len(req.Messages)), append(overflows, req.Overflows)
 			}
 			if !slices.Equal(shown, c.shown) || !slices.Equal(overflows, c.overflows) {
-				t.Errorf("the first model was shown %v after %v overflows, want %v after %v", shown, overflows, c.shown, c.overflows)
+				t.Errorf(
+					"the first model was shown %v after %v overflows, want %v after %v",
+					shown,
+					overflows,
+					c.shown,
+					c.overflows,
+				)
 			}
-			if c.second != (second.calls() > 0) || c.second && (second.asked[0].Overflows != 0 || len(second.asked[0].Messages) != 3) {
+			if c.second != (second.calls() > 0) ||
+				c.second && (second.asked[0].Overflows != 0 || len(second.asked[0].Messages) != 3) {
 				t.Errorf("the second model was asked %d times", second.calls())
 			}
 		})
@@ -378,12 +456,25 @@ func TestTooLong(t *testing.T) {
 // TestBackOff: while a run waits to ask again, a cancel ends it, a shutdown leaves it to
 // the next process, which goes on with the same model, and a DELETE finds it running.
 func TestBackOff(t *testing.T) {
-	busy := turn{deltas: []holdfast.Delta{{Text: "ha"}}, err: &holdfast.ModelError{Kind: failure.Rate, Retryable: true, RetryAfter: 15 * time.Second, Err: errors.New("429")}}
+	busy := turn{
+		deltas: []holdfast.Delta{{Text: "ha"}},
+		err: &holdfast.ModelError{
+			Kind:       failure.Rate,
+			Retryable:  true,
+			RetryAfter: 15 * time.Second,
+			Err:        errors.New("429"),
+		},
+	}
 	setting := func(t *testing.T) (*memstore.Store, *looptest.Engine, holdfast.Agent, *agui.Reply) {
 		db := memstore.New()
 		agent := chained(plays("one", breaks(failure.Auth)), plays("two", busy, says("done")))
 		e := looptest.Start(t, db, nil, agent)
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +487,8 @@ func TestBackOff(t *testing.T) {
 			before := time.Now()
 			looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 			events := looptest.Collect(t, reply, nil)
-			if f, ok := looptest.LastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled || time.Since(before) > time.Second {
+			if f, ok := looptest.LastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled ||
+				time.Since(before) > time.Second {
 				t.Errorf("after %s:\n%s", time.Since(before), looptest.Show(events))
 			}
 			looptest.WantTexts(t, e, "t", "user:go")
@@ -422,7 +514,15 @@ func TestBackOff(t *testing.T) {
 	t.Run("delete", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, e, _, reply := setting(t)
-			if _, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); looptest.Code(err) != codes.RunInProgress {
+			if _, err := e.Delete(
+				t.Context(),
+				looptest.Alice,
+				"t",
+				"",
+				false,
+			); looptest.Code(
+				err,
+			) != codes.RunInProgress {
 				t.Errorf("deleted: %v", err)
 			}
 			looptest.Succeeded(t, looptest.Collect(t, reply, nil))
@@ -450,7 +550,12 @@ func TestShutdownBeforeAFallback(t *testing.T) {
 		agent := chained(first, second)
 		agent.Model = failing
 		e := looptest.Start(t, db, nil, agent)
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -483,7 +588,13 @@ func TestOperatorsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := func(kind failure.Kind, status int, id string) turn {
 			return turn{err: &holdfast.ModelError{
-				Kind: kind, Retryable: kind == failure.Overloaded, Provider: "test", Model: "m", Status: status, RequestID: id, Err: errors.New("cause " + id),
+				Kind:      kind,
+				Retryable: kind == failure.Overloaded,
+				Provider:  "test",
+				Model:     "m",
+				Status:    status,
+				RequestID: id,
+				Err:       errors.New("cause " + id),
 			}}
 		}
 		var log bytes.Buffer

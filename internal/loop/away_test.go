@@ -26,7 +26,11 @@ func busy(started *atomic.Int32) holdfast.Agent {
 			return "", context.Cause(ctx)
 		}
 	})
-	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("charge", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{charge}}
+	return holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("charge", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{charge},
+	}
 }
 
 // outage takes the stores away for 3.4 seconds: longer than the lease of 3 seconds.
@@ -53,7 +57,12 @@ func TestNoRobberyAfterAnOutage(t *testing.T) {
 				other := looptest.Start(t, second, nil, busy(&started)) // looks for orphans at 3 s and 6 s
 				time.Sleep(500 * time.Millisecond)
 				owner := looptest.Start(t, first, nil, busy(&started)) // renews at 2.5 s, and next at 6.5 s
-				reply, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+				reply, err := owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +94,12 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 		first, second := &looptest.Mortal{Store: shared}, &looptest.Mortal{Store: shared}
 		other := looptest.Start(t, second, nil, busy(&started))
 		owner := looptest.Start(t, first, nil, busy(&started))
-		if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2500 * time.Millisecond)
@@ -96,7 +110,10 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Since(back); took < 3100*time.Millisecond || took > 3150*time.Millisecond {
-			t.Errorf("the run was taken over %s after the store was back, want one lease after the next renewal: 3.1s", took)
+			t.Errorf(
+				"the run was taken over %s after the store was back, want one lease after the next renewal: 3.1s",
+				took,
+			)
 		}
 		reply, err := other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
@@ -117,7 +134,12 @@ func TestFreshServerWaitsALease(t *testing.T) {
 				var started atomic.Int32
 				first := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, first, nil, busy(&started))
-				if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

@@ -28,7 +28,12 @@ func orphans(t *testing.T) *looptest.Bad {
 	first := &looptest.Mortal{Store: db}
 	one := looptest.Start(t, first, nil, looptest.Wordy())
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,11 +55,20 @@ func TestSweepSurvivesABadThread(t *testing.T) {
 				db := orphans(t)
 				spoil(db)
 				var log bytes.Buffer
-				two := looptest.Start(t, db, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)); c.MaxRuns = 2 }, looptest.Wordy())
+				two := looptest.Start(
+					t,
+					db,
+					func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)); c.MaxRuns = 2 },
+					looptest.Wordy(),
+				)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				for _, id := range []string{"a", "c"} {
-					if info := looptest.Must(two.Thread(t.Context(), looptest.Alice, id))(t); info.Status != threads.StatusIdle {
+					if info := looptest.Must(
+						two.Thread(t.Context(), looptest.Alice, id),
+					)(
+						t,
+					); info.Status != threads.StatusIdle {
 						t.Errorf("thread %s is %s", id, info.Status)
 					}
 				}
@@ -97,11 +111,21 @@ func TestDamagedLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := looptest.Start(t, db, nil, looptest.Wordy())
-				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+				_, err := e.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				)
 				if code := holdfast.AsError(err).Code; code != codes.CheckpointUnreadable {
 					t.Errorf("a new run gets %v, want %s", err, codes.CheckpointUnreadable)
 				}
-				if _, err := e.Thread(t.Context(), looptest.Alice, "t"); db.names && holdfast.AsError(err).Code != codes.CheckpointUnreadable {
+				if _, err := e.Thread(
+					t.Context(),
+					looptest.Alice,
+					"t",
+				); db.names &&
+					holdfast.AsError(err).Code != codes.CheckpointUnreadable {
 					t.Errorf("who asks for the thread gets %v, want %s", err, codes.CheckpointUnreadable)
 				}
 			})
@@ -130,7 +154,13 @@ func testDamagedOrphan(t *testing.T, damage func(c *store.Commit, first store.Me
 	head := looptest.Must(db.Head(t.Context(), key))(t)
 	stored := looptest.Must(db.Messages(t.Context(), key))(t)
 	c := &store.Commit{
-		Key: key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: head.Process, UpdatedAt: head.UpdatedAt,
+		Key:       key,
+		ID:        "damage",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		Process:   head.Process,
+		UpdatedAt: head.UpdatedAt,
 	}
 	damage(c, stored[0])
 	if err := db.Commit(t.Context(), c); err != nil {
@@ -140,7 +170,8 @@ func testDamagedOrphan(t *testing.T, damage func(c *store.Commit, first store.Me
 	time.Sleep(time.Minute)
 	synctest.Wait()
 	info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "b"))(t)
-	if info.Status != threads.StatusStopped || info.Code != codes.CheckpointUnreadable || !strings.Contains(info.Text, `thread "b"`) {
+	if info.Status != threads.StatusStopped || info.Code != codes.CheckpointUnreadable ||
+		!strings.Contains(info.Text, `thread "b"`) {
 		t.Errorf("%+v", info)
 	}
 	if n, err := two.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
@@ -168,10 +199,20 @@ func TestSlotIsFreeAfterAPanic(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			_, _ = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("bad", "r1", looptest.UserSays("u1", "go")))
+			_, _ = e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("bad", "r1", looptest.UserSays("u1", "go")),
+			)
 		}()
 	}
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("good", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("good", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	fail.Store(false)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "bad", "r2"))
@@ -242,7 +283,14 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 	for what, call := range calls {
 		db.gone = false
-		if _, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil && looptest.Code(err) != codes.NotFound {
+		if _, err := e.Delete(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			"",
+			false,
+		); err != nil &&
+			looptest.Code(err) != codes.NotFound {
 			t.Fatal(err)
 		}
 		begin()
@@ -261,7 +309,12 @@ func TestDeletedMeanwhile(t *testing.T) {
 func TestCancelOfADeletedThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, &vanishing{Store: memstore.New()}, nil, looptest.Wordy())
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); looptest.Code(err) != codes.NotFound {

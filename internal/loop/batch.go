@@ -32,7 +32,10 @@ func (r *run) callTools() (*conclusion, error) {
 		return nil, err
 	}
 	b := &batch{
-		run: r, finished: make(chan finished, len(r.st.Calls)), awaited: make(chan thread.Call, len(r.st.Calls)), slots: make(chan struct{}, r.host.cfg.MaxParallelTools),
+		run:      r,
+		finished: make(chan finished, len(r.st.Calls)),
+		awaited:  make(chan thread.Call, len(r.st.Calls)),
+		slots:    make(chan struct{}, r.host.cfg.MaxParallelTools),
 		inFlight: map[string]context.CancelCauseFunc{},
 	}
 	for running := b.startAll(); running > 0; running = b.arrived() {
@@ -72,7 +75,8 @@ func (b *batch) startAll() (running int) {
 	now := b.host.cfg.Now().Time()
 	for _, call := range b.st.Calls {
 		// The frontend makes its calls itself, unless a hook has decided about one.
-		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() || call.WaitsOutside() && !call.Expired(now) {
+		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() ||
+			call.WaitsOutside() && !call.Expired(now) {
 			continue
 		}
 		b.start(call)
@@ -192,9 +196,18 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	switch {
 	case call.Given != nil:
 		s := call.Given
-		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
-	case call.Answer != nil && call.Answer.Declined && (call.InDoubt || call.Unknown), call.Unknown && staysOut(call.Answer):
-		return finished{call: call, code: thread.CodeUnknown, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
+		return finished{
+			call:   call,
+			notRun: s.NotRun,
+			result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed},
+		}, true
+	case call.Answer != nil && call.Answer.Declined && (call.InDoubt || call.Unknown),
+		call.Unknown && staysOut(call.Answer):
+		return finished{
+			call:   call,
+			code:   thread.CodeUnknown,
+			result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true},
+		}, true
 	case call.Answer != nil && call.Answer.Declined && !call.TellDeclined, staysOut(call.Answer):
 		return fail(thread.TextDeclined)
 	case call.Answer != nil && call.Repeats && !approves(call.Answer):
@@ -225,9 +238,18 @@ func (b *batch) unsure(call thread.Call) bool {
 // toolCall returns the call as the tool gets it.
 func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
-		ID: call.ID, Name: call.Name, Key: r.keyOf(call), Principal: r.principal(),
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
-		Kept: call.Kept, Finished: call.Finished() != nil,
+		ID:        call.ID,
+		Name:      call.Name,
+		Key:       r.keyOf(call),
+		Principal: r.principal(),
+		Thread:    r.key.Thread,
+		Run:       r.rec.ID,
+		Iteration: r.st.Iteration,
+		State:     r.shared,
+		Answer:    handed(call.Answer, call.Interrupt),
+		Frontend:  call.Frontend,
+		Kept:      call.Kept,
+		Finished:  call.Finished() != nil,
 	}
 	// An answer to the server's own question is not the hooks' or the tool's.
 	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
@@ -286,12 +308,19 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Call, c holdfast.ToolCall) finished {
 	var u updates
 	result, err := b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), tool, c)
-	return finished{call: call, result: result, err: err, updates: u.take(), notRun: result.NotRun}
+	return finished{
+		call:    call,
+		result:  result,
+		err:     err,
+		updates: u.take(),
+		notRun:  result.NotRun,
+	}
 }
 
 // announce logs which call a key belongs to, for whoever finds the key at a service.
 func (b *batch) announce(c *holdfast.ToolCall) {
-	b.log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
+	b.log.Debug("tool call starts",
+		"thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
 // toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
@@ -306,13 +335,25 @@ func toolOf(r *run, call *thread.Call) holdfast.Tool {
 		}
 		return resultTool{spec, holdfast.ToolResult{Text: come.Text, Failed: come.Failed}}
 	case ours && tool.Spec().Outside != nil:
-		return &outsideTool{Tool: tool, call: *call, key: r.key, keep: r.keeps.change, cfg: &r.host.cfg}
+		return &outsideTool{
+			Tool: tool,
+			call: *call,
+			key:  r.key,
+			keep: r.keeps.change,
+			cfg:  &r.host.cfg,
+		}
 	case ours:
 		return tool
 	}
 	for _, t := range r.rec.Tools {
 		if t.Name == call.Name {
-			return frontendTool{holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Effect: holdfast.EffectOnce, Metadata: t.Metadata}}
+			return frontendTool{holdfast.ToolSpec{
+				Name:        t.Name,
+				Description: t.Description,
+				Parameters:  t.Parameters,
+				Effect:      holdfast.EffectOnce,
+				Metadata:    t.Metadata,
+			}}
 		}
 	}
 	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}

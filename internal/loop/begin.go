@@ -34,8 +34,12 @@ type beginning struct {
 // place returns where the run begins.
 func (b *beginning) place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.Key.Tenant, User: b.p.rec.User},
-		Thread: b.p.Key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration, Traceparent: b.p.rec.Traceparent,
+		Agent:       b.p.agent.Name,
+		Principal:   holdfast.Principal{Tenant: b.p.Key.Tenant, User: b.p.rec.User},
+		Thread:      b.p.Key.Thread,
+		Run:         b.p.rec.ID,
+		Number:      b.st.Iteration,
+		Traceparent: b.p.rec.Traceparent,
 	}
 }
 
@@ -52,16 +56,39 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	p.rec = p.runRecord(&h.cfg, who)
 	p.rec.In(st.Format)
 	p.rec.OwnedBy(c)
-	r := &run{host: h, key: t.Key, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
+	r := &run{
+		host:    h,
+		key:     t.Key,
+		rec:     p.rec,
+		agent:   p.agent,
+		st:      st,
+		resumed: p.d.Do == decide.Resume,
+	}
 	r.tools.Store(p.box)
-	return &beginning{host: h, p: p, c: c, st: st, r: r}
+	return &beginning{
+		host: h,
+		p:    p,
+		c:    c,
+		st:   st,
+		r:    r,
+	}
 }
 
 // runRecord returns how the run begins, as it is stored.
 func (p *plan) runRecord(cfg *Config, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
-		ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, Revision: p.agent.Revision, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
-		Traceparent: p.in.Traceparent, StartedAt: cfg.Now().Time(), Durability: cfg.Durability, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+		ID:             cmp.Or(p.d.Run, p.in.RunID),
+		Agent:          p.agent.Name,
+		Revision:       p.agent.Revision,
+		User:           who.User,
+		Hash:           p.req.Hash,
+		ParentRunID:    p.in.ParentRunID,
+		Traceparent:    p.in.Traceparent,
+		StartedAt:      cfg.Now().Time(),
+		Durability:     cfg.Durability,
+		Tools:          p.in.Tools,
+		Context:        p.in.Context,
+		ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
@@ -167,7 +194,8 @@ func (b *beginning) load(ctx context.Context) error {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}
-		b.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", b.p.Key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
+		b.cfg.Log.Warn("resuming with a stale checkpoint, as asked",
+			"thread", b.p.Key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
 		b.st.Count = len(b.p.History.Path)
 	}
 	old, err := b.read.Resumable(ctx, b.p.Thread)
@@ -221,7 +249,11 @@ func (b *beginning) record(ev agui.Event) error {
 func (b *beginning) events() error {
 	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli(), Metadata: thread.ProcessMark(b.process, b.r.side)}
 	return b.record(agui.RunStarted{
-		Base: base, ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
+		Base:            base,
+		ThreadID:        b.p.Key.Thread,
+		RunID:           b.p.rec.ID,
+		ParentRunID:     b.p.rec.ParentRunID,
+		ProtocolVersion: agui.ProtocolVersion,
 	})
 }
 
@@ -285,7 +317,8 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
+	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined,
+		decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
@@ -313,7 +346,9 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 		thread.PutOutsideEnd(b.c, call, b.cfg.Now().Time())
 		b.over = append(b.over, *call)
 	}
-	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text, Parts: result.Parts})
+	m := agui.FromDomain(
+		holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text, Parts: result.Parts},
+	)
 	switch {
 	case result.Failed:
 		m.Metadata = thread.FailedMark(false, "")

@@ -29,8 +29,13 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	b.Helper()
 	key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 	c := &store.Commit{
-		Key: key, ID: "c0", Expect: store.Position{Next: 1}, User: looptest.Alice.User, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
-		Records: [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
+		Key:       key,
+		ID:        "c0",
+		Expect:    store.Position{Next: 1},
+		User:      looptest.Alice.User,
+		Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		UpdatedAt: time.Now(),
+		Records:   [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
 	}
 	parent := ""
 	add := func(m holdfast.Message) {
@@ -42,10 +47,24 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	for i := 0; len(c.Messages) < n; i++ {
 		call := fmt.Sprintf("call%d", i)
 		add(holdfast.Message{
-			ID: fmt.Sprintf("a%d", i), Role: holdfast.RoleAssistant, Text: strings.Repeat("some words of an answer ", 8),
-			Calls: []holdfast.ToolCall{{ID: call, Name: "look", Arguments: []byte(`{"query":"the weather in Lisbon","limit":10}`)}},
+			ID: fmt.Sprintf(
+				"a%d",
+				i,
+			),
+			Role: holdfast.RoleAssistant,
+			Text: strings.Repeat("some words of an answer ", 8),
+			Calls: []holdfast.ToolCall{
+				{ID: call, Name: "look", Arguments: []byte(`{"query":"the weather in Lisbon","limit":10}`)},
+			},
 		})
-		add(holdfast.Message{ID: fmt.Sprintf("t%d", i), Role: holdfast.RoleTool, CallID: call, Text: strings.Repeat(`{"row":1,"value":"text"} `, 16)})
+		add(
+			holdfast.Message{
+				ID:     fmt.Sprintf("t%d", i),
+				Role:   holdfast.RoleTool,
+				CallID: call,
+				Text:   strings.Repeat(`{"row":1,"value":"text"} `, 16),
+			},
+		)
 	}
 	st := thread.New()
 	if err := errors.Join(st.Begin("r0", "a"), st.Stop(thread.CutOff(0))); err != nil {
@@ -54,7 +73,13 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	st.Leaf, st.Iteration, st.Count = parent, len(c.Messages)/2, len(c.Messages)
 	st.Boundary = store.Cursor{Number: 1, Tag: c.Fence.Tag()}
 	c.State = st.Encode()
-	c.Put = []store.Value{{Kind: store.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User})}}
+	c.Put = []store.Value{
+		{
+			Kind: store.KindRun,
+			ID:   "r0",
+			Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User}),
+		},
+	}
 	if err := db.Commit(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}
@@ -77,17 +102,31 @@ func BenchmarkResume(b *testing.B) {
 			}
 			longThread(b, db, 1001)
 			asked := make(chan int, 1)
-			model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				asked <- len(req.Messages)
-				return func(yield func(holdfast.Delta, error) bool) {
-					yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
-				}
-			})
+			model := holdfast.ModelFunc(
+				func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					asked <- len(req.Messages)
+					return func(yield func(holdfast.Delta, error) bool) {
+						yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
+					}
+				},
+			)
 			e, err := loop.New(loop.Config{
-				Store: db, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
-				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-				Ended: func(store.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Wall,
-				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+				Store:            db,
+				Agents:           []holdfast.Agent{{Name: "a", Model: model}},
+				Frequency:        loop.PerIteration,
+				KeepCheckpoints:  100,
+				Lease:            time.Hour,
+				MaxRuns:          1,
+				MaxParallelTools: 1,
+				ModelTries:       1,
+				StoreTimeout:     time.Minute,
+				BufferBytes:      1 << 20,
+				TailBytes:        1 << 16,
+				KeepAlive:        time.Hour,
+				Ended:            func(store.ThreadKey) {},
+				Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
+				Now:              clock.Wall,
+				NewID:            func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -154,7 +193,11 @@ func TestCommitsPerIteration(t *testing.T) {
 		var tools []holdfast.Tool
 		for i := range k {
 			name := fmt.Sprintf("tool%d", i)
-			turn = append(turn, holdfast.Delta{Text: "word "}, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}})
+			turn = append(
+				turn,
+				holdfast.Delta{Text: "word "},
+				holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}},
+			)
 			tools = append(tools, looptest.Tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
 				time.Sleep(time.Duration(i+1) * time.Second)
 				return "done", nil
@@ -162,8 +205,18 @@ func TestCommitsPerIteration(t *testing.T) {
 		}
 		turn = append(turn, holdfast.Delta{Finish: holdfast.FinishToolCalls})
 		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
-		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools})
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		e := looptest.Start(
+			t,
+			store,
+			nil,
+			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools},
+		)
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		// The run's beginning is one more, and so is its end, with the last answer.
 		if n := len(store.commits); n > 1+3*(k+1)+1 {
@@ -181,10 +234,24 @@ func TestCommitsOfPureTools(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return "done", nil
 		})
-		turn := []holdfast.Delta{{Text: "word "}, {Call: &holdfast.CallDelta{Name: "tool", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls}}
+		turn := []holdfast.Delta{
+			{Text: "word "},
+			{Call: &holdfast.CallDelta{Name: "tool", Arguments: "{}"}},
+			{Finish: holdfast.FinishToolCalls},
+		}
 		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
-		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}})
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		e := looptest.Start(
+			t,
+			store,
+			nil,
+			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}},
+		)
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n := len(store.commits); n != 1+3+1 {
 			t.Errorf("3 iterations with a tool and an answer took %d commits: %q", n, store.commits)

@@ -35,7 +35,8 @@ func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.Tool
 	}
 	tool, there := one.tools.now().byName[by.Call.Name]
 	if !there {
-		return result, false, holdfast.Errorf(codes.NotFound, "The agent %q has no tool %q.", one.Name, by.Call.Name).WithHint("GET /agents lists the tools of each agent.")
+		return result, false, holdfast.Errorf(codes.NotFound, "The agent %q has no tool %q.", one.Name, by.Call.Name).
+			WithHint("GET /agents lists the tools of each agent.")
 	}
 	if err := e.checker.startableByHand(ctx, tool.Spec(), &by.Call); err != nil {
 		return result, false, err
@@ -46,14 +47,17 @@ func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.Tool
 	}})
 	forgotten := func(holdfast.StateUpdate) {}
 	bounded := &holdfast.Agent{Name: one.Name, Model: one.Model, Middleware: by.Around}
-	result, err = hooks.New(bounded, e.cfg.Log, e.cfg.Observer.HookFailed).CallTool(holdfast.ContextWithCall(ctx, by.Call, forgotten), tool, by.Call)
+	result, err = hooks.New(bounded, e.cfg.Log, e.cfg.Observer.HookFailed).
+		CallTool(holdfast.ContextWithCall(ctx, by.Call, forgotten), tool, by.Call)
 	return result, true, err
 }
 
 // startableByHand returns why a tool cannot be called with these arguments.
 func (c *checker) startableByHand(ctx context.Context, spec holdfast.ToolSpec, call *holdfast.ToolCall) error {
 	if spec.Outside != nil {
-		return holdfast.Errorf(codes.InvalidInput, "The calls of %s are finished from outside, which needs a thread.", spec.Name).WithHint("Let the agent call it: POST /runs.")
+		return holdfast.Errorf(codes.InvalidInput, "The calls of %s are finished from "+
+			"outside, which needs a thread.", spec.Name).
+			WithHint("Let the agent call it: POST /runs.")
 	}
 	fits := decide.Check{Of: fmt.Sprintf("the tool %q", spec.Name), Schema: spec.Parameters, Value: call.Arguments}
 	verdicts := decide.Verdicts{}
@@ -61,8 +65,11 @@ func (c *checker) startableByHand(ctx context.Context, spec holdfast.ToolSpec, c
 		return err
 	}
 	if violations, _ := verdicts.Of(fits); len(violations) > 0 {
-		return holdfast.Errorf(codes.InvalidInput, "The arguments are not what %s takes: %s.", spec.Name, violations[0]).
-			WithHint("GET /agents has the schema of its arguments. The tool was not started.").With("field", "arguments").With("violations", violations)
+		return holdfast.Errorf(codes.InvalidInput, "The arguments are not what %s takes: %s.", spec.Name,
+			violations[0]).
+			WithHint("GET /agents has the schema of its arguments. The tool was not started.").
+			With("field", "arguments").
+			With("violations", violations)
 	}
 	return nil
 }

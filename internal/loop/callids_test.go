@@ -35,10 +35,20 @@ func repeating(stuck func(ctx context.Context) error) holdfast.Agent {
 				yield(holdfast.Delta{}, err)
 				return
 			}
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Arguments: "}"}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{ID: "call_0", Arguments: "}"},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		}
 	})
-	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, quickly)}}
+	return holdfast.Agent{
+		Name:  "a",
+		Model: model,
+		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, quickly)},
+	}
 }
 
 func never(context.Context) error { return nil }
@@ -79,7 +89,11 @@ func wantFresh(t *testing.T, e *looptest.Engine, shown int, runs ...string) {
 // begin posts the first message and waits until the model is stuck.
 func begin(t *testing.T, e *looptest.Engine) {
 	t.Helper()
-	looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+	looptest.Must(
+		e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+	)(
+		t,
+	)
 	synctest.Wait()
 }
 
@@ -105,7 +119,12 @@ func TestCallIDsAfterTwoCrashes(t *testing.T) {
 				begin(t, looptest.Start(t, first, nil, repeating(untilStopped)))
 				first.Dead.Store(true)
 				try := 0
-				looptest.Start(t, then, nil, repeating(func(ctx context.Context) error { try++; return c.second(try)(ctx) }))
+				looptest.Start(
+					t,
+					then,
+					nil,
+					repeating(func(ctx context.Context) error { try++; return c.second(try)(ctx) }),
+				)
 				time.Sleep(10 * time.Second)
 				then.Dead.Store(true)
 				last := looptest.Start(t, shared, nil, repeating(never))
@@ -147,7 +166,16 @@ func TestCallIDsAfterTheEnd(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					e := looptest.Start(t, shared, nil, repeating(never))
 					if rewound {
-						looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID}))(t)
+						looptest.Must(
+							e.Rewind(
+								t.Context(),
+								looptest.Alice,
+								"t",
+								threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID},
+							),
+						)(
+							t,
+						)
 					}
 					in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))
 					in.ForwardedProps = []byte(`{"holdfast":{"onUnfinished":"abandon"}}`)

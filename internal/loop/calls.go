@@ -60,14 +60,23 @@ func (a *completion) decideCalls() {
 	list := make([]holdfast.ToolCall, len(a.sequence))
 	for i, c := range a.sequence {
 		list[i] = holdfast.ToolCall{
-			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: r.keyOf(&r.st.Calls[i]), Principal: r.principal(),
-			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Frontend: r.st.Calls[i].Frontend,
+			ID:        c.id,
+			Name:      c.name,
+			Arguments: json.RawMessage(c.args),
+			Key:       r.keyOf(&r.st.Calls[i]),
+			Principal: r.principal(),
+			Thread:    r.key.Thread,
+			Run:       r.rec.ID,
+			Iteration: r.st.Iteration,
+			State:     r.shared,
+			Frontend:  r.st.Calls[i].Frontend,
 		}
 	}
 	b := holdfast.NewBatch(r.at.Load(), list)
 	if err := r.chain.Decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
-		r.log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.log.Warn("a middleware ends the run",
+			"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
 		r.st.Ending = thread.EndingOf(reason)
 		for i := range list {
 			b.Deny(i, "Not started: "+reason.Message)
@@ -77,7 +86,12 @@ func (a *completion) decideCalls() {
 		result, ask := b.Decided(i)
 		switch call := &r.st.Calls[i]; {
 		case result != nil:
-			call.Given = &thread.GivenResult{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
+			call.Given = &thread.GivenResult{
+				Text:   result.Text,
+				Parts:  result.Parts,
+				Failed: result.Failed,
+				NotRun: result.NotRun,
+			}
 		case ask != nil && r.startable(call): // nobody is asked about what cannot be started
 			call.Interrupt = r.interrupt(ask, call.ID)
 		}

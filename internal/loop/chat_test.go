@@ -30,7 +30,13 @@ func spender(j *looptest.Notebook, middleware ...holdfast.Middleware) holdfast.A
 				return
 			}
 			answers++
-			yield(holdfast.Delta{Text: fmt.Sprintf("%s, answer %d", last.PlainText(), answers), Finish: holdfast.FinishStop}, nil)
+			yield(
+				holdfast.Delta{
+					Text:   fmt.Sprintf("%s, answer %d", last.PlainText(), answers),
+					Finish: holdfast.FinishStop,
+				},
+				nil,
+			)
 		}
 	})
 	pay := holdfast.NewTool("pay", "pay", func(_ context.Context, args struct {
@@ -39,11 +45,20 @@ func spender(j *looptest.Notebook, middleware ...holdfast.Middleware) holdfast.A
 		j.Note(fmt.Sprintf("paid %d", args.N))
 		return fmt.Sprintf("paid %d", args.N), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay}, Policy: holdfast.Policy{Chat: true}, Middleware: middleware}
+	return holdfast.Agent{
+		Name:       "a",
+		Model:      model,
+		Tools:      []holdfast.Tool{pay},
+		Policy:     holdfast.Policy{Chat: true},
+		Middleware: middleware,
+	}
 }
 
 // branched returns what a stream says about having branched.
-func branched(t *testing.T, events []agui.Event) (said struct{ ParentMessageID, LeftMessageID, LeftCheckpointID string }) {
+func branched(
+	t *testing.T,
+	events []agui.Event,
+) (said struct{ ParentMessageID, LeftMessageID, LeftCheckpointID string }) {
 	t.Helper()
 	for _, ev := range events {
 		if c, ok := ev.(agui.Custom); ok && c.Name == "holdfast.branched" {
@@ -71,7 +86,10 @@ func TestRegenerate(t *testing.T) {
 	if said.ParentMessageID != "u1" || said.LeftMessageID == "" {
 		t.Errorf("it said %+v", said)
 	}
-	if got := looptest.Reduce(events); !strings.Contains(strings.Join(got, "|"), "answer 2") || strings.Contains(strings.Join(got, "|"), "answer 1") {
+	if got := looptest.Reduce(
+		events,
+	); !strings.Contains(strings.Join(got, "|"), "answer 2") ||
+		strings.Contains(strings.Join(got, "|"), "answer 1") {
 		t.Errorf("a client shows %q", got)
 	}
 	sound(t, store, "t")
@@ -108,7 +126,10 @@ func TestRepeatsOfEditedCalls(t *testing.T) {
 	e := looptest.Start(t, store, nil, spender(j, asksLeave(time.Time{}, "pay")))
 	u1 := looptest.UserSays("u1", "pay 10")
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...)))
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...)),
+	)
 	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
 	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":7}: paid 7`) {
 		t.Fatalf("asked %+v", open)
@@ -136,12 +157,24 @@ func TestEdit(t *testing.T) {
 	if strings.Contains(string(open[0].ResponseSchema), "additionalProperties") {
 		t.Fatalf("assistant-ui shows no buttons for the schema %s", open[0].ResponseSchema)
 	}
-	if len(open) != 1 || open[0].Reason != "tool_call" || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) || !strings.Contains(string(open[0].Metadata), `"happened"`) {
+	if len(open) != 1 || open[0].Reason != "tool_call" || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) ||
+		!strings.Contains(string(open[0].Metadata), `"happened"`) {
 		t.Fatalf("asked %+v", open)
 	}
 	sound(t, store, "t")
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":false,"reason":"not twice"}`, open...)))
-	looptest.WantTexts(t, e, "t", "user:pay 20", "assistant:", "tool:The person did not allow this call: not twice", "assistant:The person did not allow this call: not twice, answer 2")
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":false,"reason":"not twice"}`, open...)),
+	)
+	looptest.WantTexts(
+		t,
+		e,
+		"t",
+		"user:pay 20",
+		"assistant:",
+		"tool:The person did not allow this call: not twice",
+		"assistant:The person did not allow this call: not twice, answer 2",
+	)
 	if got := j.Take(); len(got) != 1 {
 		t.Errorf("the tool ran: %q", got)
 	}
@@ -153,7 +186,10 @@ func TestEdit(t *testing.T) {
 	// Once more the different one, and yes.
 	last = looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	first = looptest.Must(agui.DecodeMessage(last[0]))(t)
-	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))))
+	open = looptest.OpenOf(
+		t,
+		looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))),
+	)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r6", `{"approved":true}`, open...)))
 	// What a new message asks for is done without a question.
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r7", looptest.UserSays("u9", "pay 10"))))
@@ -196,15 +232,17 @@ func TestRetry(t *testing.T) {
 		agent.Policy.Chat = true
 		failing, hold := true, make(chan struct{})
 		inner := agent.Model
-		agent.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			if req.Iteration == 1 && failing {
-				return func(yield func(holdfast.Delta, error) bool) {
-					<-hold
-					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+		agent.Model = holdfast.ModelFunc(
+			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				if req.Iteration == 1 && failing {
+					return func(yield func(holdfast.Delta, error) bool) {
+						<-hold
+						yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+					}
 				}
-			}
-			return inner.Stream(ctx, req)
-		})
+				return inner.Stream(ctx, req)
+			},
+		)
 		e := looptest.Start(t, memstore.New(), nil, agent)
 		u1 := looptest.UserSays("u1", "pay 10")
 		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", u1)); err != nil {
@@ -230,19 +268,21 @@ func TestRetry(t *testing.T) {
 // declines what is asked.
 func TestStopAndGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				switch last := req.Messages[len(req.Messages)-1].PlainText(); last {
-				case "hang":
-					<-ctx.Done()
-					yield(holdfast.Delta{}, ctx.Err())
-				case "fail":
-					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
-				default:
-					yield(holdfast.Delta{Text: "heard " + last, Finish: holdfast.FinishStop}, nil)
+		hangs := holdfast.ModelFunc(
+			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					switch last := req.Messages[len(req.Messages)-1].PlainText(); last {
+					case "hang":
+						<-ctx.Done()
+						yield(holdfast.Delta{}, ctx.Err())
+					case "fail":
+						yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+					default:
+						yield(holdfast.Delta{Text: "heard " + last, Finish: holdfast.FinishStop}, nil)
+					}
 				}
-			}
-		})
+			},
+		)
 		agent := holdfast.Agent{Name: "a", Model: hangs}
 		e := looptest.Start(t, memstore.New(), nil, agent)
 		say := func(run, id, text string) *agui.RunAgentInput {
@@ -280,12 +320,14 @@ func TestBranchSurvives(t *testing.T) {
 		agent := func(mortal bool) holdfast.Agent {
 			a := spender(j)
 			inner := a.Model
-			a.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				if mortal && hang {
-					<-ctx.Done()
-				}
-				return inner.Stream(ctx, req)
-			})
+			a.Model = holdfast.ModelFunc(
+				func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					if mortal && hang {
+						<-ctx.Done()
+					}
+					return inner.Stream(ctx, req)
+				},
+			)
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
@@ -301,7 +343,10 @@ func TestBranchSurvives(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		looptest.WantTexts(t, two, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
-		open := looptest.OpenOf(t, looptest.Posted(t, two, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 11"))))
+		open := looptest.OpenOf(
+			t,
+			looptest.Posted(t, two, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 11"))),
+		)
 		if !strings.Contains(open[0].Message, "paid 10") {
 			t.Errorf("asked %+v", open)
 		}
@@ -326,16 +371,39 @@ func TestBackToBranch(t *testing.T) {
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	first := shown()
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello"))))
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", append(first[:1:1], looptest.UserSays("u3", "edited"))...)))
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.RunInput("t", "r3", append(first[:1:1], looptest.UserSays("u3", "edited"))...)),
+	)
 	looptest.WantTexts(t, e, "t", "user:pay 10", "user:edited", "assistant:edited, answer 3")
-	events := looptest.Posted(t, e, looptest.RunInput("t", "r4", append(first[:len(first):len(first)], looptest.UserSays("u4", "go on"))...))
+	events := looptest.Posted(
+		t,
+		e,
+		looptest.RunInput("t", "r4", append(first[:len(first):len(first)], looptest.UserSays("u4", "go on"))...),
+	)
 	looptest.Succeeded(t, events)
 	branched(t, events)
-	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1", "user:go on", "assistant:go on, answer 4")
+	looptest.WantTexts(
+		t,
+		e,
+		"t",
+		"user:pay 10",
+		"assistant:",
+		"tool:paid 10",
+		"assistant:paid 10, answer 1",
+		"user:go on",
+		"assistant:go on, answer 4",
+	)
 	sound(t, store, "t")
 	// A client that shows the call of a branch, but not its result, stays on this one.
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", append(first[:1:1], looptest.UserSays("u5", "again"))...)))
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r6", append(first[:2:2], looptest.UserSays("u6", "and?"))...)))
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.RunInput("t", "r5", append(first[:1:1], looptest.UserSays("u5", "again"))...)),
+	)
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.RunInput("t", "r6", append(first[:2:2], looptest.UserSays("u6", "and?"))...)),
+	)
 	if got := looptest.Texts(t, e, "t"); strings.Contains(strings.Join(got, "|"), "assistant:|user") {
 		t.Errorf("a call without a result: %q", got)
 	}

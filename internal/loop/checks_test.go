@@ -33,12 +33,19 @@ const endless = `{"properties":{"x":{"pattern":"(([a-z]{10}){10}x?){9}$"}}}`
 // asksAboutAll is an agent whose model calls a tool of the frontend's, about which a person is
 // asked.
 func asksAboutAll() holdfast.Agent {
-	return holdfast.Agent{Name: "a", Model: looptest.TwoCalls("later", "later2"), Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "later", "later2")}}
+	return holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.TwoCalls("later", "later2"),
+		Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "later", "later2")},
+	}
 }
 
 // offering returns an input that offers the tools with a schema.
 func offering(in *agui.RunAgentInput, schema string) *agui.RunAgentInput {
-	in.Tools = []agui.Tool{{Name: "later", Description: "x", Parameters: []byte(schema)}, {Name: "later2", Description: "x", Parameters: []byte(schema)}}
+	in.Tools = []agui.Tool{
+		{Name: "later", Description: "x", Parameters: []byte(schema)},
+		{Name: "later2", Description: "x", Parameters: []byte(schema)},
+	}
 	return in
 }
 
@@ -52,7 +59,10 @@ func TestSchemasOfClientsEnd(t *testing.T) {
 		{endless, `{"x":"` + strings.Repeat("abc", 20_000) + `"}`, `editedArgs: it cannot be checked against the schema of the tool "later`},
 	} {
 		id := fmt.Sprintf("t%d", i)
-		open := looptest.OpenOf(t, looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), c.schema)))
+		open := looptest.OpenOf(
+			t,
+			looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), c.schema)),
+		)
 		in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":`+c.edited+`}`, open...), c.schema)
 		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 		if c.wrong == "" {
@@ -79,7 +89,10 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range requests {
 			id := fmt.Sprintf("t%d", i)
-			open := looptest.OpenOf(t, looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), endless)))
+			open := looptest.OpenOf(
+				t,
+				looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), endless)),
+			)
 			in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":{"x":"y"}}`, open...), endless)
 			all.Go(func() {
 				_, err := e.Post(ctx, looptest.Alice, "", in)

@@ -31,6 +31,10 @@ func keepTo(c decide.Choice, side bool, calls []thread.Call) {
 		default:
 			continue
 		}
-		call.Given, call.Interrupt, call.Repeats = &thread.GivenResult{Text: why, Failed: true, NotRun: true}, nil, false
+		call.Given, call.Interrupt, call.Repeats = &thread.GivenResult{
+			Text:   why,
+			Failed: true,
+			NotRun: true,
+		}, nil, false
 	}
 }

@@ -96,7 +96,12 @@ func (a *completion) stream(ctx context.Context) (err error) {
 	if a.r.ctx.Err() != nil {
 		return context.Cause(a.r.ctx)
 	}
-	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
+	return &holdfast.ModelError{
+		Kind:      failure.Cut,
+		Retryable: true,
+		Public:    "The model's answer was cut off.",
+		Err:       holdfast.ErrTruncated,
+	}
 }
 
 // messages returns what has streamed in so far, in the order of appearance, but a message
@@ -110,13 +115,31 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 	var out []agui.Message
 	for _, id := range order {
 		if b := a.thoughts[id]; b != nil {
-			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
+			out = append(
+				out,
+				agui.FromDomain(
+					holdfast.Message{
+						ID:             id,
+						Role:           holdfast.RoleReasoning,
+						Text:           string(b.text),
+						EncryptedValue: string(b.secret),
+					},
+				),
+			)
 			continue
 		}
 		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text), Metadata: a.mark}
 		if withCalls {
 			for _, c := range a.sequence {
-				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
+				m.Calls = append(
+					m.Calls,
+					holdfast.ToolCall{
+						ID:             c.id,
+						Name:           c.name,
+						Arguments:      json.RawMessage(c.args),
+						EncryptedValue: c.secret,
+					},
+				)
 			}
 		} else if !a.textSeen && len(a.media) == 0 {
 			continue
@@ -162,7 +185,10 @@ func (a *completion) ending() []agui.Event {
 	if len(a.sequence) == 0 && !a.textSeen {
 		a.appear()
 		a.textOpen, a.textSeen = true, true
-		events = append(events, agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)})
+		events = append(
+			events,
+			agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)},
+		)
 	}
 	if a.textOpen {
 		a.textOpen = false
@@ -172,7 +198,15 @@ func (a *completion) ending() []agui.Event {
 	}
 	for _, c := range a.sequence {
 		if c.secret != "" {
-			events = append(events, agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "tool-call", EntityID: c.id, EncryptedValue: c.secret})
+			events = append(
+				events,
+				agui.ReasoningEncryptedValue{
+					Base:           a.base(),
+					Subtype:        "tool-call",
+					EntityID:       c.id,
+					EncryptedValue: c.secret,
+				},
+			)
 		}
 		events = append(events, agui.ToolCallEnd{Base: a.base(), ToolCallID: c.id})
 	}

@@ -43,7 +43,8 @@ func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.T
 	}
 	if err := t.deliver(ctx, c); err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // then the result says only that the time was up
-			t.cfg.Log.Warn("a call could not be handed out in its time", "tool", c.Name, "thread", c.Thread, "run", c.Run, "call", c.ID, "error", err)
+			t.cfg.Log.Warn("a call could not be handed out in its time",
+				"tool", c.Name, "thread", c.Thread, "run", c.Run, "call", c.ID, "error", err)
 		}
 		return holdfast.ToolResult{}, fmt.Errorf("%s could not be handed out: %w", c.Name, err)
 	}
@@ -72,7 +73,11 @@ func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, t
 	}
 	newID, until := t.cfg.NewID, expiry(t.cfg, o)
 	token := thread.NewToken(t.key, t.call.ID, newID("")+newID(""))
-	if err := t.keep(ctx, t.call.ID, func(call *thread.Call) { call.Issue(thread.TokenHash(token), until) }); err != nil {
+	if err := t.keep(
+		ctx,
+		t.call.ID,
+		func(call *thread.Call) { call.Issue(thread.TokenHash(token), until) },
+	); err != nil {
 		return "", until, err
 	}
 	if was := t.call.Outside; was != nil && len(was.Tokens) > 0 {
@@ -159,7 +164,14 @@ func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
 	var open []decide.Outside
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.Outside != nil {
-			open = append(open, decide.Outside{ID: c.ID, Finished: !c.WaitsOutside() || c.Expired(now), Abandonable: c.Outside.Abandonable})
+			open = append(
+				open,
+				decide.Outside{
+					ID:          c.ID,
+					Finished:    !c.WaitsOutside() || c.Expired(now),
+					Abandonable: c.Outside.Abandonable,
+				},
+			)
 		}
 	}
 	return open

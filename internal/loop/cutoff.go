@@ -44,14 +44,21 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		h.cfg.Ended(t.Key)
 		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
-		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
+		h.cfg.Log.Warn("run cut off",
+			"thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
 	}}, nil
 }
 
 // keepShown has the commit that cuts a run off keep what its owner has shown of an answer, as
 // one that has failed, unless what it follows is not there any more. seq is the stream as the
 // owner left it.
-func (h *host) keepShown(ctx context.Context, c *store.Commit, st *thread.State, seq agui.Sequencer, shown []agui.Message) error {
+func (h *host) keepShown(
+	ctx context.Context,
+	c *store.Commit,
+	st *thread.State,
+	seq agui.Sequencer,
+	shown []agui.Message,
+) error {
 	if !thread.KeepsFailed(st.Format) || len(shown) == 0 {
 		return nil
 	}

@@ -116,7 +116,12 @@ func (a *completion) endReasoning() error {
 		return err
 	}
 	if len(b.secret) > 0 {
-		ev := agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "message", EntityID: b.id, EncryptedValue: string(b.secret)}
+		ev := agui.ReasoningEncryptedValue{
+			Base:           a.base(),
+			Subtype:        "message",
+			EntityID:       b.id,
+			EncryptedValue: string(b.secret),
+		}
 		if err := a.emit(ev); err != nil {
 			return err
 		}
@@ -139,7 +144,9 @@ func (a *completion) takeText(text string) error {
 	if !a.textOpen {
 		a.appear()
 		a.textOpen, a.textSeen = true, true
-		if err := a.emit(agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)}); err != nil {
+		if err := a.emit(
+			agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)},
+		); err != nil {
 			return err
 		}
 	}
@@ -165,7 +172,12 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	b := a.calls[d.Index]
 	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
 		if d.Name == "" {
-			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Kind: failure.Cut, Err: errNamelessCall}
+			return &holdfast.ModelError{
+				Retryable: true,
+				Public:    "The model made a tool call without a name.",
+				Kind:      failure.Cut,
+				Err:       errNamelessCall,
+			}
 		}
 		if err := a.endText(); err != nil {
 			return err

@@ -33,7 +33,11 @@ func naps(calls int, d time.Duration, started *atomic.Int32) holdfast.Agent {
 	for range calls {
 		turns = append(turns, looptest.Calls("nap", "{}"))
 	}
-	return holdfast.Agent{Name: "a" + d.String(), Model: looptest.Say(append(turns, holdfast.Delta{Text: "done"})...), Tools: []holdfast.Tool{nap}}
+	return holdfast.Agent{
+		Name:  "a" + d.String(),
+		Model: looptest.Say(append(turns, holdfast.Delta{Text: "done"})...),
+		Tools: []holdfast.Tool{nap},
+	}
 }
 
 // takenOverAfter waits until the thread has another owner, and returns how long that took
@@ -55,7 +59,12 @@ func TestHandOver(t *testing.T) {
 		leaving := looptest.Start(t, shared, nil, naps(3, time.Second, &started))
 		for i, id := range []string{"short", "long"} {
 			time.Sleep(time.Duration(i) * 800 * time.Millisecond) // the second one comes to its boundary later
-			if _, err := leaving.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))); err != nil {
+			if _, err := leaving.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,19 +104,43 @@ func TestHandOverTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				var started atomic.Int32
-				leaving := looptest.Start(t, shared, nil, naps(1, 2*time.Second, &started), naps(2, time.Second, &started))
+				leaving := looptest.Start(
+					t,
+					shared,
+					nil,
+					naps(1, 2*time.Second, &started),
+					naps(2, time.Second, &started),
+				)
 				for _, id := range []string{"long", "short"} {
 					in := looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))
-					if _, err := leaving.Post(t.Context(), looptest.Alice, map[string]string{"long": "", "short": "a1s"}[id], in); err != nil {
+					if _, err := leaving.Post(
+						t.Context(),
+						looptest.Alice,
+						map[string]string{"long": "", "short": "a1s"}[id],
+						in,
+					); err != nil {
 						t.Fatal(err)
 					}
 				}
-				looptest.Start(t, elect{shared, heir}, nil, naps(1, 2*time.Second, &started), naps(2, time.Second, &started))
+				looptest.Start(
+					t,
+					elect{shared, heir},
+					nil,
+					naps(1, 2*time.Second, &started),
+					naps(2, time.Second, &started),
+				)
 				synctest.Wait()
 				stopped := make(chan error, 1)
 				begun := time.Now().Add(time.Second)
 				go func() { stopped <- leaving.Shutdown(t.Context()) }()
-				if took := takenOverAfter(t, shared, looptest.KeyOf("short"), 1, begun); took < want || took > want+10*time.Millisecond {
+				if took := takenOverAfter(
+					t,
+					shared,
+					looptest.KeyOf("short"),
+					1,
+					begun,
+				); took < want ||
+					took > want+10*time.Millisecond {
 					t.Errorf("it took %s to take the run over, want %s", took, want)
 				}
 				if err := <-stopped; err != nil {
@@ -136,18 +169,25 @@ func (e elect) OnDeparture(process string, f func(store.Departure)) func() {
 func TestHandingOverIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		slow := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				select {
-				case <-time.After(time.Minute):
-					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-				case <-ctx.Done():
+		slow := holdfast.ModelFunc(
+			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					select {
+					case <-time.After(time.Minute):
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					case <-ctx.Done():
+					}
 				}
-			}
-		})
+			},
+		)
 		agent := holdfast.Agent{Name: "a", Model: slow}
 		owner := looptest.Start(t, shared, nil, agent)
-		if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		for range loop.MaxRetaken + 1 {
@@ -175,7 +215,12 @@ func TestBusyToolsAreNotHandedOver(t *testing.T) {
 		shared := memstore.New()
 		var started atomic.Int32
 		leaving := looptest.Start(t, shared, nil, naps(1, 5*time.Second, &started))
-		if _, err := leaving.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := leaving.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		defer shared.OnDeparture("other", func(d store.Departure) {
@@ -205,12 +250,24 @@ func TestSilenceIsNoticedInTime(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, dying, nil, naps(1, time.Minute, &started))
 				time.Sleep(at)
-				if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
 				dying.Dead.Store(true)
-				if took := takenOverAfter(t, shared, looptest.KeyOf("t"), 1, time.Now()); took < 2*time.Second || took > 3*time.Second+10*time.Millisecond {
+				if took := takenOverAfter(
+					t,
+					shared,
+					looptest.KeyOf("t"),
+					1,
+					time.Now(),
+				); took < 2*time.Second ||
+					took > 3*time.Second+10*time.Millisecond {
 					t.Errorf("it took %s, with a lease of 3s", took)
 				}
 			})
@@ -224,16 +281,21 @@ func TestSilenceIsNoticedInTime(t *testing.T) {
 func TestNothingStartsWithoutTheLease(t *testing.T) {
 	pure := func(started *atomic.Int32) holdfast.Agent {
 		agent := naps(0, 0, started)
-		agent.Model = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				for i := range 2 {
-					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "nap", Arguments: "{}"}}, nil) {
-						return
+		agent.Model = holdfast.ModelFunc(
+			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					for i := range 2 {
+						if !yield(
+							holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "nap", Arguments: "{}"}},
+							nil,
+						) {
+							return
+						}
 					}
+					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 				}
-				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
-			}
-		})
+			},
+		)
 		agent.Tools = []holdfast.Tool{looptest.Tool("nap", holdfast.EffectPure, func(context.Context) (string, error) {
 			started.Add(1)
 			time.Sleep(10 * time.Second)
@@ -242,13 +304,19 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 		return agent
 	}
 	model := func(started *atomic.Int32) holdfast.Agent {
-		return holdfast.Agent{Name: "m", Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				started.Add(1)
-				time.Sleep(10 * time.Second)
-				yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.Overloaded, Retryable: true, Public: "busy"})
-			}
-		})}
+		return holdfast.Agent{
+			Name: "m",
+			Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					started.Add(1)
+					time.Sleep(10 * time.Second)
+					yield(
+						holdfast.Delta{},
+						&holdfast.ModelError{Kind: failure.Overloaded, Retryable: true, Public: "busy"},
+					)
+				}
+			}),
+		}
 	}
 	for name, agent := range map[string]func(*atomic.Int32) holdfast.Agent{"a pure tool": pure, "a model": model} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +327,12 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 				one := looptest.Start(t, first, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&here))
 				looptest.Start(t, shared, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&there))
 				time.Sleep(5 * time.Second)
-				if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := one.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

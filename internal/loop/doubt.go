@@ -24,18 +24,24 @@ const (
 // What the model and the person read. TextHappened and TextDidNot are results after a
 // person's answer.
 const (
-	TextHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
-	TextDidNot      = "A person has confirmed that this call did not take effect: the server died first."
-	textAgain       = "Not started: this call was carried out before the conversation went back to here, and its effect stands. Check before you repeat it."
-	againQuestion   = "%s was called before the conversation went back to here. Its effect may stand, and it was not started again. Did it happen?"
+	TextHappened = "A person has confirmed that this call took effect before the server died. " +
+		"Its result is not known."
+	TextDidNot = "A person has confirmed that this call did not take effect: the server died first."
+	textAgain  = "Not started: this call was carried out before the conversation went back to here, and its " +
+		"effect stands. Check before you repeat it."
+	againQuestion = "%s was called before the conversation went back to here. Its effect may stand, and it was not " +
+		"started again. Did it happen?"
 	reasonInDoubt   = "holdfast:in_doubt"
-	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not started again. Did it happen?"
-	unknownQuestion = "%s was called, and it is not known what became of it: no answer came back. The call may have taken effect, and it was not started again. Did it happen?"
+	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not " +
+		"started again. Did it happen?"
+	unknownQuestion = "%s was called, and it is not known what became of it: no answer came back. The call may have " +
+		"taken effect, and it was not started again. Did it happen?"
 )
 
 // inDoubtSchema is the schema of a person's answer.
 const inDoubtSchema = `{"type":"object","required":["outcome"],"properties":{` +
-	`"outcome":{"type":"string","enum":["happened","did_not_happen","run_again"],"description":"run_again starts the call once more"},` +
+	`"outcome":{"type":"string","enum":["happened","did_not_happen","run_again"],"description":"run_again ` +
+	`starts the call once more"},` +
 	`"result":{"type":"string","description":"what the call came to, if it happened"}}}`
 
 // inDoubt returns what happens to a call in doubt by its tool's policy: a question, or a
@@ -53,8 +59,10 @@ func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {
 	}
 	call.InDoubt = true
 	return finished{call: call, err: &holdfast.Interrupt{
-		Reason: reasonInDoubt, Message: fmt.Sprintf(question, call.Name), ResponseSchema: json.RawMessage(inDoubtSchema),
-		Metadata: thread.MustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
+		Reason:         reasonInDoubt,
+		Message:        fmt.Sprintf(question, call.Name),
+		ResponseSchema: json.RawMessage(inDoubtSchema),
+		Metadata:       thread.MustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
 	}}
 }
 

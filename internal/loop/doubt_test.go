@@ -36,10 +36,19 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 			}
 			return "paid", nil
 		}, options...)
-		return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}}
+		return holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{pay},
+		}
 	}
 	one := looptest.Start(t, store, nil, hang(store))
-	if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+	if _, err := one.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
@@ -69,13 +78,21 @@ func TestQuery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var questions looptest.Notebook
-				e, j := doubtful(t, holdfast.WithQuery(func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-					questions.Note(call.Key)
-					if within := holdfast.CallFrom(ctx); within.Principal != call.Principal || within.Principal.User == "" || within.Key != "" {
-						t.Errorf("transports see %+v", within)
-					}
-					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
-				}))
+				e, j := doubtful(
+					t,
+					holdfast.WithQuery(
+						func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+							questions.Note(call.Key)
+							if within := holdfast.CallFrom(
+								ctx,
+							); within.Principal != call.Principal || within.Principal.User == "" ||
+								within.Key != "" {
+								t.Errorf("transports see %+v", within)
+							}
+							return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
+						},
+					),
+				)
 				asked := questions.Take()
 				if len(asked) != 1 {
 					t.Errorf("the tool was asked for %q", asked)
@@ -113,18 +130,25 @@ func TestPersonDecides(t *testing.T) {
 					t.Fatalf("nobody is asked: %s", looptest.Show(events))
 				}
 				ask := end.Outcome.Interrupts[0]
-				if ask.Reason != "holdfast:in_doubt" || !strings.Contains(ask.Message, "pay") || !json.Valid(ask.ResponseSchema) {
+				if ask.Reason != "holdfast:in_doubt" || !strings.Contains(ask.Message, "pay") ||
+					!json.Valid(ask.ResponseSchema) {
 					t.Errorf("the question is %+v", ask)
 				}
 				in := looptest.RunInput("t", "r3")
-				in.Resume = []agui.ResumeEntry{{InterruptID: ask.ID, Status: c.status, Payload: json.RawMessage(c.payload)}}
+				in.Resume = []agui.ResumeEntry{
+					{InterruptID: ask.ID, Status: c.status, Payload: json.RawMessage(c.payload)},
+				}
 				reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 				looptest.Succeeded(t, looptest.Collect(t, reply, err))
 				if did := j.Take(); len(did) != c.starts {
 					t.Errorf("the tool was started for %q", did)
 				}
 				looptest.WantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
-				intents := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindIntent, "", 0))(t)
+				intents := looptest.Must(
+					e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindIntent, "", 0),
+				)(
+					t,
+				)
 				if len(intents) != 0 {
 					t.Errorf("%d intents are left", len(intents))
 				}
@@ -139,7 +163,10 @@ func TestWordOfAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, j := doubtful(t, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
 		open := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r2"))
-		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)))
+		looptest.Succeeded(
+			t,
+			looptest.Posted(t, e, looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)),
+		)
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:FORGED", "assistant:done")
 		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}))(t)
 		looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r4"))
@@ -162,17 +189,32 @@ func TestWordBesideCalls(t *testing.T) {
 				}
 				return "ran", ctx.Err()
 			}
-			options := []holdfast.ToolOption{holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk)}
+			options := []holdfast.ToolOption{
+				holdfast.WithEffect(holdfast.EffectOnce),
+				holdfast.WithInDoubt(holdfast.DoubtAsk),
+			}
 			return holdfast.Agent{
-				Name: "a", Tools: []holdfast.Tool{holdfast.NewTool("pay", "pays", run, options...), holdfast.NewTool("book", "books", run, options...)},
+				Name: "a",
+				Tools: []holdfast.Tool{
+					holdfast.NewTool("pay", "pays", run, options...),
+					holdfast.NewTool("book", "books", run, options...),
+				},
 				Model: looptest.Slowly([]holdfast.Delta{
 					{Call: &holdfast.CallDelta{Name: "pay", Arguments: "{}"}},
-					{Call: &holdfast.CallDelta{Index: 1, Name: "book", Arguments: "{}"}, Finish: holdfast.FinishToolCalls},
+					{
+						Call:   &holdfast.CallDelta{Index: 1, Name: "book", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
 				}, []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}),
 			}
 		}
 		one := looptest.Start(t, s, nil, agent(true))
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // the clock of the test
@@ -207,12 +249,23 @@ func TestIntent(t *testing.T) {
 			return "", err
 		}
 		head, err := db.Head(ctx, key)
-		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != thread.FormatBefore {
+		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence ||
+			in.Tool != "pay" ||
+			in.Format != thread.FormatBefore {
 			t.Errorf("the intent is %+v, %v", in, err)
 		}
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	e := looptest.Start(
+		t,
+		db,
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{pay},
+		},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
@@ -235,14 +288,23 @@ func TestQueryAfterLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				e, j := doubtful(t, holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-					if asked++; asked < 3 {
-						login := &credential.LoginRequired{URL: "https://login.example/alice"}
-						return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("ask: %w", login)
-					}
-					return holdfast.ToolResult{Text: "paid before"}, c.fate, nil
-				}))
-				events := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t), nil)
+				e, j := doubtful(
+					t,
+					holdfast.WithQuery(
+						func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+							if asked++; asked < 3 {
+								login := &credential.LoginRequired{URL: "https://login.example/alice"}
+								return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("ask: %w", login)
+							}
+							return holdfast.ToolResult{Text: "paid before"}, c.fate, nil
+						},
+					),
+				)
+				events := looptest.Collect(
+					t,
+					looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
+					nil,
+				)
 				for n := range 2 {
 					open := looptest.OpenOf(t, events)
 					if len(open) != 1 || open[0].Reason != thread.ReasonLogin || len(j.Take()) > 0 {

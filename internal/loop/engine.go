@@ -99,12 +99,28 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.sweeper, e.successors = newSweeper(&h.cfg, h.process, h.contact), &successors{host: h, pins: newKeeper(h), running: e.holdRunning}
+	e.sweeper, e.successors = newSweeper(
+		&h.cfg,
+		h.process,
+		h.contact,
+	), &successors{
+		host:    h,
+		pins:    newKeeper(h),
+		running: e.holdRunning,
+	}
 	h.used = e.sweeper.look
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure
-	e.streams = &streams{read: h.read, tails: journal.NewTails(cfg.Store, cfg.TailBytes), live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, snapshot: cmp.Or(cfg.MaxSnapshot, maxSnapshot), reading: make(chan struct{}, maxReading)}
+	e.streams = &streams{
+		read:      h.read,
+		tails:     journal.NewTails(cfg.Store, cfg.TailBytes),
+		live:      e.feedOf,
+		closed:    e.closed,
+		keepAlive: cfg.KeepAlive,
+		snapshot:  cmp.Or(cfg.MaxSnapshot, maxSnapshot),
+		reading:   make(chan struct{}, maxReading),
+	}
 	return e, nil
 }
 
@@ -214,7 +230,14 @@ func (e *Engine) launch(b *begun, s *slot) (err error) {
 	}
 	defer e.mu.Unlock()
 	r.w = journal.New(r.writerConfig(b.asked), head, b.seq)
-	r.owner = owner{ctx: r.ctx, cfg: &e.cfg, contact: e.contact, w: r.w, key: r.key, leave: r.cancel}
+	r.owner = owner{
+		ctx:     r.ctx,
+		cfg:     &e.cfg,
+		contact: e.contact,
+		w:       r.w,
+		key:     r.key,
+		leave:   r.cancel,
+	}
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.runs[r.key] = r
 	s.kept = true

@@ -22,7 +22,12 @@ import (
 )
 
 func TestFreshRun(t *testing.T) {
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})},
+	)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "hi"))
 	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 	events := looptest.Collect(t, reply, err)
@@ -36,7 +41,12 @@ func TestFreshRun(t *testing.T) {
 		}
 	})
 	t.Run("the same id with other input is refused", func(t *testing.T) {
-		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")))
+		_, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")),
+		)
 		if looptest.Code(err) != codes.RunIDReused {
 			t.Errorf("got %v", err)
 		}
@@ -50,7 +60,14 @@ func TestFreshRun(t *testing.T) {
 				t.Errorf("%v lists %v, %v", who, list, err)
 			}
 		}
-		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", looptest.RunInput("t", "r2", looptest.UserSays("b", "mine"))); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Post(
+			t.Context(),
+			holdfast.Principal{Tenant: "acme", User: "bob"},
+			"",
+			looptest.RunInput("t", "r2", looptest.UserSays("b", "mine")),
+		); looptest.Code(
+			err,
+		) != codes.NotFound {
 			t.Errorf("bob posts: %v", err)
 		}
 	})
@@ -61,7 +78,16 @@ func TestRepeatedCallIDs(t *testing.T) {
 	d := looptest.Calls("ping", "{}")
 	d.Call.ID = "call_0"
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(d, d, holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pong}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(d, d, holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{pong},
+		},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	events := looptest.Collect(t, reply, err)
 	seen := map[string]bool{}
@@ -99,8 +125,11 @@ func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
 // the rest; a cursor that the log does not hold is a new start that says so.
 func TestAttachAnywhere(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: looptest.Say(looptest.Calls("ping", "{}"), holdfast.Delta{Reasoning: "hm", Text: "done"}),
-		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("ping", "{}"), holdfast.Delta{Reasoning: "hm", Text: "done"}),
+		Tools: []holdfast.Tool{
+			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
+		},
 	})
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	var all []agui.Frame
@@ -127,11 +156,22 @@ func TestAttachAnywhere(t *testing.T) {
 		} else if i != len(all)-1 {
 			t.Fatalf("after record %d nothing is said to be missing", i+1)
 		}
-		if !slices.EqualFunc(rest, all[i+1:], func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) }) {
+		if !slices.EqualFunc(
+			rest,
+			all[i+1:],
+			func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) },
+		) {
 			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
 		}
 	}
-	foreign, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
+	foreign, err := e.Events(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		"r1",
+		store.Cursor{Number: 3, Tag: "nobody"},
+		agui.DialectV1,
+	)
 	started, ok := looptest.Collect(t, foreign, err)[0].(agui.RunStarted)
 	if !ok || !strings.Contains(string(started.Metadata), `"resync":true`) {
 		t.Errorf("a foreign cursor is not answered by a resync: %s", started.Metadata)
@@ -164,24 +204,56 @@ func TestPolicies(t *testing.T) {
 	}
 	t.Run("decline", func(t *testing.T) {
 		post("decline", "r1", nil, looptest.UserSays("u1", "go"))
-		if _, err := post("decline", "r2", nil, looptest.UserSays("u2", "never mind")); looptest.Code(err) != codes.Interrupted {
+		if _, err := post(
+			"decline",
+			"r2",
+			nil,
+			looptest.UserSays("u2", "never mind"),
+		); looptest.Code(
+			err,
+		) != codes.Interrupted {
 			t.Fatal(err)
 		}
-		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), looptest.UserSays("u2", "never mind")); err != nil {
+		if _, err := post(
+			"decline",
+			"r2",
+			props(`{"holdfast":{"onInterrupted":"decline"}}`),
+			looptest.UserSays("u2", "never mind"),
+		); err != nil {
 			t.Fatal(err)
 		}
-		looptest.WantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:fine")
+		looptest.WantTexts(
+			t,
+			e,
+			"decline",
+			"user:go",
+			"assistant:",
+			"tool:"+thread.TextDeclined,
+			"user:never mind",
+			"assistant:fine",
+		)
 	})
 	t.Run("resume with a message", func(t *testing.T) {
 		events, _ := post("queue", "r1", nil, looptest.UserSays("u1", "go"))
 		open := looptest.LastOf(events).(agui.RunFinished).Outcome.Interrupts
 		resume := func(in *agui.RunAgentInput) {
-			in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
+			in.Resume = []agui.ResumeEntry{
+				{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)},
+			}
 		}
 		if _, err := post("queue", "r2", resume, looptest.UserSays("u2", "and then?")); err != nil {
 			t.Fatal(err)
 		}
-		looptest.WantTexts(t, e, "queue", "user:go", "assistant:", `tool:they said "yes"`, "user:and then?", "assistant:fine")
+		looptest.WantTexts(
+			t,
+			e,
+			"queue",
+			"user:go",
+			"assistant:",
+			`tool:they said "yes"`,
+			"user:and then?",
+			"assistant:fine",
+		)
 		if events, err := post("queue", "r3", resume); err != nil || len(events) == 0 {
 			t.Errorf("the same answer again: %v", err)
 		}
@@ -193,7 +265,11 @@ func TestPolicies(t *testing.T) {
 		if _, err := post("branch", "r3", nil, edited...); looptest.Code(err) != codes.HistoryDiverged {
 			t.Fatal(err)
 		}
-		if _, err := post("branch", "r3", props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`), edited...); err != nil {
+		if _, err := post(
+			"branch",
+			"r3",
+			props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`),
+			edited...); err != nil {
 			t.Fatal(err)
 		}
 		got := looptest.Texts(t, e, "branch")
@@ -210,18 +286,32 @@ func TestPolicies(t *testing.T) {
 		} {
 			_, err := post("branch", "r9", props(`{"holdfast":`+given+`}`), looptest.UserSays("u9", "x"))
 			e := holdfast.AsError(err)
-			if e == nil || e.Code != codes.InvalidInput || e.Details["field"] != "forwardedProps.holdfast."+member || !strings.Contains(e.Message, member) {
+			if e == nil || e.Code != codes.InvalidInput || e.Details["field"] != "forwardedProps.holdfast."+member ||
+				!strings.Contains(e.Message, member) {
 				t.Errorf("%s: %v", given, err)
 			}
 		}
 		for _, given := range []string{`null`, `{}`} {
-			if _, err := post("branch", "r3", props(`{"holdfast":`+given+`,"other":{"alowStale":1}}`)); looptest.Code(err) == codes.InvalidInput {
+			if _, err := post(
+				"branch",
+				"r3",
+				props(`{"holdfast":`+given+`,"other":{"alowStale":1}}`),
+			); looptest.Code(
+				err,
+			) == codes.InvalidInput {
 				t.Errorf("%s: %v", given, err)
 			}
 		}
 	})
 	t.Run("unknown policy", func(t *testing.T) {
-		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), looptest.UserSays("u9", "x")); looptest.Code(err) != codes.InvalidInput {
+		if _, err := post(
+			"branch",
+			"r9",
+			props(`{"holdfast":{"onBusy":"panic"}}`),
+			looptest.UserSays("u9", "x"),
+		); looptest.Code(
+			err,
+		) != codes.InvalidInput {
 			t.Error(err)
 		}
 	})
@@ -230,19 +320,31 @@ func TestPolicies(t *testing.T) {
 // TestIterationLimit: the run stops at the limit, and an empty-messages POST
 // grants the same number again.
 func TestIterationLimit(t *testing.T) {
-	limit := holdfast.Middleware{Name: "test.limit", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-		if it.Granted >= 2 {
-			return holdfast.Errorf(codes.MaxIterations, "the limit of 2 iterations is reached at iteration %d", it.Number)
-		}
-		return nil
-	}}
+	limit := holdfast.Middleware{
+		Name: "test.limit",
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			if it.Granted >= 2 {
+				return holdfast.Errorf(
+					codes.MaxIterations,
+					"the limit of 2 iterations is reached at iteration %d",
+					it.Number,
+				)
+			}
+			return nil
+		},
+	}
 	again := looptest.Calls("ping", "{}")
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: looptest.Say(again, again, again, holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{limit},
-		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+		Name:       "a",
+		Model:      looptest.Say(again, again, again, holdfast.Delta{Text: "done"}),
+		Middleware: []holdfast.Middleware{limit},
+		Tools: []holdfast.Tool{
+			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
+		},
 	})
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
-	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok || failed.Code != codes.MaxIterations {
+	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok ||
+		failed.Code != codes.MaxIterations {
 		t.Fatalf("%+v", failed)
 	}
 	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")))
@@ -263,18 +365,37 @@ func TestIterationLimit(t *testing.T) {
 func TestMaxRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		wait := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				<-hold
-				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
-			}
-		})
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
-		first, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t1", "r", looptest.UserSays("u", "go")))
+		wait := holdfast.ModelFunc(
+			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					<-hold
+					yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
+				}
+			},
+		)
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			func(c *looptest.Config) { c.MaxRuns = 1 },
+			holdfast.Agent{Name: "a", Model: wait},
+		)
+		first, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t1", "r", looptest.UserSays("u", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go"))); looptest.Code(err) != codes.TooManyRuns {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t2", "r", looptest.UserSays("u", "go")),
+		); looptest.Code(
+			err,
+		) != codes.TooManyRuns {
 			t.Fatal(err)
 		}
 		if _, err := e.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != codes.NotFound {
@@ -283,7 +404,12 @@ func TestMaxRuns(t *testing.T) {
 		close(hold)
 		looptest.Succeeded(t, looptest.Collect(t, first, nil))
 		synctest.Wait()
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t2", "r", looptest.UserSays("u", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -293,10 +419,23 @@ func TestMaxRuns(t *testing.T) {
 func TestShutdownHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		slow := looptest.Tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil })
-		agent := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+		slow := looptest.Tool(
+			"slow",
+			holdfast.EffectOnce,
+			func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil },
+		)
+		agent := holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{slow},
+		}
 		one := looptest.Start(t, shared, nil, agent)
-		reply, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +454,14 @@ func TestShutdownHandsOver(t *testing.T) {
 		if err := <-cut; looptest.Code(err) != codes.StreamCut {
 			t.Errorf("the stream ended with %v", err)
 		}
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t3", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != codes.ShuttingDown {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t3", "r", looptest.UserSays("u", "x")),
+		); looptest.Code(
+			err,
+		) != codes.ShuttingDown {
 			t.Errorf("a post after the shutdown: %v", err)
 		}
 		two := looptest.Start(t, shared, nil, agent)
@@ -340,17 +486,29 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letGo := make(chan struct{})
 		hold := make(chan struct{})
-		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				if req.Run == "r2" {
-					<-hold
+		model := holdfast.ModelFunc(
+			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if req.Run == "r2" {
+						<-hold
+					}
+					yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
 				}
-				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
-			}
-		})
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = slowEnd(letGo) }, holdfast.Agent{Name: "a", Model: model})
+			},
+		)
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			func(c *looptest.Config) { c.Observer = slowEnd(letGo) },
+			holdfast.Agent{Name: "a", Model: model},
+		)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
-		second, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
+		second, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")),
+		)
 		close(letGo)
 		time.Sleep(30 * time.Second) // orphans are looked for ten times
 		close(hold)
@@ -368,7 +526,12 @@ func TestRunIDIsMadeUp(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	made := map[string]bool{}
 	for _, thread := range []string{"u", "v"} {
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")),
+		)
 		events := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, events)
 		run := events[0].(agui.RunStarted).RunID
@@ -376,7 +539,12 @@ func TestRunIDIsMadeUp(t *testing.T) {
 			t.Errorf("the run is %q, the reply says %q", run, reply.RunID)
 		}
 		made[run] = true
-		again, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
+		again, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")),
+		)
 		shown := looptest.Collect(t, again, err)
 		if started := shown[0].(agui.RunStarted); started.RunID != run || len(started.Metadata) != 0 {
 			t.Errorf("sent again, the run is %+v", started)

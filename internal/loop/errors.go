@@ -27,8 +27,11 @@ func errAgentNotFound(name string) *holdfast.Error {
 
 // errAgentGone is for a thread with unfinished work of an agent that there is not.
 func errAgentGone(name string) *holdfast.Error {
-	return holdfast.Errorf(codes.AgentNotFound, "The agent %q, which has unfinished work on this thread, is not configured any more.", name).
-		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then the thread can be read.", thread.HintEmptyPost).With("agent", name)
+	return holdfast.Errorf(codes.AgentNotFound, "The agent %q, which has unfinished work on this thread, is "+
+		"not configured any more.", name).
+		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then "+
+			"the thread can be read.", thread.HintEmptyPost).
+		With("agent", name)
 }
 
 func errTooManyRuns(limit int) *holdfast.Error {
@@ -42,13 +45,16 @@ func errTooManyWaiting(limit int) *holdfast.Error {
 }
 
 func errNotAside() *holdfast.Error {
-	return holdfast.Errorf(codes.InvalidInput, "This route answers only beside a conversation: a request that forces one of its own tools, on a thread that there is not yet.").
-		WithHint(`Set forwardedProps.toolChoice to {"type": "function", "function": {"name": "one of tools"}}, and choose a new threadId.`).
+	return holdfast.Errorf(codes.InvalidInput, "This route answers only beside a conversation: a request that forces "+
+		"one of its own tools, on a thread that there is not yet.").
+		WithHint(`Set forwardedProps.toolChoice to {"type": "function", "function": {"name": "one of tools"}}, `+
+			`and choose a new threadId.`).
 		With("field", "forwardedProps.toolChoice")
 }
 
 func errSideCut() *holdfast.Error {
-	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down, and has cut off this run, which is stored nowhere.").
+	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down, and has cut off this run, "+
+		"which is stored nowhere.").
 		WithHint("Send the same request again; another server, or this one after its restart, will serve you.")
 }
 
@@ -59,14 +65,24 @@ func errShuttingDown() *holdfast.Error {
 
 // errStreamCut is a notice to one watcher, not a record: the run continues.
 func errStreamCut(threadID, run string) *holdfast.Error {
-	return holdfast.Errorf(codes.StreamCut,
-		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET /threads/%s/runs/%s/events and the id of the last event received.",
-		attachPath(threadID), threadID, run)
+	return holdfast.Errorf(
+		codes.StreamCut,
+		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET "+
+			"/threads/%s/runs/%s/events and the id of the last event received.",
+		attachPath(threadID),
+		threadID,
+		run,
+	)
 }
 
 func errGaveUp(takeovers int) *holdfast.Error {
-	return holdfast.Errorf(codes.RecoveryGaveUp,
-		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", takeovers, thread.HintEmptyPost)
+	return holdfast.Errorf(
+		codes.RecoveryGaveUp,
+		"The run was taken over %d times without progress and is given up. Finished results are "+
+			"kept. To try once more, %s.",
+		takeovers,
+		thread.HintEmptyPost,
+	)
 }
 
 // errRevisionGone is for a run that waited for its revision; agent is what there is of its
@@ -76,14 +92,17 @@ func errRevisionGone(t *thread.Thread, agent *agent) *holdfast.Error {
 		return errAgentGone(t.State.Agent)
 	}
 	w := t.State.Waiting
-	return holdfast.Errorf(codes.RevisionGone, "The run waited %s for a server with the revision %s of the agent %q, and there was none.", w.Until.Sub(w.Since), w.Revision, agent.Name).
+	return holdfast.Errorf(codes.RevisionGone, "The run waited %s for a server with the revision %s of the agent "+
+		"%q, and there was none.", w.Until.Sub(w.Since), w.Revision, agent.Name).
 		WithHint("Finished results are kept. To go on with the agent as it is now, %s.", thread.HintEmptyPost)
 }
 
 // errWaits is for a change that the owner of a run must make, which has none for now.
 func errWaits(id string) *holdfast.Error {
-	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent, and nobody can change the thread meanwhile.").
-		WithHint("Try again when the run goes on, or cancel it.").With("threadId", id)
+	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent, and "+
+		"nobody can change the thread meanwhile.").
+		WithHint("Try again when the run goes on, or cancel it.").
+		With("threadId", id)
 }
 
 // publicError returns what a client may read of an error.
@@ -132,7 +151,10 @@ func modelResult(ctx context.Context, err error) observe.ModelResult {
 	switch {
 	case err == nil:
 		return observe.ModelSuccess
-	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrConflict):
+	case ctx.Err() != nil,
+		errors.Is(err, journal.ErrClosed),
+		errors.Is(err, store.ErrFenced),
+		errors.Is(err, store.ErrConflict):
 		return observe.ModelCancelled
 	case errors.Is(err, holdfast.ErrTruncated):
 		return observe.ModelTruncated
@@ -158,7 +180,9 @@ func toolResult(call, run context.Context, f *finished) observe.ToolResult {
 }
 
 func errThreadTooLarge(has, limit int64) *holdfast.Error {
-	return holdfast.Errorf(codes.ThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has, limit).
+	return holdfast.Errorf(codes.ThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has,
+		limit).
 		WithHint("Prune it (POST /threads/{thread}/prune), fork it at a message, or begin a new thread.").
-		With("bytes", has).With("limit", limit)
+		With("bytes", has).
+		With("limit", limit)
 }

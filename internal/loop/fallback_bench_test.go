@@ -41,14 +41,24 @@ func BenchmarkFallback(b *testing.B) {
 		}
 	})
 	e, err := loop.New(loop.Config{
-		Store: db, Agents: []holdfast.Agent{{
+		Store: db,
+		Agents: []holdfast.Agent{{
 			Name: "a", Model: first, Fallbacks: []holdfast.Model{looptest.Say(holdfast.Delta{Text: "whole"})},
 			Policy: holdfast.Policy{OnUnfinished: "abandon"},
 		}},
-		Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
-		MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Wall,
-		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Frequency:        loop.PerIteration,
+		KeepCheckpoints:  100,
+		Lease:            time.Hour,
+		MaxRuns:          1,
+		MaxParallelTools: 1,
+		ModelTries:       1,
+		StoreTimeout:     time.Minute,
+		BufferBytes:      1 << 20,
+		TailBytes:        1 << 16,
+		KeepAlive:        time.Hour,
+		Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Now:              clock.Wall,
+		NewID:            func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -59,7 +69,12 @@ func BenchmarkFallback(b *testing.B) {
 	defer func() { _ = e.Shutdown(context.Background()) }()
 	var sum, longest time.Duration
 	for i := 0; b.Loop(); i++ {
-		reply, err := e.Post(b.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprintf("run%d", i), looptest.UserSays(fmt.Sprintf("new%d", i), "go on")))
+		reply, err := e.Post(
+			b.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", fmt.Sprintf("run%d", i), looptest.UserSays(fmt.Sprintf("new%d", i), "go on")),
+		)
 		if err != nil {
 			b.Fatal(err)
 		}

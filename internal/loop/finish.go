@@ -79,7 +79,12 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 		var open *openChecks
 		switch {
 		case errors.As(err, &open):
-			if err := x.checker.find(ctx, holdfast.Principal{Tenant: x.key.Tenant, User: x.Who.User}, open.checks, x.verdicts); err != nil {
+			if err := x.checker.find(
+				ctx,
+				holdfast.Principal{Tenant: x.key.Tenant, User: x.Who.User},
+				open.checks,
+				x.verdicts,
+			); err != nil {
 				return nil, err
 			}
 			tries++
@@ -92,7 +97,13 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 		case err != nil:
 			return nil, err
 		default:
-			return &threads.FinishedCall{Thread: x.key.Thread, ID: x.Call, Tool: end.Tool, Run: end.Run, FinishedAt: end.At}, nil
+			return &threads.FinishedCall{
+				Thread:     x.key.Thread,
+				ID:         x.Call,
+				Tool:       end.Tool,
+				Run:        end.Run,
+				FinishedAt: end.At,
+			}, nil
 		}
 	}
 	return nil, thread.KeptChanging()
@@ -111,16 +122,23 @@ func Expects(ctx context.Context, e *Engine, token string) error {
 // as JSON.
 func (x *finishing) decode() error {
 	if len(x.Result) > threads.MaxCallResult {
-		return holdfast.Errorf(codes.PayloadTooLarge, "The result has %d bytes, %d are allowed.", len(x.Result), threads.MaxCallResult).
+		return holdfast.Errorf(codes.PayloadTooLarge, "The result has %d bytes, %d are allowed.", len(x.Result),
+			threads.MaxCallResult).
 			WithHint("Send less, or where the rest can be found. The call waits on.")
 	}
-	x.result = thread.OutsideResult{Failed: x.Failed, Hash: thread.ResultHash(x.Result, x.Failed), At: x.cfg.Now().UTC()}
+	x.result = thread.OutsideResult{
+		Failed: x.Failed,
+		Hash:   thread.ResultHash(x.Result, x.Failed),
+		At:     x.cfg.Now().UTC(),
+	}
 	if json.Unmarshal(x.Result, &x.result.Text) == nil && string(x.Result) != "null" {
 		return nil
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, x.Result); err != nil {
-		return holdfast.Errorf(codes.InvalidInput, "The result is not JSON.").WithHint(`Send {"result": …} or {"error": "…"}.`).Wrap(err)
+		return holdfast.Errorf(codes.InvalidInput, "The result is not JSON.").
+			WithHint(`Send {"result": …} or {"error": "…"}.`).
+			Wrap(err)
 	}
 	x.result.Text = compact.String()
 	return nil
@@ -197,7 +215,8 @@ func (x *finishing) notFound() error {
 			WithHint("It is not complete, or its thread was deleted or has gone back to before the call.")
 	}
 	return holdfast.Errorf(codes.NotFound, "Thread %q has no call %q that is finished from outside.", x.Thread, x.Call).
-		WithHint("GET /threads/{thread} lists outsideCalls. A call that a person has to allow first is not among them yet.")
+		WithHint("GET /threads/{thread} lists outsideCalls. A call that a person has to allow " +
+			"first is not among them yet.")
 }
 
 // tool returns the specification of the call's tool; nil if the agent has no such contract.
@@ -219,7 +238,13 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 }
 
 // allowed returns an error unless the call is there and the caller may finish it.
-func (x *finishing) allowed(ctx context.Context, t *thread.Thread, tool *holdfast.Outside, call *thread.Call, end *thread.OutsideEnd) error {
+func (x *finishing) allowed(
+	ctx context.Context,
+	t *thread.Thread,
+	tool *holdfast.Outside,
+	call *thread.Call,
+	end *thread.OutsideEnd,
+) error {
 	if x.Token != "" {
 		var tokens []string
 		if call != nil {
@@ -259,7 +284,9 @@ func (x *finishing) allowed(ctx context.Context, t *thread.Thread, tool *holdfas
 
 func errNotService(agent string) *holdfast.Error {
 	return holdfast.Errorf(codes.Forbidden, "You may not finish this call.").
-		WithHint("Send the result to the call's one-time URL, or with a key that has the role service. On a server without keys nobody has that role: there a contract needs a webhook, or says that the user finishes its calls (finishedBy: user).").
+		WithHint("Send the result to the call's one-time URL, or with a key that has the role service. On a server "+
+			"without keys nobody has that role: there a contract needs a webhook, or says that the user finishes its "+
+			"calls (finishedBy: user).").
 		With("action", string(access.Finish)).With("agent", agent)
 }
 
@@ -278,7 +305,8 @@ func (x *finishing) fits(name string, tool *holdfast.Outside) error {
 		return nil
 	}
 	return holdfast.Errorf(codes.InvalidInput, "The result is not what the call asks for: %s", violations[0]).
-		WithHint("Send it again in the right form; nothing was stored, and the call waits on.").With("field", "result").With("violations", violations)
+		WithHint("Send it again in the right form; nothing was stored, and the call waits on.").
+		With("field", "result").With("violations", violations)
 }
 
 // repeated answers for a call that is over: with the first answer if the result is the same.
@@ -294,8 +322,11 @@ func (x *finishing) repeated(t *thread.Thread, end *thread.OutsideEnd) (*thread.
 	case thread.EndExpired:
 		return nil, details(errCallExpired())
 	case thread.EndGivenUp:
-		return nil, details(holdfast.Errorf(codes.CallClosed, "The call was given up before its result came; nobody waits for it any more.").
-			WithHint("The result was not taken. Undo the work if it must not stand."))
+		return nil, details(
+			holdfast.Errorf(codes.CallClosed, "The call was given up before its result came; "+
+				"nobody waits for it any more.").
+				WithHint("The result was not taken. Undo the work if it must not stand."),
+		)
 	}
 	return nil, details(holdfast.Errorf(codes.CallAlreadyAnswered, "The call has another result already.").
 		WithHint("The first result counts.").With("finishedAt", end.At))
@@ -313,13 +344,16 @@ func (x *finishing) late(ctx context.Context, t *thread.Thread, call *thread.Cal
 	if err := goOn(ctx, x.Engine, t, nil); err != nil {
 		x.cfg.Log.Info("a thread whose call has expired goes on later", "thread", x.key.Thread, "error", err)
 	}
-	return errCallExpired().With("threadId", x.key.Thread).With("toolCallId", x.Call).With("expiredAt", call.Outside.ExpiresAt)
+	return errCallExpired().With("threadId", x.key.Thread).
+		With("toolCallId", x.Call).
+		With("expiredAt", call.Outside.ExpiresAt)
 }
 
 // refuse logs and counts a result that is not taken.
 func (x *finishing) refuse(t *thread.Thread, tool, end string) {
 	x.cfg.Observer.OutsideCalled(t.Place(), tool, observe.OutsideRefused)
-	x.cfg.Log.Warn("a result from outside is not taken", "thread", x.key.Thread, "run", t.State.Run(), "call", x.Call, "tool", tool, "call_is", end)
+	x.cfg.Log.Warn("a result from outside is not taken",
+		"thread", x.key.Thread, "run", t.State.Run(), "call", x.Call, "tool", tool, "call_is", end)
 }
 
 // take stores the result of a call whose thread rests.
@@ -336,8 +370,13 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 		// There is no place for the run now; the result is not lost for that.
 	}
 	c := &store.Commit{
-		Key: t.Key, ID: x.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: x.cfg.Now().Time(),
+		Key:       t.Key,
+		ID:        x.cfg.NewID("c"),
+		Expect:    t.Head.Position(),
+		User:      t.Head.User,
+		Fence:     t.Head.Fence,
+		Process:   t.Head.Process,
+		UpdatedAt: x.cfg.Now().Time(),
 	}
 	st := t.State.Clone()
 	a.give(c, st, "")
@@ -355,8 +394,15 @@ func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err 
 	if err != nil {
 		return nil, err
 	}
-	x.cfg.Log.Info("a call was finished from outside", "thread", t.Key.Thread, "run", t.State.Run(), "call", x.Call, "tool", call.Name, "continues", run)
-	return &thread.OutsideEnd{Tool: call.Name, End: thread.EndFinished, Hash: x.result.Hash, Run: run, At: x.result.At}, nil
+	x.cfg.Log.Info("a call was finished from outside",
+		"thread", t.Key.Thread, "run", t.State.Run(), "call", x.Call, "tool", call.Name, "continues", run)
+	return &thread.OutsideEnd{
+		Tool: call.Name,
+		End:  thread.EndFinished,
+		Hash: x.result.Hash,
+		Run:  run,
+		At:   x.result.At,
+	}, nil
 }
 
 // goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
@@ -383,8 +429,20 @@ func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 	if err != nil {
 		return err
 	}
-	in := &agui.RunAgentInput{ThreadID: t.Key.Thread, RunID: e.cfg.NewID("run"), MadeUp: true, ProtocolVersion: agui.ProtocolVersion}
-	p := &plan{Thread: whole, in: in, agent: agent, box: agent.tools.now(), arrival: a, d: decide.Decision{Do: decide.Resume}}
+	in := &agui.RunAgentInput{
+		ThreadID:        t.Key.Thread,
+		RunID:           e.cfg.NewID("run"),
+		MadeUp:          true,
+		ProtocolVersion: agui.ProtocolVersion,
+	}
+	p := &plan{
+		Thread:  whole,
+		in:      in,
+		agent:   agent,
+		box:     agent.tools.now(),
+		arrival: a,
+		d:       decide.Decision{Do: decide.Resume},
+	}
 	return e.begin(ctx, owner, p)
 }
 
@@ -421,7 +479,8 @@ func (x *finishing) hand(ctx context.Context) error {
 	}
 	if time.Now().After(x.until) {
 		return holdfast.Errorf(codes.RunInProgress, "The run of this call did not take the result in time.").
-			WithHint("Send the result again: the same result is taken once.").With("threadId", x.key.Thread).With("runId", x.posted)
+			WithHint("Send the result again: the same result is taken once.").
+			With("threadId", x.key.Thread).With("runId", x.posted)
 	}
 	return nil
 }

@@ -29,11 +29,16 @@ func again(call thread.Call, v store.Value) (finished, error) {
 	if err := thread.Decode(v.Data, &recorded); err != nil {
 		return finished{}, err
 	}
-	m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID, Content: recorded.Content}).Domain()
+	m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID,
+		Content: recorded.Content}).Domain()
 	if err != nil {
 		return finished{}, err
 	}
-	f := finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}
+	f := finished{
+		call:   call,
+		reused: v.ID,
+		result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed},
+	}
 	if len(recorded.Patch)+len(recorded.Whole) > 0 {
 		f.updates = []holdfast.StateUpdate{recorded.Again}
 	}

@@ -40,7 +40,11 @@ func formatsOf(t *testing.T, s store.Store, id, run string) string {
 	if err := thread.Decode(looptest.Must(s.Value(t.Context(), key, store.KindRun, run))(t), &rec); err != nil {
 		t.Fatal(err)
 	}
-	cp := looptest.Must(thread.DecodeCheckpoint(looptest.Must(s.Values(t.Context(), key, store.KindCheckpoint, "", 1))(t)[0].Data))(t)
+	cp := looptest.Must(
+		thread.DecodeCheckpoint(looptest.Must(s.Values(t.Context(), key, store.KindCheckpoint, "", 1))(t)[0].Data),
+	)(
+		t,
+	)
 	return strings.TrimSpace(fmt.Sprint(st.Format, cp.Format, cp.State.Format, rec.Format, " ", rec.Revision))
 }
 
@@ -71,7 +75,9 @@ func TestFormatStep(t *testing.T) {
 				t.Errorf("while a process of the version before lives, %s is written as %s", id, got)
 			}
 		}
-		if got := second.DataFormat().String(); !strings.Contains(got, "held back") || !strings.Contains(got, "before (reads 8)") {
+		if got := second.DataFormat().
+			String(); !strings.Contains(got, "held back") ||
+			!strings.Contains(got, "before (reads 8)") {
 			t.Errorf("it is not said who holds it back: %s", got)
 		}
 		if got := first.DataFormat().String(); !strings.Contains(got, "--data-format=11") {
@@ -138,7 +144,11 @@ func TestFormatTooNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = e.Start(t.Context())
-		if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "write data of format 12 into this store, and this version reads up to 11: start a newer version") {
+		if !errors.Is(err, store.ErrVersionTooNew) ||
+			!strings.Contains(
+				err.Error(),
+				"write data of format 12 into this store, and this version reads up to 11: start a newer version",
+			) {
 			t.Errorf("it starts with %v", err)
 		}
 		if l := looptest.Must(shared.Lease(t.Context(), own))(t); !l.Gone {

@@ -113,7 +113,8 @@ func (h *host) commitAlone(ctx context.Context, at holdfast.Iteration, c *store.
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	err = h.Commit(ctx, at, c)
-	if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
+	if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) ||
+		errors.Is(err, store.ErrInvalid) {
 		return true, err
 	}
 	head, lost := h.cfg.Store.Head(ctx, c.Key)
@@ -132,7 +133,8 @@ func (h *host) handOver(key store.ThreadKey) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := h.cfg.Store.HandOver(ctx, h.process, key); err != nil {
-		h.cfg.Log.Warn("a run could not be handed over; it continues when this server has stopped", "thread", key.Thread, "error", err)
+		h.cfg.Log.Warn("a run could not be handed over; it continues when this server has stopped",
+			"thread", key.Thread, "error", err)
 	}
 }
 

@@ -35,7 +35,13 @@ func payer(pay holdfast.Tool) holdfast.Agent {
 				return
 			}
 			id := "call_" + fmt.Sprint(strings.Count(roles(req.Messages), "user")-1)
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: id, Name: "pay", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+			yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{ID: id, Name: "pay", Arguments: "{}"},
+					Finish: holdfast.FinishToolCalls,
+				},
+				nil,
+			)
 		}
 	})
 	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay}}
@@ -106,7 +112,11 @@ func TestKeyAfterATakeover(t *testing.T) {
 		j := &looptest.Notebook{}
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, payer(noting(j, hanging)))
-		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		synctest.Wait()
 		made := keyOf(t, j)
 		first.Dead.Store(true)
@@ -189,7 +199,11 @@ func TestTakeoverOfAnEarlierFormat(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
 		e := looptest.Start(t, first, nil, payer(noting(j, hanging)))
-		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		synctest.Wait()
 		first.Dead.Store(true)
 		toFormat4(t, shared, looptest.KeyOf("t"))
@@ -217,7 +231,13 @@ func TestKeysInTheLog(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, payer(noting(j, quickly)))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
-	if want := `msg="tool call starts" thread=t run=r1 iteration=0 call=call_0 tool=pay key=` + keyOf(t, j) + "\n"; !strings.Contains(log.String(), want) {
+	if want := `msg="tool call starts" thread=t run=r1 iteration=0 call=call_0 tool=pay key=` + keyOf(
+		t,
+		j,
+	) + "\n"; !strings.Contains(
+		log.String(),
+		want,
+	) {
 		t.Errorf("the log does not have %s:\n%s", want, &log)
 	}
 }
@@ -227,10 +247,13 @@ func TestKeysInTheLog(t *testing.T) {
 func TestIncarnationOfHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
-		spy := holdfast.Middleware{Name: "test.spy", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-			seen = append(seen, fmt.Sprint(it.Incarnation, " ", it.Rewinds))
-			return nil
-		}}
+		spy := holdfast.Middleware{
+			Name: "test.spy",
+			BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+				seen = append(seen, fmt.Sprint(it.Incarnation, " ", it.Rewinds))
+				return nil
+			},
+		}
 		agent := func(f func(context.Context) (string, error)) holdfast.Agent {
 			a := payer(noting(&looptest.Notebook{}, f))
 			a.Middleware = []holdfast.Middleware{spy}
@@ -246,7 +269,11 @@ func TestIncarnationOfHooks(t *testing.T) {
 		}
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, agent(hanging))
-		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		synctest.Wait()
 		begun := last()
 		first.Dead.Store(true)
@@ -285,7 +312,13 @@ func toFormat4(t *testing.T, db store.Store, key store.ThreadKey) {
 		return m
 	}
 	c := &store.Commit{
-		Key: key, ID: "format4", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: head.Process, UpdatedAt: head.UpdatedAt,
+		Key:       key,
+		ID:        "format4",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		Process:   head.Process,
+		UpdatedAt: head.UpdatedAt,
 	}
 	var st, cp map[string]any
 	if err := json.Unmarshal(head.State, &st); err != nil {

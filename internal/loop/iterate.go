@@ -104,7 +104,12 @@ func iterationResult(path []agui.Message) *holdfast.IterationResult {
 		switch d.Role {
 		case holdfast.RoleTool:
 			said := thread.MarkOf(m)
-			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed || d.Error != "", NotRun: said.NotRun}
+			results[d.CallID] = holdfast.ToolResult{
+				Text:   d.Text,
+				Parts:  d.Parts,
+				Failed: said.Failed || d.Error != "",
+				NotRun: said.NotRun,
+			}
 		case holdfast.RoleAssistant:
 			done.Answer = d
 			for _, c := range d.Calls {
@@ -131,7 +136,8 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 		return err
 	}
 	r.host.cfg.Observer.Notified(r.place(), name)
-	r.log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	r.log.Info("middleware notice",
+		"notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
 	return nil
 }
 
@@ -144,7 +150,10 @@ func (r *run) measure() error {
 	}
 	r.warned = true
 	r.host.cfg.Observer.Grown(r.place(), r.st.Bytes)
-	ev := agui.Custom{Name: "holdfast.thread_large", Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.host.cfg.WarnBytes})}
+	ev := agui.Custom{
+		Name:  "holdfast.thread_large",
+		Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.host.cfg.WarnBytes}),
+	}
 	ev.Timestamp = r.now()
 	return r.w.Add([]agui.Event{ev}, journal.Soon, nil)
 }

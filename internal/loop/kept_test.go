@@ -30,26 +30,39 @@ func TestKeptIsHandedBack(t *testing.T) {
 				var j looptest.Notebook
 				mortal := &looptest.Mortal{Store: memstore.New()}
 				agent := func(dies bool) holdfast.Agent {
-					return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{
-						holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
-							call := holdfast.CallFrom(ctx)
-							j.Note("kept " + string(call.Kept))
-							if call.Kept != nil {
-								return "picked up", nil
-							}
-							if err := holdfast.Keep(ctx, json.RawMessage(`{"task":7}`)); err != nil {
-								return "", err
-							}
-							j.Note("kept with " + string(holdfast.CallFrom(ctx).Kept))
-							if dies {
-								<-ctx.Done()
-							}
-							return "finished here", ctx.Err()
-						}, holdfast.WithEffect(effect)),
-					}}
+					return holdfast.Agent{
+						Name:  "a",
+						Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+						Tools: []holdfast.Tool{
+							holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
+								call := holdfast.CallFrom(ctx)
+								j.Note("kept " + string(call.Kept))
+								if call.Kept != nil {
+									return "picked up", nil
+								}
+								if err := holdfast.Keep(ctx, json.RawMessage(`{"task":7}`)); err != nil {
+									return "", err
+								}
+								j.Note("kept with " + string(holdfast.CallFrom(ctx).Kept))
+								if dies {
+									<-ctx.Done()
+								}
+								return "finished here", ctx.Err()
+							}, holdfast.WithEffect(effect)),
+						},
+					}
 				}
 				one := looptest.Start(t, mortal, nil, agent(true))
-				looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+				looptest.Must(
+					one.Post(
+						t.Context(),
+						looptest.Alice,
+						"",
+						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+					),
+				)(
+					t,
+				)
 				time.Sleep(time.Second)
 				mortal.Dead.Store(true)
 				other := looptest.Start(t, mortal.Store, nil, agent(false))
@@ -81,7 +94,16 @@ func TestKeptBesideAQuestion(t *testing.T) {
 			}
 			return "with " + string(call.Kept), nil
 		}, holdfast.WithEffect(holdfast.EffectOnce))
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{ask},
+			},
+		)
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		open := looptest.OpenOf(t, events)
 		if shown := looptest.Show(events); strings.Contains(shown, "hidden handle") {
@@ -101,8 +123,17 @@ func TestKeptAndRetried(t *testing.T) {
 			}
 			return "", errors.Join(holdfast.Keep(ctx, json.RawMessage(`3`)), errors.New("it broke"))
 		})
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{flaky},
-			Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{Attempts: 2})}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:       "a",
+				Model:      looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+				Tools:      []holdfast.Tool{flaky},
+				Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{Attempts: 2})},
+			},
+		)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		if got := strings.Join(looptest.Texts(t, e, "t"), " "); !strings.Contains(got, "tool:from 3") {
 			t.Errorf("the result is %s", got)
@@ -122,7 +153,16 @@ func TestKeepRefuses(t *testing.T) {
 			bad = holdfast.Keep(ctx, json.RawMessage(`{`))
 			return "ok", nil
 		})
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{tool}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{tool},
+			},
+		)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		if large == nil || bad == nil {
 			t.Errorf("too large: %v; no JSON: %v", large, bad)
@@ -141,8 +181,21 @@ func TestKeepAfterTheCall(t *testing.T) {
 			late <- holdfast.Keep(ctx, json.RawMessage(`1`))
 			return "", nil
 		})
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{stubborn}})
-		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{stubborn},
+			},
+		)
+		looptest.Must(
+			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		time.Sleep(time.Second)
 		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		if err := <-late; err == nil {
@@ -163,7 +216,16 @@ func lost(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *loop
 		}
 		return "", fmt.Errorf("the connection broke: %w", holdfast.ErrOutcomeUnknown)
 	}, options...)
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{pay},
+		},
+	)
 	return e, j, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 }
 
@@ -212,7 +274,10 @@ func TestUnknownIsAsked(t *testing.T) {
 			if len(asked) != 1 || strings.Contains(asked[0].Message, "died") || asked[0].Reason != "holdfast:in_doubt" {
 				t.Fatalf("the questions are %+v", asked)
 			}
-			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", payload, looptest.OpenOf(t, events)...)))
+			looptest.Succeeded(
+				t,
+				looptest.Posted(t, e, looptest.Answers("t", "r2", payload, looptest.OpenOf(t, events)...)),
+			)
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+result, "assistant:done")
 		})
 	}
@@ -240,9 +305,24 @@ func TestTimeUpIsDoubt(t *testing.T) {
 					<-ctx.Done()
 					return "", ctx.Err()
 				}, c.option)
-				e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay},
-					Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{}), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute)})}})
-				looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
+				e := looptest.Start(
+					t,
+					memstore.New(),
+					nil,
+					holdfast.Agent{
+						Name:  "a",
+						Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
+						Tools: []holdfast.Tool{pay},
+						Middleware: []holdfast.Middleware{
+							middleware.Retry(middleware.RetryOptions{}),
+							middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute)}),
+						},
+					},
+				)
+				looptest.Succeeded(
+					t,
+					looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+				)
 				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.result, "assistant:done")
 				if did := j.Take(); len(did) != c.calls {
 					t.Errorf("the tool was called %d times", len(did))

@@ -54,16 +54,24 @@ func TestMark(t *testing.T) {
 		loop.Manual:       "loop 1 paid, again; loop 3 over",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			hook := holdfast.Middleware{Name: "acme.marks", AfterIteration: func(ctx context.Context, at *holdfast.Iteration, _ *holdfast.IterationResult) {
-				if at.Number == 2 {
-					if err := holdfast.Mark(ctx, "over"); err != nil {
-						t.Error(err)
+			hook := holdfast.Middleware{
+				Name: "acme.marks",
+				AfterIteration: func(ctx context.Context, at *holdfast.Iteration, _ *holdfast.IterationResult) {
+					if at.Number == 2 {
+						if err := holdfast.Mark(ctx, "over"); err != nil {
+							t.Error(err)
+						}
 					}
-				}
-			}}
+				},
+			}
 			db := memstore.New()
 			e := looptest.Start(t, db, func(c *looptest.Config) { c.Frequency = f }, holdfast.Agent{
-				Name: "a", Model: looptest.Say(looptest.Calls("pay", "{}"), looptest.Calls("look", "{}"), holdfast.Delta{Text: "done"}),
+				Name: "a",
+				Model: looptest.Say(
+					looptest.Calls("pay", "{}"),
+					looptest.Calls("look", "{}"),
+					holdfast.Delta{Text: "done"},
+				),
 				Tools:      []holdfast.Tool{marks("pay", "paid", "again", "paid"), marks("look")},
 				Middleware: []holdfast.Middleware{hook},
 			})
@@ -76,7 +84,8 @@ func TestMark(t *testing.T) {
 			i := slices.IndexFunc(at, func(cp threads.Checkpoint) bool { return cp.Metadata.Label == "paid, again" })
 			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}))(t)
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:marked")
-			if back.Checkpoint.Metadata.Label != "" || back.Checkpoint.RunStartedAt.IsZero() || !back.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
+			if back.Checkpoint.Metadata.Label != "" || back.Checkpoint.RunStartedAt.IsZero() ||
+				!back.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
 				t.Errorf("it went back to %+v", back.Checkpoint)
 			}
 			forked := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}))(t)
@@ -109,7 +118,9 @@ func TestMarkRefuses(t *testing.T) {
 		return "tried", nil
 	})
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: looptest.Say(looptest.Calls("try", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{try},
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("try", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{try},
 	})
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	if len(refused) > 0 {
@@ -131,10 +142,19 @@ func TestMarkSurvives(t *testing.T) {
 				}
 				return "seen", ctx.Err()
 			})
-			return holdfast.Agent{Name: "a", Model: looptest.TwoCalls("pay", "look"), Tools: []holdfast.Tool{marks("pay", "paid"), hang}}
+			return holdfast.Agent{
+				Name:  "a",
+				Model: looptest.TwoCalls("pay", "look"),
+				Tools: []holdfast.Tool{marks("pay", "paid"), hang},
+			}
 		}
 		one := looptest.Start(t, first, manual, agent(true))
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -161,31 +181,65 @@ func TestMarkWhileItRuns(t *testing.T) {
 			<-release
 			return "paid", nil
 		})
-		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}).Stream(t.Context(), req)
-		})
+		model := holdfast.ModelFunc(
+			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}).
+					Stream(t.Context(), req)
+			},
+		)
 		manual := func(c *looptest.Config) { c.Frequency = loop.Manual }
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{marks("look"), pay}}
 		owner, other := looptest.Start(t, shared, manual, agent), looptest.Start(t, shared, manual, agent)
-		if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		for label, e := range map[string]*looptest.Engine{"here": owner, "there": other} {
 			made := looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: label}))(t)
-			if made.Metadata.Label != label || made.Metadata.Source != "update" || made.RunStartedAt.IsZero() || made.Status != threads.StatusRunning || made.Messages != 4 {
+			if made.Metadata.Label != label || made.Metadata.Source != "update" || made.RunStartedAt.IsZero() ||
+				made.Status != threads.StatusRunning ||
+				made.Messages != 4 {
 				t.Errorf("%s: %+v", label, made)
 			}
 		}
-		if _, err := owner.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: []byte(`{"a":1}`)}); looptest.Code(err) != codes.RunInProgress {
+		if _, err := owner.Mark(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Mark{State: []byte(`{"a":1}`)},
+		); looptest.Code(
+			err,
+		) != codes.RunInProgress {
 			t.Errorf("with a state: %v", err)
 		}
-		if _, err := owner.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "two\nlines"}); looptest.Code(err) != codes.InvalidInput {
+		if _, err := owner.Mark(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Mark{Label: "two\nlines"},
+		); looptest.Code(
+			err,
+		) != codes.InvalidInput {
 			t.Errorf("with two lines: %v", err)
 		}
 		close(release)
 		synctest.Wait()
-		looptest.WantTexts(t, other, "t", "user:go", "assistant:", "tool:marked", "assistant:", "tool:paid", "assistant:done")
+		looptest.WantTexts(
+			t,
+			other,
+			"t",
+			"user:go",
+			"assistant:",
+			"tool:marked",
+			"assistant:",
+			"tool:paid",
+			"assistant:done",
+		)
 		all := looptest.Checkpoints(t, owner, "t")
 		if len(all) != 2 {
 			t.Fatalf("there are %d checkpoints", len(all))

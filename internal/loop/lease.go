@@ -34,7 +34,11 @@ func (r *renewal) announce(ctx context.Context) error {
 	case errors.Is(err, store.ErrVersionTooNew), errors.Is(err, store.ErrUnreadable):
 		return err
 	case errors.Is(err, store.ErrRefused):
-		r.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)
+		r.cfg.Log.Warn(
+			"the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them",
+			"error",
+			err,
+		)
 	default:
 		return thread.StoreError(err)
 	}
@@ -156,7 +160,8 @@ func (r *renewal) renew() bool {
 		r.cfg.Log.Info("the store accepts writes; runs can begin")
 	}
 	if away > 0 {
-		r.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease", "away", away, "lease", r.cfg.Lease)
+		r.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease",
+			"away", away, "lease", r.cfg.Lease)
 	}
 	return true
 }

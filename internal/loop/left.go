@@ -47,7 +47,14 @@ func (b *beginning) recordLeft(ctx context.Context, old *thread.History) error {
 	if err != nil {
 		return thread.ReadError(b.p.Key, err)
 	}
-	l := &leaving{beginning: b, old: old, messages: map[string]*left{}, from: begins(b.r.hist.Path), told: map[string]bool{}, results: map[string][]*left{}}
+	l := &leaving{
+		beginning: b,
+		old:       old,
+		messages:  map[string]*left{},
+		from:      begins(b.r.hist.Path),
+		told:      map[string]bool{},
+		results:   map[string][]*left{},
+	}
 	for i := range stored {
 		m, err := agui.DecodeMessage(stored[i].Data)
 		if err != nil {
@@ -140,8 +147,16 @@ func (n *left) equals() (count int) {
 // keepResult records one result, for the first equal call of the new branch.
 func (b *beginning) keepResult(n *left, number int) {
 	v := store.Value{
-		Kind: store.KindReuse, ID: fmt.Sprintf("%s/%020d-%06d", n.hash, b.p.rec.After.Number, number),
-		Data: thread.MustJSON(thread.RecordedResult{Format: thread.FormatBefore, Tool: n.call.Name, Content: n.Content, Failed: thread.MarkOf(n.Message).Failed}),
+		Kind: store.KindReuse,
+		ID:   fmt.Sprintf("%s/%020d-%06d", n.hash, b.p.rec.After.Number, number),
+		Data: thread.MustJSON(
+			thread.RecordedResult{
+				Format:  thread.FormatBefore,
+				Tool:    n.call.Name,
+				Content: n.Content,
+				Failed:  thread.MarkOf(n.Message).Failed,
+			},
+		),
 	}
 	b.c.Put = append(b.c.Put, v)
 	if b.r.recorded == nil {

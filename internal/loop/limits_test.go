@@ -26,8 +26,11 @@ import (
 // limited returns limits that count in the store.
 func limited(t *testing.T, s store.Store, change func(*quota.Config)) *quota.Limiter {
 	cfg := quota.Config{
-		Ledger: s, Now: clock.Wall, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
-		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Ledger:   s,
+		Now:      clock.Wall,
+		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Rejected: func(string, string) {},
+		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	}
 	change(&cfg)
 	return quota.New(cfg)
@@ -105,7 +108,12 @@ func TestSingleTenantMayTakeAllRuns(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 1, func() bool { return false } })
 		}, holdfast.Agent{Name: "a", Model: waits()})
 		for n := range 5 {
-			if _, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
+			if _, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"a",
+				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait")),
+			); err != nil {
 				t.Errorf("run %d: %v", n, err)
 			}
 		}
@@ -130,7 +138,18 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		}
 		broken.now.Store(false)
 		for n := range 3 {
-			looptest.Collect(t, must(e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint("t", n), "r", looptest.UserSays("u", "hello")))), nil)
+			looptest.Collect(
+				t,
+				must(
+					e.Post(
+						t.Context(),
+						looptest.Alice,
+						"a",
+						looptest.RunInput(fmt.Sprint("t", n), "r", looptest.UserSays("u", "hello")),
+					),
+				),
+				nil,
+			)
 			synctest.Wait()
 		}
 	})
@@ -200,7 +219,12 @@ func TestByteLimit(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Bytes = 20_000 })
 		}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: strings.Repeat("x", 30_000)})})
 		begin := func(id, run string) error {
-			reply, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"a",
+				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")),
+			)
 			if err == nil {
 				events := looptest.Collect(t, reply, nil)
 				if last := events[len(events)-1].EventType(); last != "RUN_FINISHED" {
@@ -248,13 +272,21 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		agent := holdfast.Agent{Name: "a", Model: waits()}
 		dead := looptest.Start(t, s, nil, agent)
 		for n := range 3 {
-			if _, err := dead.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
+			if _, err := dead.Post(
+				t.Context(),
+				looptest.Alice,
+				"a",
+				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait")),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		now, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := dead.Shutdown(now); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "runs were cut off") {
+		if err := dead.Shutdown(
+			now,
+		); !errors.Is(err, context.Canceled) ||
+			!strings.Contains(err.Error(), "runs were cut off") {
 			t.Errorf("a shutdown that had no time: %v", err)
 		}
 		e := looptest.Start(t, s, func(c *looptest.Config) {
@@ -264,7 +296,12 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		if e.Running() != 3 {
 			t.Errorf("%d of 3 runs were taken over", e.Running())
 		}
-		_, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput("new", "r", looptest.UserSays("u", "wait")))
+		_, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"a",
+			looptest.RunInput("new", "r", looptest.UserSays("u", "wait")),
+		)
 		wantLimit(t, err, "runs", "user", 3, 1)
 	})
 }

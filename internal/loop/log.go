@@ -14,7 +14,14 @@ import (
 
 // Log returns up to limit records of a run after a cursor (zero: from its first), as a
 // watcher of the run is sent them, but without waiting for more.
-func Log(ctx context.Context, e *Engine, who holdfast.Principal, id, run string, after store.Cursor, limit int) (*agui.Page, error) {
+func Log(
+	ctx context.Context,
+	e *Engine,
+	who holdfast.Principal,
+	id, run string,
+	after store.Cursor,
+	limit int,
+) (*agui.Page, error) {
 	t, err := e.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -58,7 +65,13 @@ func Log(ctx context.Context, e *Engine, who holdfast.Principal, id, run string,
 
 // section reads records of a run, which may be archived: it then takes the whole tree of
 // messages to read them.
-func (s *streams) section(ctx context.Context, key store.ThreadKey, rec *thread.Run, from store.Cursor, limit int) ([]store.Record, error) {
+func (s *streams) section(
+	ctx context.Context,
+	key store.ThreadKey,
+	rec *thread.Run,
+	from store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	select {
 	case s.reading <- struct{}{}:
 		defer func() { <-s.reading }()

@@ -20,7 +20,13 @@ import (
 )
 
 // logOf reads the log of a run in pages, and returns its frames with each event in one piece.
-func logOf(t *testing.T, e *looptest.Engine, id, run string, after store.Cursor, limit int) (frames []agui.Frame, ended bool) {
+func logOf(
+	t *testing.T,
+	e *looptest.Engine,
+	id, run string,
+	after store.Cursor,
+	limit int,
+) (frames []agui.Frame, ended bool) {
 	t.Helper()
 	for {
 		page, err := loop.Log(t.Context(), e.Engine, looptest.Alice, id, run, after, limit)
@@ -62,9 +68,23 @@ func TestLog(t *testing.T) {
 			<-gate
 			return strings.Repeat("x", 500), nil
 		})
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("long", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{long}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("long", "{}"), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{long},
+			},
+		)
 		first := make(chan []agui.Frame)
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		go func() {
 			frames, _ := looptest.FramesOf(t, reply, err)
 			first <- frames
@@ -90,7 +110,8 @@ func TestLog(t *testing.T) {
 		time.Sleep(2 * time.Minute) // until it is archived
 		synctest.Wait()
 		got, ended := logOf(t, e, "t", "r1", store.Cursor{}, 3)
-		if !ended || len(got) == 0 || got[len(got)-1].ID != streamed[len(streamed)-1].ID || !bytes.Contains(bytes.Join(dataOf(got), nil), []byte(strings.Repeat("x", 500))) {
+		if !ended || len(got) == 0 || got[len(got)-1].ID != streamed[len(streamed)-1].ID ||
+			!bytes.Contains(bytes.Join(dataOf(got), nil), []byte(strings.Repeat("x", 500))) {
 			t.Errorf("archived (ended: %v): %v", ended, got)
 		}
 		later, _ := logOf(t, e, "t", "r2", store.Cursor{}, 1)
@@ -126,7 +147,17 @@ func TestLogRefused(t *testing.T) {
 		"a cursor beyond it": {looptest.Alice, "t", run, store.Cursor{Number: 9999, Tag: "x"}, codes.InvalidCursor},
 		"a made-up cursor":   {looptest.Alice, "t", run, store.Cursor{Number: 2, Tag: "x"}, codes.InvalidCursor},
 	} {
-		if _, err := loop.Log(t.Context(), e.Engine, ask.who, ask.thread, ask.run, ask.after, 10); looptest.Code(err) != ask.code {
+		if _, err := loop.Log(
+			t.Context(),
+			e.Engine,
+			ask.who,
+			ask.thread,
+			ask.run,
+			ask.after,
+			10,
+		); looptest.Code(
+			err,
+		) != ask.code {
 			t.Errorf("%s: %v, want %s", what, err, ask.code)
 		}
 	}

@@ -48,7 +48,11 @@ func (s *roundTrips) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.letIn++
 		s.keys = append(s.keys, holdfast.CallFrom(r.Context()).Key)
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("found for " + r.Header.Get("Authorization"))), Header: http.Header{}}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Body:       io.NopCloser(strings.NewReader("found for " + r.Header.Get("Authorization"))),
+		Header:     http.Header{},
+	}, nil
 }
 
 // locked is a writer for several goroutines.
@@ -65,7 +69,9 @@ func (l *locked) Write(p []byte) (int, error) {
 
 // search is a tool that uses a service for which its user must log in.
 func search(source credential.Source, service http.RoundTripper, answers *[]*holdfast.Answer) holdfast.Tool {
-	client := &http.Client{Transport: &credential.Transport{Source: source, Server: "https://files.example", Name: "files", Base: service}}
+	client := &http.Client{
+		Transport: &credential.Transport{Source: source, Server: "https://files.example", Name: "files", Base: service},
+	}
 	return holdfast.NewTool("search", "searches", func(ctx context.Context, _ struct{}) (string, error) {
 		*answers = append(*answers, holdfast.CallFrom(ctx).Answer)
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://files.example/search", nil)
@@ -103,20 +109,38 @@ func TestLogin(t *testing.T) {
 				events := looptest.Started(t, e, "t")
 				all := events
 				if len(middleware) > 0 {
-					events = looptest.Posted(t, e, looptest.Answers("t", "allow", `{"approved":true}`, looptest.OpenOf(t, events)...))
+					events = looptest.Posted(
+						t,
+						e,
+						looptest.Answers("t", "allow", `{"approved":true}`, looptest.OpenOf(t, events)...),
+					)
 					all = append(all, events...)
 				}
 				for n := range 2 {
 					open := looptest.OpenOf(t, events)
-					if len(open) != 1 || open[0].Reason != thread.ReasonLogin || string(open[0].Metadata) != `{"server":"files","url":"https://login.example/alice"}` || open[0].ToolCallID == "" {
+					if len(open) != 1 || open[0].Reason != thread.ReasonLogin ||
+						string(open[0].Metadata) != `{"server":"files","url":"https://login.example/alice"}` ||
+						open[0].ToolCallID == "" {
 						t.Fatalf("asked %+v", open)
 					}
 					sound(t, s, "t")
-					events = looptest.Posted(t, e, looptest.Answers("t", fmt.Sprint("r", n+2), `{"continue":true}`, open...))
+					events = looptest.Posted(
+						t,
+						e,
+						looptest.Answers("t", fmt.Sprint("r", n+2), `{"continue":true}`, open...),
+					)
 					all = append(all, events...)
 				}
 				looptest.Succeeded(t, events)
-				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:found for Bearer [secret]", "assistant:done")
+				looptest.WantTexts(
+					t,
+					e,
+					"t",
+					"user:go",
+					"assistant:",
+					"tool:found for Bearer [secret]",
+					"assistant:done",
+				)
 				if service.letIn != 1 || len(seen) != 3 {
 					t.Errorf("let in %d times, called %d times", service.letIn, len(seen))
 				}
@@ -143,10 +167,19 @@ func TestLoginElsewhere(t *testing.T) {
 					tool := looptest.Must(httptool.New(httptool.Options{
 						Name: "search", URL: "https://files.example/search", Method: "POST", Effect: effect,
 						RoundTripper: func(http.RoundTripper) http.RoundTripper {
-							return &credential.Transport{Source: &logins{missing: missing}, Server: "https://files.example", Name: "files", Base: service}
+							return &credential.Transport{
+								Source: &logins{missing: missing},
+								Server: "https://files.example",
+								Name:   "files",
+								Base:   service,
+							}
 						},
 					}))(t)
-					return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{tool}}
+					return holdfast.Agent{
+						Name:  "a",
+						Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}),
+						Tools: []holdfast.Tool{tool},
+					}
 				}
 				mortal := &looptest.Mortal{Store: memstore.New()}
 				one := looptest.Start(t, mortal, nil, agent(9))
@@ -156,8 +189,19 @@ func TestLoginElsewhere(t *testing.T) {
 				}
 				mortal.Dead.Store(true)
 				other := looptest.Start(t, mortal.Store, nil, agent(0))
-				looptest.Succeeded(t, looptest.Posted(t, other, looptest.Answers("t", "r2", `{"continue":true}`, open...)))
-				looptest.WantTexts(t, other, "t", "user:go", "assistant:", "tool:found for Bearer [secret]", "assistant:done")
+				looptest.Succeeded(
+					t,
+					looptest.Posted(t, other, looptest.Answers("t", "r2", `{"continue":true}`, open...)),
+				)
+				looptest.WantTexts(
+					t,
+					other,
+					"t",
+					"user:go",
+					"assistant:",
+					"tool:found for Bearer [secret]",
+					"assistant:done",
+				)
 				if service.letIn != 1 {
 					t.Errorf("let in %d times", service.letIn)
 				}
@@ -172,7 +216,16 @@ func TestLoginElsewhere(t *testing.T) {
 	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "never mind"))
 	in.Chat = true
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
-	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:done")
+	looptest.WantTexts(
+		t,
+		e,
+		"t",
+		"user:go",
+		"assistant:",
+		"tool:"+thread.TextDeclined,
+		"user:never mind",
+		"assistant:done",
+	)
 }
 
 // TestLoginDeclined: the model is told of a user who does not want to log in.
@@ -183,7 +236,9 @@ func TestLoginDeclined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var seen []*holdfast.Answer
 			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
-				Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{search(&logins{missing: 9}, &roundTrips{}, &seen)},
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{search(&logins{missing: 9}, &roundTrips{}, &seen)},
 			})
 			in := looptest.RunInput("t", "r2")
 			answer.InterruptID = looptest.OpenOf(t, looptest.Started(t, e, "t"))[0].ID
@@ -198,7 +253,11 @@ func TestLoginDeclined(t *testing.T) {
 func checkNowhere(t *testing.T, s store.Store, text, stream string, log *locked) {
 	t.Helper()
 	key := looptest.KeyOf("t")
-	places := map[string]string{"stream": stream, "log": log.b.String(), "head": string(looptest.Must(s.Head(t.Context(), key))(t).State)}
+	places := map[string]string{
+		"stream": stream,
+		"log":    log.b.String(),
+		"head":   string(looptest.Must(s.Head(t.Context(), key))(t).State),
+	}
 	for _, kind := range store.Kinds() {
 		for _, v := range looptest.Must(s.Values(t.Context(), key, kind, "", 0))(t) {
 			places[string(kind)] += string(v.Data)

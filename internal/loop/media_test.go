@@ -22,7 +22,11 @@ import (
 // picture is an image of that many bytes as a model gives it.
 func picture(size int, secret string) *holdfast.Part {
 	data := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", size)))
-	return &holdfast.Part{Type: holdfast.PartImage, EncryptedValue: secret, Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: data}}
+	return &holdfast.Part{
+		Type:           holdfast.PartImage,
+		EncryptedValue: secret,
+		Source:         &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: data},
+	}
 }
 
 // painter is a model that says the deltas of the next turn. asked gets what it was asked.
@@ -79,14 +83,22 @@ func TestImagesAreActivities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
 		first, second := picture(3000, "sealed"), picture(10, "")
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(&asked,
-			[]holdfast.Delta{{Text: "Here: "}, {Media: first}, {Text: "and "}, {Media: second}, {Finish: holdfast.FinishStop}},
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(
+			&asked,
+			[]holdfast.Delta{
+				{Text: "Here: "},
+				{Media: first},
+				{Text: "and "},
+				{Media: second},
+				{Finish: holdfast.FinishStop},
+			},
 			[]holdfast.Delta{{Text: "Thanks.", Finish: holdfast.FinishStop}},
 		)})
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 		looptest.Succeeded(t, events)
 		shown := activitiesOf(events)
-		if len(shown) != 2 || shown[0].ActivityType != "holdfast.image" || url(t, shown[0].Content) != "data:image/png;base64,"+first.Source.Value {
+		if len(shown) != 2 || shown[0].ActivityType != "holdfast.image" ||
+			url(t, shown[0].Content) != "data:image/png;base64,"+first.Source.Value {
 			t.Fatalf("%.500s", looptest.Show(events))
 		}
 		looptest.WantTexts(t, e, "t", "user:paint", "assistant:Here: and ", "activity:", "activity:")
@@ -113,7 +125,13 @@ func TestImagesAreActivities(t *testing.T) {
 		for _, p := range answer.Parts {
 			got = append(got, string(p.Type)+":"+p.Text+p.EncryptedValue)
 		}
-		if want := []string{"text:Here: ", "image:sealed", "text:and ", "image:"}; !slices.Equal(got, want) || answer.PlainText() != "Here: and " || answer.Parts[1].Source.Value != first.Source.Value {
+		if want := []string{
+			"text:Here: ",
+			"image:sealed",
+			"text:and ",
+			"image:",
+		}; !slices.Equal(got, want) || answer.PlainText() != "Here: and " ||
+			answer.Parts[1].Source.Value != first.Source.Value {
 			t.Errorf("the model gets back %q, want %q", got, want)
 		}
 		if n := len(asked[1].Messages); n != 3 {
@@ -126,7 +144,15 @@ func TestImagesAreActivities(t *testing.T) {
 // over. A client that does not know activities has nothing to resend.
 func TestOnlyAnImage(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(&asked, []holdfast.Delta{{Media: picture(500, "")}, {Finish: holdfast.FinishStop}})})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: painter(&asked, []holdfast.Delta{{Media: picture(500, "")}, {Finish: holdfast.FinishStop}}),
+		},
+	)
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 	looptest.Succeeded(t, events)
 	looptest.WantTexts(t, e, "t", "user:paint", "assistant:", "activity:")
@@ -137,7 +163,11 @@ func TestOnlyAnImage(t *testing.T) {
 		}
 	}
 	answer := agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleAssistant})
-	next := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "paint"), answer, looptest.UserSays("u2", "again")))
+	next := looptest.Posted(
+		t,
+		e,
+		looptest.RunInput("t", "r2", looptest.UserSays("u1", "paint"), answer, looptest.UserSays("u2", "again")),
+	)
 	looptest.Succeeded(t, next)
 	if len(asked) != 2 || len(asked[1].Messages[1].Parts) != 1 {
 		t.Errorf("asked %d times", len(asked))
@@ -154,13 +184,19 @@ func TestImagesWithCalls(t *testing.T) {
 	var asked []*holdfast.ModelRequest
 	call := &holdfast.CallDelta{Name: "ping", Arguments: "{}"}
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Tools: []holdfast.Tool{pong}, Model: painter(&asked,
-		[]holdfast.Delta{{Media: picture(500, "")}, {Call: call}, {Finish: holdfast.FinishToolCalls}},
-		[]holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}},
-	)})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{Name: "a", Tools: []holdfast.Tool{pong}, Model: painter(&asked,
+			[]holdfast.Delta{{Media: picture(500, "")}, {Call: call}, {Finish: holdfast.FinishToolCalls}},
+			[]holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}},
+		)},
+	)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint"))))
 	looptest.WantTexts(t, e, "t", "user:paint", "assistant:", "activity:", "tool:pong", "assistant:done")
-	if m := asked[1].Messages; len(m) != 3 || len(m[1].Calls) != 1 || len(m[1].Parts) != 1 || m[2].Role != holdfast.RoleTool {
+	if m := asked[1].Messages; len(m) != 3 || len(m[1].Calls) != 1 || len(m[1].Parts) != 1 ||
+		m[2].Role != holdfast.RoleTool {
 		t.Errorf("the model reads %+v", m)
 	}
 }
@@ -193,7 +229,12 @@ func TestImagesOfCancelledAnswers(t *testing.T) {
 					append(before, holdfast.Delta{Media: picture(500, "")}, holdfast.Delta{Text: "hang"}),
 					[]holdfast.Delta{{Text: "ok", Finish: holdfast.FinishStop}},
 				)})
-				reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
+				reply, err := e.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")),
+				)
 				synctest.Wait()
 				if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 					t.Fatal(err)
@@ -207,8 +248,12 @@ func TestImagesOfCancelledAnswers(t *testing.T) {
 					text += d.Text
 				}
 				looptest.WantTexts(t, e, "t", "user:paint", "assistant:"+text, "activity:")
-				looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go on"))))
-				if parts := asked[1].Messages[1].Parts; len(parts) == 0 || parts[len(parts)-1].Type != holdfast.PartImage {
+				looptest.Succeeded(
+					t,
+					looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go on"))),
+				)
+				if parts := asked[1].Messages[1].Parts; len(parts) == 0 ||
+					parts[len(parts)-1].Type != holdfast.PartImage {
 					t.Errorf("the model gets back %+v", asked[1].Messages[1])
 				}
 			})
@@ -224,21 +269,43 @@ func TestMediaThatCannotBeShown(t *testing.T) {
 		"it is larger than the agent's maxMedia": picture(4000, ""),
 		"it has no content":                      {Type: holdfast.PartImage},
 		"it is not media":                        {Type: holdfast.PartText, Text: "x", Source: &holdfast.Source{}},
-		"it is not base64":                       source(holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: `"><script>`}),
-		"its media type cannot be shown":         source(holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png;x,", Value: "AAAA"}),
-		"its source cannot be shown":             source(holdfast.Source{Type: holdfast.SourceURL, Value: "javascript:alert(1)"}),
+		"it is not base64": source(
+			holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: `"><script>`},
+		),
+		"its media type cannot be shown": source(
+			holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png;x,", Value: "AAAA"},
+		),
+		"its source cannot be shown": source(
+			holdfast.Source{Type: holdfast.SourceURL, Value: "javascript:alert(1)"},
+		),
 	}
 	for why, part := range odd {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxMedia = 5000 }, holdfast.Agent{Name: "a", Model: painter(&asked,
-			[]holdfast.Delta{{Text: "Here"}, {Media: part}, {Media: part}, {Media: picture(30, "")}, {Finish: holdfast.FinishStop}},
-		)})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			func(c *looptest.Config) { c.MaxMedia = 5000 },
+			holdfast.Agent{Name: "a", Model: painter(
+				&asked,
+				[]holdfast.Delta{
+					{Text: "Here"},
+					{Media: part},
+					{Media: part},
+					{Media: picture(30, "")},
+					{Finish: holdfast.FinishStop},
+				},
+			)},
+		)
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 		looptest.Succeeded(t, events)
 		if shown := activitiesOf(events); len(shown) != 1 {
 			t.Errorf("%s: %d images were shown", why, len(shown))
 		}
-		if n := strings.Count(looptest.Show(events), why); n != 1 || !strings.Contains(looptest.Show(events), "holdfast.output_left_out") {
+		if n := strings.Count(
+			looptest.Show(events),
+			why,
+		); n != 1 ||
+			!strings.Contains(looptest.Show(events), "holdfast.output_left_out") {
 			t.Errorf("%s: it is said %d times:\n%s", why, n, looptest.Show(events))
 		}
 	}
@@ -249,9 +316,20 @@ func TestMediaThatCannotBeShown(t *testing.T) {
 func TestManyImages(t *testing.T) {
 	var asked []*holdfast.ModelRequest
 	smaller := func(c *looptest.Config) { c.MaxSnapshot = 9 << 10 }
-	e := looptest.Start(t, memstore.New(), smaller, holdfast.Agent{Name: "a", Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<10, "")}, {Finish: holdfast.FinishStop}})})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		smaller,
+		holdfast.Agent{
+			Name:  "a",
+			Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<10, "")}, {Finish: holdfast.FinishStop}}),
+		},
+	)
 	for _, run := range []string{"1", "2", "3"} {
-		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))))
+		looptest.Succeeded(
+			t,
+			looptest.Posted(t, e, looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))),
+		)
 	}
 	reply, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectLegacy)
 	frames, events := looptest.FramesOf(t, reply, err)

@@ -25,7 +25,12 @@ func (c *readCounter) Head(ctx context.Context, key store.ThreadKey) (*store.Hea
 	return c.Store.Head(ctx, key)
 }
 
-func (c *readCounter) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
+func (c *readCounter) Records(
+	ctx context.Context,
+	key store.ThreadKey,
+	after store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	c.reads.Add(1)
 	return c.Store.Records(ctx, key, after, limit)
 }
@@ -41,9 +46,20 @@ func (c *readCounter) Value(ctx context.Context, key store.ThreadKey, kind store
 func TestComingBackToALivingRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readCounter{Store: memstore.New()}
-		words := []holdfast.Delta{{Text: "one "}, {Text: "two "}, {Text: "three "}, {Text: "four"}, {Finish: holdfast.FinishStop}}
+		words := []holdfast.Delta{
+			{Text: "one "},
+			{Text: "two "},
+			{Text: "three "},
+			{Text: "four"},
+			{Finish: holdfast.FinishStop},
+		}
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
-		first, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		first, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,10 +101,26 @@ func TestComingBackToALivingRun(t *testing.T) {
 				}
 			}
 			if watchers > 0 && watchers < 10 {
-				if _, err := e.Events(t.Context(), holdfast.Principal{User: "mallory"}, "t", "r1", cursorOf(t, ids[0]), agui.DialectV1); holdfast.AsError(err).Code != codes.NotFound {
+				if _, err := e.Events(
+					t.Context(),
+					holdfast.Principal{User: "mallory"},
+					"t",
+					"r1",
+					cursorOf(t, ids[0]),
+					agui.DialectV1,
+				); holdfast.AsError(
+					err,
+				).Code != codes.NotFound {
 					t.Errorf("another user gets %v", err)
 				}
-				reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{Number: 2, Tag: "nobody"}, agui.DialectV1)
+				reply, err := e.Events(
+					t.Context(),
+					looptest.Alice,
+					"t",
+					"r1",
+					store.Cursor{Number: 2, Tag: "nobody"},
+					agui.DialectV1,
+				)
 				if err != nil || reply == nil {
 					t.Fatalf("a foreign cursor gets %v", err)
 				}

@@ -15,9 +15,20 @@ import (
 // if it cannot be used, before anybody sees it.
 func TestOddCallIDs(t *testing.T) {
 	for _, odd := range []string{"", "c\n\r1", "c\x00", "\x7f", "c\x1b[2J", strings.Repeat("c", 257)} {
-		model := looptest.Say(holdfast.Delta{Call: &holdfast.CallDelta{ID: odd, Name: "ping", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, holdfast.Delta{Text: "done"})
+		model := looptest.Say(
+			holdfast.Delta{
+				Call:   &holdfast.CallDelta{ID: odd, Name: "ping", Arguments: "{}"},
+				Finish: holdfast.FinishToolCalls,
+			},
+			holdfast.Delta{Text: "done"},
+		)
 		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}},
+		)
 		events := looptest.Started(t, e, "t")
 		looptest.Succeeded(t, events)
 		for _, ev := range events {

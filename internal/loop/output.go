@@ -43,11 +43,20 @@ func (a *completion) misfit() *misfit {
 	case len(errors) == 0:
 		return nil
 	case a.finish == holdfast.FinishLength:
-		return &misfit{errors, holdfast.Errorf(codes.OutputCut, "The model's length limit cut its answer off before its JSON was complete.").
-			WithHint("Raise the limit (max_tokens or its like, in the agent's params), or ask for less. The answer is kept; to ask again, %s.", thread.HintEmptyPost)}
+		return &misfit{
+			errors,
+			holdfast.Errorf(codes.OutputCut, "The model's length limit cut its answer off "+
+				"before its JSON was complete.").
+				WithHint("Raise the limit (max_tokens or its like, in the agent's params), or ask for less. The "+
+					"answer is kept; to ask again, %s.", thread.HintEmptyPost),
+		}
 	case a.finish == holdfast.FinishFilter:
-		return &misfit{errors, holdfast.Errorf(codes.OutputInvalid, "The model, or its provider's filter, declined to answer in the form that this agent's answers have.").
-			WithHint("What it said instead is kept. To ask again, %s.", thread.HintEmptyPost)}
+		return &misfit{
+			errors,
+			holdfast.Errorf(codes.OutputInvalid, "The model, or its provider's filter, declined to answer in the "+
+				"form that this agent's answers have.").
+				WithHint("What it said instead is kept. To ask again, %s.", thread.HintEmptyPost),
+		}
 	}
 	return &misfit{errors: errors}
 }
@@ -77,7 +86,10 @@ func (a *completion) askAgain(wrong *misfit) error {
 		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
-	if err := r.supersede("holdfast.output_retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1, "errors": wrong.errors}); err != nil {
+	if err := r.supersede(
+		"holdfast.output_retry",
+		map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1, "errors": wrong.errors},
+	); err != nil {
 		return err
 	}
 	r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
@@ -89,7 +101,8 @@ func (a *completion) askAgain(wrong *misfit) error {
 func (a *completion) endWith(wrong *misfit) {
 	err := wrong.final
 	if err == nil {
-		err = holdfast.Errorf(codes.OutputInvalid, "The model's answer does not have the form that this agent's answers have: %s.", strings.Join(wrong.errors, "; ")).
+		err = holdfast.Errorf(codes.OutputInvalid, "The model's answer does not have the form that this "+
+			"agent's answers have: %s.", strings.Join(wrong.errors, "; ")).
 			WithHint("It was asked twice. The answer is kept; to ask again, %s.", thread.HintEmptyPost)
 	}
 	a.mark = thread.MisfitMark(wrong.errors)

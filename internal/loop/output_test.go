@@ -19,7 +19,10 @@ import (
 )
 
 // city is the form of the answers in these tests.
-var city = &holdfast.Output{Name: "city", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}
+var city = &holdfast.Output{
+	Name:   "city",
+	Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+}
 
 // enforcing is a model whose provider enforces the form, or says so.
 type enforcing struct{ holdfast.Model }
@@ -30,12 +33,20 @@ func (enforcing) EnforcesOutput(*holdfast.ModelRequest) bool { return true }
 // answering is a turn of a painter.
 func answering(text string) []holdfast.Delta {
 	n := int64(5)
-	return []holdfast.Delta{{Text: text}, {Usage: &holdfast.Usage{Provider: "p", Model: "m", OutputTokens: &n}, Finish: holdfast.FinishStop}}
+	return []holdfast.Delta{
+		{Text: text},
+		{Usage: &holdfast.Usage{Provider: "p", Model: "m", OutputTokens: &n}, Finish: holdfast.FinishStop},
+	}
 }
 
 // former is an agent whose answers have a form.
 func former(asked *[]*holdfast.ModelRequest, turns ...[]holdfast.Delta) holdfast.Agent {
-	return holdfast.Agent{Name: "a", Instructions: "Be brief.", Output: city, Model: enforcing{painter(asked, turns...)}}
+	return holdfast.Agent{
+		Name:         "a",
+		Instructions: "Be brief.",
+		Output:       city,
+		Model:        enforcing{painter(asked, turns...)},
+	}
 }
 
 // customs are the names of the CUSTOM events of a stream.
@@ -73,7 +84,12 @@ func TestOutput(t *testing.T) {
 // answers are counted.
 func TestOutputIsAskedAgain(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(t, memstore.New(), nil, former(&asked, answering(`{"town": "Rome"}`), answering(`{"city":"Rome"}`), answering(`{"city":"Paris"}`)))
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		former(&asked, answering(`{"town": "Rome"}`), answering(`{"city":"Rome"}`), answering(`{"city":"Paris"}`)),
+	)
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 	end := looptest.Succeeded(t, events)
 	if string(end.Result) != `{"city":"Rome"}` || !slices.Equal(customs(events), []string{"holdfast.output_retry"}) {
@@ -83,12 +99,23 @@ func TestOutputIsAskedAgain(t *testing.T) {
 		t.Errorf("the usage is %+v", end.Usage)
 	}
 	looptest.WantTexts(t, e, "t", "user:where?", `assistant:{"city":"Rome"}`)
-	if got, want := looptest.Reduce(events), []string{`assistant:{"city":"Rome"}`}; !slices.Equal(got[len(got)-1:], want) || len(got) != 2 {
+	if got, want := looptest.Reduce(
+		events,
+	), []string{
+		`assistant:{"city":"Rome"}`,
+	}; !slices.Equal(got[len(got)-1:], want) ||
+		len(got) != 2 {
 		t.Errorf("a client shows %q", got)
 	}
 	first, second := asked[0], asked[1]
-	if n := len(first.Messages); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+1].Role != holdfast.RoleUser ||
-		!strings.Contains(second.Messages[n+1].Text, `"city" is missing`) || second.Attempt != 1 || second.Tail != 2 || len(second.History()) != n || !slices.Equal(first.Instructions, second.Instructions) {
+	if n := len(
+		first.Messages,
+	); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+1].Role != holdfast.RoleUser ||
+		!strings.Contains(
+			second.Messages[n+1].Text,
+			`"city" is missing`,
+		) || second.Attempt != 1 || second.Tail != 2 || len(second.History()) != n ||
+		!slices.Equal(first.Instructions, second.Instructions) {
 		t.Errorf("asked again with %+v", second)
 	}
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "and then?"))))
@@ -101,10 +128,23 @@ func TestOutputIsAskedAgain(t *testing.T) {
 // error. An empty POST asks again, with that answer and what is wrong with it.
 func TestOutputIsStillWrong(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(t, memstore.New(), nil, former(&asked, answering("Rome"), answering(`{"town":"Rome"}`), answering(`{"city":1}`), answering(`{"city":"Rome"}`)))
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		former(
+			&asked,
+			answering("Rome"),
+			answering(`{"town":"Rome"}`),
+			answering(`{"city":1}`),
+			answering(`{"city":"Rome"}`),
+		),
+	)
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 	failed, ok := looptest.LastOf(events).(agui.RunError)
-	if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), `"city" is missing`) || strings.Contains(failed.Message, "missing") || len(asked) != 2 {
+	if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), `"city" is missing`) ||
+		strings.Contains(failed.Message, "missing") ||
+		len(asked) != 2 {
 		t.Fatalf("%s", looptest.Show(events))
 	}
 	looptest.WantTexts(t, e, "t", "user:where?", `assistant:{"town":"Rome"}`)
@@ -120,7 +160,13 @@ func TestOutputIsStillWrong(t *testing.T) {
 	for _, m := range asked[3].Messages {
 		texts = append(texts, string(m.Role)+" "+strings.SplitN(m.Text, ".", 2)[0])
 	}
-	want := []string{"user where?", `assistant {"town":"Rome"}`, "user Your last answer does not have the form that is asked for", `assistant {"city":1}`, "user Your last answer does not have the form that is asked for"}
+	want := []string{
+		"user where?",
+		`assistant {"town":"Rome"}`,
+		"user Your last answer does not have the form that is asked for",
+		`assistant {"city":1}`,
+		"user Your last answer does not have the form that is asked for",
+	}
 	if !slices.Equal(texts, want) {
 		t.Errorf("the model reads %q", texts)
 	}
@@ -143,7 +189,12 @@ func TestOutputThatCannotBeAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []*holdfast.ModelRequest
-			e := looptest.Start(t, memstore.New(), nil, former(&asked, []holdfast.Delta{{Text: c.text}, {Finish: c.finish}}))
+			e := looptest.Start(
+				t,
+				memstore.New(),
+				nil,
+				former(&asked, []holdfast.Delta{{Text: c.text}, {Finish: c.finish}}),
+			)
 			events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 			if len(asked) != 1 {
 				t.Errorf("asked %d times", len(asked))
@@ -152,7 +203,8 @@ func TestOutputThatCannotBeAskedAgain(t *testing.T) {
 				looptest.Succeeded(t, events)
 				return
 			}
-			if failed, ok := looptest.LastOf(events).(agui.RunError); !ok || failed.Code != c.code || !strings.Contains(failed.FullText(), c.says) {
+			if failed, ok := looptest.LastOf(events).(agui.RunError); !ok || failed.Code != c.code ||
+				!strings.Contains(failed.FullText(), c.says) {
 				t.Errorf("%s", looptest.Show(events))
 			}
 			looptest.WantTexts(t, e, "t", "user:where?", "assistant:"+c.text)
@@ -165,7 +217,11 @@ func TestOutputThatCannotBeAskedAgain(t *testing.T) {
 func TestOutputBindsNoCalls(t *testing.T) {
 	var asked []*holdfast.ModelRequest
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	call := []holdfast.Delta{{Text: "I look."}, {Call: &holdfast.CallDelta{Name: "ping", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls}}
+	call := []holdfast.Delta{
+		{Text: "I look."},
+		{Call: &holdfast.CallDelta{Name: "ping", Arguments: "{}"}},
+		{Finish: holdfast.FinishToolCalls},
+	}
 	agent := former(&asked, call, answering(`{"city":"Rome"}`))
 	agent.Tools = []holdfast.Tool{pong}
 	e := looptest.Start(t, memstore.New(), nil, agent)
@@ -178,7 +234,11 @@ func TestOutputBindsNoCalls(t *testing.T) {
 	e = looptest.Start(t, memstore.New(), nil, agent)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))
 	in.Tools = []agui.Tool{{Name: "ping"}}
-	if end := looptest.Succeeded(t, looptest.Posted(t, e, in)); end.Result != nil || len(end.Outcome.PendingToolCallIDs) != 1 {
+	if end := looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, in),
+	); end.Result != nil ||
+		len(end.Outcome.PendingToolCallIDs) != 1 {
 		t.Errorf("%+v", end)
 	}
 }
@@ -192,8 +252,18 @@ func TestCrashBetweenTheAnswers(t *testing.T) {
 				shared := memstore.New()
 				first := &looptest.Mortal{Store: shared}
 				var asked, askedLater []*holdfast.ModelRequest
-				one := looptest.Start(t, first, nil, former(&asked, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}))
-				if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
+				one := looptest.Start(
+					t,
+					first,
+					nil,
+					former(&asked, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}),
+				)
+				if _, err := one.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -234,9 +304,23 @@ func encoded(t *testing.T, v any) string {
 func TestOutputAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(t, memstore.New(), nil, former(&asked, answering("Rome"), []holdfast.Delta{{Text: `{"ci`}, {Text: "break"}}, answering(`{"city":"Rome"}`)))
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			former(
+				&asked,
+				answering("Rome"),
+				[]holdfast.Delta{{Text: `{"ci`}, {Text: "break"}},
+				answering(`{"city":"Rome"}`),
+			),
+		)
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
-		if end := looptest.Succeeded(t, events); string(end.Result) != `{"city":"Rome"}` || !slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.retry"}) {
+		if end := looptest.Succeeded(
+			t,
+			events,
+		); string(end.Result) != `{"city":"Rome"}` ||
+			!slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.retry"}) {
 			t.Errorf("%s", looptest.Show(events))
 		}
 		if a, b := encoded(t, asked[1].Messages), encoded(t, asked[2].Messages); a != b || asked[2].Attempt != 2 {
@@ -245,8 +329,23 @@ func TestOutputAfterAFailure(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(t, memstore.New(), nil, former(&asked, answering("Rome"), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}, answering(`{"city":"Rome"}`)))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			former(
+				&asked,
+				answering("Rome"),
+				[]holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}},
+				answering(`{"city":"Rome"}`),
+			),
+		)
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
+		)
 		synctest.Wait()
 		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 			t.Fatal(err)
@@ -270,8 +369,19 @@ func TestWrongOutput(t *testing.T) {
 	} {
 		cfg := looptest.Config{}
 		cfg.Store, cfg.NewID = memstore.New(), func(string) string { return "x" }
-		cfg.Agents = []holdfast.Agent{{Name: "former", Output: output, Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return nil })}}
-		if _, err := looptest.New(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "former") {
+		cfg.Agents = []holdfast.Agent{
+			{
+				Name:   "former",
+				Output: output,
+				Model: holdfast.ModelFunc(
+					func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return nil },
+				),
+			},
+		}
+		if _, err := looptest.New(
+			cfg,
+		); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "former") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -303,9 +413,19 @@ func TestCrashBeforeTheError(t *testing.T) {
 		var asked, askedLater []*holdfast.ModelRequest
 		agent := former(&asked, answering("Rome"))
 		// Without a pause the answer and the end are one commit.
-		agent.Middleware = []holdfast.Middleware{{Name: "acme.slow", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { time.Sleep(time.Second) }}}
+		agent.Middleware = []holdfast.Middleware{
+			{
+				Name:           "acme.slow",
+				AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { time.Sleep(time.Second) },
+			},
+		}
 		one := looptest.Start(t, first, nil, agent)
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -314,7 +434,9 @@ func TestCrashBeforeTheError(t *testing.T) {
 		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
 		failed, ok := looptest.LastOf(events).(agui.RunError)
-		if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), "not JSON") || len(asked) != 2 || len(askedLater) != 0 {
+		if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), "not JSON") ||
+			len(asked) != 2 ||
+			len(askedLater) != 0 {
 			t.Errorf("asked %d and %d times:\n%s", len(asked), len(askedLater), looptest.Show(events))
 		}
 		if !slices.Contains(customs(events), "holdfast.takeover") {
@@ -332,7 +454,11 @@ func TestOutputOfAFallback(t *testing.T) {
 	agent.Fallbacks = []holdfast.Model{painter(&second, answering("```json\n{\"city\":\"Rome\"}\n```"))}
 	e := looptest.Start(t, memstore.New(), nil, agent)
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
-	if end := looptest.Succeeded(t, events); string(end.Result) != `{"city":"Rome"}` || !slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.fallback"}) {
+	if end := looptest.Succeeded(
+		t,
+		events,
+	); string(end.Result) != `{"city":"Rome"}` ||
+		!slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.fallback"}) {
 		t.Errorf("%s", looptest.Show(events))
 	}
 	if a, b := encoded(t, first[1].Messages), encoded(t, second[0].Messages); a != b || second[0].Attempt != 2 {

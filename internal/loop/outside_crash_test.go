@@ -25,13 +25,38 @@ func TestOutsideHandedOutAgain(t *testing.T) {
 			t.Run(name+", "+string(effect), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					mortal := &looptest.Mortal{Store: memstore.New()}
-					dying := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() }}
-					one := looptest.Start(t, mortal, withURLs, outsideAgent(finance(dying, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
-					looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+					dying := &postbox{
+						before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() },
+					}
+					one := looptest.Start(
+						t,
+						mortal,
+						withURLs,
+						outsideAgent(
+							finance(dying, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect)),
+						),
+					)
+					looptest.Must(
+						one.Post(
+							t.Context(),
+							looptest.Alice,
+							"",
+							looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+						),
+					)(
+						t,
+					)
 					time.Sleep(time.Second)
 					mortal.Dead.Store(true)
 					p := &postbox{}
-					two := looptest.Start(t, mortal.Store, withURLs, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
+					two := looptest.Start(
+						t,
+						mortal.Store,
+						withURLs,
+						outsideAgent(
+							finance(p, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect)),
+						),
+					)
 					time.Sleep(10 * time.Second)
 					info := settled(t, two, "t")
 					if len(info.OutsideCalls) != 1 || p.keys[0] != dying.keys[0] || p.token() == dying.token() {
@@ -126,14 +151,25 @@ func TestOutsideKilledAtTheAnswer(t *testing.T) {
 				}
 				two := looptest.Start(t, dying.Store, withURLs, agent)
 				if !before {
-					if _, err := finish(two, p.token(), `{"approved":false}`); looptest.Code(err) != codes.CallAlreadyAnswered {
+					if _, err := finish(
+						two,
+						p.token(),
+						`{"approved":false}`,
+					); looptest.Code(
+						err,
+					) != codes.CallAlreadyAnswered {
 						t.Errorf("another result: %v", err)
 					}
 				}
 				first := looptest.Must(finish(two, p.token(), `{"approved":true}`))(t)
 				time.Sleep(10 * time.Second)
 				settled(t, two, "t")
-				if again := looptest.Must(finish(two, p.token(), `{"approved":true}`))(t); *again != *first || first.Run == "" {
+				if again := looptest.Must(
+					finish(two, p.token(), `{"approved":true}`),
+				)(
+					t,
+				); *again != *first ||
+					first.Run == "" {
 					t.Errorf("first %+v, then %+v", first, again)
 				}
 				looptest.WantTexts(t, two, "t", "user:go", "assistant:", `tool:{"approved":true}`, "assistant:done")
@@ -160,12 +196,19 @@ func TestOutsideOwnerDies(t *testing.T) {
 		a := outsideAgent(finance(p, holdfast.Outside{}), slow)
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		one := looptest.Start(t, mortal, withURLs, a)
-		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
 		dies.Store(false)
 		two := looptest.Start(t, mortal.Store, withURLs, a)
-		done, err := two.Finish(t.Context(), loop.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)})
+		done, err := two.Finish(
+			t.Context(),
+			loop.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)},
+		)
 		if err != nil || done.Run == "" { // the run's own, or the next one if that has ended before
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -185,17 +228,31 @@ func TestOutsideInPlaceOfATool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mortal := &looptest.Mortal{Store: memstore.New()}
-				approve := holdfast.NewTool("approve", "approves", func(ctx context.Context, _ approveArgs) (string, error) {
-					if keeps {
-						if err := holdfast.Keep(ctx, []byte("1")); err != nil {
-							return "", err
+				approve := holdfast.NewTool(
+					"approve",
+					"approves",
+					func(ctx context.Context, _ approveArgs) (string, error) {
+						if keeps {
+							if err := holdfast.Keep(ctx, []byte("1")); err != nil {
+								return "", err
+							}
 						}
-					}
-					<-ctx.Done()
-					return "", ctx.Err()
-				}, holdfast.WithEffect(holdfast.EffectOnce))
+						<-ctx.Done()
+						return "", ctx.Err()
+					},
+					holdfast.WithEffect(holdfast.EffectOnce),
+				)
 				one := looptest.Start(t, mortal, withURLs, outsideAgent(approve))
-				looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+				looptest.Must(
+					one.Post(
+						t.Context(),
+						looptest.Alice,
+						"",
+						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+					),
+				)(
+					t,
+				)
 				time.Sleep(time.Second)
 				mortal.Dead.Store(true)
 				p := &postbox{}

@@ -22,7 +22,12 @@ import (
 )
 
 // handsOut starts a thread "t" that waits for an outside call.
-func handsOut(t *testing.T, o holdfast.Outside, change func(*looptest.Config), options ...holdfast.ToolOption) (*looptest.Engine, *postbox, string) {
+func handsOut(
+	t *testing.T,
+	o holdfast.Outside,
+	change func(*looptest.Config),
+	options ...holdfast.ToolOption,
+) (*looptest.Engine, *postbox, string) {
 	t.Helper()
 	p := &postbox{}
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
@@ -46,9 +51,15 @@ func TestOutsideCancel(t *testing.T) {
 		settled(t, e, "t")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() }}
+		p := &postbox{
+			before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() },
+		}
 		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
-		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.Must(
+			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		)(
+			t,
+		)
 		synctest.Wait()
 		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		settled(t, e, "t")
@@ -134,7 +145,11 @@ func TestOutsideRewind(t *testing.T) {
 	t.Run("while it waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, p, _ := handsOut(t, holdfast.Outside{}, nil)
-			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}))(t)
+			back := looptest.Must(
+				e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}),
+			)(
+				t,
+			)
 			if back.Thread.Status != threads.StatusStopped || len(back.Effects) != 0 {
 				t.Errorf("back there: %+v", back)
 			}
@@ -165,7 +180,13 @@ func TestOutsideRewind(t *testing.T) {
 				looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
 				settled(t, e, "t")
 				c.travel.Checkpoint = at
-				if back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", c.travel))(t); len(back.Effects) != 1 {
+				if back := looptest.Must(
+					e.Rewind(t.Context(), looptest.Alice, "t", c.travel),
+				)(
+					t,
+				); len(
+					back.Effects,
+				) != 1 {
 					t.Errorf("what has happened: %+v", back.Effects)
 				}
 				sound(t, e.Store, "t")
@@ -174,7 +195,12 @@ func TestOutsideRewind(t *testing.T) {
 					looptest.Must(finish(e, p.token(), `{"approved":false}`))(t)
 					settled(t, e, "t")
 				}
-				if got := looptest.Texts(t, e, "t"); len(got) != 4 || !strings.HasPrefix(got[2], "tool:"+c.result) || len(p.tokens) != c.handed {
+				if got := looptest.Texts(
+					t,
+					e,
+					"t",
+				); len(got) != 4 || !strings.HasPrefix(got[2], "tool:"+c.result) ||
+					len(p.tokens) != c.handed {
 					t.Errorf("the history is %q, handed out %d times", got, len(p.tokens))
 				}
 				sound(t, e.Store, "t")
@@ -224,7 +250,14 @@ func TestOutsideEditedAfterAnError(t *testing.T) {
 		a.Model = callsThese(`approve {"amount":1}`, `approve {"amount":2}`)
 		e := looptest.Start(t, memstore.New(), nil, a)
 		waitingFor(t, looptest.Started(t, e, "t"))
-		looptest.Must(e.Finish(t.Context(), loop.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true}))(t)
+		looptest.Must(
+			e.Finish(
+				t.Context(),
+				loop.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true},
+			),
+		)(
+			t,
+		)
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
 		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
 		looptest.OpenOf(t, looptest.Posted(t, e, in))
@@ -317,9 +350,17 @@ func TestOutsideEditedPassesHooks(t *testing.T) {
 // calls ended that are still in the history.
 func TestOutsideKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, p, call := handsOut(t, holdfast.Outside{}, func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, time.Hour })
+		e, p, call := handsOut(
+			t,
+			holdfast.Outside{},
+			func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, time.Hour },
+		)
 		time.Sleep(24 * time.Hour)
-		if cleaned := looptest.Must(e.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false))(t); cleaned.Threads != 0 {
+		if cleaned := looptest.Must(
+			e.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false),
+		)(
+			t,
+		); cleaned.Threads != 0 {
 			t.Errorf("removed: %+v", cleaned)
 		}
 		first := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
@@ -330,7 +371,13 @@ func TestOutsideKept(t *testing.T) {
 		}
 		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
-		if left := looptest.Must(e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "", 0))(t); len(left) > 0 {
+		if left := looptest.Must(
+			e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "", 0),
+		)(
+			t,
+		); len(
+			left,
+		) > 0 {
 			t.Errorf("the end of %s is kept: %s", call, left[0].Data)
 		}
 		time.Sleep(24 * time.Hour)
@@ -350,7 +397,12 @@ func TestOutsideForgotten(t *testing.T) {
 		}
 		other := outsideAgent()
 		other.Name = "b"
-		e = looptest.Start(t, e.Store, func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour }, other)
+		e = looptest.Start(
+			t,
+			e.Store,
+			func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour },
+			other,
+		)
 		time.Sleep(90 * time.Minute)
 		looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
 		time.Sleep(90 * time.Minute)

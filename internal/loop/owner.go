@@ -30,9 +30,13 @@ type begun struct {
 // is empty. The position that was read is its condition.
 func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 	return &store.Commit{
-		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
-		Process: process, UpdatedAt: h.cfg.Now().Time(),
+		Key:       t.Key,
+		ID:        h.cfg.NewID("c"),
+		Expect:    t.Head.Position(),
+		User:      t.Head.User,
+		Fence:     store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
+		Process:   process,
+		UpdatedAt: h.cfg.Now().Time(),
 	}
 }
 
@@ -52,7 +56,12 @@ func (h *host) acquired(t *thread.Thread) *thread.State {
 // takeBack notes in st which calls the thread's unfinished answer has shown: the next
 // answer would continue them if it used their ids. It returns the stream as the owner left
 // it, and passes the answer's events to each.
-func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event)) (agui.Sequencer, error) {
+func (h *host) takeBack(
+	ctx context.Context,
+	t *thread.Thread,
+	st *thread.State,
+	each func(agui.Event),
+) (agui.Sequencer, error) {
 	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
 		each(ev)
 		if call, ok := ev.(agui.ToolCallStart); ok {

@@ -40,12 +40,24 @@ func TestStatesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, _ := looptest.Travelled(t)
 			head := looptest.Must(e.Store.Head(t.Context(), key))(t)
-			c0 := &store.Commit{Key: key, ID: "broken", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
+			c0 := &store.Commit{
+				Key:       key,
+				ID:        "broken",
+				Expect:    head.Position(),
+				User:      head.User,
+				Fence:     head.Fence,
+				UpdatedAt: head.UpdatedAt,
+			}
 			c0.State = c.change(looptest.Must(thread.DecodeState(head.State))(t))
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
-			_, postErr := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
+			_, postErr := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
+			)
 			_, getErr := e.Thread(t.Context(), looptest.Alice, "t")
 			for _, err := range []error{postErr, getErr} {
 				if looptest.Code(err) != c.code {
@@ -61,7 +73,9 @@ func TestStatesThatAreRefused(t *testing.T) {
 
 // TestFormatMissing: a value without a format is of the first one.
 func TestFormatMissing(t *testing.T) {
-	st, err := thread.DecodeState([]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`))
+	st, err := thread.DecodeState(
+		[]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`),
+	)
 	if err != nil || st.Iteration != 2 || st.Count != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
@@ -72,14 +86,28 @@ func TestFormatMissing(t *testing.T) {
 
 // TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
 func TestLatestIsOverwritten(t *testing.T) {
-	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(&looptest.Notebook{}))
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		func(c *looptest.Config) { c.KeepCheckpoints = 1 },
+		looptest.Traveller(&looptest.Notebook{}),
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	all := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindCheckpoint, "", 0))(t)
+	all := looptest.Must(
+		e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindCheckpoint, "", 0),
+	)(
+		t,
+	)
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
-	if cp := looptest.Must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Status() != threads.StatusIdle {
+	if cp := looptest.Must(
+		thread.DecodeCheckpoint(all[0].Data),
+	)(
+		t,
+	); cp.State.Iteration != 3 ||
+		cp.State.Status() != threads.StatusIdle {
 		t.Errorf("the latest is %+v", cp.State)
 	}
 }
@@ -91,8 +119,18 @@ func TestFrequencies(t *testing.T) {
 		loop.PerIteration: "input -1, loop 1, loop 2, loop 3", loop.PerTurn: "input -1, loop 3", loop.Manual: "",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Frequency = f }, looptest.Traveller(&looptest.Notebook{}))
-			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+			e := looptest.Start(
+				t,
+				memstore.New(),
+				func(c *looptest.Config) { c.Frequency = f },
+				looptest.Traveller(&looptest.Notebook{}),
+			)
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			)
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			var got []string
 			for _, cp := range looptest.Checkpoints(t, e, "t") {
@@ -116,7 +154,11 @@ func TestScenarios(t *testing.T) {
 	}
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err)) // 2, no checkpoint and messages
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	looptest.Must(
+		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+	)(
+		t,
+	)
 	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")))
 	if !errors.As(err, &pub) || pub.Code != codes.MidExecution || !strings.Contains(pub.Message, "at iteration 1") {
 		t.Errorf("4, a checkpoint and messages: %v", err)
@@ -147,26 +189,38 @@ func TestPendingWrites(t *testing.T) {
 				return name + " done", nil
 			})
 		}
-		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				if len(req.Messages) > 1 {
-					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-					return
+		model := holdfast.ModelFunc(
+			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					for i, name := range []string{"a", "b", "c"} {
+						yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
+					}
+					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 				}
-				for i, name := range []string{"a", "b", "c"} {
-					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
-				}
-				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
-			}
-		})
+			},
+		)
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
 			step("a", 2*time.Second), step("b", time.Second), step("c", 0),
 		}})
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply2, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")))
+		reply2, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +257,17 @@ func TestPendingWrites(t *testing.T) {
 		if got := pending("t"); len(got) != 0 {
 			t.Errorf("after the checkpoint there are still %q", got)
 		}
-		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed", "assistant:done")
+		looptest.WantTexts(
+			t,
+			e,
+			"t",
+			"user:go",
+			"assistant:",
+			"tool:b done",
+			"tool:a done",
+			"tool:c failed",
+			"assistant:done",
+		)
 	})
 }
 
@@ -215,18 +279,39 @@ func TestHandMadeOlderStore(t *testing.T) {
 	const open = `{"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
 		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"checkpoints":1,"lastCheckpoint":"000000000001"}`
 	err := db.Commit(t.Context(), &store.Commit{
-		Key: key, ID: "c0", Expect: store.Position{Next: 1}, User: "alice", Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"},
-		UpdatedAt: time.Now(), State: []byte(open),
-		Records: [][]byte{[]byte(`{"type":"RUN_STARTED","threadId":"old","runId":"r1","protocolVersion":"1.0"}`)},
+		Key:       key,
+		ID:        "c0",
+		Expect:    store.Position{Next: 1},
+		User:      "alice",
+		Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		UpdatedAt: time.Now(),
+		State:     []byte(open),
+		Records:   [][]byte{[]byte(`{"type":"RUN_STARTED","threadId":"old","runId":"r1","protocolVersion":"1.0"}`)},
 		Messages: []store.Message{
 			{ID: "u1", Data: []byte(`{"id":"u1","role":"user","content":"go"}`)},
-			{ID: "m0", Parent: "u1", Data: []byte(`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]}`)},
+			{
+				ID:     "m0",
+				Parent: "u1",
+				Data: []byte(
+					`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]}`,
+				),
+			},
 			{ID: "t0", Parent: "m0", Data: []byte(`{"id":"t0","role":"tool","toolCallId":"c0","content":"look 1"}`)},
-			{ID: "m1", Parent: "t0", Data: []byte(`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"charge","arguments":"{\"n\":2}"}}]}`)},
+			{
+				ID:     "m1",
+				Parent: "t0",
+				Data: []byte(
+					`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"charge","arguments":"{\"n\":2}"}}]}`,
+				),
+			},
 		},
 		Put: []store.Value{
 			{Kind: store.KindRun, ID: "r1", Data: []byte(`{"id":"r1","agent":"a","user":"alice","hash":"x"}`)},
-			{Kind: store.KindCheckpoint, ID: "000000000001", Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`)},
+			{
+				Kind: store.KindCheckpoint,
+				ID:   "000000000001",
+				Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`),
+			},
 		},
 	})
 	if err != nil {

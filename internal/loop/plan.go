@@ -86,7 +86,14 @@ func (p *plan) request(agent string, v decide.Verdicts) (decide.Request, error) 
 	if err != nil {
 		return decide.Request{}, err
 	}
-	req := decide.Request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume, Verdicts: v}
+	req := decide.Request{
+		Agent:    agent,
+		RunID:    p.in.RunID,
+		Hash:     p.in.Hash(),
+		Policy:   pol,
+		Resume:   p.in.Resume,
+		Verdicts: v,
+	}
 	var pending []string
 	if p.State != nil {
 		pending = p.State.PendingFrontend()

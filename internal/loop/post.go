@@ -104,7 +104,10 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 func askedAgain(d decide.Decision) decide.Decision {
 	switch d.Err.Code {
 	case codes.InvalidAnswer:
-		return decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
+		return decide.Decision{
+			Do:      decide.Hydrate,
+			Warning: "resume ignored: an answer is not what its question asks for",
+		}
 	case codes.AnswersMissing:
 		return decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: it does not answer every open question"}
 	}
@@ -152,14 +155,28 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	}
 	last := t.History.Last()
 	s := decide.Situation{
-		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
-		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
+		Exists:     true,
+		Thread:     t.Key.Thread,
+		Status:     t.State.Status(),
+		Run:        t.State.Run(),
+		Agent:      t.State.Agent,
+		Iteration:  t.State.Iteration,
+		Outcome:    t.State.Outcome(),
+		Interrupts: t.State.Interrupts(),
+		Pending:    t.State.PendingFrontend(),
+		Answers:    t.State.Answers,
 		Outside:    outsideOpen(t.State, e.cfg.Now().Time()),
-		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
+		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) &&
+			t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
 	var err error
-	if s.Known, err = e.known(ctx, t, p.in.RunID); err != nil || s.Known == nil || len(p.in.Resume) == 0 || s.Known.Hash == p.in.Hash() {
+	if s.Known, err = e.known(
+		ctx,
+		t,
+		p.in.RunID,
+	); err != nil || s.Known == nil || len(p.in.Resume) == 0 ||
+		s.Known.Hash == p.in.Hash() {
 		return s, err
 	}
 	// The same answers, under the same used id, may have begun a run before.
@@ -228,7 +245,9 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		next.accepted = func() {
 			counted()
 			if p.d.Do == decide.Resume {
-				traceparent.Log(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+				traceparent.Log(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint",
+					"thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration,
+					"continues", p.rec.Continues)
 			}
 			e.announceSchema(b.place(), r.change)
 		}

@@ -85,7 +85,13 @@ func (p *prompts) agent(t *testing.T, model string) holdfast.Agent {
 		}, holdfast.WithEffect(effect))
 	}
 	return holdfast.Agent{Name: "a", Model: m, Instructions: "Be <kind>.", Tools: []holdfast.Tool{
-		slow("note", holdfast.EffectIdempotent, 3*time.Millisecond), slow("look", holdfast.EffectPure, 2*time.Millisecond), slow("pay", holdfast.EffectOnce, time.Millisecond),
+		slow(
+			"note",
+			holdfast.EffectIdempotent,
+			3*time.Millisecond,
+		),
+		slow("look", holdfast.EffectPure, 2*time.Millisecond),
+		slow("pay", holdfast.EffectOnce, time.Millisecond),
 	}}
 }
 
@@ -94,7 +100,10 @@ func asks(n int, plan string, more ...agui.Message) *agui.RunAgentInput {
 	text := fmt.Sprintf("(thread t) plan: %s;", plan)
 	in := looptest.RunInput("t", fmt.Sprintf("r%d", n), append(more, looptest.UserSays(fmt.Sprintf("u%d", n), text))...)
 	in.Context = []holdfast.ContextItem{{Description: "post", Value: fmt.Sprint(n)}}
-	in.Tools = []agui.Tool{{Name: "page", Description: "<p>", Parameters: json.RawMessage(`{ "type": "object" }`)}, {Name: "alert"}}
+	in.Tools = []agui.Tool{
+		{Name: "page", Description: "<p>", Parameters: json.RawMessage(`{ "type": "object" }`)},
+		{Name: "alert"},
+	}
 	return in
 }
 
@@ -117,13 +126,21 @@ func TestPromptsAfterEachCommit(t *testing.T) {
 				}
 				c := p.Counts()
 				if c.Whole != c.Again || c.Again < 4 {
-					t.Errorf("commit %d: %d of %d requests had all of the one before:\n%s", n, c.Whole, c.Again, strings.Join(c.Fouls, "\n"))
+					t.Errorf(
+						"commit %d: %d of %d requests had all of the one before:\n%s",
+						n,
+						c.Whole,
+						c.Again,
+						strings.Join(c.Fouls, "\n"),
+					)
 				}
 				// The first request is measured again if the process died before it could say that
 				// there was one.
 				again := slices.IndexFunc(p.cuts, func(cut observe.PromptCut) bool { return cut != observe.CutFirst })
 				want := slices.Repeat([]observe.PromptCut{observe.CutNone}, max(0, len(p.cuts)-again))
-				if again < 1 || again > 2 || !slices.Equal(p.cuts[again:], want) || p.last.Repeated == 0 || p.last.Repeated > p.last.Bytes || p.last.Model != "m1" {
+				if again < 1 || again > 2 || !slices.Equal(p.cuts[again:], want) || p.last.Repeated == 0 ||
+					p.last.Repeated > p.last.Bytes ||
+					p.last.Model != "m1" {
 					t.Errorf("commit %d: the observer was told %v and last %+v", n, p.cuts, p.last)
 				}
 			})
@@ -234,12 +251,14 @@ func TestChangingInstructions(t *testing.T) {
 		p := &prompts{Provider: &prompttest.Provider{Format: prompttest.OpenAI}}
 		var asked []*holdfast.ModelRequest
 		agent := p.agent(t, "m1")
-		agent.Middleware = []holdfast.Middleware{{Name: "test.seen", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
-			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				asked = append(asked, req)
-				return next(ctx, req)
-			}
-		}}}
+		agent.Middleware = []holdfast.Middleware{
+			{Name: "test.seen", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					asked = append(asked, req)
+					return next(ctx, req)
+				}
+			}},
+		}
 		shared := memstore.New()
 		for n, c := range []struct {
 			text string
@@ -252,7 +271,10 @@ func TestChangingInstructions(t *testing.T) {
 			e := looptest.Start(t, shared, p.observe, agent) // another process each time
 			var more []agui.Message
 			if c.text != "" { // the id is another one each time
-				more = append(more, agui.FromDomain(holdfast.Message{ID: fmt.Sprint("s", n), Role: holdfast.RoleSystem, Text: c.text}))
+				more = append(
+					more,
+					agui.FromDomain(holdfast.Message{ID: fmt.Sprint("s", n), Role: holdfast.RoleSystem, Text: c.text}),
+				)
 			}
 			looptest.Succeeded(t, looptest.Posted(t, e, asks(n, "", more...)))
 			req := asked[len(asked)-1]
@@ -275,7 +297,11 @@ func TestPromptIsCutByTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &prompts{Provider: &prompttest.Provider{Format: prompttest.OpenAI}}
 		agent := p.agent(t, "m1")
-		agent.Middleware = []holdfast.Middleware{middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 8, Then: middleware.WindowSummarise, SummaryEvery: 2})}
+		agent.Middleware = []holdfast.Middleware{
+			middleware.HistoryWindow(
+				middleware.HistoryWindowOptions{MaxMessages: 8, Then: middleware.WindowSummarise, SummaryEvery: 2},
+			),
+		}
 		e := looptest.Start(t, memstore.New(), p.observe, agent)
 		var said [][]observe.PromptCut
 		for n := range 14 {

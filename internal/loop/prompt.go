@@ -27,7 +27,11 @@ func instruct(req *holdfast.ModelRequest, rec *thread.Run, p *holdfast.ClientPol
 	switch asUser := p.Instructions == thread.ShowAsUser; {
 	case len(texts) == 0:
 	case changing:
-		last := holdfast.Message{ID: hooks.ClientInstructions, Role: holdfast.RoleSystem, Text: strings.Join(texts, "\n\n")}
+		last := holdfast.Message{
+			ID:   hooks.ClientInstructions,
+			Role: holdfast.RoleSystem,
+			Text: strings.Join(texts, "\n\n"),
+		}
 		if asUser {
 			last.Role, last.Text = holdfast.RoleUser, hooks.ClientText(hooks.ClientInstructions, last.Text)
 		}

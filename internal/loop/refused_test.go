@@ -55,7 +55,12 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 		var started atomic.Int32
 		dying := &looptest.Mortal{Store: shared}
 		first := looptest.Start(t, dying, nil, busy(&started))
-		if _, err := first.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := first.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -94,7 +99,17 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 func TestStartWithoutTheStore(t *testing.T) {
 	dead := &looptest.Mortal{Store: memstore.New()}
 	dead.Dead.Store(true)
-	e, err := looptest.New(looptest.Config{Config: loop.Config{Store: dead, Lease: time.Second, MaxRuns: 1, Now: clock.Wall, NewID: func(p string) string { return p }}})
+	e, err := looptest.New(
+		looptest.Config{
+			Config: loop.Config{
+				Store:   dead,
+				Lease:   time.Second,
+				MaxRuns: 1,
+				Now:     clock.Wall,
+				NewID:   func(p string) string { return p },
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,11 @@ const maxSnapshot = 9 << 20
 // lose, then the history, then what is not in it yet: what is still streaming in, and
 // messages that wait for the results of calls. Of images that models have made it has only
 // as many of the newest as stock clients take in one event.
-func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, then []json.RawMessage) iter.Seq2[[]byte, error] {
+func (w *watching) messagesSnapshot(
+	ctx context.Context,
+	path thread.Path,
+	then []json.RawMessage,
+) iter.Seq2[[]byte, error] {
 	return agui.MessagesSnapshotPieces(w.dialect, func(yield func([]byte, error) bool) {
 		for _, m := range w.rec.Instructions {
 			if !yield(m, nil) {

@@ -17,15 +17,22 @@ import (
 // with an error.
 
 // Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
-// reply is the stream to send; nil if in.After is the end of it. An input without a run id gets one. An error means that
-// nothing was started and nothing was lost.
-func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+// reply is the stream to send; nil if in.After is the end of it. An input without a run id
+// gets one. An error means that nothing was started and nothing was lost.
+func (e *Engine) Post(
+	ctx context.Context,
+	who holdfast.Principal,
+	agent string,
+	in *agui.RunAgentInput,
+) (*agui.Reply, error) {
 	warm.LargeStack()
 	if e.stopping() {
 		return nil, errShuttingDown()
 	}
 	if agent != "" {
-		if _, err := e.agents.Load().named(agent); err != nil && e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
+		if _, err := e.agents.Load().
+			named(agent); err != nil &&
+			e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
 			return nil, err
 		}
 	}

@@ -18,9 +18,16 @@ func (a *completion) request() *holdfast.ModelRequest {
 	tools := a.offered()
 	a.chosen = choiceOf(r.rec, r.st.Iteration, tools)
 	req := &holdfast.ModelRequest{
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
-		Model: r.models[r.model].Name, Overflows: a.overflows,
-		Messages: r.messages[:len(r.messages):len(r.messages)], Tools: tools, ToolChoice: a.chosen.Mode, ChosenTool: a.chosen.Tool,
+		Thread:         r.key.Thread,
+		Run:            r.rec.ID,
+		Iteration:      r.st.Iteration,
+		Attempt:        a.attempt,
+		Model:          r.models[r.model].Name,
+		Overflows:      a.overflows,
+		Messages:       r.messages[:len(r.messages):len(r.messages)],
+		Tools:          tools,
+		ToolChoice:     a.chosen.Mode,
+		ChosenTool:     a.chosen.Tool,
 		ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
@@ -44,7 +51,15 @@ func (a *completion) offered() []holdfast.ToolSpec {
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
 		if _, ours := r.tools.find(t.Name); !ours {
-			list = append(list, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
+			list = append(
+				list,
+				holdfast.ToolSpec{
+					Name:        t.Name,
+					Description: t.Description,
+					Parameters:  t.Parameters,
+					Metadata:    t.Metadata,
+				},
+			)
 		}
 	}
 	if len(list) > len(own) {
@@ -62,10 +77,33 @@ func (a *completion) prompted() {
 		return // the model is not one of ours, or was not reached
 	}
 	r.st.Prompt = sent.Mark
-	p := observe.Prompt{Provider: sent.Provider, Model: sent.Model, Bytes: sent.Size, Repeated: sent.Repeated, Cut: cutOf(sent)}
+	p := observe.Prompt{
+		Provider: sent.Provider,
+		Model:    sent.Model,
+		Bytes:    sent.Size,
+		Repeated: sent.Repeated,
+		Cut:      cutOf(sent),
+	}
 	r.host.cfg.Observer.PromptSent(r.place(), p)
 	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
-		r.log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
-			"provider", p.Provider, "model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
+		r.log.Debug(
+			"the prompt does not begin as the one before",
+			"thread",
+			r.key.Thread,
+			"run",
+			r.rec.ID,
+			"iteration",
+			r.st.Iteration,
+			"provider",
+			p.Provider,
+			"model",
+			p.Model,
+			"cut",
+			p.Cut,
+			"bytes",
+			p.Bytes,
+			"repeated",
+			p.Repeated,
+		)
 	}
 }

@@ -40,9 +40,18 @@ func (r *run) save(f finished) error {
 	message := r.host.cfg.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
-		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + r.toolErrorText(f.call, err), Failed: true}
+		f.result = holdfast.ToolResult{
+			Text:   "The shared state could not be changed: " + r.toolErrorText(f.call, err),
+			Failed: true,
+		}
 	}
-	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
+	m := agui.FromDomain(holdfast.Message{
+		ID:     message,
+		Role:   holdfast.RoleTool,
+		CallID: f.call.ID,
+		Text:   f.result.Text,
+		Parts:  f.result.Parts,
+	})
 	over := *r.st.Call(f.call.ID)
 	if f.result.Failed {
 		// The protocol has no field that says that a result is an error's text. A call that has
@@ -54,7 +63,12 @@ func (r *run) save(f finished) error {
 	}
 	// The message says what its event says: clients take the metadata of the event.
 	m.Metadata = over.WithFacts(m.Metadata, r.keyOf(&over))
-	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
+	shown := agui.ToolCallResult{
+		MessageID:  m.ID,
+		ToolCallID: f.call.ID,
+		Content:    m.Content,
+		Role:       string(holdfast.RoleTool),
+	}
 	shown.Timestamp, shown.Metadata = r.now(), m.Metadata
 	r.host.outsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
@@ -69,10 +83,18 @@ func (r *run) save(f finished) error {
 			return
 		}
 		r.marks.note(c)
-		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
-			Format: thread.FormatBefore, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
-			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now().Time(),
-		})})
+		c.Put = append(
+			c.Put,
+			store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
+				Format:      thread.FormatBefore,
+				CallID:      f.call.ID,
+				Tool:        f.call.Name,
+				Message:     m.ID,
+				Failed:      f.result.Failed,
+				Iteration:   r.st.Iteration,
+				CompletedAt: r.host.cfg.Now().Time(),
+			})},
+		)
 	})
 }
 
@@ -100,7 +122,10 @@ func (r *run) repeatable(call thread.Call) bool {
 // saveQuestion makes the call wait for a person.
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, call.Unknown, false
+	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(
+		ask,
+		call.ID,
+	), nil, call.InDoubt, call.Unknown, false
 	c.TellDeclined = ask.TellDeclined
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		if !call.InDoubt && !call.Unknown && r.st.Call(call.ID).Kept == nil {
@@ -116,8 +141,12 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 // interrupt returns a question as the stream shows it; call is empty for a hook's.
 func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	i := &agui.Interrupt{
-		ID: r.host.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
-		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
+		ID:             r.host.cfg.NewID("int"),
+		Reason:         ask.Reason,
+		Message:        ask.Message,
+		ToolCallID:     call,
+		ResponseSchema: ask.ResponseSchema,
+		Metadata:       ask.Metadata,
 	}
 	if i.Reason == "" {
 		i.Reason = holdfast.ReasonInputRequired
@@ -179,6 +208,7 @@ func (r *run) toolErrorText(call thread.Call, err error) string {
 	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
 		return err.Error()
 	}
-	r.log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
+	r.log.Warn("a tool failed",
+		"tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
 	return text
 }

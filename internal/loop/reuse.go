@@ -25,20 +25,29 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 		case err == nil:
 			return f, true
 		case ours && neverTwice(tool.Spec().Effect):
-			b.log.Warn("a recorded result cannot be read; the call is not made again", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
-			return finished{call: call, reused: v.ID, notRun: true, result: holdfast.ToolResult{Text: textUnreadable, Failed: true}}, true
+			b.log.Warn("a recorded result cannot be read; the call is not made again",
+				"thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+			return finished{
+				call:   call,
+				reused: v.ID,
+				notRun: true,
+				result: holdfast.ToolResult{Text: textUnreadable, Failed: true},
+			}, true
 		}
-		b.log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+		b.log.Warn("a recorded result cannot be read; the tool runs",
+			"thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 	}
 	return finished{}, false
 }
 
 // textUnreadable is what the model reads of a call that must not be made twice.
-const textUnreadable = "No result: this call was made before, and what came of it cannot be read. It was not made again."
+const textUnreadable = "No result: this call was made before, and what came of it cannot be " +
+	"read. It was not made again."
 
 // notRecorded refuses a call that would have to run, and ends the run with its iteration.
 func (b *batch) notRecorded(call thread.Call) finished {
-	err := holdfast.Errorf(codes.NotRecorded, "The model calls %s in a way that was not recorded, so the tool was not run.", call.Name).
+	err := holdfast.Errorf(codes.NotRecorded, "The model calls %s in a way that was not recorded, "+
+		"so the tool was not run.", call.Name).
 		WithHint("Go back once more without onlyRecorded, or send a new message: from then on tools run.")
 	if b.st.Ending == nil {
 		b.st.Ending = thread.EndingOf(err)

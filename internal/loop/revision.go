@@ -70,7 +70,11 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 	if s.agent == nil { // one that has the agent knows whether another revision will do
 		wanted = ""
 	}
-	others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.goesOnWith(t.State.Agent, wanted) })
+	others, err := h.fleet.any(
+		ctx,
+		t.Head.Process,
+		func(a *abilities) bool { return a.goesOnWith(t.State.Agent, wanted) },
+	)
 	if err != nil {
 		return s, err
 	}
@@ -97,8 +101,14 @@ func (h *successors) revision(ctx context.Context, t *thread.Thread) string {
 // newKeeper returns the keeper of the runs that wait for their revision.
 func newKeeper(h *host) *pin.Keeper {
 	return pin.New(pin.Config{
-		Store: h.cfg.Store, Process: h.process, Grace: h.cfg.Lease, Timeout: h.cfg.PinTimeout,
-		Commit: h.Commit, Now: h.cfg.Now, NewID: h.cfg.NewID, Log: h.cfg.Log,
+		Store:   h.cfg.Store,
+		Process: h.process,
+		Grace:   h.cfg.Lease,
+		Timeout: h.cfg.PinTimeout,
+		Commit:  h.Commit,
+		Now:     h.cfg.Now,
+		NewID:   h.cfg.NewID,
+		Log:     h.cfg.Log,
 		Cancels: func(it store.InboxItem, run string) bool {
 			var in inboxItem
 			return json.Unmarshal(it.Data, &in) == nil && in.Type == itemCancel && in.Run == run

@@ -61,7 +61,12 @@ func bereft(t *testing.T, j *looptest.Notebook) (shared *memstore.Store, owner *
 	shared, gate = memstore.New(), make(chan struct{})
 	owner = &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, pinned, revised("1", j, gate))
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+	if _, err := e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -118,7 +123,12 @@ func TestAdopt(t *testing.T) {
 				if got := j.Take(); !slices.Equal(got, []string{"asked 2"}) {
 					t.Errorf("the new owner did %q", got)
 				}
-				if shown := replayed(t, e, "r1"); !strings.Contains(shown, `"fromRevision":"1"`) || !strings.Contains(shown, `"toRevision":"2"`) {
+				if shown := replayed(
+					t,
+					e,
+					"r1",
+				); !strings.Contains(shown, `"fromRevision":"1"`) ||
+					!strings.Contains(shown, `"toRevision":"2"`) {
 					t.Errorf("nobody is told of the other revision:\n%s", shown)
 				}
 				if got := revisionOf(t, e, "r1"); got != "2" {
@@ -139,14 +149,24 @@ func TestSameRevision(t *testing.T) {
 				shared := memstore.New()
 				owner := &looptest.Mortal{Store: shared}
 				old := looptest.Start(t, owner, pinned, revised(revisions[0], j, make(chan struct{})))
-				if _, err := old.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := old.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
 				owner.Dead.Store(true)
 				e := looptest.Start(t, shared, pinned, revised(revisions[1], j, nil))
 				time.Sleep(10 * time.Second)
-				if shown := replayed(t, e, "r1"); strings.Contains(shown, "evision") || strings.Contains(shown, "waiting") {
+				if shown := replayed(
+					t,
+					e,
+					"r1",
+				); strings.Contains(shown, "evision") ||
+					strings.Contains(shown, "waiting") {
 					t.Errorf("the stream speaks of revisions:\n%s", shown)
 				}
 				if got := revisionOf(t, e, "r1"); got != revisions[1] {
@@ -177,7 +197,8 @@ func TestPinnedRunWaits(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		w := info(t, others[1]).Waiting
-		if w == nil || w.Revision != "1" || w.Since.Before(died) || w.Since.Sub(died) > 6100*time.Millisecond || w.Until.Sub(w.Since) != 15*time.Minute {
+		if w == nil || w.Revision != "1" || w.Since.Before(died) || w.Since.Sub(died) > 6100*time.Millisecond ||
+			w.Until.Sub(w.Since) != 15*time.Minute {
 			t.Fatalf("the run waits as %+v; its server died at %s", w, died)
 		}
 		head := looptest.Must(shared.Head(t.Context(), looptest.KeyOf("t")))(t)
@@ -188,7 +209,10 @@ func TestPinnedRunWaits(t *testing.T) {
 		synctest.Wait()
 		events := looptest.Collect(t, reply, nil)
 		looptest.Succeeded(t, events)
-		if shown := looptest.Show(events); strings.Count(shown, `"holdfast.waiting"`) != 1 || strings.Contains(shown, "toRevision") {
+		if shown := looptest.Show(
+			events,
+		); strings.Count(shown, `"holdfast.waiting"`) != 1 ||
+			strings.Contains(shown, "toRevision") {
 			t.Errorf("a watcher sees\n%s", shown)
 		}
 		looptest.WantTexts(t, others[0], "t", "user:go", "assistant:", "tool:charged", "assistant:by 1")
@@ -228,7 +252,11 @@ func TestRevisionGone(t *testing.T) {
 			t.Errorf("shortly before its time is up the thread is %+v", got)
 		}
 		time.Sleep(3*time.Second + 20*time.Millisecond)
-		if got := info(t, e); got.Status != threads.StatusStopped || got.Code != codes.RevisionGone || got.Waiting != nil {
+		if got := info(
+			t,
+			e,
+		); got.Status != threads.StatusStopped || got.Code != codes.RevisionGone ||
+			got.Waiting != nil {
 			t.Errorf("the thread is %+v", got)
 		}
 		if took := time.Since(died); took > 15*time.Minute+10*time.Second {
@@ -295,7 +323,11 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := info(t, e); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled || got.Waiting != nil {
+		if got := info(
+			t,
+			e,
+		); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled ||
+			got.Waiting != nil {
 			t.Errorf("the thread is %+v", got)
 		}
 		if got := j.Take(); len(got) > 0 {
@@ -317,7 +349,18 @@ func TestPostWhileItWaits(t *testing.T) {
 		}
 		in.ForwardedProps = []byte(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
 		looptest.Succeeded(t, looptest.Posted(t, e, in))
-		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:charged", "user:hello?", "assistant:", "tool:charged", "assistant:by 2")
+		looptest.WantTexts(
+			t,
+			e,
+			"t",
+			"user:go",
+			"assistant:",
+			"tool:charged",
+			"user:hello?",
+			"assistant:",
+			"tool:charged",
+			"assistant:by 2",
+		)
 		if got := revisionOf(t, e, "r2"); got != "2" {
 			t.Errorf("the run has the revision %q", got)
 		}
@@ -337,7 +380,12 @@ func TestTitleWhileItWaits(t *testing.T) {
 			if (now.State.Waiting != nil) != waits {
 				t.Fatalf("the run waits as %+v", now.State.Waiting)
 			}
-			if _, err := e.Amend(t.Context(), now, thread.Amendment{Description: &threads.Description{Title: &title}}); looptest.Code(err) != codes.RunInProgress || time.Since(begun) > 3*time.Second {
+			if _, err := e.Amend(
+				t.Context(),
+				now,
+				thread.Amendment{Description: &threads.Description{Title: &title}},
+			); looptest.Code(err) != codes.RunInProgress ||
+				time.Since(begun) > 3*time.Second {
 				t.Errorf("after %s the title gets %v", time.Since(begun), err)
 			}
 		}
@@ -364,14 +412,24 @@ func TestReloadKeepsTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		e := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("mine", "r", looptest.UserSays("u", "go"))); err != nil {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("mine", "r", looptest.UserSays("u", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		unused := use(t, e, revised("2", j, nil))
 		owner := &looptest.Mortal{Store: shared}
 		old := looptest.Start(t, owner, pinned, revised("1", j, make(chan struct{})))
-		if _, err := old.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := old.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -396,7 +454,12 @@ func TestHandOverToTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		leaving := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := leaving.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := leaving.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		looptest.Start(t, elect{shared, true}, pinned, revised("2", j, nil))
@@ -445,7 +508,12 @@ func TestQuestionOutlivesRevision(t *testing.T) {
 			}
 			return "asked by " + revision, nil
 		})
-		return holdfast.Agent{Name: "a", Revision: revision, Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "by " + revision}), Tools: []holdfast.Tool{ask}}
+		return holdfast.Agent{
+			Name:     "a",
+			Revision: revision,
+			Model:    looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "by " + revision}),
+			Tools:    []holdfast.Tool{ask},
+		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), pinned, asking("1"))

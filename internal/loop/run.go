@@ -131,13 +131,25 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed.Append(first)
 	r.stored = head.State
 	r.labels.begin(r.st.Marked)
-	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
+	r.done, r.keeps, r.arrivals.came = make(
+		chan struct{},
+	), keeps{
+		run:    r,
+		values: make(chan kept),
+	}, make(
+		chan struct{},
+		1,
+	)
 	r.started, r.log = clock.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
-		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
-		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save, Mark: r.labels.add,
+		Notify:    r.notify,
+		Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Record:    r.notes.add,
+		History:   r.notes.history,
+		Keep:      r.keeps.save,
+		Mark:      r.labels.add,
 	})
 	if r.cancelled {
 		r.cancel(errCancelled)
@@ -168,9 +180,18 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 func (r *run) writerConfig(asked clock.Moment) journal.Config {
 	cfg := &r.host.cfg
 	return journal.Config{
-		Process: r.host.process, Now: cfg.Now, Asked: asked, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
-		Commit: func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
-		Go:     r.host.writers.Go, GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
+		Process:    r.host.process,
+		Now:        cfg.Now,
+		Asked:      asked,
+		NewID:      cfg.NewID,
+		Shown:      r.feed.Append,
+		Back:       r.storeBack,
+		Commit:     func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
+		Go:         r.host.writers.Go,
+		GiveUp:     cfg.StoreTimeout,
+		Limit:      cfg.BufferBytes,
+		Window:     cfg.DeltaWindow,
+		StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
 
@@ -281,7 +302,8 @@ func (r *run) leave(cause error) {
 
 // storeBack logs that the store answers again. The observer has seen each try that failed.
 func (r *run) storeBack(outage time.Duration) {
-	r.log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
+	r.log.Warn("the store is back",
+		"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
 // guard runs the run through the Run hooks to its end, and turns a panic of this package
@@ -289,7 +311,8 @@ func (r *run) storeBack(outage time.Duration) {
 func (r *run) guard() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
+			r.log.Error("panic in a run",
+				"thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
 			err = holdfast.AsError(errors.New("panic"))
 		}
 	}()
@@ -326,16 +349,25 @@ func (r *run) completed() bool {
 	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || thread.Aside(&r.hist.Path[leaf])) {
 		leaf--
 	}
-	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) && thread.MisfitOf(&r.hist.Path[leaf]) == nil
+	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) &&
+		thread.MisfitOf(&r.hist.Path[leaf]) == nil
 }
 
 // moveTo sets where the run stands, for hooks and tools.
 func (r *run) moveTo(iteration int) {
 	r.number.Store(int64(iteration))
 	at := &holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
-		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: int(r.imported.Load()),
-		Traceparent: r.rec.Traceparent, Side: r.side,
+		Agent:       r.rec.Agent,
+		Principal:   r.principal(),
+		Thread:      r.key.Thread,
+		Incarnation: r.st.Incarnation,
+		Rewinds:     r.st.Rewinds,
+		Run:         r.rec.ID,
+		Number:      iteration,
+		Granted:     iteration - r.st.GrantedAt,
+		Imported:    int(r.imported.Load()),
+		Traceparent: r.rec.Traceparent,
+		Side:        r.side,
 	}
 	if r.st.Question != nil {
 		at.Answer = handed(r.st.Question.Answer, r.st.Question.Interrupt)
@@ -364,13 +396,26 @@ func (r *run) checkpoint() error {
 // a label does.
 func (r *run) listCheckpoint(c *store.Commit, label string, frequent bool) {
 	if r.st.Marked = label; frequent || label != "" {
-		thread.AddCheckpoint(c, r.st, thread.SourceLoop, r.st.Iteration, r.host.cfg.Now().Time(), r.host.cfg.KeepCheckpoints)
+		thread.AddCheckpoint(
+			c,
+			r.st,
+			thread.SourceLoop,
+			r.st.Iteration,
+			r.host.cfg.Now().Time(),
+			r.host.cfg.KeepCheckpoints,
+		)
 	}
 }
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
-	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
+	ev := agui.RunFinished{
+		ThreadID: r.key.Thread,
+		RunID:    r.rec.ID,
+		Result:   resultOf(r.hist, r.st.Output, end),
+		Outcome:  end.shown,
+		Usage:    r.st.Usage,
+	}
 	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
 	return r.close(ev, end.move(r.st), outsideNotice(r.st, r.now())...)
 }
@@ -391,21 +436,25 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if r.failed != nil && thread.KeepsFailed(r.st.Format) {
 		shown = append(shown, agui.MessagesRef{Leaf: r.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
-	err = r.w.Finish(context.WithoutCancel(r.ctx), append(append(shown, before...), ev), func(c *store.Commit, last store.Cursor) {
-		c.Messages = append(c.Messages, stored...)
-		r.st.Boundary = last
-		r.countBytes()
-		r.listCheckpoint(c, r.labels.take(true), r.host.cfg.Frequency != Manual)
-		// A thread that is stopped or waits still needs them.
-		if r.st.Status() == threads.StatusIdle {
-			r.marks.clear(c)
-		} else {
-			intents{r}.takeBack(c, r.w.Fence)
-		}
-		c.InboxSeen = r.inbox.seen
-		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now().Time(), last.Number))
-		r.saveState(c)
-	})
+	err = r.w.Finish(
+		context.WithoutCancel(r.ctx),
+		append(append(shown, before...), ev),
+		func(c *store.Commit, last store.Cursor) {
+			c.Messages = append(c.Messages, stored...)
+			r.st.Boundary = last
+			r.countBytes()
+			r.listCheckpoint(c, r.labels.take(true), r.host.cfg.Frequency != Manual)
+			// A thread that is stopped or waits still needs them.
+			if r.st.Status() == threads.StatusIdle {
+				r.marks.clear(c)
+			} else {
+				intents{r}.takeBack(c, r.w.Fence)
+			}
+			c.InboxSeen = r.inbox.seen
+			thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now().Time(), last.Number))
+			r.saveState(c)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -421,7 +470,10 @@ func (r *run) end(cause error) error {
 		cause = c
 	}
 	switch {
-	case errors.Is(cause, errStopped), errors.Is(cause, store.ErrFenced), errors.Is(cause, store.ErrConflict), errors.Is(cause, journal.ErrClosed):
+	case errors.Is(cause, errStopped),
+		errors.Is(cause, store.ErrFenced),
+		errors.Is(cause, store.ErrConflict),
+		errors.Is(cause, journal.ErrClosed):
 		return cause
 	case errors.Is(cause, errCancelled):
 		return r.endCancelled()
@@ -439,7 +491,12 @@ func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
-func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
+func (r *run) append(
+	messages []agui.Message,
+	events []agui.Event,
+	u journal.Urgency,
+	more func(c *store.Commit),
+) error {
 	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
@@ -454,7 +511,12 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 // place returns where the run stands. Other goroutines may call it too.
 func (r *run) place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()), Imported: int(r.imported.Load()),
+		Agent:       r.rec.Agent,
+		Principal:   r.principal(),
+		Thread:      r.key.Thread,
+		Run:         r.rec.ID,
+		Number:      int(r.number.Load()),
+		Imported:    int(r.imported.Load()),
 		Traceparent: r.rec.Traceparent,
 	}
 }

@@ -61,7 +61,11 @@ func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.Stat
 }
 
 // storedSchema reads the schema that the states in st were written under.
-func (h *host) storedSchema(ctx context.Context, key store.ThreadKey, st *thread.State) (info state.SchemaInfo, err error) {
+func (h *host) storedSchema(
+	ctx context.Context,
+	key store.ThreadKey,
+	st *thread.State,
+) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
@@ -86,7 +90,8 @@ func (h *host) missingStep(key store.ThreadKey) func(name string, from, to int) 
 		return func(string, int, int) {}
 	}
 	return func(name string, from, to int) {
-		h.cfg.Log.Warn("a stored state has no migration and is read with defaults", "thread", key.Thread, "state", name, "from", from, "to", to)
+		h.cfg.Log.Warn("a stored state has no migration and is read with defaults",
+			"thread", key.Thread, "state", name, "from", from, "to", to)
 	}
 }
 
@@ -106,9 +111,13 @@ func (h *host) refuseNewer(s *thread.Schema, states *state.States, change *state
 }
 
 func errStateTooNew(c state.VersionChange) *holdfast.Error {
-	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", c.Name, c.From, c.To).
-		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset that state and keep its newer value aside.").
-		With("state", c.Name).With("version", c.From).With("known", c.To)
+	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows "+
+		"it only up to version %d.", c.Name, c.From, c.To).
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset "+
+			"that state and keep its newer value aside.").
+		With("state", c.Name).
+		With("version", c.From).
+		With("known", c.To)
 }
 
 // judge returns an error if the mode does not allow the change.
@@ -120,10 +129,13 @@ func (h *host) judge(change *state.SchemaChange) error {
 	for _, c := range change.Changed {
 		versions = append(versions, c.Name)
 	}
-	return holdfast.Errorf(codes.SchemaChanged, "The thread was written with other middleware states than this server has (removed: %s; added: %s; other version: %s).",
+	return holdfast.Errorf(codes.SchemaChanged, "The thread was written with other middleware states than this "+
+		"server has (removed: %s; added: %s; other version: %s).",
 		listOr(change.Removed), listOr(change.Added), listOr(versions)).
 		WithHint("Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.").
-		With("removed", append([]string{}, change.Removed...)).With("added", append([]string{}, change.Added...)).With("changed", versions)
+		With("removed", append([]string{}, change.Removed...)).
+		With("added", append([]string{}, change.Added...)).
+		With("changed", versions)
 }
 
 // listOr lists names; "none" if there are none.
@@ -142,19 +154,28 @@ func (h *host) announceSchema(at holdfast.Iteration, change *state.SchemaChange)
 	h.cfg.Observer.SchemaChanged(at, change)
 	log := h.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
 	if change.Upgrade {
-		log.Info("resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema")
+		log.Info(
+			"resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema",
+		)
 		return
 	}
 	if n := len(change.Removed); n > 0 {
-		log.Warn("the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)",
-			"count", n, "states", state.ShortNames(change.Removed))
+		log.Warn(
+			"the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it "+
+				"(expected after a middleware was removed)",
+			"count",
+			n,
+			"states",
+			state.ShortNames(change.Removed),
+		)
 	}
 	if n := len(change.Added); n > 0 {
 		log.Info("there is middleware that the checkpoint does not know; its state begins with the initial value",
 			"count", n, "states", state.ShortNames(change.Added))
 	}
 	for _, c := range change.Changed {
-		log.Info("a state has another version than in the checkpoint", "state", state.ShortNames([]string{c.Name}), "from", c.From, "to", c.To)
+		log.Info("a state has another version than in the checkpoint",
+			"state", state.ShortNames([]string{c.Name}), "from", c.From, "to", c.To)
 	}
 }
 
@@ -171,7 +192,13 @@ func (h *host) schemaEvent(change *state.SchemaChange) []agui.Event {
 		state.SchemaChange
 		Timestamp string `json:"timestamp"`
 	}{listed, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
-	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: thread.MustJSON(value)}}
+	return []agui.Event{
+		agui.Custom{
+			Base:  agui.Base{Timestamp: now.UnixMilli()},
+			Name:  "holdfast.schema_changed",
+			Value: thread.MustJSON(value),
+		},
+	}
 }
 
 // ShownStates returns the middleware's states in st as the thread's owner may see them;

@@ -68,12 +68,15 @@ func TestScopes(t *testing.T) {
 	forThread, _ := stateful(state.Spec[tally]{Name: "test.thread"})
 	forRun, _ := stateful(state.Spec[tally]{Name: "test.run", Scope: state.ScopeRun})
 	fails := 1
-	flaky := holdfast.Middleware{Name: "test.flaky", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-		if fails--; it.Number == 1 && fails <= 0 && it.Granted > 0 {
-			return errors.New("down")
-		}
-		return nil
-	}}
+	flaky := holdfast.Middleware{
+		Name: "test.flaky",
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			if fails--; it.Number == 1 && fails <= 0 && it.Granted > 0 {
+				return errors.New("down")
+			}
+			return nil
+		},
+	}
 	store := memstore.New()
 	e := looptest.Start(t, store, nil, looptest.Pinger(1, forThread, forRun, flaky))
 	want := func(when, thread, run string) {
@@ -95,15 +98,22 @@ func TestScopes(t *testing.T) {
 // stores nothing of it; as soon as it is listed, the same thread goes on.
 func TestUnlistedStateEndsTheRun(t *testing.T) {
 	key := state.Register(state.Spec[tally]{Name: "test.forgotten", Redact: func(tally) any { return "hidden" }})
-	forgetful := holdfast.Middleware{Name: "test.forgetful", BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
-		_, err := key.Update(ctx, func(tally) tally { return tally{Secret: "hunter2"} })
-		return err
-	}}
+	forgetful := holdfast.Middleware{
+		Name: "test.forgetful",
+		BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+			_, err := key.Update(ctx, func(tally) tally { return tally{Secret: "hunter2"} })
+			return err
+		},
+	}
 	db := memstore.New()
 	e := looptest.Start(t, db, nil, looptest.Pinger(1, forgetful))
 	looptest.Failed(t, looptest.Started(t, e, "t"), codes.StateNotListed)
 	list := looptest.Checkpoints(t, e, "t")
-	if cp := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID))(t); cp.MiddlewareState != nil {
+	if cp := looptest.Must(
+		e.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID),
+	)(
+		t,
+	); cp.MiddlewareState != nil {
 		t.Errorf("there is state: %s", cp.MiddlewareState)
 	}
 	looptest.Must(0, e.Shutdown(t.Context()))(t)
@@ -160,16 +170,19 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 		m, _ := stateful(state.Spec[tally]{Name: "test.count"})
 		saw := make(chan string, 10)
 		watch := func(dies bool) holdfast.Middleware {
-			return holdfast.Middleware{Name: "test.watch", AfterIteration: func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
-				if dies {
-					time.Sleep(time.Second) // the result is committed
-					first.Dead.Store(true)
-					return
-				}
-				for _, c := range done.Calls {
-					saw <- fmt.Sprintf("%d %s %s %q %t", it.Number, c.Call.Name, c.Call.Arguments, c.Result.Text, c.Result.Failed)
-				}
-			}}
+			return holdfast.Middleware{
+				Name: "test.watch",
+				AfterIteration: func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+					if dies {
+						time.Sleep(time.Second) // the result is committed
+						first.Dead.Store(true)
+						return
+					}
+					for _, c := range done.Calls {
+						saw <- fmt.Sprintf("%d %s %s %q %t", it.Number, c.Call.Name, c.Call.Arguments, c.Result.Text, c.Result.Failed)
+					}
+				},
+			}
 		}
 		agent := func(dies bool) holdfast.Agent {
 			a := looptest.Pinger(1, m, watch(dies))
@@ -181,7 +194,12 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -203,16 +221,23 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 }
 
 // logged is an engine whose log can be read.
-func logged(t *testing.T, store store.Store, change func(*looptest.Config), agents ...holdfast.Agent) (*looptest.Engine, *logText) {
+func logged(
+	t *testing.T,
+	store store.Store,
+	change func(*looptest.Config),
+	agents ...holdfast.Agent,
+) (*looptest.Engine, *logText) {
 	t.Helper()
 	out := &logText{}
 	e := looptest.Start(t, store, func(c *looptest.Config) {
-		c.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		}}))
+		c.Log = slog.New(
+			slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			}}),
+		)
 		if change != nil {
 			change(c)
 		}
@@ -247,7 +272,15 @@ func (l *logText) Reset() {
 // changes notes how schemas have changed.
 func changes(j *looptest.Notebook) observe.Observer {
 	return observe.Observer{SchemaChanged: func(_ holdfast.Iteration, change *state.SchemaChange) {
-		j.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
+		j.Note(
+			fmt.Sprintf(
+				"upgrade=%t removed=%v added=%v changed=%v",
+				change.Upgrade,
+				change.Removed,
+				change.Added,
+				change.Changed,
+			),
+		)
 	}}
 }
 
@@ -278,9 +311,18 @@ func TestDeployments(t *testing.T) {
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
 		seen := &looptest.Notebook{}
-		e, out := logged(t, store, func(c *looptest.Config) { c.Observer = changes(seen) }, looptest.Pinger(0, middleware...))
+		e, out := logged(
+			t,
+			store,
+			func(c *looptest.Config) { c.Observer = changes(seen) },
+			looptest.Pinger(0, middleware...),
+		)
 		defer func() { _ = e.Shutdown(t.Context()) }()
-		events = looptest.Posted(t, e, looptest.RunInput("t", fmt.Sprintf("r%d", turn), looptest.UserSays(fmt.Sprintf("u%d", turn), "go")))
+		events = looptest.Posted(
+			t,
+			e,
+			looptest.RunInput("t", fmt.Sprintf("r%d", turn), looptest.UserSays(fmt.Sprintf("u%d", turn), "go")),
+		)
 		looptest.Succeeded(t, events)
 		return events, out.String(), seen.Take()
 	}
@@ -305,11 +347,18 @@ func TestDeployments(t *testing.T) {
 			t.Errorf("the log has not once %s:\n%s", want, log)
 		}
 	}
-	if want := "upgrade=false removed=[acme.gone] added=[acme.fresh] changed=[{acme.kept 1 2}]"; !slices.Equal(told, []string{want}) {
+	if want := "upgrade=false removed=[acme.gone] added=[acme.fresh] changed=[{acme.kept 1 2}]"; !slices.Equal(
+		told,
+		[]string{want},
+	) {
 		t.Errorf("the observer was told %q", told)
 	}
 	records := schemaRecords(events)
-	if len(records) != 1 || !strings.Contains(records[0], `"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`) ||
+	if len(records) != 1 ||
+		!strings.Contains(
+			records[0],
+			`"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`,
+		) ||
 		!strings.Contains(records[0], `"isUpgrade":false`) {
 		t.Errorf("the stream says %q", records)
 	}
@@ -324,8 +373,14 @@ func TestDeployments(t *testing.T) {
 	// Back: the state that was migrated is newer than this version knows.
 	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	before := stateOfHead(t, store)
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "go"))); looptest.Code(err) != codes.StateTooNew ||
-		!strings.Contains(err.Error(), `"acme.kept" has version 2`) || !strings.Contains(err.Error(), "up to version 1") {
+	if _, err := e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r4", looptest.UserSays("u4", "go")),
+	); looptest.Code(err) != codes.StateTooNew ||
+		!strings.Contains(err.Error(), `"acme.kept" has version 2`) ||
+		!strings.Contains(err.Error(), "up to version 1") {
 		t.Errorf("got %v", err)
 	}
 	if !bytes.Equal(before, stateOfHead(t, store)) {
@@ -335,7 +390,12 @@ func TestDeployments(t *testing.T) {
 		t.Error("the thread cannot be read any more")
 	}
 	_ = e.Shutdown(t.Context())
-	e, _ = logged(t, store, func(c *looptest.Config) { c.ResetNewerStates = true }, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
+	e, _ = logged(
+		t,
+		store,
+		func(c *looptest.Config) { c.ResetNewerStates = true },
+		looptest.Pinger(0, kept(1, nil), named("acme.gone")),
+	)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u5", "go"))))
 	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`, "acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
@@ -373,11 +433,14 @@ func TestSchemaModes(t *testing.T) {
 		e = looptest.Start(t, store, modes(loop.SchemaFail), looptest.Pinger(0, two))
 		before := stateOfHead(t, store)
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
-		if looptest.Code(err) != codes.SchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
+		if looptest.Code(err) != codes.SchemaChanged ||
+			!strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
 		}
 		// A list without names is a list.
-		if got := string(thread.MustJSON(holdfast.AsError(err).Details)); got != `{"added":["acme.two"],"changed":[],"removed":["acme.one"]}` {
+		if got := string(
+			thread.MustJSON(holdfast.AsError(err).Details),
+		); got != `{"added":["acme.two"],"changed":[],"removed":["acme.one"]}` {
 			t.Errorf("the details are %s", got)
 		}
 		if !bytes.Equal(before, stateOfHead(t, store)) {
@@ -408,11 +471,16 @@ func TestSchemaModes(t *testing.T) {
 			e, log := logged(t, store, modes(mode), looptest.Pinger(0, one))
 			events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 			looptest.Succeeded(t, events)
-			said := strings.Count(log.String(), `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2`)
-			if want := map[bool]int{true: 0, false: 1}[mode == loop.SchemaSilent]; said != want || len(schemaRecords(events)) != want {
+			said := strings.Count(
+				log.String(),
+				`level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2`,
+			)
+			if want := map[bool]int{true: 0, false: 1}[mode == loop.SchemaSilent]; said != want ||
+				len(schemaRecords(events)) != want {
 				t.Errorf("said %d times, %d records\n%s", said, len(schemaRecords(events)), log)
 			}
-			if want := `"isUpgrade":true,"oldSignature":""`; mode != loop.SchemaSilent && !strings.Contains(schemaRecords(events)[0], want) {
+			if want := `"isUpgrade":true,"oldSignature":""`; mode != loop.SchemaSilent &&
+				!strings.Contains(schemaRecords(events)[0], want) {
 				t.Errorf("the record is %s", schemaRecords(events)[0])
 			}
 			log.Reset()
@@ -436,14 +504,21 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				two, _ := stateful(state.Spec[tally]{Name: "acme.two"})
 				hangs := looptest.Pinger(1, one)
 				inner := hangs.Model
-				hangs.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					if req.Iteration == 1 {
-						<-ctx.Done()
-					}
-					return inner.Stream(ctx, req)
-				})
+				hangs.Model = holdfast.ModelFunc(
+					func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						if req.Iteration == 1 {
+							<-ctx.Done()
+						}
+						return inner.Stream(ctx, req)
+					},
+				)
 				a := looptest.Start(t, first, nil, hangs)
-				if _, err := a.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := a.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second) // the checkpoint is committed
@@ -482,21 +557,38 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	db := memstore.New()
 	e, log := logged(t, db, nil, a, b)
 	for i, agent := range []string{"a", "b", "a", "b"} {
-		reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			agent,
+			looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	if strings.Contains(log.String(), "middleware") {
 		t.Errorf("it said %s", log)
 	}
 	// Here the other agent's state is not known; that it must not be shown is.
-	if one, two := counted(t, e, "t", "acme.one"), counted(t, e, "t", "acme.two"); one != `"[redacted]"` || two != `{"iterations":2}` {
+	if one, two := counted(
+		t,
+		e,
+		"t",
+		"acme.one",
+	), counted(
+		t,
+		e,
+		"t",
+		"acme.two",
+	); one != `"[redacted]"` ||
+		two != `{"iterations":2}` {
 		t.Errorf("one %s, two %s", one, two)
 	}
 	if st := string(stateOfHead(t, db)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
 		t.Errorf("the head has %s", st)
 	}
 	in, err := audit.Inspect(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, "")
-	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) || !strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
+	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) ||
+		!strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
 		t.Errorf("inspected it is %s, %v", in.Middleware, err)
 	}
 }
@@ -552,7 +644,11 @@ func TestMigrationsNeeded(t *testing.T) {
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
 		schemas := looptest.Must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
-		got := looptest.Must(audit.Migrations(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas))(t)
+		got := looptest.Must(
+			audit.Migrations(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas),
+		)(
+			t,
+		)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}
@@ -562,9 +658,16 @@ func TestMigrationsNeeded(t *testing.T) {
 // TestTwoStatesOfOneName are refused when the engine is made, with both types.
 func TestTwoStatesOfOneName(t *testing.T) {
 	one, _ := stateful(state.Spec[tally]{Name: "acme.same"})
-	two := holdfast.Middleware{Name: "test.other", States: []holdfast.State{state.Register(state.Spec[journalState]{Name: "acme.same"})}}
-	_, err := loop.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }})
-	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") || !strings.Contains(err.Error(), "loop_test.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
+	two := holdfast.Middleware{
+		Name:   "test.other",
+		States: []holdfast.State{state.Register(state.Spec[journalState]{Name: "acme.same"})},
+	}
+	_, err := loop.New(
+		loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }},
+	)
+	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") ||
+		!strings.Contains(err.Error(), "loop_test.journalState") ||
+		!strings.Contains(err.Error(), `agent "a"`) {
 		t.Errorf("got %v", err)
 	}
 }

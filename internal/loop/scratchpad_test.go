@@ -24,14 +24,28 @@ func TestScratchpad(t *testing.T) {
 				return
 			}
 			for i := range 3 {
-				if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "scratchpad", Arguments: `{"action":"append","text":"x"}`}}, nil) {
+				if !yield(
+					holdfast.Delta{
+						Call: &holdfast.CallDelta{
+							Index:     i,
+							Name:      "scratchpad",
+							Arguments: `{"action":"append","text":"x"}`,
+						},
+					},
+					nil,
+				) {
 					return
 				}
 			}
 			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tools.Scratchpad()}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tools.Scratchpad()}},
+	)
 	want := func(thread, state string) {
 		t.Helper()
 		if got := looptest.Must(e.State(t.Context(), looptest.Alice, thread))(t); string(got.State) != state {

@@ -42,9 +42,20 @@ func TestSecretsReturn(t *testing.T) {
 			turn := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
 			if len(requests) == 1 {
 				turn = []holdfast.Delta{
-					{Reasoning: "hm "}, {ReasoningSecret: "<s1>"}, {Call: &holdfast.CallDelta{Name: "ping", Arguments: "{"}},
-					{Call: &holdfast.CallDelta{Arguments: "}", EncryptedValue: "<c1>"}}, {Reasoning: "so "}, {ReasoningSecret: "<s2>"},
-					{Call: &holdfast.CallDelta{Index: 1, Name: "ping", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
+					{
+						Reasoning: "hm ",
+					},
+					{ReasoningSecret: "<s1>"},
+					{Call: &holdfast.CallDelta{Name: "ping", Arguments: "{"}},
+					{
+						Call: &holdfast.CallDelta{Arguments: "}", EncryptedValue: "<c1>"},
+					},
+					{Reasoning: "so "},
+					{ReasoningSecret: "<s2>"},
+					{
+						Call: &holdfast.CallDelta{Index: 1, Name: "ping", Arguments: "{}"},
+					},
+					{Finish: holdfast.FinishToolCalls},
 				}
 			}
 			for _, d := range turn {
@@ -81,7 +92,10 @@ func TestSecretsReturn(t *testing.T) {
 		}
 		history = append(history, m)
 	}
-	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("brought", "r3", append(history, looptest.UserSays("u3", "and "))...)))
+	looptest.Succeeded(
+		t,
+		looptest.Posted(t, e, looptest.RunInput("brought", "r3", append(history, looptest.UserSays("u3", "and "))...)),
+	)
 	turn := "reasoning hm <s1>; reasoning so <s2>; assistant  ping=<c1> ping=; tool pong; tool pong; "
 	for i, want := range []string{turn, turn + "assistant done; user again ; ", turn + "assistant done; user again ; assistant done; user and ; "} {
 		if got := requests[i+1]; !strings.HasSuffix(got, want) {
@@ -106,9 +120,18 @@ func TestCutAtTheLimit(t *testing.T) {
 			})
 		}
 		model := looptest.Slowly([]holdfast.Delta{
-			{Call: &holdfast.CallDelta{Name: "whole", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: "{}"}}, {Finish: finish},
+			{
+				Call: &holdfast.CallDelta{Name: "whole", Arguments: "{}"},
+			},
+			{Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: "{}"}},
+			{Finish: finish},
 		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}})
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}},
+		)
 		looptest.Succeeded(t, looptest.Started(t, e, "t"))
 		if slices.Sort(ran); fmt.Sprint(ran) != want {
 			t.Errorf("after %s started are %s, want %s", finish, ran, want)

@@ -32,9 +32,16 @@ func TestStateComesFromTheFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := looptest.Tool("count", holdfast.EffectPure, func(ctx context.Context) (string, error) {
 			time.Sleep(time.Second) // the clock of the test: until the watcher waits
-			return "counted", holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n":1}`), nil })
+			return "counted", holdfast.UpdateState(
+				ctx,
+				func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n":1}`), nil },
+			)
 		})
-		agent := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("count", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{count}}
+		agent := holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("count", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{count},
+		}
 		e := looptest.Start(t, blobless{memstore.New()}, nil, agent)
 		events := looptest.Started(t, e, "t")
 		looptest.Succeeded(t, events)

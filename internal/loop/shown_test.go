@@ -47,7 +47,12 @@ func TestModelSeesLess(t *testing.T) {
 		}
 	}}
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if want := []string{"user", "", ""}; !slices.Equal(shown, want) {
@@ -64,8 +69,21 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 		for i := range 100 {
 			words = append(words, holdfast.Delta{Text: fmt.Sprintf("word%d ", i)})
 		}
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop}))})
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			nil,
+			holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop})),
+			},
+		)
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(205 * time.Millisecond)
@@ -73,7 +91,8 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 		last := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
-		if !strings.Contains(string(last.Content), "word5") || string(last.Metadata) != `{"holdfast":{"partial":true}}` {
+		if !strings.Contains(string(last.Content), "word5") ||
+			string(last.Metadata) != `{"holdfast":{"partial":true}}` {
 			t.Errorf("what was kept is %s", raw[len(raw)-1])
 		}
 	})

@@ -40,7 +40,11 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		select {
 		case <-r.done:
 		case <-ctx.Done():
-			err = fmt.Errorf("runs were cut off in the middle of a step, and are recovered by another server or at the next start: %w", ctx.Err())
+			err = fmt.Errorf(
+				"runs were cut off in the middle of a step, and are recovered by another server "+
+					"or at the next start: %w",
+				ctx.Err(),
+			)
 		}
 	}
 	e.stop(errStopped)

@@ -77,7 +77,11 @@ func beginSide(ctx context.Context, e *Engine, who holdfast.Principal, p *plan) 
 		return nil, err
 	}
 	s := &SideRun{run: b.r, dialect: agui.DialectOf(p.in.ProtocolVersion), log: &streams{
-		read: h.read, closed: e.closed, keepAlive: e.cfg.KeepAlive, snapshot: e.streams.snapshot, reading: e.streams.reading,
+		read:      h.read,
+		closed:    e.closed,
+		keepAlive: e.cfg.KeepAlive,
+		snapshot:  e.streams.snapshot,
+		reading:   e.streams.reading,
 	}}
 	if err := s.launch(ctx, e, b, place); err != nil {
 		return nil, err
@@ -92,8 +96,16 @@ func aside(h *host) *host {
 	cfg.Limits, cfg.Ended = nil, func(store.ThreadKey) {} // nothing is kept that could count, or be archived
 	cfg.Observer.Committed = func(holdfast.Iteration, *store.Commit, time.Duration, error) {}
 	return &host{
-		cfg: cfg, read: thread.Reader{Store: cfg.Store}, used: h.used, process: h.process, contact: h.contact, formats: h.formats,
-		ctx: h.ctx, stop: h.stop, writers: h.writers, draining: h.draining,
+		cfg:      cfg,
+		read:     thread.Reader{Store: cfg.Store},
+		used:     h.used,
+		process:  h.process,
+		contact:  h.contact,
+		formats:  h.formats,
+		ctx:      h.ctx,
+		stop:     h.stop,
+		writers:  h.writers,
+		draining: h.draining,
 	}
 }
 
@@ -123,18 +135,23 @@ func (s *SideRun) launch(ctx context.Context, e *Engine, b *beginning, place *sl
 
 // reply returns the run's stream. The run ends if nobody reads it any more.
 func (s *SideRun) reply(ctx context.Context) *agui.Reply {
-	return &agui.Reply{ThreadID: s.key.Thread, RunID: s.rec.ID, Side: true, Frames: func(yield func([]agui.Frame, error) bool) {
-		defer s.cancel(errCancelled)
-		w := s.log.follow(s.key, s.rec, store.Cursor{}, viewer{dialect: s.dialect})
-		err := s.tail(ctx, w, yield)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		cut := agui.NewRunError(holdfast.AsError(err))
-		cut.Timestamp = s.now()
-		data, _ := w.dialect.Event(cut.AppendJSON(nil)) // every dialect has it
-		yield([]agui.Frame{{Data: data}}, nil)
-	}}
+	return &agui.Reply{
+		ThreadID: s.key.Thread,
+		RunID:    s.rec.ID,
+		Side:     true,
+		Frames: func(yield func([]agui.Frame, error) bool) {
+			defer s.cancel(errCancelled)
+			w := s.log.follow(s.key, s.rec, store.Cursor{}, viewer{dialect: s.dialect})
+			err := s.tail(ctx, w, yield)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			cut := agui.NewRunError(holdfast.AsError(err))
+			cut.Timestamp = s.now()
+			data, _ := w.dialect.Event(cut.AppendJSON(nil)) // every dialect has it
+			yield([]agui.Frame{{Data: data}}, nil)
+		},
+	}
 }
 
 // tail yields what the run says until its end. The error is that of a run that was cut off.

@@ -76,7 +76,11 @@ func suggestion(more ...holdfast.Delta) []holdfast.Delta {
 
 // charger is an agent with a tool that must never run by itself.
 func charger(j *looptest.Notebook, m holdfast.Model, mw ...holdfast.Middleware) holdfast.Agent {
-	charge := looptest.Tool("charge", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("charged"); return "ok", nil })
+	charge := looptest.Tool(
+		"charge",
+		holdfast.EffectOnce,
+		func(context.Context) (string, error) { j.Note("charged"); return "ok", nil },
+	)
 	return holdfast.Agent{Name: "a", Model: m, Tools: []holdfast.Tool{charge}, Middleware: mw}
 }
 
@@ -109,7 +113,12 @@ func TestSideRun(t *testing.T) {
 		s, m := memstore.New(), answersWith(suggestion()...)
 		e := looptest.Start(t, s, nil, charger(&j, m))
 		history := []agui.Message{
-			looptest.UserSays("u1", "hello"), agui.FromDomain(holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: "hi"}), looptest.UserSays("u2", "charge 1"),
+			looptest.UserSays(
+				"u1",
+				"hello",
+			),
+			agui.FromDomain(holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: "hi"}),
+			looptest.UserSays("u2", "charge 1"),
 		}
 		for _, version := range []string{agui.ProtocolVersion, ""} {
 			in := suggests("side", "r1", history...)
@@ -128,16 +137,29 @@ func TestSideRun(t *testing.T) {
 			for _, ev := range events {
 				kinds = append(kinds, string(ev.EventType()))
 			}
-			if got, want := strings.Join(kinds, " "), "RUN_STARTED TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END RUN_FINISHED"; got != want {
+			if got, want := strings.Join(
+				kinds,
+				" ",
+			), "RUN_STARTED TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END RUN_FINISHED"; got != want {
 				t.Errorf("dialect %q: got %s", version, got)
 			}
-			if end := looptest.LastOf(events).(agui.RunFinished); !reply.Side || reply.RunID != "r1" || end.Outcome != nil && len(end.Outcome.PendingToolCallIDs) > 0 {
+			if end := looptest.LastOf(events).(agui.RunFinished); !reply.Side || reply.RunID != "r1" ||
+				end.Outcome != nil && len(end.Outcome.PendingToolCallIDs) > 0 {
 				t.Errorf("the reply is %+v and ends with %+v", reply, end)
 			}
 		}
 		for _, req := range m.asked() {
-			if got := offered(req); !slices.Equal(got, []string{"suggest"}) || req.ToolChoice != "required" || req.ChosenTool != "suggest" || len(req.Messages) != 3 {
-				t.Errorf("the model was asked with %q, %q, %q and %d messages", got, req.ToolChoice, req.ChosenTool, len(req.Messages))
+			if got := offered(
+				req,
+			); !slices.Equal(got, []string{"suggest"}) || req.ToolChoice != "required" || req.ChosenTool != "suggest" ||
+				len(req.Messages) != 3 {
+				t.Errorf(
+					"the model was asked with %q, %q, %q and %d messages",
+					got,
+					req.ToolChoice,
+					req.ChosenTool,
+					len(req.Messages),
+				)
 			}
 		}
 		if got := len(m.asked()); got != 2 {
@@ -164,8 +186,9 @@ func TestSideRunRefusesOtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
 		s := memstore.New()
-		m := answersWith(suggestion(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "charge", Arguments: "{}"}},
-			holdfast.Delta{Call: &holdfast.CallDelta{Index: 2, ID: "p", Name: "paint", Arguments: "{}"}})...)
+		m := answersWith(
+			suggestion(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "charge", Arguments: "{}"}},
+				holdfast.Delta{Call: &holdfast.CallDelta{Index: 2, ID: "p", Name: "paint", Arguments: "{}"}})...)
 		e := looptest.Start(t, s, nil, charger(&j, m))
 		events := looptest.Posted(t, e, suggests("t", "r", looptest.UserSays("u", "charge 1")))
 		looptest.Succeeded(t, events)
@@ -176,7 +199,8 @@ func TestSideRunRefusesOtherCalls(t *testing.T) {
 			}
 		}
 		slices.Sort(refused)
-		if len(refused) != 2 || !strings.HasPrefix(refused[0], `c: "Not started`) || !strings.HasPrefix(refused[1], `p: "Not started`) {
+		if len(refused) != 2 || !strings.HasPrefix(refused[0], `c: "Not started`) ||
+			!strings.HasPrefix(refused[1], `p: "Not started`) {
 			t.Errorf("the refused calls are %q", refused)
 		}
 		if len(m.asked()) != 1 || len(j.Take()) > 0 || len(threadsOf(t, s)) > 0 {
@@ -193,15 +217,17 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 				var j looptest.Notebook
 				ended := make(chan error, 1)
 				m := &askedModel{}
-				slow := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					return func(yield func(holdfast.Delta, error) bool) {
-						if yield(holdfast.Delta{Text: "thinking"}, nil) {
-							<-ctx.Done()
-							ended <- context.Cause(ctx)
-							yield(holdfast.Delta{}, ctx.Err())
+				slow := holdfast.ModelFunc(
+					func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						return func(yield func(holdfast.Delta, error) bool) {
+							if yield(holdfast.Delta{Text: "thinking"}, nil) {
+								<-ctx.Done()
+								ended <- context.Cause(ctx)
+								yield(holdfast.Delta{}, ctx.Err())
+							}
 						}
-					}
-				})
+					},
+				)
 				s := memstore.New()
 				e := looptest.Start(t, s, nil, charger(&j, slow))
 				ctx, leave := context.WithCancel(t.Context())
@@ -232,12 +258,14 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 func TestSideRunIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
-		slow := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				yield(holdfast.Delta{Text: "thinking"}, nil)
-				<-ctx.Done()
-			}
-		})
+		slow := holdfast.ModelFunc(
+			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					yield(holdfast.Delta{Text: "thinking"}, nil)
+					<-ctx.Done()
+				}
+			},
+		)
 		e := looptest.Start(t, memstore.New(), nil, charger(&j, slow))
 		reply, err := e.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
 		if err != nil {
@@ -250,10 +278,18 @@ func TestSideRunIsCutOff(t *testing.T) {
 			_ = e.Shutdown(ctx)
 		}()
 		_, events := looptest.FramesOf(t, reply, nil)
-		if end, ok := looptest.LastOf(events).(agui.RunError); !ok || end.Code != "shutting_down" || !strings.Contains(end.FullText(), "again") {
+		if end, ok := looptest.LastOf(events).(agui.RunError); !ok || end.Code != "shutting_down" ||
+			!strings.Contains(end.FullText(), "again") {
 			t.Errorf("the stream ends with %s", looptest.LastOf(events).AppendJSON(nil))
 		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi"))); looptest.Code(err) != "shutting_down" {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			suggests("t", "r", looptest.UserSays("u", "hi")),
+		); looptest.Code(
+			err,
+		) != "shutting_down" {
 			t.Errorf("a later one gets %v", err)
 		}
 	})
@@ -280,13 +316,28 @@ func TestSideRunCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))); looptest.Code(err) != "limit_exceeded" {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			suggests("t2", "r", looptest.UserSays("u", "hi")),
+		); looptest.Code(
+			err,
+		) != "limit_exceeded" {
 			t.Errorf("another one gets %v", err)
 		}
 		close(goOn)
 		looptest.FramesOf(t, reply, nil)
 		synctest.Wait()
-		looptest.FramesOf(t, looptest.Must(e.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))))(t), nil)
+		looptest.FramesOf(
+			t,
+			looptest.Must(
+				e.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))),
+			)(
+				t,
+			),
+			nil,
+		)
 		synctest.Wait()
 		if usage := e.Running(); usage != 0 || len(threadsOf(t, s)) > 0 {
 			t.Errorf("%d run, %q stored", usage, threadsOf(t, s))
@@ -371,9 +422,19 @@ func TestToolChoice(t *testing.T) {
 		}
 		var got []string
 		for _, req := range m.asked() {
-			got = append(got, strings.Join([]string{req.Run, req.ToolChoice, req.ChosenTool, strings.Join(offered(req), "+")}, " "))
+			got = append(
+				got,
+				strings.Join([]string{req.Run, req.ToolChoice, req.ChosenTool, strings.Join(offered(req), "+")}, " "),
+			)
 		}
-		want := []string{"r1 required charge charge", "r1   charge", "r2 required suggest charge+paint+suggest", "r2   charge+paint+suggest", "r3 none  charge", "r3 none  charge"}
+		want := []string{
+			"r1 required charge charge",
+			"r1   charge",
+			"r2 required suggest charge+paint+suggest",
+			"r2   charge+paint+suggest",
+			"r3 none  charge",
+			"r3 none  charge",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the model was asked with\n%q, want\n%q", got, want)
 		}
@@ -413,7 +474,13 @@ func TestToolChoiceIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
 		s := memstore.New()
-		e := looptest.Start(t, s, nil, charger(&j, answersWith(suggestion()...)), holdfast.Agent{Name: "bare", Model: answersWith(suggestion()...)})
+		e := looptest.Start(
+			t,
+			s,
+			nil,
+			charger(&j, answersWith(suggestion()...)),
+			holdfast.Agent{Name: "bare", Model: answersWith(suggestion()...)},
+		)
 		for props, want := range map[string]string{
 			`{"toolChoice":"charge"}`:                                       `"required"`,
 			`{"toolChoice":{"type":"tool","name":"charge"}}`:                `"required"`,
@@ -421,7 +488,13 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		} {
 			in := looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 			in.ForwardedProps = json.RawMessage(props)
-			if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != "invalid_input" || !strings.Contains(holdfast.AsError(err).Hint, want) {
+			if _, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				in,
+			); looptest.Code(err) != "invalid_input" ||
+				!strings.Contains(holdfast.AsError(err).Hint, want) {
 				t.Errorf("%s: %+v", props, err)
 			}
 		}
@@ -432,7 +505,13 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		}
 		in = looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 		in.Side = true
-		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != "invalid_input" || !strings.Contains(err.Error(), "beside") {
+		if _, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			in,
+		); looptest.Code(err) != "invalid_input" ||
+			!strings.Contains(err.Error(), "beside") {
 			t.Errorf("the route of side runs takes another one: %v", err)
 		}
 		if got := threadsOf(t, s); len(got) > 0 {

@@ -23,9 +23,12 @@ import (
 
 // mute is an agent whose model says nothing until its context ends.
 func mute() holdfast.Agent {
-	return holdfast.Agent{Name: "a", Model: holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
-	})}
+	return holdfast.Agent{
+		Name: "a",
+		Model: holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		}),
+	}
 }
 
 // answerer is the same agent with a model that answers.
@@ -39,7 +42,12 @@ func abandoned(t *testing.T) *memstore.Store {
 	shared := memstore.New()
 	owner := &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, nil, mute())
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+	if _, err := e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -91,7 +99,11 @@ func TestResumeMeansResume(t *testing.T) {
 					if strings.Contains(shown, codes.CutOff) || !strings.Contains(shown, `"runId":"r2"`) {
 						t.Errorf("the stream is not that of a resumed run:\n%s", shown)
 					}
-					if run := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Run; run != map[bool]string{true: "r1", false: "r2"}[recover] {
+					if run := looptest.Must(
+						e.Thread(t.Context(), looptest.Alice, "t"),
+					)(
+						t,
+					).Run; run != map[bool]string{true: "r1", false: "r2"}[recover] {
 						t.Errorf("the last run is %s", run)
 					}
 					looptest.WantTexts(t, e, "t", "user:go", "assistant:done")
@@ -160,7 +172,12 @@ func TestLivingOwnerIsNotAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				owner := looptest.Start(t, shared, nil, mute())
-				if _, err := owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				if _, err := owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				); err != nil {
 					t.Fatal(err)
 				}
 				e := looptest.Start(t, shared, recovering(c.recover), answerer())
@@ -174,7 +191,12 @@ func TestLivingOwnerIsNotAwaited(t *testing.T) {
 					cancel()
 				}
 				in := looptest.RunInput("t", "r3", looptest.UserSays("u2", "hello?"))
-				if got := <-posting(t.Context(), e, in); looptest.Code(got.err) != codes.RunInProgress || got.after > c.most {
+				if got := <-posting(
+					t.Context(),
+					e,
+					in,
+				); looptest.Code(got.err) != codes.RunInProgress ||
+					got.after > c.most {
 					t.Errorf("after %s: %v", got.after, got.err)
 				}
 			})
@@ -219,7 +241,12 @@ func (unwatched) Watch(store.ThreadKey) (<-chan struct{}, func()) { panic("nobod
 func TestPanicLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := abandoned(t)
-		e := looptest.Start(t, unwatched{shared}, func(c *looptest.Config) { c.MaxRuns, c.Recover = 1, false }, answerer())
+		e := looptest.Start(
+			t,
+			unwatched{shared},
+			func(c *looptest.Config) { c.MaxRuns, c.Recover = 1, false },
+			answerer(),
+		)
 		for range 10 {
 			err := panics.Caught(func() error {
 				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))

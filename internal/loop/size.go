@@ -11,7 +11,12 @@ import (
 // warned is set. It reports whether the thread is over a bound, and returns an error if
 // that is MaxBytes. st.Bytes counts what was ever written; the store is asked only when
 // that is over a bound.
-func (h *host) measured(ctx context.Context, key store.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
+func (h *host) measured(
+	ctx context.Context,
+	key store.ThreadKey,
+	st *thread.State,
+	warned bool,
+) (over bool, err error) {
 	bound := h.cfg.MaxBytes
 	if warn := h.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {
 		bound = warn

@@ -64,7 +64,8 @@ func (r intents) put(c *store.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
 			r.marks.note(c)
-			r.tools.Load().intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now().Time()})
+			r.tools.Load().
+				intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now().Time()})
 		}
 	}
 }
@@ -85,9 +86,17 @@ func (r intents) takeBack(c *store.Commit, fence store.Fence) {
 		if !r.unstarted(call) || !r.hasEffects(*call) {
 			continue
 		}
-		c.Put = slices.DeleteFunc(c.Put, func(v store.Value) bool { return v.Kind == store.KindIntent && v.ID == call.ID })
+		c.Put = slices.DeleteFunc(
+			c.Put,
+			func(v store.Value) bool { return v.Kind == store.KindIntent && v.ID == call.ID },
+		)
 		r.marks.note(c)
-		intent := thread.Intent{Fence: fence, At: r.host.cfg.Now().Time(), Effect: holdfast.EffectOnce, NotStarted: true}
+		intent := thread.Intent{
+			Fence:      fence,
+			At:         r.host.cfg.Now().Time(),
+			Effect:     holdfast.EffectOnce,
+			NotStarted: true,
+		}
 		if _, there := r.tools.find(call.Name); !there { // what it declares is not known here
 			thread.PutIntent(c, r.keyOf(call), call, r.hist, intent)
 			continue
@@ -100,12 +109,18 @@ func (r intents) takeBack(c *store.Commit, fence store.Fence) {
 // was started.
 func (h *host) passOn(r *run, head *store.Head) {
 	c := &store.Commit{
-		Key: r.key, ID: h.cfg.NewID("c"), Expect: head.Position(), User: head.User,
-		Fence: head.Fence, Process: head.Process, UpdatedAt: h.cfg.Now().Time(),
+		Key:       r.key,
+		ID:        h.cfg.NewID("c"),
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		Process:   head.Process,
+		UpdatedAt: h.cfg.Now().Time(),
 	}
 	if (intents{r}).takeBack(c, head.Fence); len(c.Put) > 0 {
 		if _, err := h.commitAlone(context.Background(), r.place(), c); err != nil {
-			h.cfg.Log.Warn("calls that were not started are in doubt", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+			h.cfg.Log.Warn("calls that were not started are in doubt",
+				"thread", r.key.Thread, "run", r.rec.ID, "error", err)
 		}
 	}
 	h.handOver(r.key)

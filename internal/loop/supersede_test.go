@@ -22,10 +22,12 @@ func thinker(calls *atomic.Int32, interrupted ...func(context.Context) error) ho
 	model := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			n := int(calls.Add(1)) - 1
-			if !yield(holdfast.Delta{Reasoning: "hm"}, nil) || n < len(interrupted) && !yield(holdfast.Delta{}, interrupted[n](ctx)) {
+			if !yield(holdfast.Delta{Reasoning: "hm"}, nil) ||
+				n < len(interrupted) && !yield(holdfast.Delta{}, interrupted[n](ctx)) {
 				return
 			}
-			_ = yield(holdfast.Delta{Reasoning: " yes"}, nil) && yield(holdfast.Delta{Text: "so", Finish: holdfast.FinishStop}, nil)
+			_ = yield(holdfast.Delta{Reasoning: " yes"}, nil) &&
+				yield(holdfast.Delta{Text: "so", Finish: holdfast.FinishStop}, nil)
 		}
 	})
 	return holdfast.Agent{Name: "a", Model: model}
@@ -76,7 +78,12 @@ func TestReasoningIsTakenBack(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				e := looptest.Start(t, dying, nil, agent)
 				if n == 0 {
-					if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", asked)); err != nil {
+					if _, err := e.Post(
+						t.Context(),
+						looptest.Alice,
+						"",
+						looptest.RunInput("t", "r1", asked),
+					); err != nil {
 						t.Fatal(err)
 					}
 				}

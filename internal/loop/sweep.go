@@ -67,8 +67,14 @@ type sweeper struct {
 // newSweeper returns a sweeper of the host's process.
 func newSweeper(cfg *Config, process string, c *contact) *sweeper {
 	return &sweeper{
-		store: cfg.Store, process: process, lease: cfg.Lease, log: cfg.Log, contact: c,
-		seed: maphash.MakeSeed(), gone: make(chan struct{}, 1), left: make(chan store.Departure, 1024),
+		store:   cfg.Store,
+		process: process,
+		lease:   cfg.Lease,
+		log:     cfg.Log,
+		contact: c,
+		seed:    maphash.MakeSeed(),
+		gone:    make(chan struct{}, 1),
+		left:    make(chan store.Departure, 1024),
 	}
 }
 

@@ -34,7 +34,12 @@ const (
 // is nil if there is none with the thread's work any more. If nobody continues the run, it
 // returns why, and the run is to be cut off. The caller holds the thread's lock, and makes the
 // commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, how loss) (_ *begun, refused *holdfast.Error, _ error) {
+func (e *Engine) takeOver(
+	ctx context.Context,
+	t *thread.Thread,
+	agent *agent,
+	how loss,
+) (_ *begun, refused *holdfast.Error, _ error) {
 	o, err := e.readOrphan(ctx, t, agent, how)
 	if err != nil {
 		return nil, nil, err
@@ -46,13 +51,21 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent, h
 	if err != nil {
 		return nil, nil, err
 	}
-	return &begun{run: o.run, c: c, seq: o.seq, messages: o.messages, elsewhere: true, accepted: func() {
-		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
-		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
-		o.announceAdopted()
-		e.announceSchema(t.Place(), o.states.change)
-	}}, nil, nil
+	return &begun{
+		run:       o.run,
+		c:         c,
+		seq:       o.seq,
+		messages:  o.messages,
+		elsewhere: true,
+		accepted: func() {
+			e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
+			e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
+			traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint",
+				"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+			o.announceAdopted()
+			e.announceSchema(t.Place(), o.states.change)
+		},
+	}, nil, nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -112,14 +125,27 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, h
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true, cancelled: how.cancelled}
+	o.run = &run{
+		host:      h,
+		rec:       found.Run,
+		agent:     agent,
+		st:        h.acquired(t),
+		doubted:   found.Started,
+		resumed:   true,
+		cancelled: how.cancelled,
+	}
 	o.run.ground(found.Ground)
 	found.StartAgain(o.run.st)
 	o.messages, o.found = found.Undecoded, found
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	o.seq, err = h.takeBack(ctx, t, o.run.st, func(ev agui.Event) { o.streamed = o.streamed || ev.EventType().IsDelta() })
+	o.seq, err = h.takeBack(
+		ctx,
+		t,
+		o.run.st,
+		func(ev agui.Event) { o.streamed = o.streamed || ev.EventType().IsDelta() },
+	)
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
@@ -204,7 +230,8 @@ func (o *orphan) adopt(c *store.Commit, value map[string]any) store.Value {
 func (o *orphan) announceAdopted() {
 	if o.adopted != "" {
 		rec := o.run.rec
-		o.cfg.Log.Info("a run goes on with another revision of its agent", "thread", o.t.Key.Thread, "run", rec.ID, "agent", rec.Agent, "from", o.adopted, "to", rec.Revision)
+		o.cfg.Log.Info("a run goes on with another revision of its agent",
+			"thread", o.t.Key.Thread, "run", rec.ID, "agent", rec.Agent, "from", o.adopted, "to", rec.Revision)
 	}
 }
 

@@ -89,7 +89,8 @@ func (t *toolboxes) fill(lists [][]holdfast.Tool) *toolbox {
 		for _, tool := range list {
 			spec := tool.Spec()
 			if _, taken := box.byName[spec.Name]; taken || spec.Name == "" {
-				t.log.Warn("a tool is left out: it has no name, or another has it", "agent", t.agent.Name, "toolset", i-1, "tool", spec.Name)
+				t.log.Warn("a tool is left out: it has no name, or another has it",
+					"agent", t.agent.Name, "toolset", i-1, "tool", spec.Name)
 				continue
 			}
 			box.byName[spec.Name] = tool
@@ -116,7 +117,8 @@ func (t *toolboxes) await(ctx context.Context, name string) {
 			continue
 		}
 		if err := panics.Caught(func() error { return l.AwaitTool(ctx, name) }); err != nil && ctx.Err() == nil {
-			t.log.Warn("a tool with an open call is not there", "agent", t.agent.Name, "toolset", i, "tool", name, "error", err)
+			t.log.Warn("a tool with an open call is not there",
+				"agent", t.agent.Name, "toolset", i, "tool", name, "error", err)
 		}
 		if _, there := t.now().byName[name]; there {
 			return

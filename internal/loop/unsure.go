@@ -30,7 +30,8 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 		return finished{call: call, err: err}, true
 	}
 	if err != nil {
-		b.log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
+		b.log.Warn("a tool could not say what became of a call",
+			"thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
@@ -50,7 +51,8 @@ func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCa
 	if !ours {
 		return f
 	}
-	b.log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	b.log.Warn("a tool does not know what became of a call",
+		"thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
 	call.Unknown = true
 	switch spec := tool.Spec(); spec.Effect {
 	case holdfast.EffectOnce:
@@ -67,7 +69,10 @@ func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCa
 // gone returns what happens to a call whose tool is not there any more: one that was not
 // started is refused; of others, what the tool had declared decides.
 func (b *batch) gone(call thread.Call) finished {
-	f := finished{call: call, result: holdfast.ToolResult{Text: "There is no tool \"" + call.Name + "\".", Failed: true}}
+	f := finished{
+		call:   call,
+		result: holdfast.ToolResult{Text: "There is no tool \"" + call.Name + "\".", Failed: true},
+	}
 	switch {
 	case call.Outside != nil: // it may have been handed out
 		f.result.Text = thread.TextGivenUp
@@ -78,14 +83,16 @@ func (b *batch) gone(call thread.Call) finished {
 	}
 	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
 	if err != nil {
-		b.log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		b.log.Warn("it cannot be read what was about to be done",
+			"thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
 		intent = &thread.Intent{Effect: holdfast.EffectOnce}
 	}
 	switch intent.Effect {
 	case holdfast.EffectPure:
 		f.result.Text = "There is no tool \"" + call.Name + "\" any more; the call was not made again."
 	case holdfast.EffectIdempotent:
-		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have taken effect; it was not made again."
+		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have " +
+			"taken effect; it was not made again."
 	default: // also what an earlier version has stored, which does not say
 		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
 	}

@@ -63,7 +63,13 @@ func (s *streams) follow(key store.ThreadKey, rec *thread.Run, after store.Curso
 	// A stream may be open for a long time, and needs little of the run's record.
 	lean := *rec
 	lean.Tools, lean.Context, lean.ForwardedProps = nil, nil, nil
-	return &watching{streams: s, key: key, rec: &lean, after: after, viewer: v}
+	return &watching{
+		streams: s,
+		key:     key,
+		rec:     &lean,
+		after:   after,
+		viewer:  v,
+	}
 }
 
 // watching is one stream: a prelude of committed state, then the log after a cursor.
@@ -91,21 +97,26 @@ func (w *watching) reply(ctx context.Context) *agui.Reply {
 	if w == nil {
 		return nil
 	}
-	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Held: agui.HeldBy(w.prelude), Frames: func(yield func([]agui.Frame, error) bool) {
-		prelude := w.prelude
-		w.prelude = nil
-		if len(prelude) > 0 && !yield(prelude, nil) {
-			return
-		}
-		if w.ended {
-			return
-		}
-		defer w.leave()
-		err := w.tail(ctx, yield)
-		if err != nil && ctx.Err() == nil {
-			yield(nil, err)
-		}
-	}}
+	return &agui.Reply{
+		ThreadID: w.key.Thread,
+		RunID:    w.rec.ID,
+		Held:     agui.HeldBy(w.prelude),
+		Frames: func(yield func([]agui.Frame, error) bool) {
+			prelude := w.prelude
+			w.prelude = nil
+			if len(prelude) > 0 && !yield(prelude, nil) {
+				return
+			}
+			if w.ended {
+				return
+			}
+			defer w.leave()
+			err := w.tail(ctx, yield)
+			if err != nil && ctx.Err() == nil {
+				yield(nil, err)
+			}
+		},
+	}
 }
 
 // show adds events to the prelude, as frames without ids.
@@ -144,7 +155,12 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 }
 
 // wait sleeps until there may be more. It reports false when the stream ends.
-func (w *watching) wait(ctx context.Context, more <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
+func (w *watching) wait(
+	ctx context.Context,
+	more <-chan struct{},
+	idle *time.Timer,
+	yield func([]agui.Frame, error) bool,
+) (bool, error) {
 	select {
 	case <-more:
 	case <-idle.C:
@@ -256,7 +272,12 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 	if err != nil {
 		return nil, err
 	}
-	started := agui.RunStarted{ThreadID: t.Key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
+	started := agui.RunStarted{
+		ThreadID:        t.Key.Thread,
+		RunID:           rec.ID,
+		ParentRunID:     rec.ParentRunID,
+		ProtocolVersion: agui.ProtocolVersion,
+	}
 	if v.resync != "" {
 		started.Metadata = w.metadata(nil)
 	}

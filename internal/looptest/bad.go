@@ -58,11 +58,21 @@ func (b *Bad) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, 
 }
 
 // Threads implements [store.Directory].
-func (b *Bad) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+func (b *Bad) Threads(
+	ctx context.Context,
+	owner holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]store.Head, error) {
 	heads, err := b.Store.Threads(ctx, owner, before, limit)
 	for i := range heads {
 		if why := b.why(heads[i].Key); why != nil {
-			heads[i] = store.Head{Key: b.Key, User: owner.User, UpdatedAt: heads[i].UpdatedAt.Truncate(time.Minute), Unreadable: why}
+			heads[i] = store.Head{
+				Key:        b.Key,
+				User:       owner.User,
+				UpdatedAt:  heads[i].UpdatedAt.Truncate(time.Minute),
+				Unreadable: why,
+			}
 		}
 	}
 	return heads, err

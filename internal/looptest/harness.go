@@ -66,8 +66,17 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.Keeper = upkeep.New(upkeep.Config{
-		Store: cfg.Store, Engine: e.Engine, Limits: cfg.Limits, KeepCheckpoints: cfg.KeepCheckpoints, ArchiveAfter: cfg.ArchiveAfter, Retention: cfg.Retention,
-		Log: cfg.Log, Now: cfg.Now, NewID: cfg.NewID, Cleaned: observe.Join(cfg.Observer).Cleaned, Walked: observe.Join(cfg.Observer).Walked,
+		Store:           cfg.Store,
+		Engine:          e.Engine,
+		Limits:          cfg.Limits,
+		KeepCheckpoints: cfg.KeepCheckpoints,
+		ArchiveAfter:    cfg.ArchiveAfter,
+		Retention:       cfg.Retention,
+		Log:             cfg.Log,
+		Now:             cfg.Now,
+		NewID:           cfg.NewID,
+		Cleaned:         observe.Join(cfg.Observer).Cleaned,
+		Walked:          observe.Join(cfg.Observer).Walked,
 	})
 	return e, nil
 }
@@ -91,10 +100,23 @@ func newID(prefix string) string {
 func Start(t *testing.T, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
-		Store: store, Memory: memory, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
-		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Wall,
-		NewID: newID,
+		Store:            store,
+		Memory:           memory,
+		Agents:           agents,
+		Recover:          true,
+		Frequency:        loop.PerIteration,
+		KeepCheckpoints:  100,
+		Lease:            3 * time.Second,
+		MaxRuns:          100,
+		MaxParallelTools: 8,
+		ModelTries:       3,
+		StoreTimeout:     30 * time.Second,
+		BufferBytes:      1 << 20,
+		TailBytes:        1 << 16,
+		KeepAlive:        15 * time.Second,
+		Log:              slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Now:              clock.Wall,
+		NewID:            newID,
 	}}
 	if change != nil {
 		change(&cfg)
@@ -145,7 +167,12 @@ func Calls(name, args string) holdfast.Delta {
 
 // Tool returns a tool without arguments that calls f.
 func Tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
-	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
+	return holdfast.NewTool(
+		name,
+		name,
+		func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) },
+		holdfast.WithEffect(effect),
+	)
 }
 
 // RunInput returns the input of a run on the thread id.
@@ -295,8 +322,13 @@ func Wordy() holdfast.Agent {
 		{Call: &holdfast.CallDelta{Index: 0, Arguments: "{ "}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: " "}},
 		{Call: &holdfast.CallDelta{Index: 0, Arguments: "}"}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: "}"}},
 		{Finish: holdfast.FinishToolCalls},
-	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"}, {Finish: holdfast.FinishStop}})
-	big := Tool("big", holdfast.EffectPure, func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil })
+	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"},
+		{Finish: holdfast.FinishStop}})
+	big := Tool(
+		"big",
+		holdfast.EffectPure,
+		func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil },
+	)
 	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{big}}
 }
 
@@ -438,7 +470,10 @@ func Started(t *testing.T, e *Engine, id string) []agui.Event {
 func Answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
 	in := RunInput(id, run)
 	for _, i := range open {
-		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)})
+		in.Resume = append(
+			in.Resume,
+			agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)},
+		)
 	}
 	return in
 }
@@ -674,7 +709,11 @@ func Reduce(events []agui.Event) []string {
 
 // keptReasoning returns what is left of a client's messages at a snapshot: their reasoning,
 // if the snapshot has none.
-func keptReasoning(order []string, text map[string]string, snapshot []agui.Message) (kept []string, texts map[string]string) {
+func keptReasoning(
+	order []string,
+	text map[string]string,
+	snapshot []agui.Message,
+) (kept []string, texts map[string]string) {
 	texts = map[string]string{}
 	if slices.ContainsFunc(snapshot, func(m agui.Message) bool { return m.Role == string(holdfast.RoleReasoning) }) {
 		return nil, texts

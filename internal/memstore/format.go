@@ -27,7 +27,13 @@ func (s *Store) AgreeFormat(ctx context.Context, process string, terms store.For
 	}
 	s.reads[process] = terms.Reads
 	if terms.Reads < s.format {
-		return store.Formats{Write: s.format}, &store.VersionError{What: "the store", Stored: s.format, Known: terms.Reads}
+		return store.Formats{
+				Write: s.format,
+			}, &store.VersionError{
+				What:   "the store",
+				Stored: s.format,
+				Known:  terms.Reads,
+			}
 	}
 	behind := map[string]int{}
 	for process, reads := range s.readers(terms.Silent) {

@@ -71,7 +71,12 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 }
 
 // Records implements [store.Reader].
-func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
+func (s *Store) Records(
+	ctx context.Context,
+	key store.ThreadKey,
+	after store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	var records []store.Record
 	err := s.read(ctx, key, func(t *thread) error {
 		if !t.holds(after) {
@@ -93,7 +98,8 @@ func (t *thread) holds(c store.Cursor) bool {
 	if c == (store.Cursor{}) {
 		return true
 	}
-	return c.Number > t.trimmed && c.Number-t.trimmed <= uint64(len(t.records)) && t.records[c.Number-t.trimmed-1].Tag == c.Tag
+	return c.Number > t.trimmed && c.Number-t.trimmed <= uint64(len(t.records)) &&
+		t.records[c.Number-t.trimmed-1].Tag == c.Tag
 }
 
 // Value implements [store.Reader].
@@ -111,7 +117,13 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 }
 
 // Values implements [store.Reader].
-func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
+func (s *Store) Values(
+	ctx context.Context,
+	key store.ThreadKey,
+	kind store.Kind,
+	before string,
+	limit int,
+) ([]store.Value, error) {
 	var values []store.Value
 	err := s.read(ctx, key, func(t *thread) error {
 		for _, id := range t.newest(kind) {

@@ -35,8 +35,13 @@ type modelLabels struct{ provider, model string }
 
 func (c *configured) clone() *configured {
 	next := &configured{
-		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
-		toolsets: c.toolsets, models: map[string]bool{}, chains: map[string][]string{}, circuits: slices.Clone(c.circuits),
+		agents:     map[string]string{},
+		tools:      map[string]string{},
+		middleware: map[string]string{},
+		toolsets:   c.toolsets,
+		models:     map[string]bool{},
+		chains:     map[string][]string{},
+		circuits:   slices.Clone(c.circuits),
 	}
 	maps.Copy(next.agents, c.agents)
 	maps.Copy(next.tools, c.tools)
@@ -127,8 +132,11 @@ var reloadResults = []string{"ok", "failed"}
 
 func newReloadMetrics(f promauto.Factory) reloadMetrics {
 	return reloadMetrics{
-		total: f.NewCounterVec(counter("holdfast_reloads_total",
-			"Attempts to replace the agents while the server runs, by result; failed: there was a mistake, and all stayed as it was."), []string{"result"}),
+		total: f.NewCounterVec(counter(
+			"holdfast_reloads_total",
+			"Attempts to replace the agents while the server runs, by result; failed: there was a mistake, "+
+				"and all stayed as it was.",
+		), []string{"result"}),
 		loaded: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_agents_loaded_timestamp_seconds",
 			Help: "When the agents that new runs get were loaded: at the start, or by a reload."}),
 	}

@@ -78,7 +78,8 @@ func TestAlerts(t *testing.T) {
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			checkExpr(t, r.Alert, r.Expr, known)
-			if seen[r.Alert] || r.Expr == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || len(r.Annotations["description"]) < 60 ||
+			if seen[r.Alert] || r.Expr == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
+				len(r.Annotations["description"]) < 60 ||
 				!strings.Contains(r.Annotations["runbook_url"], "/docs/operations.md#") {
 				t.Errorf("the alert %q is not complete, or is there twice", r.Alert)
 			}
@@ -232,11 +233,13 @@ func TestCompose(t *testing.T) {
 			t.Errorf("redis is not started with %s", strings.Join(flags, " "))
 		}
 	}
-	if len(redis.Ports) > 0 || !slices.ContainsFunc(redis.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/data") }) {
+	if len(redis.Ports) > 0 ||
+		!slices.ContainsFunc(redis.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/data") }) {
 		t.Error("redis is published, or has no volume")
 	}
 	server := file.Services["server"]
-	if server.Environment["HOLDFAST_STORE"] != "redis://redis:6379/0" || !slices.Contains(server.Ports, "127.0.0.1:8080:8080") {
+	if server.Environment["HOLDFAST_STORE"] != "redis://redis:6379/0" ||
+		!slices.Contains(server.Ports, "127.0.0.1:8080:8080") {
 		t.Errorf("the server: %+v", server)
 	}
 }
@@ -264,12 +267,16 @@ func TestComposeWiring(t *testing.T) {
 			t.Errorf("the rules %s are not mounted", rules)
 		}
 	}
-	if i := slices.IndexFunc(prometheus.Command, func(s string) bool { return strings.HasPrefix(s, "--config.file=") }); i < 0 ||
+	if i := slices.IndexFunc(
+		prometheus.Command,
+		func(s string) bool { return strings.HasPrefix(s, "--config.file=") },
+	); i < 0 ||
 		mounts[strings.TrimPrefix(prometheus.Command[i], "--config.file=")] != "./deploy/prometheus.yml" {
 		t.Error("Prometheus does not read deploy/prometheus.yml")
 	}
 	job := scrape.Jobs[0]
-	if job.Name != "holdfast" || job.Path != "/metrics" || !slices.Equal(job.Static[0].Targets, []string{"server:8080"}) {
+	if job.Name != "holdfast" || job.Path != "/metrics" ||
+		!slices.Equal(job.Static[0].Targets, []string{"server:8080"}) {
 		t.Errorf("the scrape job: %+v", job)
 	}
 	var source struct {
@@ -278,7 +285,8 @@ func TestComposeWiring(t *testing.T) {
 		} `yaml:"datasources"`
 	}
 	readYAML(t, "deploy/grafana/provisioning/datasources/prometheus.yml", &source)
-	if source.Datasources[0].URL != "http://prometheus:9090" || !slices.Contains(prometheus.Ports, "127.0.0.1:9090:9090") {
+	if source.Datasources[0].URL != "http://prometheus:9090" ||
+		!slices.Contains(prometheus.Ports, "127.0.0.1:9090:9090") {
 		t.Errorf("the data source: %+v", source)
 	}
 	var dashboards struct {

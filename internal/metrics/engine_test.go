@@ -60,16 +60,30 @@ type demo struct {
 
 func start(t *testing.T, shared store.Store, change func(*loop.Config)) *demo {
 	t.Helper()
-	agents := []holdfast.Agent{{Name: "demo", Model: scripted.New(scripted.Options{}), Tools: tools.Builtin(time.Now, 0, nil)}}
+	agents := []holdfast.Agent{
+		{Name: "demo", Model: scripted.New(scripted.Options{}), Tools: tools.Builtin(time.Now, 0, nil)},
+	}
 	d := &demo{m: metrics.New(agents), store: &mortal{Store: shared}}
 	var serial atomic.Int64
 	process := fmt.Sprintf("%p", d)
 	cfg := loop.Config{
-		Store: d.store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
-		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Wall,
-		NewID:    func(prefix string) string { return fmt.Sprintf("%s%s%08d", prefix, process, serial.Add(1)) },
-		Observer: d.m.Observer(),
+		Store:            d.store,
+		Agents:           agents,
+		Recover:          true,
+		Frequency:        loop.PerIteration,
+		KeepCheckpoints:  100,
+		Lease:            3 * time.Second,
+		MaxRuns:          100,
+		MaxParallelTools: 8,
+		ModelTries:       3,
+		StoreTimeout:     30 * time.Second,
+		BufferBytes:      1 << 20,
+		TailBytes:        1 << 16,
+		KeepAlive:        15 * time.Second,
+		Log:              slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Now:              clock.Wall,
+		NewID:            func(prefix string) string { return fmt.Sprintf("%s%s%08d", prefix, process, serial.Add(1)) },
+		Observer:         d.m.Observer(),
 	}
 	if change != nil {
 		change(&cfg)
@@ -92,7 +106,9 @@ func start(t *testing.T, shared store.Store, change func(*loop.Config)) *demo {
 func input(thread, run, text string) *agui.RunAgentInput {
 	in := &agui.RunAgentInput{ThreadID: thread, RunID: run, ProtocolVersion: agui.ProtocolVersion}
 	if text != "" {
-		in.Messages = []agui.Message{agui.FromDomain(holdfast.Message{ID: "m" + run, Role: holdfast.RoleUser, Text: text})}
+		in.Messages = []agui.Message{
+			agui.FromDomain(holdfast.Message{ID: "m" + run, Role: holdfast.RoleUser, Text: text}),
+		}
 	}
 	return in
 }
@@ -214,22 +230,36 @@ func TestModelTries(t *testing.T) {
 func TestNoLabelsFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The model calls the tool that the user names, whether or not it exists.
-		obedient := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				if len(req.Messages) > 1 {
-					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-					return
+		obedient := holdfast.ModelFunc(
+			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					yield(
+						holdfast.Delta{
+							Call:   &holdfast.CallDelta{Name: req.Messages[0].Text, Arguments: "{}"},
+							Finish: holdfast.FinishToolCalls,
+						},
+						nil,
+					)
 				}
-				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: req.Messages[0].Text, Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
-			}
-		})
+			},
+		)
 		d := start(t, memstore.New(), func(c *loop.Config) { c.Agents[0].Model = obedient })
 		d.say(t, input("warm", "up", "nobody"))
 		before := series(t, d.m)
 		for i := range 20 {
 			in := input(fmt.Sprintf("evil-thread-%d", i), fmt.Sprintf("evil-run-%d", i), fmt.Sprintf("evil_tool_%d", i))
 			if i%2 == 0 {
-				in.Tools = []agui.Tool{{Name: fmt.Sprintf("evil_tool_%d", i), Description: "d", Parameters: json.RawMessage(`{"type":"object"}`)}}
+				in.Tools = []agui.Tool{
+					{
+						Name:        fmt.Sprintf("evil_tool_%d", i),
+						Description: "d",
+						Parameters:  json.RawMessage(`{"type":"object"}`),
+					},
+				}
 			}
 			d.say(t, in)
 		}
@@ -257,7 +287,13 @@ func TestQuestion(t *testing.T) {
 		}
 		want(t, d.m, map[string]string{`holdfast_iterations_total`: "0", `holdfast_runs_running`: "0"})
 		in := input("t", "r2", "")
-		in.Resume = []agui.ResumeEntry{{InterruptID: asked.Outcome.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`{"answer":"because"}`)}}
+		in.Resume = []agui.ResumeEntry{
+			{
+				InterruptID: asked.Outcome.Interrupts[0].ID,
+				Status:      agui.ResumeResolved,
+				Payload:     []byte(`{"answer":"because"}`),
+			},
+		}
 		d.say(t, in)
 		want(t, d.m, map[string]string{
 			`holdfast_runs_total{agent="demo",outcome="interrupt"}`:           "1",
@@ -295,7 +331,15 @@ func TestTakeover(t *testing.T) {
 			`holdfast_pending_writes_per_checkpoint_sum`:                "3",
 			`holdfast_runs_total{agent="demo",outcome="success"}`:       "1",
 		})
-		want(t, one.m, map[string]string{`holdfast_runs_total{agent="demo",outcome="left"}`: "1", `holdfast_runs_running`: "0", `holdfast_run_duration_seconds_count`: "0"})
+		want(
+			t,
+			one.m,
+			map[string]string{
+				`holdfast_runs_total{agent="demo",outcome="left"}`: "1",
+				`holdfast_runs_running`:                            "0",
+				`holdfast_run_duration_seconds_count`:              "0",
+			},
+		)
 		for _, name := range []string{
 			`holdfast_checkpoint_errors_total{error_type="unavailable"}`, `holdfast_pending_writes_errors_total`, `holdfast_lease_renewals_total{result="error"}`,
 		} {

@@ -43,7 +43,15 @@ func TestErrorTypes(t *testing.T) {
 		for _, err := range errs {
 			m := metrics.New(nil)
 			m.Observer().Committed(holdfast.Iteration{}, &store.Commit{}, 0, fmt.Errorf("commit: %w", err))
-			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0", "holdfast_commit_duration_seconds_count": "0"})
+			want(
+				t,
+				m,
+				map[string]string{
+					fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1",
+					"holdfast_checkpoint_duration_seconds_count":                         "0",
+					"holdfast_commit_duration_seconds_count":                             "0",
+				},
+			)
 		}
 	}
 }
@@ -51,8 +59,10 @@ func TestErrorTypes(t *testing.T) {
 // TestDurations: a commit is timed, and so is each checkpoint in it.
 func TestDurations(t *testing.T) {
 	m := metrics.New(nil)
-	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}, {Kind: store.KindCheckpoint}}}, 2*time.Second, nil)
-	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}}}, time.Second, nil)
+	m.Observer().
+		Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}, {Kind: store.KindCheckpoint}}}, 2*time.Second, nil)
+	m.Observer().
+		Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}}}, time.Second, nil)
 	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Records: [][]byte{nil}}, time.Second, nil)
 	want(t, m, map[string]string{
 		`holdfast_checkpoint_duration_seconds_count`: "1",
@@ -66,7 +76,11 @@ func TestDurations(t *testing.T) {
 // as one operation.
 func TestPendingWrites(t *testing.T) {
 	m := metrics.New(nil)
-	put := []store.Value{{Kind: store.KindPending, ID: "1"}, {Kind: store.KindIntent, ID: "2"}, {Kind: store.KindPending, ID: "3"}}
+	put := []store.Value{
+		{Kind: store.KindPending, ID: "1"},
+		{Kind: store.KindIntent, ID: "2"},
+		{Kind: store.KindPending, ID: "3"},
+	}
 	cleared := []store.Kind{store.KindPending, store.KindIntent, store.KindPending}
 	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: put}, 0, nil)
 	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: put}, 0, io.EOF)
@@ -143,7 +157,9 @@ func TestToolsetNames(t *testing.T) {
 			tools++
 		}
 	}
-	if all[`holdfast_tool_calls_total{result="success",tool="files_read"}`] != "1" || all[`holdfast_tool_calls_total{result="refused",tool="other"}`] != "2" || tools > 1010 {
+	if all[`holdfast_tool_calls_total{result="success",tool="files_read"}`] != "1" ||
+		all[`holdfast_tool_calls_total{result="refused",tool="other"}`] != "2" ||
+		tools > 1010 {
 		t.Errorf("%d series: %v", tools, all[`holdfast_tool_calls_total{result="refused",tool="other"}`])
 	}
 }

@@ -29,17 +29,70 @@ const (
 // known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
-		codes.AgentNotFound, codes.AnswersMissing, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded,
-		codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
-		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.Forbidden, codes.ForbiddenHost,
-		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
-		codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations, codes.MediaRefused,
-		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
-		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
-		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
-		codes.NotRecorded, codes.NothingToRun, codes.OutputCut, codes.OutputInvalid, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RevisionGone, codes.RunIDReused,
-		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyBodies, codes.TooManyRuns,
-		codes.ShuttingDown, codes.Unauthenticated, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.VersionTooNew,
+		codes.AgentNotFound,
+		codes.AnswersMissing,
+		codes.AuthUnavailable,
+		codes.BodyTimeout,
+		codes.BudgetExceeded,
+		codes.CallAlreadyAnswered,
+		codes.CallClosed,
+		codes.CallExpired,
+		codes.CallPending,
+		codes.CheckpointConflict,
+		codes.CheckpointInvalid,
+		codes.CheckpointStale,
+		codes.CheckpointUnreadable,
+		codes.CircuitOpen,
+		codes.CutOff,
+		codes.Forbidden,
+		codes.ForbiddenHost,
+		codes.ForbiddenOrigin,
+		codes.HistoryDiverged,
+		codes.HistoryNotKept,
+		codes.Internal,
+		codes.InterruptAlreadyAnswered,
+		codes.InterruptExpired,
+		codes.Interrupted,
+		codes.InvalidAnswer,
+		codes.InvalidCursor,
+		codes.InvalidInput,
+		codes.LimitExceeded,
+		codes.MaxIterations,
+		codes.MediaRefused,
+		codes.MethodNotAllowed,
+		codes.MiddlewareFailed,
+		codes.RateLimited,
+		codes.SchemaChanged,
+		codes.StateMigration,
+		codes.StateNotListed,
+		codes.StateTooNew,
+		codes.StateUnreadable,
+		codes.StateUnwritable,
+		codes.TooManyErrors,
+		codes.MidExecution,
+		codes.ModelFailed,
+		codes.NotAcceptable,
+		codes.NotFound,
+		codes.NotRecorded,
+		codes.NothingToRun,
+		codes.OutputCut,
+		codes.OutputInvalid,
+		codes.PayloadTooLarge,
+		codes.RecoveryGaveUp,
+		codes.RevisionGone,
+		codes.RunIDReused,
+		codes.RunInProgress,
+		codes.StoreUnavailable,
+		codes.StreamCut,
+		codes.ThreadExists,
+		codes.ThreadTooLarge,
+		codes.TooManyBodies,
+		codes.TooManyRuns,
+		codes.ShuttingDown,
+		codes.Unauthenticated,
+		codes.UnknownToolCall,
+		codes.UnsupportedMediaType,
+		codes.VersionTooNew,
 		codes.WrongAgent,
 	}
 }
@@ -57,7 +110,17 @@ var hookNames = []string{"run", "before_iteration", "after_iteration", "batch", 
 // errorTypes returns the values of error_type. conflict, fenced and cancelled are not
 // the store's fault: a lost race, an owner that was replaced, a client that went away.
 func errorTypes() []string {
-	return []string{"conflict", "fenced", "cancelled", "timeout", "unavailable", "unreadable", "invalid", "version_too_new", other}
+	return []string{
+		"conflict",
+		"fenced",
+		"cancelled",
+		"timeout",
+		"unavailable",
+		"unreadable",
+		"invalid",
+		"version_too_new",
+		other,
+	}
 }
 
 // errorType returns the error_type of a commit's error.
@@ -83,7 +146,8 @@ func errorType(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case network != nil, errors.As(err, &system), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, net.ErrClosed), errors.Is(err, store.ErrRefused), errors.As(err, &public) && public.Code == codes.StoreUnavailable:
+		errors.Is(err, net.ErrClosed), errors.Is(err, store.ErrRefused), errors.As(err, &public) &&
+			public.Code == codes.StoreUnavailable:
 		return "unavailable"
 	}
 	return other

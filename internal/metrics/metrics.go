@@ -108,16 +108,29 @@ func New(agents []holdfast.Agent) *Metrics {
 	r, served := prometheus.NewRegistry(), prometheus.NewRegistry()
 	f := promauto.With(r)
 	m := &Metrics{
-		registry: r, served: served,
-		sets: &names{seen: map[string]bool{}, most: maxToolNames},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f), reloads: newReloadMetrics(f), formats: newFormatMetrics(f),
+		registry:  r,
+		served:    served,
+		sets:      &names{seen: map[string]bool{}, most: maxToolNames},
+		runs:      newRunMetrics(f),
+		steps:     newStepMetrics(f),
+		models:    newModelMetrics(f),
+		prompts:   newPromptMetrics(f),
+		hooks:     newHookMetrics(f),
+		store:     newStoreMetrics(f),
+		endpoints: newHTTPMetrics(f),
+		reloads:   newReloadMetrics(f),
+		formats:   newFormatMetrics(f),
 	}
 	r.MustRegister(circuitCollector{m}, serverCollector{m})
 	m.configured.Store(&configured{})
 	m.zero()
 	m.Durability("")
 	m.Add(agents)
-	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	served.MustRegister(
+		r,
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return m
 }
 
@@ -152,14 +165,18 @@ func (m *Metrics) Registry() *prometheus.Registry { return m.served }
 
 func newRunMetrics(f promauto.Factory) runMetrics {
 	return runMetrics{
-		total: f.NewCounterVec(counter("holdfast_runs_total",
-			"Runs that have ended in this process, by outcome; left: another process continues the run."), []string{"agent", "outcome"}),
+		total: f.NewCounterVec(counter(
+			"holdfast_runs_total",
+			"Runs that have ended in this process, by outcome; left: another process continues the run.",
+		), []string{"agent", "outcome"}),
 		errors: f.NewCounterVec(counter("holdfast_run_errors_total",
 			"Runs that have ended in RUN_ERROR, by its code."), []string{"code"}),
 		duration: f.NewHistogram(histogram("holdfast_run_duration_seconds",
 			"Time from a run's start, resume or takeover in this process to its end.",
 			.1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400)),
-		running: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process is running now."}),
+		running: f.NewGauge(
+			prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process is running now."},
+		),
 		claims: f.NewCounterVec(counter("holdfast_claims_total",
 			"Attempts to take over a run whose owner is gone, by result."), []string{"result"}),
 		takeovers: f.NewCounter(counter("holdfast_takeovers_total",
@@ -180,16 +197,21 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 		firstDelta: f.NewHistogram(histogram("holdfast_time_to_first_delta_seconds",
 			"Time from the start of an attempt of a model call to its first delta.",
 			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
-		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
-			"Tokens that models reported; cached and cache_write are part of input, reasoning of output."), []string{"agent", "kind"}),
+		tokens: f.NewCounterVec(counter(
+			"holdfast_tokens_total",
+			"Tokens that models reported; cached and cache_write are part of input, reasoning of output.",
+		), []string{"agent", "kind"}),
 		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
 			"Tool calls, by result; all frontend tools count as one."), []string{"tool", "result"}),
 		// From a plain function to the default timeout of a tool call.
 		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
 			"Time from the start of a tool call in this process to its end.",
 			.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60), []string{"tool"}),
-		outsideCalls: f.NewCounterVec(counter("holdfast_outside_calls_total",
-			"Calls that are finished from outside, by what became of them; refused: a result that came too late, or was another one."), []string{"result"}),
+		outsideCalls: f.NewCounterVec(counter(
+			"holdfast_outside_calls_total",
+			"Calls that are finished from outside, by what became of them; refused: a result that came too "+
+				"late, or was another one.",
+		), []string{"result"}),
 	}
 }
 
@@ -199,8 +221,11 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 	return storeMetrics{
 		checkpoints: f.NewHistogram(histogram("holdfast_checkpoint_duration_seconds",
 			"Time that the store took to save a checkpoint: that of its commit.", commit...)),
-		commits: f.NewHistogram(histogram("holdfast_commit_duration_seconds",
-			"Time that the store took for a successful commit, with a checkpoint or without; each moves the thread's head.", commit...)),
+		commits: f.NewHistogram(histogram(
+			"holdfast_commit_duration_seconds",
+			"Time that the store took for a successful commit, with a checkpoint or without; each "+
+				"moves the thread's head.",
+			commit...)),
 		errors: f.NewCounterVec(counter("holdfast_checkpoint_errors_total",
 			"Attempts to commit that the store refused or did not answer."), []string{"error_type"}),
 		records: f.NewCounter(counter("holdfast_records_total",
@@ -232,12 +257,18 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 
 func newHookMetrics(f promauto.Factory) hookMetrics {
 	return hookMetrics{
-		notices: f.NewCounterVec(counter("holdfast_notices_total",
-			"Events that middleware has reported, by the notice's name: a circuit that opened, a budget that is used up."), []string{"notice"}),
+		notices: f.NewCounterVec(counter(
+			"holdfast_notices_total",
+			"Events that middleware has reported, by the notice's name: a circuit that opened, a "+
+				"budget that is used up.",
+		), []string{"notice"}),
 		failed: f.NewCounterVec(counter("holdfast_middleware_failures_total",
 			"Panics of middleware hooks."), []string{"middleware", "hook"}),
-		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
-			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
+		schemas: f.NewCounterVec(counter(
+			"holdfast_schema_changes_total",
+			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it "+
+				"was older than schemas.",
+		), []string{"change"}),
 		names: &names{seen: map[string]bool{}, most: maxNames},
 	}
 }
@@ -254,9 +285,14 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 		}),
 		refused: f.NewCounter(counter("holdfast_http_connections_refused_total",
 			"Connections that were closed at once because their address has as many as it may.")),
-		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
-		limits: f.NewCounterVec(counter("holdfast_limit_rejections_total",
-			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too much of and whose limit it is."), []string{"limit", "scope"}),
+		streams: f.NewGauge(
+			prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."},
+		),
+		limits: f.NewCounterVec(counter(
+			"holdfast_limit_rejections_total",
+			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too "+
+				"much of and whose limit it is.",
+		), []string{"limit", "scope"}),
 	}
 }
 
@@ -311,7 +347,8 @@ func (m *Metrics) zero() {
 // zeroMiddleware creates the series of a middleware: one for each hook that it has, and
 // one for each notice that it lists.
 func (m *Metrics) zeroMiddleware(mw *holdfast.Middleware) {
-	for i, set := range []bool{mw.Run != nil, mw.BeforeIteration != nil, mw.AfterIteration != nil, mw.Batch != nil, mw.Model != nil, mw.Tool != nil} {
+	for i, set := range []bool{mw.Run != nil, mw.BeforeIteration != nil, mw.AfterIteration != nil, mw.Batch != nil,
+		mw.Model != nil, mw.Tool != nil} {
 		if set {
 			m.hooks.failed.WithLabelValues(label(mw.Name), hookNames[i])
 		}

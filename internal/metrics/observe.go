@@ -16,9 +16,24 @@ import (
 // Observer counts what an engine says.
 func (m *Metrics) Observer() observe.Observer {
 	return observe.Observer{
-		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
-		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, PromptSent: m.promptSent, ToolCalled: m.toolCalled, OutsideCalled: m.outsideCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
-		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Walked: m.walked, Grown: m.grown,
+		RunStarted:    m.runStarted,
+		RunEnded:      m.runEnded,
+		SchemaChanged: m.schemaChanged,
+		TakenOver:     m.takenOver,
+		ModelCalled:   m.modelCalled,
+		ModelFailed:   m.modelFailed,
+		FellBack:      m.fellBack,
+		PromptSent:    m.promptSent,
+		ToolCalled:    m.toolCalled,
+		OutsideCalled: m.outsideCalled,
+		Notified:      m.notified,
+		HookFailed:    m.hookFailed,
+		IterationDone: m.iterationDone,
+		Committed:     m.committed,
+		LeaseRenewed:  m.leaseRenewed,
+		Cleaned:       m.cleaned,
+		Walked:        m.walked,
+		Grown:         m.grown,
 	}
 }
 
@@ -62,7 +77,12 @@ func (m *Metrics) takenOver(at holdfast.Iteration, result observe.TakeoverResult
 
 // modelCalled counts and times an attempt of a model call, and counts its tokens
 // whatever its result, because they were paid for.
-func (m *Metrics) modelCalled(at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, usage *holdfast.Usage) {
+func (m *Metrics) modelCalled(
+	at holdfast.Iteration,
+	result observe.ModelResult,
+	first, took time.Duration,
+	usage *holdfast.Usage,
+) {
 	agent := m.agent(at.Agent)
 	m.steps.modelCalls.WithLabelValues(agent, oneOf(observe.ModelResults(), result)).Inc()
 	m.steps.modelDuration.Observe(took.Seconds())
@@ -120,7 +140,8 @@ func (m *Metrics) hookFailed(_ holdfast.Iteration, middleware, hook string) {
 
 // schemaChanged counts the run once for each kind of difference.
 func (m *Metrics) schemaChanged(_ holdfast.Iteration, change *state.SchemaChange) {
-	for kind, n := range map[string]int{"removed": len(change.Removed), "added": len(change.Added), "version": len(change.Changed)} {
+	for kind, n := range map[string]int{"removed": len(change.Removed), "added": len(change.Added),
+		"version": len(change.Changed)} {
 		if n > 0 {
 			m.hooks.schemas.WithLabelValues(kind).Inc()
 		}

@@ -40,18 +40,24 @@ func (m modelNamed) Stream(context.Context, *holdfast.ModelRequest) iter.Seq2[ho
 
 // guarded are agents with tools and with a middleware that has every hook.
 func guarded() []holdfast.Agent {
-	return []holdfast.Agent{{
-		Name: "a", Tools: []holdfast.Tool{named("look")}, Model: modelNamed("one"), Fallbacks: []holdfast.Model{modelNamed("two")}, Toolsets: []holdfast.Toolset{serverNamed{name: "github"}},
-		Middleware: []holdfast.Middleware{{
-			Name: "acme.guard", Notices: []string{"acme.refused"},
-			Run:             func(next holdfast.RunCall) holdfast.RunCall { return next },
-			BeforeIteration: func(context.Context, *holdfast.Iteration) error { return nil },
-			AfterIteration:  func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {},
-			Model:           func(next holdfast.ModelCall) holdfast.ModelCall { return next },
-			Batch:           func(context.Context, *holdfast.Batch) error { return nil },
-			Tool:            func(next holdfast.ToolHandler) holdfast.ToolHandler { return next },
-		}},
-	}}
+	return []holdfast.Agent{
+		{
+			Name:      "a",
+			Tools:     []holdfast.Tool{named("look")},
+			Model:     modelNamed("one"),
+			Fallbacks: []holdfast.Model{modelNamed("two")},
+			Toolsets:  []holdfast.Toolset{serverNamed{name: "github"}},
+			Middleware: []holdfast.Middleware{{
+				Name: "acme.guard", Notices: []string{"acme.refused"},
+				Run:             func(next holdfast.RunCall) holdfast.RunCall { return next },
+				BeforeIteration: func(context.Context, *holdfast.Iteration) error { return nil },
+				AfterIteration:  func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) {},
+				Model:           func(next holdfast.ModelCall) holdfast.ModelCall { return next },
+				Batch:           func(context.Context, *holdfast.Batch) error { return nil },
+				Tool:            func(next holdfast.ToolHandler) holdfast.ToolHandler { return next },
+			}},
+		},
+	}
 }
 
 // TestEveryMetricIsThere: on a fresh server each metric has a series, so that increase()
@@ -100,7 +106,13 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	one := int64(1)
 	codes := allCodes(t)
 	for _, result := range observe.ModelResults() {
-		o.ModelCalled(at, result, time.Second, time.Second, &holdfast.Usage{InputTokens: &one, OutputTokens: &one, CachedInput: &one, ReasoningTokens: &one})
+		o.ModelCalled(
+			at,
+			result,
+			time.Second,
+			time.Second,
+			&holdfast.Usage{InputTokens: &one, OutputTokens: &one, CachedInput: &one, ReasoningTokens: &one},
+		)
 	}
 	for _, kind := range append(failure.Kinds(), "", "an extension's") {
 		for _, model := range []string{"one", "two"} {
@@ -129,9 +141,26 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	for _, result := range observe.TakeoverResults() {
 		o.TakenOver(at, result, "cut_off")
 	}
-	o.SchemaChanged(at, &state.SchemaChange{Removed: []string{"a.b"}, Added: []string{"a.c"}, Changed: []state.VersionChange{{}}, Upgrade: true})
+	o.SchemaChanged(
+		at,
+		&state.SchemaChange{
+			Removed: []string{"a.b"},
+			Added:   []string{"a.c"},
+			Changed: []state.VersionChange{{}},
+			Upgrade: true,
+		},
+	)
 	o.IterationDone(at, 1)
-	o.Committed(at, &store.Commit{Put: []store.Value{{Kind: store.KindPending}}, Records: [][]byte{nil}, Clear: []store.Kind{store.KindPending}}, 0, nil)
+	o.Committed(
+		at,
+		&store.Commit{
+			Put:     []store.Value{{Kind: store.KindPending}},
+			Records: [][]byte{nil},
+			Clear:   []store.Kind{store.KindPending},
+		},
+		0,
+		nil,
+	)
 	for _, err := range []error{store.ErrConflict, store.ErrFenced, store.ErrInvalid, store.ErrUnreadable, store.ErrVersionTooNew, context.Canceled, context.DeadlineExceeded} {
 		o.Committed(at, &store.Commit{}, 0, err)
 		o.LeaseRenewed(err)

@@ -23,7 +23,14 @@ type Amend func(refused *holdfast.ModelError) (*Client, *Body)
 
 // StreamAmended is Stream, but a request that the provider refuses before it has said
 // anything is amended.
-func (c *Client) StreamAmended(ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser, amend Amend) {
+func (c *Client) StreamAmended(
+	ctx context.Context,
+	path string,
+	body *Body,
+	yield func(holdfast.Delta, error) bool,
+	parser func(*Answer) Parser,
+	amend Amend,
+) {
 	for said := false; body != nil; {
 		now, sent := c, body
 		body = nil
@@ -39,7 +46,11 @@ func (c *Client) StreamAmended(ctx context.Context, path string, body *Body, yie
 		}, parser)
 		if body != nil {
 			// Outside a run nobody reads it.
-			_ = holdfast.Notify(ctx, NoticeReasoningRefused, map[string]any{"provider": now.Provider, "model": now.Model})
+			_ = holdfast.Notify(
+				ctx,
+				NoticeReasoningRefused,
+				map[string]any{"provider": now.Provider, "model": now.Model},
+			)
 		}
 	}
 }

@@ -76,7 +76,13 @@ type Answer struct {
 // Stream sends a request to BaseURL plus path and passes on what comes back. It reads in
 // the caller's goroutine, and the last that it yields is a delta with a finish, or an
 // error.
-func (c *Client) Stream(ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser) {
+func (c *Client) Stream(
+	ctx context.Context,
+	path string,
+	body *Body,
+	yield func(holdfast.Delta, error) bool,
+	parser func(*Answer) Parser,
+) {
 	prompt.Report(ctx, body.prompt(c))
 	// A context of its own, so that ending only the reading is not taken for the caller
 	// giving up.
@@ -202,9 +208,12 @@ func (a *Answer) whole(body io.Reader, p Parser) error {
 func (a *Answer) page(body io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 	return &holdfast.ModelError{
-		Kind: failure.Overloaded, Retryable: true, Status: http.StatusOK,
-		Public: "The model's provider answered with a web page. If this persists, the model's base URL is wrong: the documentation of the provider's API has it.",
-		Err:    errors.Join(errors.New("a web page: "+a.client.quote(string(text))), err),
+		Kind:      failure.Overloaded,
+		Retryable: true,
+		Status:    http.StatusOK,
+		Public: "The model's provider answered with a web page. If this persists, the model's base URL is wrong: " +
+			"the documentation of the provider's API has it.",
+		Err: errors.Join(errors.New("a web page: "+a.client.quote(string(text))), err),
 	}
 }
 
@@ -252,7 +261,12 @@ func (a *Answer) Within(d time.Duration) {
 
 // Truncated returns the error of an answer that is not complete; cause may be nil.
 func (a *Answer) Truncated(cause error) error {
-	e := &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Status: http.StatusOK, Public: "The model's answer was cut off."}
+	e := &holdfast.ModelError{
+		Kind:      failure.Cut,
+		Retryable: true,
+		Status:    http.StatusOK,
+		Public:    "The model's answer was cut off.",
+	}
 	e.Err = holdfast.ErrTruncated
 	if cause != nil {
 		e.Err = errors.Join(e.Err, errors.New(a.client.quote(cause.Error())))
@@ -268,8 +282,10 @@ func (a *Answer) Undecodable(cause error) error {
 // NotStreamed returns the error of a response in one piece that a parser cannot use.
 func (a *Answer) NotStreamed(data []byte) error {
 	return &holdfast.ModelError{
-		Kind: failure.Invalid, Status: http.StatusOK, Public: "The model's provider did not stream its answer; the server's operator must check the base URL.",
-		Err: errors.New("an answer in one piece: " + a.client.quote(string(data))),
+		Kind:   failure.Invalid,
+		Status: http.StatusOK,
+		Public: "The model's provider did not stream its answer; the server's operator must check the base URL.",
+		Err:    errors.New("an answer in one piece: " + a.client.quote(string(data))),
 	}
 }
 
@@ -314,7 +330,8 @@ func (a *Answer) failed(ctx context.Context, err error) error {
 func requestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id"} {
 		id := h.Get(name)
-		if id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if id != "" && len(id) <= maxRequestID &&
+			!strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return id
 		}
 	}

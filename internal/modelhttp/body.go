@@ -92,8 +92,11 @@ func (c *Client) Written(b *Body) (*Body, error) {
 		return b, nil
 	}
 	return nil, &holdfast.ModelError{
-		Kind: failure.Invalid, Provider: c.Provider, Model: c.Model,
-		Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", b.err),
+		Kind:     failure.Invalid,
+		Provider: c.Provider,
+		Model:    c.Model,
+		Public:   "The conversation cannot be sent to the model.",
+		Err:      fmt.Errorf("write the request: %w", b.err),
 	}
 }
 
@@ -125,7 +128,13 @@ func (b *Body) prompt(c *Client) *prompt.Body {
 			b.ends[p] = max(b.ends[p], b.ends[p-1])
 		}
 	}
-	return &prompt.Body{Provider: c.Provider, Model: c.Model, Bytes: b.buf.Bytes(), Ends: b.ends, Without: b.without}
+	return &prompt.Body{
+		Provider: c.Provider,
+		Model:    c.Model,
+		Bytes:    b.buf.Bytes(),
+		Ends:     b.ends,
+		Without:  b.without,
+	}
 }
 
 // Tools returns tools in the order of their names: a frontend may list its own in any

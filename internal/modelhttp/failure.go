@@ -183,9 +183,11 @@ func (c *Client) redirected(res *http.Response) error {
 		to = u.Scheme + "://" + u.Host
 	}
 	return &holdfast.ModelError{
-		Kind: failure.Auth, Status: res.StatusCode,
-		Public: "The model's provider redirects to another address, which the server does not follow; the server's operator must check the base URL.",
-		Err:    errors.New(c.quote(fmt.Sprintf("status %d, a redirect to %s", res.StatusCode, to))),
+		Kind:   failure.Auth,
+		Status: res.StatusCode,
+		Public: "The model's provider redirects to another address, which the server does not follow; the server's " +
+			"operator must check the base URL.",
+		Err: errors.New(c.quote(fmt.Sprintf("status %d, a redirect to %s", res.StatusCode, to))),
 	}
 }
 
@@ -195,12 +197,45 @@ var words = []struct {
 	words []string
 }{
 	{failure.TooLong, []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}},
-	{failure.Quota, []string{"insufficient_quota", "exceeded_current_quota", "billing", "credit_balance", "spend_limit", "spending_limit"}},
+	{
+		failure.Quota,
+		[]string{
+			"insufficient_quota",
+			"exceeded_current_quota",
+			"billing",
+			"credit_balance",
+			"spend_limit",
+			"spending_limit",
+		},
+	},
 	{failure.Refused, []string{"content_filter", "invalid_prompt", "_policy"}},
-	{failure.Auth, []string{"invalid_api_key", "authentication_error", "permission_error", "model_not_found", "not_found_error", "unauthenticated", "permission_denied"}},
+	{
+		failure.Auth,
+		[]string{
+			"invalid_api_key",
+			"authentication_error",
+			"permission_error",
+			"model_not_found",
+			"not_found_error",
+			"unauthenticated",
+			"permission_denied",
+		},
+	},
 	{failure.Rate, []string{"rate_limit", "slow_down", "resource_exhausted", "too_many_requests"}},
-	{failure.Overloaded, []string{"overloaded", "api_error", "timeout_error", "server_error", "unavailable", "deadline_exceeded"}},
-	{failure.Invalid, []string{"invalid_request", "invalid_argument", "invalid_encrypted_content", "invalid_image", "image_parse_error"}},
+	{
+		failure.Overloaded,
+		[]string{"overloaded", "api_error", "timeout_error", "server_error", "unavailable", "deadline_exceeded"},
+	},
+	{
+		failure.Invalid,
+		[]string{
+			"invalid_request",
+			"invalid_argument",
+			"invalid_encrypted_content",
+			"invalid_image",
+			"image_parse_error",
+		},
+	},
 }
 
 // kind finds the kind of a failure: by the provider's words where a status would mislead,
@@ -216,11 +251,13 @@ func (f *Failure) kind() failure.Kind {
 		return failure.Quota
 	case said == failure.Refused || f.says(refusedWords):
 		return failure.Refused
-	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden || f.Status == http.StatusNotFound || said == failure.Auth:
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden || f.Status == http.StatusNotFound ||
+		said == failure.Auth:
 		return failure.Auth
 	case f.Status == http.StatusTooManyRequests || said == failure.Rate:
 		return failure.Rate
-	case f.Status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly}, f.Status) || said == failure.Overloaded:
+	case f.Status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly},
+		f.Status) || said == failure.Overloaded:
 		return failure.Overloaded
 	case said == "" && f.Status < 400:
 		// In the middle of a stream there is no status, and any reason may be a passing one.
@@ -246,8 +283,15 @@ func (f *Failure) word() failure.Kind {
 // only the code of an invalid request, or of a lack of rights.
 var (
 	tooLongWords = []string{
-		"context length", "context size", "context window", "context limit", "prompt is too long", "input is too long", "maximum prompt length",
-		"maximum number of tokens", "request too large",
+		"context length",
+		"context size",
+		"context window",
+		"context limit",
+		"prompt is too long",
+		"input is too long",
+		"maximum prompt length",
+		"maximum number of tokens",
+		"request too large",
 	}
 	quotaWords   = []string{"credit balance is too low", "reached your specified api usage limits"}
 	refusedWords = []string{"content filtering policy", "input was flagged"}
@@ -291,7 +335,8 @@ func (c *Client) classify(f Failure) *holdfast.ModelError {
 	case failure.Auth:
 		e.Public = "The model's provider refused the server's key; the server's operator must check it."
 		if f.Status == http.StatusNotFound || strings.Contains(f.Type+f.Code, "not_found") {
-			e.Public = "The model's provider does not know the configured model; the server's operator must check its name and the base URL."
+			e.Public = "The model's provider does not know the configured model; the server's operator must check " +
+				"its name and the base URL."
 		}
 	case failure.Rate:
 		e.Public, e.Retryable = "The model's provider limits the rate of requests.", true
@@ -310,15 +355,23 @@ func (c *Client) classify(f Failure) *holdfast.ModelError {
 // What was shown of it is to be taken back.
 func (a *Answer) Refused(reason string) error {
 	return &holdfast.ModelError{
-		Kind: failure.Refused, Status: http.StatusOK, Public: "The model declines to answer this conversation. Change the last message, or start a new conversation.",
-		Err: errors.New(a.client.quote("the model refused: " + reason)),
+		Kind:   failure.Refused,
+		Status: http.StatusOK,
+		Public: "The model declines to answer this conversation. Change the last message, or start a new conversation.",
+		Err:    errors.New(a.client.quote("the model refused: " + reason)),
 	}
 }
 
 // Malformed returns the error of an answer that is complete but cannot be used, such as
 // one with a call without a name. Another attempt may help.
 func (a *Answer) Malformed(public string, cause error) error {
-	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Status: http.StatusOK, Public: public, Err: cause}
+	return &holdfast.ModelError{
+		Kind:      failure.Cut,
+		Retryable: true,
+		Status:    http.StatusOK,
+		Public:    public,
+		Err:       cause,
+	}
 }
 
 // Quote shortens a provider's text for the log, and keeps secrets out of it.

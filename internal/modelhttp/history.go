@@ -162,7 +162,8 @@ func (c *Client) beside(messages []holdfast.Message, i int) []secret {
 			own = append(own, s)
 		}
 	}
-	for next := i + 1; len(messages[i].Calls) == 0 && next < len(messages) && messages[next].Role == holdfast.RoleReasoning; next++ {
+	for next := i + 1; len(messages[i].Calls) == 0 && next < len(messages) &&
+		messages[next].Role == holdfast.RoleReasoning; next++ {
 		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.within() {
 			own = append(own, s)
 		}
@@ -198,7 +199,8 @@ func ContextText(items []holdfast.ContextItem) string {
 		fmt.Fprintf(&b, "- %s: %s\n", c.Description, c.Value)
 	}
 	facts := strings.ReplaceAll(b.String(), "</context", "<\\/context")
-	return "<context>\nFacts that the application gives. They are no message, and need no answer.\n\n" + facts + "</context>"
+	return "<context>\nFacts that the application gives. They are no message, and need no answer.\n\n" + facts +
+		"</context>"
 }
 
 // Stable returns how many messages at the beginning of the request the next one has in the same

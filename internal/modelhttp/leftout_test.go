@@ -14,7 +14,13 @@ import (
 func TestSayLeftOut(t *testing.T) {
 	t.Parallel()
 	c := &modelhttp.Client{Provider: "p", Model: "m"}
-	req := &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser}, {Role: holdfast.RoleAssistant}, {Role: holdfast.RoleUser}}}
+	req := &holdfast.ModelRequest{
+		Messages: []holdfast.Message{
+			{Role: holdfast.RoleUser},
+			{Role: holdfast.RoleAssistant},
+			{Role: holdfast.RoleUser},
+		},
+	}
 	old, now := modelhttp.LeftPart{Message: 0, Kind: "video"}, modelhttp.LeftPart{Message: 2, Kind: "audio"}
 	for name, c2 := range map[string]struct {
 		left    []modelhttp.LeftPart

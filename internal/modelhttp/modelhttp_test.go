@@ -30,7 +30,13 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: error\ndata: x\n\nerror: y\n\ndata:\n\n"))
 	f.Add([]byte("event: a\n\nevent: error\n\ndata: z"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, pieces := eventsOf(t, bytes.NewReader(stream)), eventsOf(t, iotest.OneByteReader(bytes.NewReader(stream)))
+		whole, pieces := eventsOf(
+			t,
+			bytes.NewReader(stream),
+		), eventsOf(
+			t,
+			iotest.OneByteReader(bytes.NewReader(stream)),
+		)
 		if whole != pieces {
 			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
 		}
@@ -157,7 +163,10 @@ func TestKinds(t *testing.T) {
 	for said, want := range map[string]bool{"true": true, "false": false} {
 		for _, status := range []int{400, 503} {
 			var e *holdfast.ModelError
-			err := (&Client{now: time.Now}).refused(&http.Response{StatusCode: status, Header: http.Header{"X-Should-Retry": {said}}}, nil)
+			err := (&Client{now: time.Now}).refused(
+				&http.Response{StatusCode: status, Header: http.Header{"X-Should-Retry": {said}}},
+				nil,
+			)
 			if !errors.As(err, &e) || e.Retryable != want {
 				t.Errorf("%d with x-should-retry %s: %+v", status, said, e)
 			}
@@ -172,10 +181,17 @@ func TestSeal(t *testing.T) {
 		c := &Client{Provider: "p", Model: name}
 		a, b := json.RawMessage(`{"a": "<é>"}`), json.RawMessage("[1,\n2]")
 		var s secret
-		if err := json.Unmarshal([]byte(c.Seal(3, 2, a, b)), &s); err != nil || s.Text != 3 || s.Calls != 2 || len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) || string(s.Blocks[1]) != string(b) {
+		if err := json.Unmarshal(
+			[]byte(c.Seal(3, 2, a, b)),
+			&s,
+		); err != nil || s.Text != 3 || s.Calls != 2 || len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) ||
+			string(s.Blocks[1]) != string(b) {
 			t.Errorf("%q: %+v, %v", name, s, err)
 		}
-		if blocks := c.Unseal(c.Seal(0, 0, a)); utf8.ValidString(name) && (len(blocks) != 1 || string(blocks[0]) != string(a)) {
+		if blocks := c.Unseal(
+			c.Seal(0, 0, a),
+		); utf8.ValidString(name) &&
+			(len(blocks) != 1 || string(blocks[0]) != string(a)) {
 			t.Errorf("%q: %s", name, blocks)
 		}
 	}
@@ -353,7 +369,9 @@ func TestParams(t *testing.T) {
 			t.Errorf("%s is a %T", name, client.Params[name])
 		}
 	}
-	if body := string(NewBody(client.Params).Bytes()); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
+	if body := string(
+		NewBody(client.Params).Bytes(),
+	); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
 		t.Error(body)
 	}
 }
@@ -362,12 +380,23 @@ func TestParams(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := func(n int64) *int64 { return &n }
-	u := Total(&holdfast.Usage{InputTokens: Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)), OutputTokens: n(math.MaxInt64), ReasoningTokens: n(-1), CachedInput: n(7)})
+	u := Total(
+		&holdfast.Usage{
+			InputTokens:     Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)),
+			OutputTokens:    n(math.MaxInt64),
+			ReasoningTokens: n(-1),
+			CachedInput:     n(7),
+		},
+	)
 	got, err := json.Marshal(u)
-	if want := `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`; err != nil || string(got) != want {
+	if want := `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`; err != nil ||
+		string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if u := Total(&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64), TotalTokens: n(-3)}); u.OutputTokens != nil || u.TotalTokens != nil || *u.InputTokens != 3 {
+	if u := Total(
+		&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64), TotalTokens: n(-3)},
+	); u.OutputTokens != nil || u.TotalTokens != nil ||
+		*u.InputTokens != 3 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -397,7 +426,15 @@ func TestSilence(t *testing.T) {
 		}, 3, 4*time.Second + 3*time.Minute + 5*time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client, err := New(Options{Model: "m", BaseURL: "https://host", Timeout: 5 * time.Second, HTTP: &http.Client{Transport: transport{c.body}}, Getenv: func(string) string { return "" }})
+			client, err := New(
+				Options{
+					Model:   "m",
+					BaseURL: "https://host",
+					Timeout: 5 * time.Second,
+					HTTP:    &http.Client{Transport: transport{c.body}},
+					Getenv:  func(string) string { return "" },
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,8 +59,28 @@ func Object(list []Member) json.RawMessage {
 
 // strictKeywords are what a schema may have that OpenAI's strict mode takes.
 var strictKeywords = []string{
-	"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs", "definitions", "title", "description",
-	"pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
+	"type",
+	"properties",
+	"required",
+	"additionalProperties",
+	"items",
+	"enum",
+	"const",
+	"anyOf",
+	"$ref",
+	"$defs",
+	"definitions",
+	"title",
+	"description",
+	"pattern",
+	"format",
+	"minimum",
+	"maximum",
+	"exclusiveMinimum",
+	"exclusiveMaximum",
+	"multipleOf",
+	"minItems",
+	"maxItems",
 }
 
 // Strict reports whether OpenAI's strict mode takes a schema: each object lists all members
@@ -73,10 +93,13 @@ func Strict(schema json.RawMessage) bool {
 	var properties map[string]json.RawMessage
 	var required []string
 	closed := string(bytes.TrimSpace(s["additionalProperties"])) == "false"
-	if json.Unmarshal(cmpOr(s["properties"], "{}"), &properties) != nil || json.Unmarshal(cmpOr(s["required"], "[]"), &required) != nil {
+	if json.Unmarshal(cmpOr(s["properties"], "{}"), &properties) != nil ||
+		json.Unmarshal(cmpOr(s["required"], "[]"), &required) != nil {
 		return false
 	}
-	if object := bytes.Contains(s["type"], []byte(`"object"`)) || len(properties) > 0; object && (!closed || len(properties) == 0) {
+	if object := bytes.Contains(s["type"], []byte(`"object"`)) ||
+		len(properties) > 0; object &&
+		(!closed || len(properties) == 0) {
 		return false
 	}
 	for name, sub := range properties {

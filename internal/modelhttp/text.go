@@ -34,7 +34,13 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 }
 
 // escapes are the escapes in JSON of one letter.
-var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+var escapes = map[byte]byte{
+	'b': '\b',
+	'f': '\f',
+	'n': '\n',
+	'r': '\r',
+	't': '\t',
+}
 
 // halves decodes what is between the quotes of a valid string. Surrogates become three
 // bytes each, as if UTF-8 had them, and bytes remain as they are.

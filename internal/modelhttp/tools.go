@@ -44,7 +44,11 @@ func sameTool(a, b holdfast.ToolSpec) bool {
 func copied(specs []holdfast.ToolSpec) []holdfast.ToolSpec {
 	own := make([]holdfast.ToolSpec, len(specs))
 	for i := range specs {
-		own[i] = holdfast.ToolSpec{Name: specs[i].Name, Description: specs[i].Description, Parameters: bytes.Clone(specs[i].Parameters)}
+		own[i] = holdfast.ToolSpec{
+			Name:        specs[i].Name,
+			Description: specs[i].Description,
+			Parameters:  bytes.Clone(specs[i].Parameters),
+		}
 	}
 	return own
 }

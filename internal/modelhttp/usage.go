@@ -41,7 +41,8 @@ func Sum(counts ...*int64) *int64 {
 // Total returns a usage with its counts within bounds, and with the total if the provider
 // reports none.
 func Total(u *holdfast.Usage) *holdfast.Usage {
-	for _, n := range []**int64{&u.InputTokens, &u.OutputTokens, &u.TotalTokens, &u.ReasoningTokens, &u.CachedInput, &u.CacheWriteInput} {
+	for _, n := range []**int64{&u.InputTokens, &u.OutputTokens, &u.TotalTokens, &u.ReasoningTokens, &u.CachedInput,
+		&u.CacheWriteInput} {
 		*n = count(*n)
 	}
 	if u.TotalTokens == nil && u.InputTokens != nil && u.OutputTokens != nil {
@@ -96,7 +97,11 @@ func (c *Client) SayLeftOut(ctx context.Context, req *holdfast.ModelRequest, lef
 	}
 	if len(kinds) > 0 {
 		// Outside a run nobody reads it.
-		_ = holdfast.Notify(ctx, NoticeContentLeftOut, map[string]any{"provider": c.Provider, "model": c.Model, "content": kinds})
+		_ = holdfast.Notify(
+			ctx,
+			NoticeContentLeftOut,
+			map[string]any{"provider": c.Provider, "model": c.Model, "content": kinds},
+		)
 	}
 }
 

@@ -58,7 +58,9 @@ func Fuzz(f *testing.F, p Provider, r *Reader, more ...string) {
 		f.Add([]byte(strings.Join(s.Stream(a), "")))
 	}
 	half := strings.Join(s.Stream(s.samples()["a call"])[:2], "")
-	for _, list := range [][]string{{s.Undecodable}, s.Unknown, slices.Concat(slices.Collect(maps.Values(s.Errors))...), slices.Concat(slices.Collect(maps.Values(s.Endings))...), more} {
+	for _, list := range [][]string{{s.Undecodable}, s.Unknown,
+		slices.Concat(slices.Collect(maps.Values(s.Errors))...),
+		slices.Concat(slices.Collect(maps.Values(s.Endings))...), more} {
 		slices.Sort(list) // the numbers of the corpus stay the same
 		for _, event := range list {
 			f.Add([]byte(half + event))

@@ -156,11 +156,16 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, value := range w.header {
 		h.Set(name, value)
 	}
-	return &http.Response{StatusCode: w.status, Header: h, Request: r, Body: &closing{Reader: w.body(r.Context()), closed: func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.closed++
-	}}}, nil
+	return &http.Response{
+		StatusCode: w.status,
+		Header:     h,
+		Request:    r,
+		Body: &closing{Reader: w.body(r.Context()), closed: func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.closed++
+		}},
+	}, nil
 }
 
 type closing struct {
@@ -190,7 +195,12 @@ func Replies(reply func(*http.Request) (status int, body string)) *http.Client {
 // RoundTrip implements http.RoundTripper.
 func (f replies) RoundTrip(r *http.Request) (*http.Response, error) {
 	status, body := f(r)
-	return &http.Response{StatusCode: status, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(body))}, nil
+	return &http.Response{
+		StatusCode: status,
+		Header:     http.Header{},
+		Request:    r,
+		Body:       io.NopCloser(strings.NewReader(body)),
+	}, nil
 }
 
 // model returns the provider's model at the other end of a wire.
@@ -206,8 +216,18 @@ func (s *suite) model(t *testing.T, name string, w *wire) Model {
 // question is what the suite asks.
 func question() *holdfast.ModelRequest {
 	return &holdfast.ModelRequest{
-		Instructions: []string{"Be brief."}, Messages: []holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "private prompt"}},
-		Tools: []holdfast.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"number"}}}`)}, {Name: "wait"}},
+		Instructions: []string{
+			"Be brief.",
+		},
+		Messages: []holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "private prompt"}},
+		Tools: []holdfast.ToolSpec{
+			{
+				Name:        "look",
+				Description: "Looks.",
+				Parameters:  json.RawMessage(`{"type":"object","properties":{"x":{"type":"number"}}}`),
+			},
+			{Name: "wait"},
+		},
 	}
 }
 
@@ -224,7 +244,8 @@ func ask(ctx context.Context, t *testing.T, m holdfast.Model, req *holdfast.Mode
 			h.err = err
 			continue
 		}
-		h.text, h.reasoning, h.secret, h.finish = h.text+d.Text, h.reasoning+d.Reasoning, h.secret+d.ReasoningSecret, d.Finish
+		h.text, h.reasoning, h.secret, h.finish = h.text+d.Text, h.reasoning+d.Reasoning, h.secret+
+			d.ReasoningSecret, d.Finish
 		if d.Usage != nil {
 			h.usage = d.Usage
 		}

@@ -51,7 +51,11 @@ func (s *suite) forms(t *testing.T) {
 // torn: pieces may end in the middle of a character, between its escapes or its bytes.
 func (s *suite) torn(t *testing.T) {
 	t.Parallel()
-	a := Answer{Text: []string{"aFIRST", "SECONDb"}, Calls: []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":"FIRST`, `SECOND"}`}}}, Finish: holdfast.FinishToolCalls}
+	a := Answer{
+		Text:   []string{"aFIRST", "SECONDb"},
+		Calls:  []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":"FIRST`, `SECOND"}`}}},
+		Finish: holdfast.FinishToolCalls,
+	}
 	if s.Thinks {
 		a.Reasoning = []string{"FIRST", "SECOND"}
 	}
@@ -60,7 +64,10 @@ func (s *suite) torn(t *testing.T) {
 	}
 	want := s.want(a)
 	for name, halves := range map[string][2]string{"escapes": {`\ud83d`, `\uDE00`}, "bytes": {"\xf0\x9f", "\x98\x80"}} {
-		h := s.reply(t, strings.NewReplacer("FIRST", halves[0], "SECOND", halves[1]).Replace(strings.Join(s.Stream(a), "")))
+		h := s.reply(
+			t,
+			strings.NewReplacer("FIRST", halves[0], "SECOND", halves[1]).Replace(strings.Join(s.Stream(a), "")),
+		)
 		want := strings.ReplaceAll(want, "FIRSTSECOND", "\U0001f600")
 		if got := got(h); got != want || h.err != nil {
 			t.Errorf("%s:\n%s, %v\nwant\n%s", name, got, h.err, want)
@@ -121,10 +128,19 @@ func (s *suite) cutAt(t *testing.T, name string, a Answer, beginning string, cau
 	h := ask(t.Context(), t, s.model(t, "m1", w), question())
 	e := h.failure()
 	switch {
-	case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
+	case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) ||
+		!strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
 		t.Fatalf("%s, cut at %d with %v: %s", name, len(beginning), cause, h)
 	case complete && e == nil:
 	case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
-		t.Fatalf("%s, cut at %d with %v: %s, %v; the stream so far:\n%s", name, len(beginning), cause, h, h.err, beginning)
+		t.Fatalf(
+			"%s, cut at %d with %v: %s, %v; the stream so far:\n%s",
+			name,
+			len(beginning),
+			cause,
+			h,
+			h.err,
+			beginning,
+		)
 	}
 }

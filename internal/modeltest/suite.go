@@ -48,16 +48,31 @@ func (s *suite) samples() map[string]Answer {
 		return nil
 	}
 	all := map[string]Answer{
-		"text":             {Text: []string{"Hel", "lo \u00e9\u2028\"\\\n", "<world>"}, Finish: holdfast.FinishStop},
-		"reasoning":        {Reasoning: thinks("let ", "me see"), Text: []string{"done"}, Finish: holdfast.FinishStop},
-		"nothing":          {Finish: holdfast.FinishStop},
-		"a call":           {Text: []string{"I look."}, Calls: []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":`, `1.5}`}}}, Finish: holdfast.FinishToolCalls},
-		"empty arguments":  {Calls: []Call{{ID: "c1", Name: "wait"}}, Finish: holdfast.FinishToolCalls},
-		"parallel calls":   {Reasoning: thinks("hm"), Calls: []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":`, `1}`}}, {ID: "c2", Name: "look", Arguments: []string{`{"x`, `":2}`}}, {ID: "c3", Name: "wait", Arguments: []string{"{}"}}}, Finish: holdfast.FinishToolCalls},
+		"text":      {Text: []string{"Hel", "lo \u00e9\u2028\"\\\n", "<world>"}, Finish: holdfast.FinishStop},
+		"reasoning": {Reasoning: thinks("let ", "me see"), Text: []string{"done"}, Finish: holdfast.FinishStop},
+		"nothing":   {Finish: holdfast.FinishStop},
+		"a call": {
+			Text:   []string{"I look."},
+			Calls:  []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":`, `1.5}`}}},
+			Finish: holdfast.FinishToolCalls,
+		},
+		"empty arguments": {Calls: []Call{{ID: "c1", Name: "wait"}}, Finish: holdfast.FinishToolCalls},
+		"parallel calls": {
+			Reasoning: thinks("hm"),
+			Calls: []Call{
+				{ID: "c1", Name: "look", Arguments: []string{`{"x":`, `1}`}},
+				{ID: "c2", Name: "look", Arguments: []string{`{"x`, `":2}`}},
+				{ID: "c3", Name: "wait", Arguments: []string{"{}"}},
+			},
+			Finish: holdfast.FinishToolCalls,
+		},
 		"cut by its limit": {Text: []string{"and then"}, Finish: holdfast.FinishLength},
 	}
 	if !s.InOrder {
-		all["cut in the arguments"] = Answer{Calls: []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":`}}}, Finish: holdfast.FinishLength}
+		all["cut in the arguments"] = Answer{
+			Calls:  []Call{{ID: "c1", Name: "look", Arguments: []string{`{"x":`}}},
+			Finish: holdfast.FinishLength,
+		}
 	}
 	return all
 }
@@ -121,7 +136,9 @@ func (s *suite) usage(t *testing.T) {
 	events := s.Stream(s.samples()["text"])
 	for _, end := range append([]string{""}, s.Errors[failure.Overloaded]...) {
 		h = s.reply(t, strings.Join(events[:len(events)-s.Trailing-1], "")+end)
-		if counted := h.usage != nil && h.usage.InputTokens != nil && *h.usage.InputTokens == Input; counted != s.CountsEarly || h.err == nil {
+		if counted := h.usage != nil && h.usage.InputTokens != nil &&
+			*h.usage.InputTokens == Input; counted != s.CountsEarly ||
+			h.err == nil {
 			t.Errorf("after %q the usage is %+v, the error %v", end, h.usage, h.err)
 		}
 	}
@@ -157,9 +174,11 @@ func (s *suite) misbehaviour(t *testing.T) {
 		"JSON":                {`{"hello":"world"}`, []failure.Kind{failure.Cut, failure.Invalid, failure.Overloaded}},
 		"JSON without an end": {`{"hello":`, []failure.Kind{failure.Cut, failure.Invalid, failure.Overloaded}},
 		"[DONE] alone":        {half + "data: [DONE]\n\n", nil},
-		"an undecodable one":  {half + s.Undecodable + strings.Join(events[len(events)/2:], ""), []failure.Kind{failure.Cut}},
-		"a huge line":         {half + huge, []failure.Kind{failure.Invalid}},
-		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 200), []failure.Kind{failure.Invalid}},
+		"an undecodable one": {half + s.Undecodable + strings.Join(events[len(events)/2:], ""),
+			[]failure.Kind{failure.Cut}},
+		"a huge line": {half + huge, []failure.Kind{failure.Invalid}},
+		"a huge event": {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 200),
+			[]failure.Kind{failure.Invalid}},
 	} {
 		if name == "[DONE] alone" && s.Trailing > 0 {
 			continue // there it is the terminal event
@@ -183,7 +202,8 @@ func (s *suite) told(t *testing.T, name string, e *holdfast.ModelError) {
 	if e.Public == "" || e.Provider == "" || e.Model != "m1" || e.RequestID != "req-1" {
 		t.Errorf("%s: public %q, provider %q, model %q, request %q", name, e.Public, e.Provider, e.Model, e.RequestID)
 	}
-	if strings.Contains(e.Error(), Key) || strings.Contains(e.Public, Key) || strings.Contains(e.Public, "private prompt") {
+	if strings.Contains(e.Error(), Key) || strings.Contains(e.Public, Key) ||
+		strings.Contains(e.Public, "private prompt") {
 		t.Errorf("%s: a secret is told: %v", name, e)
 	}
 }
@@ -201,7 +221,10 @@ func (s *suite) errors(t *testing.T) {
 	for kind, said := range s.Errors {
 		for _, event := range said {
 			for at := range len(events) - s.Trailing {
-				h := s.reply(t, strings.Join(slices.Insert(slices.Clone(events), at, strings.ReplaceAll(event, "KEY", Key)), ""))
+				h := s.reply(
+					t,
+					strings.Join(slices.Insert(slices.Clone(events), at, strings.ReplaceAll(event, "KEY", Key)), ""),
+				)
 				e := h.failure()
 				if e == nil || e.Kind != kind || e.Retryable != retries(kind) {
 					t.Errorf("%s at %d: %s, %v, want %s", event, at, h, h.err, kind)
@@ -243,7 +266,8 @@ func (s *suite) refusals(t *testing.T) {
 		s.told(t, r.Body, e)
 		seen[r.Kind] = true
 	}
-	for _, kind := range []failure.Kind{failure.Overloaded, failure.Rate, failure.Quota, failure.Auth, failure.TooLong, failure.Invalid} {
+	for _, kind := range []failure.Kind{failure.Overloaded, failure.Rate, failure.Quota, failure.Auth, failure.TooLong,
+		failure.Invalid} {
 		if !seen[kind] {
 			t.Errorf("the fake has no refusal of kind %s: %v", kind, slices.Sorted(maps.Keys(seen)))
 		}
@@ -325,14 +349,28 @@ func (s *suite) signed(t *testing.T) (*holdfast.ModelRequest, []string) {
 	next := question()
 	answer := holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: h.text}
 	if h.reasoning+h.secret != "" {
-		next.Messages = append(next.Messages, holdfast.Message{ID: "r1", Role: holdfast.RoleReasoning, Text: h.reasoning, EncryptedValue: h.secret})
+		next.Messages = append(
+			next.Messages,
+			holdfast.Message{ID: "r1", Role: holdfast.RoleReasoning, Text: h.reasoning, EncryptedValue: h.secret},
+		)
 	}
 	for i, c := range a.Calls {
-		answer.Calls = append(answer.Calls, holdfast.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(strings.Join(c.Arguments, "")), EncryptedValue: h.secrets[i]})
+		answer.Calls = append(
+			answer.Calls,
+			holdfast.ToolCall{
+				ID:             c.ID,
+				Name:           c.Name,
+				Arguments:      json.RawMessage(strings.Join(c.Arguments, "")),
+				EncryptedValue: h.secrets[i],
+			},
+		)
 	}
 	next.Messages = append(next.Messages, answer)
 	for _, c := range a.Calls {
-		next.Messages = append(next.Messages, holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID})
+		next.Messages = append(
+			next.Messages,
+			holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID},
+		)
 	}
 	return next, signatures
 }
@@ -414,7 +452,12 @@ func Refusals(body func(kind string) string) []Refusal {
 	return []Refusal{
 		{http.StatusServiceUnavailable, nil, "<html>busy KEY</html>", failure.Overloaded},
 		{http.StatusBadGateway, map[string]string{"Retry-After": "2"}, "", failure.Overloaded},
-		{http.StatusTooManyRequests, map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, body("slow down, KEY"), failure.Rate},
+		{
+			http.StatusTooManyRequests,
+			map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)},
+			body("slow down, KEY"),
+			failure.Rate,
+		},
 		{http.StatusUnauthorized, nil, body("wrong key KEY"), failure.Auth},
 		{http.StatusNotFound, nil, body("which model?"), failure.Auth},
 		{http.StatusPaymentRequired, nil, body("pay"), failure.Quota},

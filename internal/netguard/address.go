@@ -93,9 +93,12 @@ func isLocalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
 	}
-	return slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa", ".intranet", ".lan"}, func(end string) bool {
-		return strings.HasSuffix(host, end)
-	})
+	return slices.ContainsFunc(
+		[]string{".localhost", ".local", ".internal", ".home.arpa", ".intranet", ".lan"},
+		func(end string) bool {
+			return strings.HasSuffix(host, end)
+		},
+	)
 }
 
 // blocks are the addresses that are not public and those that hold another address.
@@ -127,9 +130,24 @@ var special = blocks{
 	},
 	unicast: netip.MustParsePrefix("2000::/3"),
 	metadata: []netip.Addr{
-		netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("169.254.170.2"), netip.MustParseAddr("169.254.170.23"), netip.MustParseAddr("169.254.42.42"),
-		netip.MustParseAddr("169.254.0.23"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd00:ec2::23"), netip.MustParseAddr("fd20:ce::254"),
-		netip.MustParseAddr("fd00:42::42"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("192.0.0.192"),
+		netip.MustParseAddr(
+			"169.254.169.254",
+		),
+		netip.MustParseAddr("169.254.170.2"),
+		netip.MustParseAddr("169.254.170.23"),
+		netip.MustParseAddr("169.254.42.42"),
+		netip.MustParseAddr(
+			"169.254.0.23",
+		),
+		netip.MustParseAddr("fd00:ec2::254"),
+		netip.MustParseAddr("fd00:ec2::23"),
+		netip.MustParseAddr("fd20:ce::254"),
+		netip.MustParseAddr(
+			"fd00:42::42",
+		),
+		netip.MustParseAddr("100.100.100.200"),
+		netip.MustParseAddr("168.63.129.16"),
+		netip.MustParseAddr("192.0.0.192"),
 	},
 }
 
@@ -143,7 +161,8 @@ func prefixes(texts ...string) (p []netip.Prefix) {
 // isPublic reports whether an address is one that anybody on the internet can reach.
 func isPublic(a netip.Addr) bool {
 	a = innermost(a)
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !special.unicast.Contains(a) || slices.Contains(special.metadata, a) {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !special.unicast.Contains(a) ||
+		slices.Contains(special.metadata, a) {
 		return false
 	}
 	return !isReserved(a)
@@ -164,7 +183,8 @@ func innermost(a netip.Addr) netip.Addr {
 		}
 	}
 	// ISATAP is at home in every public block: its mark is in the lower half (RFC 5214, 6.1).
-	if b := a.As16(); special.unicast.Contains(a) && !isReserved(a) && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
+	if b := a.As16(); special.unicast.Contains(a) && !isReserved(a) && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e &&
+		b[11] == 0xfe {
 		return netip.AddrFrom4([4]byte(b[12:]))
 	}
 	return a

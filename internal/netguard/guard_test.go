@@ -94,11 +94,57 @@ func hello(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "h
 func TestPrivateAddressesAreNotDialed(t *testing.T) {
 	t.Parallel()
 	private := []string{
-		"127.0.0.1", "127.8.9.10", "0.0.0.0", "0.1.2.3", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "169.254.1.1", "100.64.0.1", "100.100.100.200",
-		"168.63.129.16", "192.0.0.192", "192.88.99.1", "198.18.0.1", "224.0.0.1", "239.1.2.3", "240.0.0.1", "255.255.255.255",
-		"::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:0:10.0.0.1", "::127.0.0.1", "fe80::1", "fc00::1", "fd12::1", "fd00:ec2::254", "fec0::1", "ff02::1",
-		"64:ff9b::10.0.0.1", "64:ff9b:1::1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:4136:e378::1", "100::1", "4000::1", "5f00::1",
-		"2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1", "fe80::5efe:8.8.8.8", "fd12::5efe:8.8.8.8", "2001:db8::5efe:8.8.8.8", "2606:4700::5efe:169.254.169.254", "2001:db8::1", "2001:2::1", "2001:10::1", "2001:20::1", "3fff::1",
+		"127.0.0.1",
+		"127.8.9.10",
+		"0.0.0.0",
+		"0.1.2.3",
+		"10.1.2.3",
+		"172.16.0.1",
+		"172.31.255.255",
+		"192.168.1.1",
+		"169.254.169.254",
+		"169.254.1.1",
+		"100.64.0.1",
+		"100.100.100.200",
+		"168.63.129.16",
+		"192.0.0.192",
+		"192.88.99.1",
+		"198.18.0.1",
+		"224.0.0.1",
+		"239.1.2.3",
+		"240.0.0.1",
+		"255.255.255.255",
+		"::",
+		"::1",
+		"::ffff:127.0.0.1",
+		"::ffff:10.0.0.1",
+		"::ffff:0:10.0.0.1",
+		"::127.0.0.1",
+		"fe80::1",
+		"fc00::1",
+		"fd12::1",
+		"fd00:ec2::254",
+		"fec0::1",
+		"ff02::1",
+		"64:ff9b::10.0.0.1",
+		"64:ff9b:1::1",
+		"2002:7f00:1::",
+		"2002:a9fe:a9fe::1",
+		"2001:0:4136:e378::1",
+		"100::1",
+		"4000::1",
+		"5f00::1",
+		"2606:4700::5efe:10.0.0.1",
+		"2606:4700::200:5efe:127.0.0.1",
+		"fe80::5efe:8.8.8.8",
+		"fd12::5efe:8.8.8.8",
+		"2001:db8::5efe:8.8.8.8",
+		"2606:4700::5efe:169.254.169.254",
+		"2001:db8::1",
+		"2001:2::1",
+		"2001:10::1",
+		"2001:20::1",
+		"3fff::1",
 	}
 	for _, a := range private {
 		n := newInternet(t, hello)
@@ -140,7 +186,10 @@ func TestPublicAddressesAreDialed(t *testing.T) {
 	t.Parallel()
 	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8", "2001:4860:4860::8888"} {
 		n := newInternet(t, hello)
-		g := newGuard(t, Options{Resolver: &names{answers: map[string][]string{"xn--bcher-kva.example": {a}}}, Dial: n.dial})
+		g := newGuard(
+			t,
+			Options{Resolver: &names{answers: map[string][]string{"xn--bcher-kva.example": {a}}}, Dial: n.dial},
+		)
 		body, err := get(t, g, "http://bücher.example:8080/")
 		if err != nil || body != "hello xn--bcher-kva.example:8080" {
 			t.Errorf("%s: %q, %v", a, body, err)
@@ -185,7 +234,12 @@ func TestMixedAnswers(t *testing.T) {
 			return nil, errors.New("no answer from " + address)
 		},
 	})
-	if _, err := get(t, g, "https://mixed.example/"); err == nil || !strings.Contains(err.Error(), "no answer from 8.8.8.8:443") {
+	if _, err := get(
+		t,
+		g,
+		"https://mixed.example/",
+	); err == nil ||
+		!strings.Contains(err.Error(), "no answer from 8.8.8.8:443") {
 		t.Error(err)
 	}
 	if strings.Join(dialed, " ") != "8.8.8.8:443 9.9.9.9:443" {
@@ -198,7 +252,15 @@ func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://trap.example/", "http://169.254.169.254/latest/meta-data/"} {
 		n := newInternet(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
-		g := newGuard(t, Options{Resolver: &names{answers: map[string][]string{"good.example": {"8.8.8.8"}, "trap.example": {"192.168.0.1"}}}, Dial: n.dial})
+		g := newGuard(
+			t,
+			Options{
+				Resolver: &names{
+					answers: map[string][]string{"good.example": {"8.8.8.8"}, "trap.example": {"192.168.0.1"}},
+				},
+				Dial: n.dial,
+			},
+		)
 		if _, err := get(t, g, "http://good.example/"); !errors.As(err, new(*Refused)) {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -212,8 +274,13 @@ func TestRedirects(t *testing.T) {
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	answers := map[string][]string{
-		"orders.internal": {"10.0.0.5"}, "other.internal": {"10.0.0.6"}, "localhost": {"127.0.0.1 ::1"}, "meta.internal": {"169.254.169.254"},
-		"nat.internal": {"64:ff9b::169.254.169.254"},
+		"orders.internal": {
+			"10.0.0.5",
+		},
+		"other.internal": {"10.0.0.6"},
+		"localhost":      {"127.0.0.1 ::1"},
+		"meta.internal":  {"169.254.169.254"},
+		"nat.internal":   {"64:ff9b::169.254.169.254"},
 	}
 	for _, c := range []struct {
 		allow, host string
@@ -265,12 +332,18 @@ func TestAllow(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []string{"", " ", "http://orders.internal", "orders.internal/x", "a b", "10.0.0.0/33", "10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80", "::ffff:10.0.0.0/104"} {
-		if _, err := New(Options{Allow: []string{"localhost", allow}}); err == nil || !strings.HasPrefix(err.Error(), "allow[1]: ") {
+		if _, err := New(
+			Options{Allow: []string{"localhost", allow}},
+		); err == nil ||
+			!strings.HasPrefix(err.Error(), "allow[1]: ") {
 			t.Errorf("%q: %v", allow, err)
 		}
 	}
 	for _, proxy := range []string{"proxy:3128", "ftp://proxy", "http://", "http://user:secret@pro xy", "none"} {
-		if _, err := New(Options{Proxy: proxy}); err == nil || !strings.HasPrefix(err.Error(), "proxy: ") || strings.Contains(err.Error(), "secret") {
+		if _, err := New(
+			Options{Proxy: proxy},
+		); err == nil || !strings.HasPrefix(err.Error(), "proxy: ") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", proxy, err)
 		}
 	}
@@ -280,8 +353,17 @@ func TestOptions(t *testing.T) {
 // do not get that far. A name that only the proxy resolves is left to it.
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	proxied := newInternet(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "proxy: "+r.URL.String()) })
-	resolver := &names{answers: map[string][]string{"good.example": {"8.8.8.8"}, "trap.example": {"10.0.0.1"}, "orders.internal": {"10.0.0.1"}}}
+	proxied := newInternet(
+		t,
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "proxy: "+r.URL.String()) },
+	)
+	resolver := &names{
+		answers: map[string][]string{
+			"good.example":    {"8.8.8.8"},
+			"trap.example":    {"10.0.0.1"},
+			"orders.internal": {"10.0.0.1"},
+		},
+	}
 	for _, o := range []Options{
 		{Proxy: proxied.server.URL},
 		{Proxy: "environment", FromEnvironment: func(*http.Request) (*url.URL, error) { return url.Parse(proxied.server.URL) }},
@@ -300,7 +382,14 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	// The environment may say that a host needs no proxy.
-	direct := newGuard(t, Options{Proxy: "environment", FromEnvironment: func(*http.Request) (*url.URL, error) { return nil, nil }, Resolver: resolver})
+	direct := newGuard(
+		t,
+		Options{
+			Proxy:           "environment",
+			FromEnvironment: func(*http.Request) (*url.URL, error) { return nil, nil },
+			Resolver:        resolver,
+		},
+	)
 	if _, err := get(t, direct, "http://trap.example/"); !errors.As(err, new(*Refused)) {
 		t.Error(err)
 	}
@@ -310,7 +399,11 @@ func TestProxy(t *testing.T) {
 func TestBaseCannotLeadAround(t *testing.T) {
 	t.Parallel()
 	n := newInternet(t, hello)
-	base := &http.Transport{DialContext: n.dial, DialTLSContext: n.dial, Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(n.server.URL) }}
+	base := &http.Transport{
+		DialContext:    n.dial,
+		DialTLSContext: n.dial,
+		Proxy:          func(*http.Request) (*url.URL, error) { return url.Parse(n.server.URL) },
+	}
 	transport := newGuard(t, Options{}).Transport(base)
 	for _, u := range []string{"http://127.0.0.1/", "https://127.0.0.1/"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u, strings.NewReader("x"))
@@ -349,7 +442,8 @@ func FuzzHosts(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = g.Transport(nil).RoundTrip((&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
+		_, _ = g.Transport(nil).
+			RoundTrip((&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
 		IsPrivate(u.Hostname())
 	})
 }

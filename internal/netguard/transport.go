@@ -21,8 +21,11 @@ type Transport struct {
 func (g *Guard) Transport(base *http.Transport) *Transport {
 	if base == nil {
 		base = &http.Transport{
-			ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConns:          100,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ExpectContinueTimeout: time.Second,
 		}
 	}
 	t := &Transport{guard: g, direct: base.Clone()}

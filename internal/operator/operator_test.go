@@ -73,7 +73,9 @@ func TestBackup(t *testing.T) {
 	answer, status := "", http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Dir string }
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Dir != "/backup" || !c.Allows(r) || r.Host != "agents.example.com" || r.URL.Path != "/maintenance/backup" {
+		if err := json.NewDecoder(r.Body).
+			Decode(&in); err != nil || in.Dir != "/backup" || !c.Allows(r) || r.Host != "agents.example.com" ||
+			r.URL.Path != "/maintenance/backup" {
 			t.Errorf("%s %+v %v", r.URL, in, err)
 		}
 		w.WriteHeader(status)

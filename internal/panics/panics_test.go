@@ -19,7 +19,8 @@ func TestCaught(t *testing.T) {
 	var none []int
 	err := panics.Caught(func() error { none[len(none)-1]++; return nil })
 	var p *panics.Error
-	if !errors.As(err, &p) || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(p.Stack, "panics_test.go") {
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), "index out of range") ||
+		!strings.Contains(p.Stack, "panics_test.go") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -163,9 +163,14 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 	ev := agui.Custom{Name: "holdfast.waiting", Value: thread.MustJSON(w)}
 	ev.Timestamp = k.cfg.Now().UnixMilli()
 	c := &store.Commit{
-		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: k.cfg.NewID("")},
-		Process: t.Head.Process, UpdatedAt: k.cfg.Now().Time(), Records: [][]byte{ev.AppendJSON(nil)},
+		Key:       t.Key,
+		ID:        k.cfg.NewID("c"),
+		Expect:    t.Head.Position(),
+		User:      t.Head.User,
+		Fence:     store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: k.cfg.NewID("")},
+		Process:   t.Head.Process,
+		UpdatedAt: k.cfg.Now().Time(),
+		Records:   [][]byte{ev.AppendJSON(nil)},
 	}
 	st := t.State.Clone()
 	st.Waiting = &w
@@ -178,6 +183,7 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 	if revision == "" {
 		words = "a run waits for a server with its agent"
 	}
-	k.cfg.Log.Warn(words, "thread", t.Key.Thread, "run", st.Run(), "agent", st.Agent, "revision", revision, "until", w.Until)
+	k.cfg.Log.Warn(words,
+		"thread", t.Key.Thread, "run", st.Run(), "agent", st.Agent, "revision", revision, "until", w.Until)
 	return nil
 }

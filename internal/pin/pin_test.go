@@ -53,9 +53,15 @@ func newShelf() *shelf {
 func keeper(t *testing.T, s *shelf) *pin.Keeper {
 	n := 0
 	return pin.New(pin.Config{
-		Store: s, Process: "p", Grace: 3 * time.Second, Timeout: 15 * time.Minute, Commit: s.commit, Now: clock.Wall,
+		Store:   s,
+		Process: "p",
+		Grace:   3 * time.Second,
+		Timeout: 15 * time.Minute,
+		Commit:  s.commit,
+		Now:     clock.Wall,
 		Cancels: func(it store.InboxItem, run string) bool { return it.ID == "cancel/"+run },
-		NewID:   func(prefix string) string { n++; return fmt.Sprint(prefix, n) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		NewID:   func(prefix string) string { n++; return fmt.Sprint(prefix, n) },
+		Log:     slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 }
 
@@ -66,7 +72,13 @@ func orphan(t *testing.T, id string) *thread.Thread {
 	if err := st.Begin("r", "a"); err != nil {
 		t.Fatal(err)
 	}
-	head := &store.Head{Key: store.ThreadKey{Thread: id}, Process: "gone", Fence: store.Fence{Epoch: 1, Nonce: "x"}, Next: 5, ETag: "e"}
+	head := &store.Head{
+		Key:     store.ThreadKey{Thread: id},
+		Process: "gone",
+		Fence:   store.Fence{Epoch: 1, Nonce: "x"},
+		Next:    5,
+		ETag:    "e",
+	}
 	return &thread.Thread{Key: head.Key, Head: head, State: st}
 }
 
@@ -108,10 +120,14 @@ func TestLook(t *testing.T) {
 				}
 				stored := s.commits[0]
 				st, err := thread.DecodeState(stored.State)
-				if err != nil || stored.Process != "gone" || stored.Fence.Epoch != 2 || stored.Expect != o.Head.Position() || len(stored.Records) != 1 || stored.Validate() != nil {
+				if err != nil || stored.Process != "gone" || stored.Fence.Epoch != 2 ||
+					stored.Expect != o.Head.Position() ||
+					len(stored.Records) != 1 ||
+					stored.Validate() != nil {
 					t.Fatalf("%+v, %v", stored, err)
 				}
-				if w := st.Waiting; w == nil || w.Revision != "6f1e" || !w.Since.Equal(storeNow.Add(-4*time.Second)) || !w.Until.Equal(w.Since.Add(15*time.Minute)) {
+				if w := st.Waiting; w == nil || w.Revision != "6f1e" || !w.Since.Equal(storeNow.Add(-4*time.Second)) ||
+					!w.Until.Equal(w.Since.Add(15*time.Minute)) {
 					t.Errorf("it waits as %+v", st.Waiting)
 				}
 				if o.State.Waiting != nil {
@@ -164,7 +180,11 @@ func TestOver(t *testing.T) {
 			s, o := newShelf(), orphan(t, "t")
 			o.State.Waiting = &threads.Waiting{Revision: "6f1e", Since: storeNow.Add(-time.Minute), Until: storeNow}
 			c.change(s)
-			if got, err := keeper(t, s).Look(t.Context(), o, "6f1e", false); got != c.want || !errors.Is(err, c.err) || len(s.commits) > 0 {
+			if got, err := keeper(
+				t,
+				s,
+			).Look(t.Context(), o, "6f1e", false); got != c.want || !errors.Is(err, c.err) ||
+				len(s.commits) > 0 {
 				t.Errorf("%v, %v, want %v, %v; there are %d commits", got, err, c.want, c.err, len(s.commits))
 			}
 		})

@@ -132,7 +132,13 @@ func compare(before *Mark, b *Body) *Sent {
 		mark.sums[p], sizes[p] = s.sum, s.size
 	}
 	mark.size = uint64(s.size)
-	sent := &Sent{Provider: b.Provider, Model: b.Model, Size: s.size, First: !before.known(), Mark: mark}
+	sent := &Sent{
+		Provider: b.Provider,
+		Model:    b.Model,
+		Size:     s.size,
+		First:    !before.known(),
+		Mark:     mark,
+	}
 	if sent.First {
 		return sent
 	}

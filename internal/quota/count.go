@@ -40,8 +40,16 @@ func (l *Limiter) CountDue(ctx context.Context) (bool, error) {
 	now := l.cfg.Now().Time()
 	begin := now.Truncate(countEvery)
 	err := l.cfg.Ledger.Reserve(ctx, &store.Reservation{
-		ID: l.cfg.NewID("count"), Now: now,
-		Entries: []store.Entry{{Account: "usage/count/" + begin.UTC().Format(time.RFC3339), Amount: 1, Limit: 1, Expires: begin.Add(countEvery)}},
+		ID:  l.cfg.NewID("count"),
+		Now: now,
+		Entries: []store.Entry{
+			{
+				Account: "usage/count/" + begin.UTC().Format(time.RFC3339),
+				Amount:  1,
+				Limit:   1,
+				Expires: begin.Add(countEvery),
+			},
+		},
 	})
 	var taken *store.LimitError
 	if errors.As(err, &taken) {
@@ -145,7 +153,8 @@ func (c *Count) off(ctx context.Context, h holder, t *tally) (change map[string]
 	for _, r := range []struct {
 		resource          string
 		is, before, after int64
-	}{{ResourceThreads, t.is.threads, t.before.threads, after.threads}, {ResourceBytes, t.is.bytes, t.before.bytes, after.bytes}} {
+	}{{ResourceThreads, t.is.threads, t.before.threads, after.threads},
+		{ResourceBytes, t.is.bytes, t.before.bytes, after.bytes}} {
 		if off := r.is - max(r.before, r.after); off > r.is/tolerance {
 			change[account(r.resource, added, h.scope, h.who.User)] = off
 		}
@@ -160,7 +169,11 @@ func (c *Count) off(ctx context.Context, h holder, t *tally) (change map[string]
 func (u *usage) counted(ctx context.Context, h holder) (total, error) {
 	var names []string
 	for _, resource := range []string{ResourceThreads, ResourceBytes} {
-		names = append(names, account(resource, added, h.scope, h.who.User), account(resource, removed, h.scope, h.who.User))
+		names = append(
+			names,
+			account(resource, added, h.scope, h.who.User),
+			account(resource, removed, h.scope, h.who.User),
+		)
 	}
 	used, err := u.Ledger.Used(ctx, h.who.Tenant, names)
 	if err != nil {

@@ -86,7 +86,13 @@ func (g *gate) add(who holdfast.Principal, n int64) {
 func (g *gate) reached(who holdfast.Principal, n int64, b bounds) *reached {
 	user, tenant := g.users[who], g.tenants[who.Tenant]
 	at := func(scope string, used, limit int64, shared bool) *reached {
-		return &reached{resource: g.resource, scope: scope, used: used, limit: limit, shared: shared}
+		return &reached{
+			resource: g.resource,
+			scope:    scope,
+			used:     used,
+			limit:    limit,
+			shared:   shared,
+		}
 	}
 	if b.perUser > 0 && user+n > b.perUser {
 		return at(ScopeUser, user, b.perUser, false)

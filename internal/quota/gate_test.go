@@ -98,7 +98,13 @@ func TestFairBetweenTenants(t *testing.T) {
 		}
 		return n
 	}
-	got := []int{opens(user("a", 1)), opens(user("a", 2)), opens(user("b", 1)), opens(user("b", 2)), opens(user("c", 1))}
+	got := []int{
+		opens(user("a", 1)),
+		opens(user("a", 2)),
+		opens(user("b", 1)),
+		opens(user("b", 2)),
+		opens(user("c", 1)),
+	}
 	if want := []int{900, 150, 207, 34, 117}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("they get %v, want %v", got, want)
 	}
@@ -139,7 +145,11 @@ func TestStreamBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.HoldBytes(alice, 100); scopeOf(err) != "user" || !strings.Contains(holdfast.AsError(err).Hint, "--max-stream-bytes") {
+	if _, err := l.HoldBytes(
+		alice,
+		100,
+	); scopeOf(err) != "user" ||
+		!strings.Contains(holdfast.AsError(err).Hint, "--max-stream-bytes") {
 		t.Errorf("an eighth of the same user: %v", err)
 	}
 	if _, err := l.HoldBytes(bob, 150); err != nil {

@@ -265,23 +265,28 @@ func (l *Limiter) rejected(who holdfast.Principal, r *reached) error {
 	}
 	l.mu.Unlock()
 	if say {
-		l.cfg.Log.Warn("limit reached", "resource", r.resource, "scope", r.scope, "tenant", who.Tenant, "user", who.User, "used", r.used, "limit", r.limit)
+		l.cfg.Log.Warn("limit reached",
+			"resource", r.resource, "scope", r.scope, "tenant", who.Tenant, "user", who.User, "used", r.used,
+			"limit", r.limit)
 	}
 	return r.err()
 }
 
 // err is what the caller is told.
 func (r *reached) err() *holdfast.Error {
-	who := map[string]string{ScopeTenant: "Your organization has", ScopeUser: "You have", ScopeServer: "All callers together have"}[r.scope]
+	who := map[string]string{ScopeTenant: "Your organization has", ScopeUser: "You have",
+		ScopeServer: "All callers together have"}[r.scope]
 	what, hint := r.words()
 	more := "Operators raise the limit under limits in the configuration file."
 	switch {
 	case r.resource == ResourceStreamBytes, r.resource == ResourceExportBytes:
 		more = "Operators raise the limit with --max-stream-bytes."
 	case r.shared && r.scope == ScopeUser:
-		more = "The rest is kept for other users. Operators set another limit with limits.perUser." + r.resource + " in the configuration file."
+		more = "The rest is kept for other users. Operators set another limit with limits.perUser." + r.resource +
+			" in the configuration file."
 	case r.shared:
-		more = "The rest is kept for others. Operators set another limit with limits.perTenant." + r.resource + " in the configuration file."
+		more = "The rest is kept for others. Operators set another limit with limits.perTenant." + r.resource +
+			" in the configuration file."
 	}
 	return holdfast.Errorf(codes.LimitExceeded, "%s %d %s; %d are allowed.", who, r.used, what, r.limit).
 		WithHint("%s %s", hint, more).
@@ -292,17 +297,21 @@ func (r *reached) err() *holdfast.Error {
 func (r *reached) words() (what, hint string) {
 	switch r.resource {
 	case ResourceRuns:
-		return "runs in progress", "Wait until one of the runs has ended, or cancel one: POST /threads/{thread}/runs/{run}/cancel."
+		return "runs in progress", "Wait until one of the runs has ended, or cancel one: POST " +
+			"/threads/{thread}/runs/{run}/cancel."
 	case ResourceStreams:
 		return "streams open", "Close a stream that nobody reads; the runs go on without it."
 	case ResourceStreamBytes:
-		return "bytes of history on the way to clients", "Read the streams that are open, or close them; the runs go on without them."
+		return "bytes of history on the way to clients", "Read the streams that are open, or close them; the " +
+			"runs go on without them."
 	case ResourceExportBytes:
 		return "bytes of exports on the way to clients", "Read the exports that have begun to their end, or leave them."
 	case ResourceThreads:
-		return "threads", "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST /maintenance/delete-inactive."
+		return "threads", "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST " +
+			"/maintenance/delete-inactive."
 	}
-	return "bytes stored", "Delete or prune threads that are not needed any more: DELETE /threads/{thread}, POST /threads/{thread}/prune."
+	return "bytes stored", "Delete or prune threads that are not needed any more: DELETE /threads/{thread}, POST " +
+		"/threads/{thread}/prune."
 }
 
 // owner returns who somebody is, without the rights with which a request came: all

@@ -33,8 +33,11 @@ var (
 // limiter returns a Limiter with what a test changes.
 func limiter(t *testing.T, ledger store.Ledger, change func(*quota.Config)) *quota.Limiter {
 	cfg := quota.Config{
-		Ledger: ledger, Now: clock.Wall, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
-		NewID: func(prefix string) string { return fmt.Sprint(prefix, serial.Add(1)) },
+		Ledger:   ledger,
+		Now:      clock.Wall,
+		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Rejected: func(string, string) {},
+		NewID:    func(prefix string) string { return fmt.Sprint(prefix, serial.Add(1)) },
 	}
 	change(&cfg)
 	return quota.New(cfg)
@@ -134,7 +137,12 @@ func TestStreamsAreCountedExactly(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() > 5 || refused.Load() != failed.Load() {
-		t.Errorf("%d streams were open at a time; %d were refused, %d reported", most.Load(), failed.Load(), refused.Load())
+		t.Errorf(
+			"%d streams were open at a time; %d were refused, %d reported",
+			most.Load(),
+			failed.Load(),
+			refused.Load(),
+		)
 	}
 	for n := range 6 {
 		if _, err := l.OpenStream(alice); (err == nil) != (n < 5) {
@@ -248,7 +256,11 @@ func TestNothingIsForgotten(t *testing.T) {
 	l.Flush(t.Context())
 	l.Flush(t.Context())
 	used, err := s.Used(t.Context(), "acme", []string{
-		"usage/bytes/added/tenant", "usage/bytes/removed/tenant", "usage/threads/removed/tenant", "usage/bytes/added/user/user99", "usage/bytes/removed/user/bob",
+		"usage/bytes/added/tenant",
+		"usage/bytes/removed/tenant",
+		"usage/threads/removed/tenant",
+		"usage/bytes/added/user/user99",
+		"usage/bytes/removed/user/bob",
 	})
 	if want := []int64{1007, 7, 1, 10, 3}; err != nil || fmt.Sprint(used) != fmt.Sprint(want) {
 		t.Errorf("counted are %v, want %v: %v", used, want, err)
@@ -323,7 +335,11 @@ func TestCountBesideChanges(t *testing.T) {
 				}
 				time.Sleep(time.Second) // the clock of the test: until all of it has happened
 				l.Flush(t.Context())
-				used, err := s.Used(t.Context(), "acme", []string{"usage/bytes/added/user/alice", "usage/bytes/removed/user/alice"})
+				used, err := s.Used(
+					t.Context(),
+					"acme",
+					[]string{"usage/bytes/added/user/alice", "usage/bytes/removed/user/alice"},
+				)
 				if got := used[0] - used[1]; err != nil || got != c.want {
 					t.Errorf("%d bytes are counted, want %d: %v", got, c.want, err)
 				}
@@ -389,7 +405,11 @@ func TestRunSurvivesAPanic(t *testing.T) {
 		f.panics.Store(false)
 		time.Sleep(3 * time.Second)
 		for who, want := range map[holdfast.Principal][]int64{alice: {0, 7}, eve: {0, 8}} {
-			used, err := f.Used(t.Context(), who.Tenant, []string{"usage/threads/added/tenant", "usage/bytes/added/tenant"})
+			used, err := f.Used(
+				t.Context(),
+				who.Tenant,
+				[]string{"usage/threads/added/tenant", "usage/bytes/added/tenant"},
+			)
 			if err != nil || !slices.Equal(used, want) {
 				t.Errorf("counted for %s are %v, want %v: %v", who.Tenant, used, want, err)
 			}

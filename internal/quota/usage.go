@@ -63,7 +63,14 @@ type settlement struct {
 }
 
 func newUsage(cfg Config) *usage {
-	return &usage{Config: cfg, seed: maphash.MakeSeed(), flushing: make(chan struct{}, 1), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
+	return &usage{
+		Config:   cfg,
+		seed:     maphash.MakeSeed(),
+		flushing: make(chan struct{}, 1),
+		gathered: map[string]map[string]int64{},
+		kept:     map[string][]settlement{},
+		seen:     map[holdfast.Principal]bool{},
+	}
 }
 
 // The names of the accounts: what is counted, and whether it was added or removed; for a
@@ -136,12 +143,20 @@ func (l *Limiter) Run(ctx context.Context) {
 // Admit makes sure that the limits allow a new run, or anything else that adds to what is
 // stored, and, if newThread is set, that they allow a thread more. Then the caller calls
 // stored when it is known whether the thread was made; only the first call counts.
-func (l *Limiter) Admit(ctx context.Context, who holdfast.Principal, newThread bool) (stored func(made bool), err error) {
+func (l *Limiter) Admit(
+	ctx context.Context,
+	who holdfast.Principal,
+	newThread bool,
+) (stored func(made bool), err error) {
 	if !l.Counts() {
 		return func(bool) {}, nil
 	}
 	p := l.of(who.Tenant)
-	a := admission{usage: l.usage, who: owner(who), limits: []scopeBounds{{ScopeUser, p.PerUser}, {ScopeTenant, p.PerTenant}}}
+	a := admission{
+		usage:  l.usage,
+		who:    owner(who),
+		limits: []scopeBounds{{ScopeUser, p.PerUser}, {ScopeTenant, p.PerTenant}},
+	}
 	over, err := a.check(ctx, newThread)
 	if err != nil {
 		return nil, thread.StoreError(err)
@@ -171,7 +186,11 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	var names []string
 	for _, s := range a.limits {
 		for _, resource := range []string{ResourceThreads, ResourceBytes} {
-			names = append(names, account(resource, added, s.scope, a.who.User), account(resource, removed, s.scope, a.who.User))
+			names = append(
+				names,
+				account(resource, added, s.scope, a.who.User),
+				account(resource, removed, s.scope, a.who.User),
+			)
 		}
 	}
 	used, err := a.used(ctx, a.who, names)
@@ -200,7 +219,12 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	if errors.As(err, &full) {
 		i := slices.IndexFunc(r.Entries, func(e store.Entry) bool { return e.Account == full.Account })
 		used := full.Used - gone[full.Account]
-		return &reached{resource: ResourceThreads, scope: a.limits[i].scope, used: used, limit: int64(a.limits[i].Threads)}, nil
+		return &reached{
+			resource: ResourceThreads,
+			scope:    a.limits[i].scope,
+			used:     used,
+			limit:    int64(a.limits[i].Threads),
+		}, nil
 	}
 	a.id = r.ID
 	return nil, err

@@ -23,7 +23,10 @@ type call struct {
 // appends reports whether c only appends to the log and cannot be a retry.
 func appends(c *store.Commit) bool {
 	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
-		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
+		len(
+			c.Clear,
+		) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 &&
+		c.ID != c.Expect.ETag
 }
 
 // headRoom is what an expected position and a head take, besides ids and names.
@@ -91,8 +94,31 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	if v.listed == 1 {
 		a.place(s.keys.history(tag))
 	}
-	a.list[0] = fmt.Sprint(newestLayout, a.layout, s.stamp().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry, hasState,
-		len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim, a.fields(c), len(c.Forget), inCluster(s.cluster, c))
+	a.list[0] = fmt.Sprint(
+		newestLayout,
+		a.layout,
+		s.stamp().UnixMilli(),
+		repeated,
+		c.InboxSeen,
+		inboxAt,
+		v.listed,
+		entry,
+		hasState,
+		len(
+			c.Messages,
+		),
+		v.voids,
+		v.cleared,
+		v.intents,
+		recent,
+		v.put,
+		v.deleted,
+		v.kept,
+		c.Trim,
+		a.fields(c),
+		len(c.Forget),
+		inCluster(s.cluster, c),
+	)
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{s.scripts.commit, a.keys, a.list}

@@ -40,8 +40,17 @@ func BenchmarkCommit(b *testing.B) {
 				*h = store.Head{Key: store.ThreadKey{Thread: fmt.Sprint(round, "-", client)}, Next: 1}
 			}
 			c := &store.Commit{
-				Key: h.Key, ID: fmt.Sprintf("c%016x", h.Next), Expect: h.Position(), User: "u",
-				Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now(), Records: [][]byte{record},
+				Key:    h.Key,
+				ID:     fmt.Sprintf("c%016x", h.Next),
+				Expect: h.Position(),
+				User:   "u",
+				Fence: store.Fence{
+					Epoch: 1,
+					Nonce: "0123456789abcdef",
+				},
+				Process:   "p",
+				UpdatedAt: time.Now(),
+				Records:   [][]byte{record},
 			}
 			if err := s.Commit(context.Background(), c); err != nil {
 				return err
@@ -60,8 +69,17 @@ func BenchmarkCommit(b *testing.B) {
 				tag := fmt.Sprintf("%d/%d", round, client)
 				next[client]++
 				i := next[client]
-				pipe.XAdd(context.Background(), &redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}})
-				c := &store.Commit{ID: fmt.Sprintf("c%016x", i), User: "u", Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now()}
+				pipe.XAdd(
+					context.Background(),
+					&redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}},
+				)
+				c := &store.Commit{
+					ID:        fmt.Sprintf("c%016x", i),
+					User:      "u",
+					Fence:     store.Fence{Epoch: 1, Nonce: "0123456789abcdef"},
+					Process:   "p",
+					UpdatedAt: time.Now(),
+				}
 				pipe.HSet(context.Background(), s.keys.thread(tag), "h", appendHead(nil, c, uint64(i)))
 				_, err := pipe.Exec(context.Background())
 				return err

@@ -59,7 +59,8 @@ func TestClocksThatAreOff(t *testing.T) {
 			}
 		})
 		// A hint whose commit is still on its way.
-		if err := pair.writes.client.ZAdd(ctx, fast.keys.owned(pair.name), zOf(pair.writes, "acme/soon")).Err(); err != nil {
+		if err := pair.writes.client.ZAdd(ctx, fast.keys.owned(pair.name), zOf(pair.writes, "acme/soon")).
+			Err(); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

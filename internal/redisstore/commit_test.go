@@ -64,13 +64,19 @@ func TestIterationCost(t *testing.T) {
 	iteration := func(n int) func(c *store.Commit) {
 		return func(c *store.Commit) {
 			c.State = []byte("state")
-			c.Messages = []store.Message{{ID: fmt.Sprint("tool", n), Parent: fmt.Sprint("answer", n-1)}, {ID: fmt.Sprint("answer", n), Parent: fmt.Sprint("tool", n)}}
+			c.Messages = []store.Message{
+				{ID: fmt.Sprint("tool", n), Parent: fmt.Sprint("answer", n-1)},
+				{ID: fmt.Sprint("answer", n), Parent: fmt.Sprint("tool", n)},
+			}
 			if n == 0 {
 				c.Messages = c.Messages[1:]
 				c.Messages[0].Parent = ""
 			}
 			c.Clear = []store.Kind{store.KindPending, store.KindIntent}
-			c.Put = []store.Value{{Kind: store.KindCheckpoint, ID: fmt.Sprintf("%08d", n)}, {Kind: store.KindIntent, ID: fmt.Sprint("call", n)}}
+			c.Put = []store.Value{
+				{Kind: store.KindCheckpoint, ID: fmt.Sprintf("%08d", n)},
+				{Kind: store.KindIntent, ID: fmt.Sprint("call", n)},
+			}
 			c.Keep = map[store.Kind]int{store.KindCheckpoint: 1000}
 		}
 	}
@@ -96,10 +102,23 @@ func TestLongParents(t *testing.T) {
 	for n, length := range []int{1, 127, 128, 129, 1020, 1023, 1024} {
 		id := strings.Repeat(fmt.Sprint(n), length)
 		orphan := store.Message{ID: "x", Parent: "x" + parent[min(1, len(parent)):]}
-		if err := tryAdvance(t.Context(), s, key, func(c *store.Commit) { c.Messages = []store.Message{orphan} }); !errors.Is(err, store.ErrInvalid) {
+		if err := tryAdvance(
+			t.Context(),
+			s,
+			key,
+			func(c *store.Commit) { c.Messages = []store.Message{orphan} },
+		); !errors.Is(
+			err,
+			store.ErrInvalid,
+		) {
 			t.Errorf("a parent that is not there: %v", err)
 		}
-		advance(t, s, key, func(c *store.Commit) { c.Messages = []store.Message{{ID: id, Parent: parent, Data: []byte("data")}} })
+		advance(
+			t,
+			s,
+			key,
+			func(c *store.Commit) { c.Messages = []store.Message{{ID: id, Parent: parent, Data: []byte("data")}} },
+		)
 		parent = id
 	}
 	stored, err := s.Messages(t.Context(), key)

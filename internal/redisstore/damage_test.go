@@ -19,11 +19,27 @@ func TestDamage(t *testing.T) {
 	key := aThread("t")
 	large := strings.Repeat("a large value ", 200)
 	c := &store.Commit{
-		Key: key, ID: "c1", Expect: store.Position{Next: 1}, User: "alice", Process: "p1", UpdatedAt: time.Unix(1_800_000_000, 5),
-		Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, Records: [][]byte{[]byte("one"), []byte("two")}, State: []byte("state"),
+		Key:       key,
+		ID:        "c1",
+		Expect:    store.Position{Next: 1},
+		User:      "alice",
+		Process:   "p1",
+		UpdatedAt: time.Unix(1_800_000_000, 5),
+		Fence: store.Fence{
+			Epoch: 1,
+			Nonce: "abcdefgh",
+		},
+		Records:  [][]byte{[]byte("one"), []byte("two")},
+		State:    []byte("state"),
 		Messages: []store.Message{{ID: "m1", Data: []byte("hello")}, {ID: "m2", Parent: "m1", Data: []byte(large)}},
 		Put: []store.Value{
-			{Kind: store.KindRun, ID: "r1", Data: []byte("run")}, {Kind: store.KindCheckpoint, ID: "1", Data: []byte("checkpoint")}, {Kind: store.KindIntent, ID: "i1", Data: []byte("intent")},
+			{
+				Kind: store.KindRun,
+				ID:   "r1",
+				Data: []byte("run"),
+			},
+			{Kind: store.KindCheckpoint, ID: "1", Data: []byte("checkpoint")},
+			{Kind: store.KindIntent, ID: "i1", Data: []byte("intent")},
 		},
 	}
 	err := s.Commit(t.Context(), c)
@@ -50,8 +66,17 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	thread := s.keys.thread(tag)
-	damage(place{thread, "h"}, place{thread, "s"}, place{thread, "m:m1"}, place{thread, "m:m2"}, place{thread, "x0"}, place{thread, "n"}, place{thread, "e"},
-		place{s.keys.values(tag, store.KindRun), "r1"}, place{s.keys.inbox(tag), "i1"})
+	damage(
+		place{thread, "h"},
+		place{thread, "s"},
+		place{thread, "m:m1"},
+		place{thread, "m:m2"},
+		place{thread, "x0"},
+		place{thread, "n"},
+		place{thread, "e"},
+		place{s.keys.values(tag, store.KindRun), "r1"},
+		place{s.keys.inbox(tag), "i1"},
+	)
 	// Another checkpoint with the same id moves the first one, and another entry has both in the
 	// stream.
 	c.Expect = store.Position{Fence: c.Fence, Next: 3, ETag: c.ID}
@@ -71,7 +96,10 @@ func TestDamage(t *testing.T) {
 			for field, value := range log[0].Values {
 				values = append(values, field, value)
 			}
-			return errors.Join(s.client.Del(t.Context(), s.keys.log(tag)).Err(), s.client.Do(t.Context(), values...).Err())
+			return errors.Join(
+				s.client.Del(t.Context(), s.keys.log(tag)).Err(),
+				s.client.Do(t.Context(), values...).Err(),
+			)
 		})
 	}
 	if err := readAll(t.Context(), s, key); err != nil {
@@ -137,7 +165,9 @@ func TestKeysOfAnotherType(t *testing.T) {
 		}
 		for name, ask := range c.ask {
 			err := ask()
-			if !errors.Is(err, store.ErrUnreadable) || !strings.Contains(err.Error(), fmt.Sprintf("%q is a string", c.key)) || !strings.Contains(err.Error(), "delete it") {
+			if !errors.Is(err, store.ErrUnreadable) ||
+				!strings.Contains(err.Error(), fmt.Sprintf("%q is a string", c.key)) ||
+				!strings.Contains(err.Error(), "delete it") {
 				t.Errorf("%s with %s as a string: %v", name, c.key, err)
 			}
 		}

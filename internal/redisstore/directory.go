@@ -22,7 +22,12 @@ import (
 // Threads implements [store.Directory]. It reads the owner's threads by the minutes of
 // their hints, newest first, until there are enough that no other can precede, and
 // orders them by their heads.
-func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+func (s *Store) Threads(
+	ctx context.Context,
+	owner holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]store.Head, error) {
 	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
 	if !before.IsZero() {
 		page.Max = strconv.FormatInt(minuteOf(before), 10)
@@ -321,7 +326,9 @@ func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after stri
 	var ids []string
 	for len(ids) < limit {
 		count := int64(limit - len(ids))
-		page, err := s.client.ZRangeByLex(ctx, s.keys.children(parent), &redis.ZRangeBy{Min: from, Max: "+", Count: count}).Result()
+		page, err := s.client.ZRangeByLex(ctx, s.keys.children(parent),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: count}).
+			Result()
 		if err != nil {
 			return nil, failed("list the children of thread "+parent.String(), err)
 		}

@@ -23,7 +23,10 @@ func TestHintsAreMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	claims := []redis.Z{{Score: 1, Member: "acme/real"}, {Score: 1, Member: "acme/never"}}
-	if err := errors.Join(s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(), s.client.ZAdd(ctx, s.keys.processes(), redis.Z{Score: 1, Member: "q"}).Err()); err != nil {
+	if err := errors.Join(
+		s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(),
+		s.client.ZAdd(ctx, s.keys.processes(), redis.Z{Score: 1, Member: "q"}).Err(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -95,7 +98,8 @@ func TestDeadOwnersLeaveNoHints(t *testing.T) {
 	own("dead") // it comes back, and is about to commit
 	own("last")
 	hints("dead")
-	if err := s.client.ZAdd(ctx, s.keys.owned("dead"), redis.Z{Score: float64(time.Now().Add(time.Second).UnixMicro()), Member: "acme/busy"}).Err(); err != nil {
+	if err := s.client.ZAdd(ctx, s.keys.owned("dead"), redis.Z{Score: float64(time.Now().Add(time.Second).UnixMicro()), Member: "acme/busy"}).
+		Err(); err != nil {
 		t.Fatal(err)
 	}
 	own("")

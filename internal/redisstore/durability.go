@@ -118,7 +118,16 @@ func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 		return nil, err
 	}
 	f.info = fieldsOf(text)
-	return f, f.ask(ctx, c, "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy")
+	return f, f.ask(
+		ctx,
+		c,
+		"appendonly",
+		"appendfsync",
+		"no-appendfsync-on-rewrite",
+		"save",
+		"maxmemory",
+		"maxmemory-policy",
+	)
 }
 
 // ask adds settings.
@@ -167,7 +176,13 @@ func (s *Store) CanCommit(ctx context.Context) error {
 			return refusing{err}
 		}
 		if has := number(f.info["connected_slaves"]); f.info["role"] == "master" && has < int64(s.replicas.need) {
-			return refusing{fmt.Errorf("only %d of %d replicas are connected to Redis (durability failover); start the others", has, s.replicas.need)}
+			return refusing{
+				fmt.Errorf(
+					"only %d of %d replicas are connected to Redis (durability failover); start the others",
+					has,
+					s.replicas.need,
+				),
+			}
 		}
 	}
 	return nil
@@ -176,17 +191,30 @@ func (s *Store) CanCommit(ctx context.Context) error {
 // refusesWrites returns why Redis answers, but refuses commits; nil if it does not.
 func (f *facts) refusesWrites() error {
 	// Only some of what Redis uses counts against maxmemory.
-	limit, used := number(f.info["maxmemory"]), number(f.info["used_memory"])-number(f.info["mem_not_counted_for_evict"])
+	limit, used := number(
+		f.info["maxmemory"],
+	), number(
+		f.info["used_memory"],
+	)-number(
+		f.info["mem_not_counted_for_evict"],
+	)
 	switch {
 	case f.info["loading"] == "1":
 		return errors.New("redis is starting, and loads its data (LOADING)")
 	case f.info["role"] == "slave" && f.info["slave_read_only"] != "0":
-		return errors.New("this Redis is a replica, which refuses writes (READONLY); check the failover, or use the master's address")
+		return errors.New(
+			"this Redis is a replica, which refuses writes (READONLY); check the failover, or use the master's address",
+		)
 	case limit > 0 && used > limit:
-		return fmt.Errorf("redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory", used, limit)
+		return fmt.Errorf(
+			"redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory",
+			used,
+			limit,
+		)
 	case f.info["aof_enabled"] == "1" && f.info["aof_last_write_status"] == "err":
 		return errors.New("redis cannot write its append-only file, and refuses commits (MISCONF); check its disk")
-	case f.info["rdb_last_bgsave_status"] == "err" && f.config["save"] != "" && f.config["stop-writes-on-bgsave-error"] == "yes":
+	case f.info["rdb_last_bgsave_status"] == "err" && f.config["save"] != "" &&
+		f.config["stop-writes-on-bgsave-error"] == "yes":
 		return errors.New("redis cannot write its snapshot, and refuses commits (MISCONF); check its disk")
 	}
 	return nil
@@ -232,7 +260,10 @@ func (f *facts) judge() (store.Durability, error) {
 	d.Policy = f.setting("maxmemory-policy", "maxmemory_policy")
 	d.Evicts = d.Policy != "" && d.Policy != "noeviction"
 	if d.Policy == "" {
-		d.Notes = append(d.Notes, "whether Redis evicts could not be looked at: make sure that maxmemory-policy is noeviction")
+		d.Notes = append(
+			d.Notes,
+			"whether Redis evicts could not be looked at: make sure that maxmemory-policy is noeviction",
+		)
 	}
 	return d, nil
 }
@@ -254,7 +285,8 @@ func (f *facts) persistence() (store.Level, string) {
 	case "yes":
 		switch {
 		case fsync == "always" && f.config["no-appendfsync-on-rewrite"] == "yes":
-			return store.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it (no-appendfsync-on-rewrite yes): " +
+			return store.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it " +
+				"(no-appendfsync-on-rewrite yes): " +
 				"a crash of the machine may lose commits of that time; set it to no"
 		case fsync == "always":
 			return store.LevelMachine, ""
@@ -262,19 +294,24 @@ func (f *facts) persistence() (store.Level, string) {
 			return store.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): " +
 				"a crash of the machine may lose the last second; with appendfsync always it does not"
 		case fsync == "no":
-			return store.LevelProcess, "Redis leaves it to the operating system when its append-only file is synced (appendfsync no): " +
+			return store.LevelProcess, "Redis leaves it to the operating system when its append-only file is " +
+				"synced (appendfsync no): " +
 				"a crash of the machine may lose the last half minute, or more; with appendfsync always it does not"
 		}
-		return store.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a crash of the machine may lose commits"
+		return store.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a " +
+			"crash of the machine may lose commits"
 	case "no":
 		if saveKnown && save == "" {
-			return store.LevelProcess, `REDIS KEEPS NOTHING ON DISK (appendonly no, save ""): when Redis ends or crashes, ALL THREADS ARE LOST; ` +
+			return store.LevelProcess, `REDIS KEEPS NOTHING ON DISK (appendonly no, save ""): when Redis ends or ` +
+				`crashes, ALL THREADS ARE LOST; ` +
 				"CONFIG SET appendonly yes, and write it to redis.conf"
 		}
-		return store.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
+		return store.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING " +
+			"SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
 			"if it saves any; CONFIG SET appendonly yes, and write it to redis.conf"
 	}
-	return store.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash of Redis may lose threads"
+	return store.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash " +
+		"of Redis may lose threads"
 }
 
 // appendOnly returns yes, no, or "" if it is unknown.
@@ -292,10 +329,20 @@ func (f *facts) replication() string {
 	}
 	switch n := number(f.info["connected_slaves"]); {
 	case n > 0 && f.need == 0:
-		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose what was acknowledged; with --durability=failover it does not", n)
+		return fmt.Sprintf(
+			"Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose "+
+				"what was acknowledged; with --durability=failover it does not",
+			n,
+		)
 	case n > int64(f.need):
-		return fmt.Sprintf("%d replicas are connected, and %d of them must have a commit: a failover to another one may lose what was acknowledged; "+
-			"use --durability=failover:%d, or give those that must not become primary replica-priority 0", n, f.need, n)
+		return fmt.Sprintf(
+			"%d replicas are connected, and %d of them must have a commit: a failover to another one may lose "+
+				"what was acknowledged; "+
+				"use --durability=failover:%d, or give those that must not become primary replica-priority 0",
+			n,
+			f.need,
+			n,
+		)
 	}
 	return ""
 }
@@ -307,7 +354,12 @@ func (f *facts) memory() string {
 	if limit == 0 || used < limit-limit/10 {
 		return ""
 	}
-	return fmt.Sprintf("Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing is left; raise maxmemory", used, limit)
+	return fmt.Sprintf(
+		"Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing "+
+			"is left; raise maxmemory",
+		used,
+		limit,
+	)
 }
 
 // version returns an error if Redis is too old to work, and a note if it is old. Valkey

@@ -55,7 +55,15 @@ func TestInspectPersistence(t *testing.T) {
 		command(t, r, "CONFIG", "SET", c.setting, c.value)
 		d, notes := inspect(t, r.URL())
 		if d.Level != c.level || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
-			t.Errorf("%s %q: level %q, want %q, a note with %q; notes:\n%s", c.setting, c.value, d.Level, c.level, c.note, notes)
+			t.Errorf(
+				"%s %q: level %q, want %q, a note with %q; notes:\n%s",
+				c.setting,
+				c.value,
+				d.Level,
+				c.level,
+				c.note,
+				notes,
+			)
 		}
 		if d.Evicts || d.Policy != "noeviction" {
 			t.Errorf("%s %q: evicts %t by %q", c.setting, c.value, d.Evicts, d.Policy)
@@ -78,7 +86,11 @@ func TestInspectMemory(t *testing.T) {
 		t.Errorf("there is no limit:\n%s", notes)
 	}
 	command(t, r, "CONFIG", "SET", "maxmemory", "100000")
-	if _, notes := inspect(t, r.URL()); !strings.Contains(notes, "almost full") || !strings.Contains(notes, "of 100000 bytes") {
+	if _, notes := inspect(
+		t,
+		r.URL(),
+	); !strings.Contains(notes, "almost full") ||
+		!strings.Contains(notes, "of 100000 bytes") {
 		t.Errorf("it is full:\n%s", notes)
 	}
 }
@@ -98,7 +110,11 @@ func TestInspectRefused(t *testing.T) {
 			t.Errorf("without CONFIG no note has %q:\n%s", want, notes)
 		}
 	}
-	unknown := []string{"does not show all", "whether Redis keeps its data on disk could not be looked at", "make sure that maxmemory-policy is noeviction"}
+	unknown := []string{
+		"does not show all",
+		"whether Redis keeps its data on disk could not be looked at",
+		"make sure that maxmemory-policy is noeviction",
+	}
 	command(t, r, "ACL", "SETUSER", "app", "-info")
 	d, notes = inspect(t, "redis://app:pw@"+r.Addr)
 	for _, want := range unknown {
@@ -131,7 +147,11 @@ func TestInspectReplicas(t *testing.T) {
 	if n, err := c.Wait(t.Context(), 1, 30*time.Second).Result(); err != nil || n != 1 {
 		t.Fatalf("%d replicas, %v", n, err)
 	}
-	if _, notes := inspect(t, master.URL()); !strings.Contains(notes, "(1 connected)") || !strings.Contains(notes, "may lose what was acknowledged") {
+	if _, notes := inspect(
+		t,
+		master.URL(),
+	); !strings.Contains(notes, "(1 connected)") ||
+		!strings.Contains(notes, "may lose what was acknowledged") {
 		t.Errorf("the master's notes:\n%s", notes)
 	}
 	if _, notes := inspect(t, replica.URL()); !strings.Contains(notes, "is a replica") {
@@ -158,7 +178,8 @@ func TestWeakest(t *testing.T) {
 	good := store.Durability{Level: store.LevelMachine, Policy: "noeviction"}
 	bad := store.Durability{Level: store.LevelProcess, Policy: "allkeys-lru", Evicts: true, Notes: []string{"n"}}
 	got := weakest(map[string]store.Durability{"a:1": good, "b:1": bad, "c:1": good, "d:1": bad})
-	if got.Level != store.LevelProcess || !got.Evicts || got.Policy != "allkeys-lru" || !slices.Equal(got.Notes, []string{"n (b:1, d:1)"}) {
+	if got.Level != store.LevelProcess || !got.Evicts || got.Policy != "allkeys-lru" ||
+		!slices.Equal(got.Notes, []string{"n (b:1, d:1)"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -200,7 +221,15 @@ func TestCanCommit(t *testing.T) {
 		if err := s.CanCommit(t.Context()); (err != nil) != full {
 			t.Errorf("maxmemory %s: %v", memory, err)
 		}
-		err := s.Commit(t.Context(), &store.Commit{Key: aThread("t" + memory), ID: "c", Expect: store.Position{Next: 1}, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}})
+		err := s.Commit(
+			t.Context(),
+			&store.Commit{
+				Key:    aThread("t" + memory),
+				ID:     "c",
+				Expect: store.Position{Next: 1},
+				Fence:  store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+			},
+		)
 		if (err != nil) != full {
 			t.Errorf("maxmemory %s: a commit: %v", memory, err)
 		}

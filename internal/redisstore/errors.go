@@ -37,7 +37,8 @@ func notNow(err error) bool {
 	if redis.IsMaxClientsError(err) {
 		return true
 	}
-	for _, word := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"} {
+	for _, word := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN",
+		"TRYAGAIN", "ASK", "MOVED"} {
 		if text := reply.Error(); strings.HasPrefix(text, word+" ") || strings.Contains(text, ": -"+word+" ") {
 			return true
 		}

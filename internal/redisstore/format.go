@@ -27,7 +27,13 @@ type formats struct {
 
 // newFormats returns that part of a store.
 func newFormats(client redis.UniversalClient, k keys) *formats {
-	return &formats{client: client, agree: redis.NewScript(agreeLua), list: redis.NewScript(formatsLua), processes: k.processes(), key: k.formats()}
+	return &formats{
+		client:    client,
+		agree:     redis.NewScript(agreeLua),
+		list:      redis.NewScript(formatsLua),
+		processes: k.processes(),
+		key:       k.formats(),
+	}
 }
 
 // layoutFormat is the first data format with layout 2, which no process that reads less knows.
@@ -77,7 +83,14 @@ func (s *formats) explain(ctx context.Context, err error) error {
 	for key, want := range map[string]string{s.processes: "zset", s.key: "hash"} {
 		is, failed := s.client.Type(ctx, key).Result()
 		if failed == nil && is != want && is != "none" {
-			return fmt.Errorf("%w: the key %q is a %s, and should be a %s: look what else writes it, and delete it (DEL); the servers write it again", errDamaged, key, is, want)
+			return fmt.Errorf(
+				"%w: the key %q is a %s, and should be a %s: look what else writes it, and delete it (DEL); "+
+					"the servers write it again",
+				errDamaged,
+				key,
+				is,
+				want,
+			)
 		}
 	}
 	return err
@@ -131,7 +144,9 @@ if write == 0 then
 end
 if redis.call('HGET', KEYS[2], 'reads:' .. ARGV[1]) ~= ARGV[2] then
   for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
-    if field:sub(1, 6) == 'reads:' and not redis.call('ZSCORE', KEYS[1], field:sub(7)) then redis.call('HDEL', KEYS[2], field) end
+    if field:sub(1, 6) == 'reads:' and not redis.call('ZSCORE', KEYS[1], field:sub(7)) then
+      redis.call('HDEL', KEYS[2], field)
+    end
   end
   redis.call('HSET', KEYS[2], 'reads:' .. ARGV[1], ARGV[2])
 end

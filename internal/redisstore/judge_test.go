@@ -48,7 +48,13 @@ func TestJudge(t *testing.T) {
 				if l.breaks {
 					j.broken()
 				}
-				found := looking{contact: j.contact, began: at, ended: at, own: l.own, there: map[string]bool{"p": l.there}}
+				found := looking{
+					contact: j.contact,
+					began:   at,
+					ended:   at,
+					own:     l.own,
+					there:   map[string]bool{"p": l.there},
+				}
 				if l.during {
 					j.broken()
 				}
@@ -69,7 +75,9 @@ func TestJudgeForgives(t *testing.T) {
 	j.watch("p", now)
 	see := func(there bool) []string {
 		now = now.Add(20 * time.Millisecond)
-		gone, _ := j.see(looking{contact: j.contact, began: now, ended: now, own: presences, there: map[string]bool{"p": there}})
+		gone, _ := j.see(
+			looking{contact: j.contact, began: now, ended: now, own: presences, there: map[string]bool{"p": there}},
+		)
 		return gone
 	}
 	see(true)

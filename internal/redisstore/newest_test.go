@@ -92,7 +92,11 @@ func (p *pair) values(c *store.Commit) {
 func (p *pair) step() {
 	p.n++
 	c := &store.Commit{
-		Key: p.key, ID: fmt.Sprint("c", p.n), Expect: p.head.Position(), User: "alice", Fence: store.Fence{Epoch: uint64(p.n / 40), Nonce: fmt.Sprintf("%06d-nonce", p.n/40)},
+		Key:       p.key,
+		ID:        fmt.Sprint("c", p.n),
+		Expect:    p.head.Position(),
+		User:      "alice",
+		Fence:     store.Fence{Epoch: uint64(p.n / 40), Nonce: fmt.Sprintf("%06d-nonce", p.n/40)},
 		UpdatedAt: time.Unix(int64(p.n), 0).UTC(),
 	}
 	for range p.random.IntN(3) {
@@ -143,7 +147,9 @@ func (p *pair) compare() {
 		p.Helper()
 		want, err1 := read(p.ref)
 		got, err2 := read(p.redis)
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) || (err1 == nil) != (err2 == nil) || errors.Is(err1, store.ErrNotFound) != errors.Is(err2, store.ErrNotFound) || errors.Is(err1, store.ErrCursor) != errors.Is(err2, store.ErrCursor) {
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) || (err1 == nil) != (err2 == nil) ||
+			errors.Is(err1, store.ErrNotFound) != errors.Is(err2, store.ErrNotFound) ||
+			errors.Is(err1, store.ErrCursor) != errors.Is(err2, store.ErrCursor) {
 			p.Fatalf("after commit %d, %s: %.300q, %v; want %.300q, %v", p.n, what, got, err2, want, err1)
 		}
 	}
@@ -161,13 +167,24 @@ func (p *pair) compare() {
 		p.Fatal(err)
 	}
 	same("the log", func(s store.Store) (any, error) { return s.Records(ctx, p.key, store.Cursor{}, 1000) })
-	cursors := []store.Cursor{{Number: p.head.Next, Tag: "000000"}, {Number: uint64(p.random.IntN(int(p.head.Next))), Tag: "000000"}}
+	cursors := []store.Cursor{
+		{Number: p.head.Next, Tag: "000000"},
+		{Number: uint64(p.random.IntN(int(p.head.Next))), Tag: "000000"},
+	}
 	for _, r := range all[max(len(all)-5, 0):] {
-		cursors = append(cursors, r.Cursor, store.Cursor{Number: r.Number, Tag: "foreign"}, store.Cursor{Number: r.Number})
+		cursors = append(
+			cursors,
+			r.Cursor,
+			store.Cursor{Number: r.Number, Tag: "foreign"},
+			store.Cursor{Number: r.Number},
+		)
 	}
 	for _, c := range cursors {
 		for _, limit := range []int{0, 1, 1000} {
-			same(fmt.Sprintf("%d records after %v", limit, c), func(s store.Store) (any, error) { return s.Records(ctx, p.key, c, limit) })
+			same(
+				fmt.Sprintf("%d records after %v", limit, c),
+				func(s store.Store) (any, error) { return s.Records(ctx, p.key, c, limit) },
+			)
 		}
 	}
 }
@@ -192,7 +209,12 @@ func TestNewest(t *testing.T) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				t.Parallel()
 				p := &pair{
-					T: t, redis: openAt(t, url, newPrefix()), ref: memstore.New(), key: aThread("t"), random: rand.New(rand.NewPCG(seed, 1)), head: store.Head{Next: 1},
+					T:      t,
+					redis:  openAt(t, url, newPrefix()),
+					ref:    memstore.New(),
+					key:    aThread("t"),
+					random: rand.New(rand.NewPCG(seed, 1)),
+					head:   store.Head{Next: 1},
 				}
 				for range 360 {
 					layout(p)
@@ -231,7 +253,10 @@ func round(t *testing.T, s *Store, key store.ThreadKey, n int) {
 // does, and looks for them, when it is time for that.
 func total(counts map[string]int) (n int) {
 	for name, calls := range counts {
-		if !slices.ContainsFunc([]string{"publish", "pubsub", "subscribe", "ssubscribe", "ping", "client", "hello", "select"}, func(other string) bool { return strings.HasPrefix(name, other) }) {
+		if !slices.ContainsFunc(
+			[]string{"publish", "pubsub", "subscribe", "ssubscribe", "ping", "client", "hello", "select"},
+			func(other string) bool { return strings.HasPrefix(name, other) },
+		) {
 			n += calls
 		}
 	}
@@ -304,7 +329,11 @@ func TestMovedWhole(t *testing.T) {
 	}
 	records, err1 := s.Records(t.Context(), key, store.Cursor{}, 1000)
 	checkpoints, err2 := s.Values(t.Context(), key, store.KindCheckpoint, "", 0)
-	if err := errors.Join(err1, err2); err != nil || len(records) != 250 || len(checkpoints) != 100 || checkpoints[0].ID != "00000124" || checkpoints[99].ID != "00000025" {
+	if err := errors.Join(
+		err1,
+		err2,
+	); err != nil || len(records) != 250 || len(checkpoints) != 100 || checkpoints[0].ID != "00000124" ||
+		checkpoints[99].ID != "00000025" {
 		t.Errorf("%d records, %d checkpoints, %v", len(records), len(checkpoints), err)
 	}
 }
@@ -405,7 +434,11 @@ func FuzzFields(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &values{codec: codec, formats: &formats{}}
-	c := &store.Commit{Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, Expect: store.Position{Next: 12}, Records: [][]byte{[]byte("one"), []byte("two")}}
+	c := &store.Commit{
+		Fence:   store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		Expect:  store.Position{Next: 12},
+		Records: [][]byte{[]byte("one"), []byte("two")},
+	}
 	whole := "u\x0013:" + string(s.encodeEntry(c))
 	if n, err := s.decodeNewest(store.ThreadKey{}, whole); err != nil || len(n.records) != 2 {
 		f.Fatal(n, err)

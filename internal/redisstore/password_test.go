@@ -133,7 +133,15 @@ func follow(t *testing.T, by operator, s *Store, key store.ThreadKey) *store.Com
 	if !ok {
 		t.Fatal("the head cannot be read")
 	}
-	return &store.Commit{Key: key, ID: "next", Expect: h.Position(), User: "alice", Fence: h.Fence, UpdatedAt: h.UpdatedAt, Records: [][]byte{[]byte("{}")}}
+	return &store.Commit{
+		Key:       key,
+		ID:        "next",
+		Expect:    h.Position(),
+		User:      "alice",
+		Fence:     h.Fence,
+		UpdatedAt: h.UpdatedAt,
+		Records:   [][]byte{[]byte("{}")},
+	}
 }
 
 // wantWrong returns nil if Redis has refused the password.
@@ -147,7 +155,11 @@ func wantWrong(err error) error {
 // TestNoPasswordFile: a file that cannot be read is not taken for a Redis that does not run.
 func TestNoPasswordFile(t *testing.T) {
 	_, _, problem := credentials(filepath.Join(t.TempDir(), "none"), "u")(t.Context())
-	if err := unreachable(problem, time.Second); !strings.Contains(err.Error(), "--redis-password-file") || !errors.Is(err, fs.ErrNotExist) {
+	if err := unreachable(
+		problem,
+		time.Second,
+	); !strings.Contains(err.Error(), "--redis-password-file") ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

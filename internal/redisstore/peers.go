@@ -259,8 +259,14 @@ func (p *peers) refused(err error) {
 	defer p.mu.Unlock()
 	if !p.told {
 		p.told = true
-		p.log.Warn("Redis does not let this server count subscribers, so it notices the death of others only when their leases end; "+
-			"allow the commands subscribe and pubsub and the channels "+p.s.keys.prefix+"* (in a cluster ssubscribe, of Redis 7)", "error", err)
+		p.log.Warn(
+			"Redis does not let this server count subscribers, so it notices the death of others only "+
+				"when their leases end; "+
+				"allow the commands subscribe and pubsub and the channels "+p.s.keys.prefix+
+				"* (in a cluster ssubscribe, of Redis 7)",
+			"error",
+			err,
+		)
 	}
 }
 

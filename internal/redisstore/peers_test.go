@@ -204,7 +204,12 @@ func TestFlappingIsNoDeath(t *testing.T) {
 	if n := flap(0, 1); n > 0 {
 		t.Errorf("one connection broke %d times, and %d times the process was dead", flaps, n)
 	}
-	t.Logf("one after the other, with 5 ms in between: %d deaths of %d; both at once: %d", flap(5*time.Millisecond, 2), flaps, flap(0, 2))
+	t.Logf(
+		"one after the other, with 5 ms in between: %d deaths of %d; both at once: %d",
+		flap(5*time.Millisecond, 2),
+		flaps,
+		flap(0, 2),
+	)
 }
 
 // TestNobodyIsJudgedAfterARestart: when Redis has been away, everybody has lost their
@@ -275,12 +280,17 @@ func TestWithoutPermission(t *testing.T) {
 			r := redistest.Start(t)
 			admin := redis.NewClient(&redis.Options{Addr: r.Addr})
 			defer admin.Close()
-			if err := admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">secret", "allkeys", "allchannels", "allcommands", rule).Err(); err != nil {
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">secret", "allkeys", "allchannels", "allcommands", rule).
+				Err(); err != nil {
 				t.Fatal(err)
 			}
 			said := newLines("count subscribers")
 			open := func(process string) *Store {
-				s, err := Open(t.Context(), fmt.Sprintf("redis://limited:secret@%s", r.Addr), Options{Log: said.logger()})
+				s, err := Open(
+					t.Context(),
+					fmt.Sprintf("redis://limited:secret@%s", r.Addr),
+					Options{Log: said.logger()},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -352,7 +362,8 @@ func TestSubscriptionsFollow(t *testing.T) {
 	// An announcement may find a connection broken, and every one is followed by another.
 	await(t, "subscriptions at the other one", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)
-		return subscribers(second, a.keys.presence("a")) == presences && subscribers(second, a.keys.log(tag(key))) == 1 &&
+		return subscribers(second, a.keys.presence("a")) == presences &&
+			subscribers(second, a.keys.log(tag(key))) == 1 &&
 			subscribers(second, a.keys.peersChannel()) == 1
 	})
 	if n := subscribers(first, a.keys.peersChannel()); n > 0 {

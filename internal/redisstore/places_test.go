@@ -65,7 +65,15 @@ func TestWhereCheckpointsAre(t *testing.T) {
 		t.Helper()
 		p := lookAt(t, redis, s, key)
 		if !slices.Equal(p.newest, newest) || !slices.Equal(p.own, moved) || !slices.Equal(p.listed, moved) {
-			t.Errorf("%s: in the thread's hash are %v, in their own %v, listed %v; want %v and twice %v", when, p.newest, p.own, p.listed, newest, moved)
+			t.Errorf(
+				"%s: in the thread's hash are %v, in their own %v, listed %v; want %v and twice %v",
+				when,
+				p.newest,
+				p.own,
+				p.listed,
+				newest,
+				moved,
+			)
 		}
 	}
 	ids := func(from, to int) (all []string) {
@@ -81,7 +89,10 @@ func TestWhereCheckpointsAre(t *testing.T) {
 		check(key, fmt.Sprintf("with %d checkpoints", n+1), ids(moved, n+1), ids(0, moved))
 	}
 	advance(t, s, key, func(c *store.Commit) { // pruned
-		c.Delete = []store.ValueID{{Kind: store.KindCheckpoint, ID: id(0)}, {Kind: store.KindCheckpoint, ID: id(3*maxRecent - 1)}}
+		c.Delete = []store.ValueID{
+			{Kind: store.KindCheckpoint, ID: id(0)},
+			{Kind: store.KindCheckpoint, ID: id(3*maxRecent - 1)},
+		}
 	})
 	check(key, "pruned", nil, append(ids(1, 3*maxRecent-1), id(3*maxRecent)))
 	put(key, 3*maxRecent+1, 5)
@@ -93,7 +104,14 @@ func TestWhereCheckpointsAre(t *testing.T) {
 	for n := range 3 {
 		put(latest, n, 1)
 	}
-	if left, err := s.Values(t.Context(), latest, store.KindCheckpoint, "", 0); err != nil || len(left) != 1 || left[0].ID != id(2) {
+	if left, err := s.Values(
+		t.Context(),
+		latest,
+		store.KindCheckpoint,
+		"",
+		0,
+	); err != nil || len(left) != 1 ||
+		left[0].ID != id(2) {
 		t.Errorf("of the newest one, %d are read, %v", len(left), err)
 	}
 	old := aThread("old")

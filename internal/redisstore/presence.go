@@ -28,7 +28,14 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 
 // Retire implements [store.Presence].
 func (s *Store) Retire(ctx context.Context, process string) error {
-	if _, err := s.replicas.write(ctx, s.scripts.retire, []string{s.keys.processes()}, process, s.keys.peersChannel(), newsGone+process); err != nil {
+	if _, err := s.replicas.write(
+		ctx,
+		s.scripts.retire,
+		[]string{s.keys.processes()},
+		process,
+		s.keys.peersChannel(),
+		newsGone+process,
+	); err != nil {
 		return failed("retire the process", err)
 	}
 	return nil
@@ -37,7 +44,12 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 // HandOver implements [store.Presence]. The heir is one of the processes with a lease; each
 // time it is the next of them.
 func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
-	args := []any{process, s.handed.Add(1), s.keys.peersChannel(), newsLeft + tag(key) + " " + url.QueryEscape(process) + " "}
+	args := []any{
+		process,
+		s.handed.Add(1),
+		s.keys.peersChannel(),
+		newsLeft + tag(key) + " " + url.QueryEscape(process) + " ",
+	}
 	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.processes()}, args...); err != nil {
 		return failed("hand over thread "+key.String(), err)
 	}

@@ -64,13 +64,21 @@ func TestReach(t *testing.T) {
 					}
 					return nil
 				}, c.patience, slog.New(slog.NewTextHandler(&log, nil)))
-				if (err != nil) != (c.want != "") || err != nil && (!strings.HasPrefix(err.Error(), "cannot reach Redis: ") || !strings.Contains(err.Error(), c.want)) {
+				if (err != nil) != (c.want != "") ||
+					err != nil &&
+						(!strings.HasPrefix(err.Error(), "cannot reach Redis: ") || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("got %v, want %q", err, c.want)
 				}
 				if took := time.Since(begun); took > c.took || took < min(c.ready, c.took) {
 					t.Errorf("it took %s, want %s", took, c.took)
 				}
-				waits, answers := strings.Count(log.String(), `level=WARN msg="waiting for Redis" for=10s`), strings.Count(log.String(), `msg="Redis answers"`)
+				waits, answers := strings.Count(
+					log.String(),
+					`level=WARN msg="waiting for Redis" for=10s`,
+				), strings.Count(
+					log.String(),
+					`msg="Redis answers"`,
+				)
 				waited := c.took > 0
 				if (waits == 1) != waited || (answers == 1) != (waited && err == nil) {
 					t.Errorf("the log says %q", log.String())
@@ -86,7 +94,12 @@ func TestReachNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := newLines("waiting")
 		go func() {
-			_ = reach(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 10*time.Second, said.logger())
+			_ = reach(
+				t.Context(),
+				func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+				10*time.Second,
+				said.logger(),
+			)
 		}()
 		begun := time.Now()
 		<-said.found
@@ -151,7 +164,17 @@ func TestOpenWaits(t *testing.T) {
 	})
 	t.Run("loading", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(t, "--enable-debug-command", "yes", "--rdbcompression", "no", "--key-load-delay", "30000", "--loading-process-events-interval-bytes", "1024")
+		server := redistest.Start(
+			t,
+			"--enable-debug-command",
+			"yes",
+			"--rdbcompression",
+			"no",
+			"--key-load-delay",
+			"30000",
+			"--loading-process-events-interval-bytes",
+			"1024",
+		)
 		r := &troubled{T: t, redis: server, store: openAt(t, server.URL(), "hf:"), ended: make(chan error, 1)}
 		reload(r)
 		opened := opening(t, server.URL())
@@ -179,7 +202,12 @@ func TestOpenWaits(t *testing.T) {
 		}()
 		defer func() { _ = l.Close(); <-closed }()
 		said := newLines("waiting for Redis")
-		if _, err := Open(t.Context(), "redis://"+l.Addr().String(), Options{Patience: time.Second, Log: said.logger()}); err == nil || !strings.Contains(err.Error(), "is it running") {
+		if _, err := Open(
+			t.Context(),
+			"redis://"+l.Addr().String(),
+			Options{Patience: time.Second, Log: said.logger()},
+		); err == nil ||
+			!strings.Contains(err.Error(), "is it running") {
 			t.Errorf("got %v", err)
 		}
 		<-said.found

@@ -75,7 +75,12 @@ type errUnacknowledged struct {
 }
 
 func (e errUnacknowledged) Error() string {
-	return fmt.Sprintf("only %d of %d replicas have it after %s (durability failover): look whether they run and are connected", e.have, e.need, e.within)
+	return fmt.Sprintf(
+		"only %d of %d replicas have it after %s (durability failover): look whether they run and are connected",
+		e.have,
+		e.need,
+		e.within,
+	)
 }
 
 // errNoWait means that Redis refuses WAIT.

@@ -21,7 +21,11 @@ func BenchmarkDurability(b *testing.B) {
 		for replicas, level := range []string{"store", "failover"} {
 			b.Run(fmt.Sprintf("%s/%d", level, runs), func(b *testing.B) {
 				open := func() *Store {
-					s, err := Open(context.Background(), primary.URL(), Options{Prefix: fmt.Sprintf("%s%d-%d:", level, runs, b.N), Replicas: replicas})
+					s, err := Open(
+						context.Background(),
+						primary.URL(),
+						Options{Prefix: fmt.Sprintf("%s%d-%d:", level, runs, b.N), Replicas: replicas},
+					)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -43,7 +47,16 @@ func BenchmarkDurability(b *testing.B) {
 							if n > 0 {
 								<-tick.C
 							}
-							c := &store.Commit{Key: key, ID: fmt.Sprintf("c%016x", n), Expect: at, User: "u", Fence: fence, Process: "p", UpdatedAt: time.Now(), Records: [][]byte{[]byte("a few words of text")}}
+							c := &store.Commit{
+								Key:       key,
+								ID:        fmt.Sprintf("c%016x", n),
+								Expect:    at,
+								User:      "u",
+								Fence:     fence,
+								Process:   "p",
+								UpdatedAt: time.Now(),
+								Records:   [][]byte{[]byte("a few words of text")},
+							}
 							begun := time.Now()
 							if err := s.Commit(context.Background(), c); err != nil {
 								b.Error(err)
@@ -51,7 +64,12 @@ func BenchmarkDurability(b *testing.B) {
 							}
 							took := time.Since(begun)
 							begun = time.Now()
-							if _, err := other.Records(context.Background(), key, store.Cursor{Number: at.Next - 1, Tag: tagAt(at)}, 10); err != nil {
+							if _, err := other.Records(
+								context.Background(),
+								key,
+								store.Cursor{Number: at.Next - 1, Tag: tagAt(at)},
+								10,
+							); err != nil {
 								b.Error(err)
 								return
 							}

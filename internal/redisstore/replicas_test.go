@@ -36,12 +36,17 @@ func TestFailover(t *testing.T) {
 	primary, replicas := redistest.StartReplicas(t, 1)
 	if rareSuite(t, 1) {
 		t.Run("Suite", func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) store.Store { return openFailover(t, primary.URL(), newPrefix()) }, storetest.Options{})
+			storetest.Run(
+				t,
+				func(t *testing.T) store.Store { return openFailover(t, primary.URL(), newPrefix()) },
+				storetest.Options{},
+			)
 		})
 	}
 	t.Run("Level", func(t *testing.T) {
 		d, err := openFailover(t, primary.URL(), newPrefix()).Durability(t.Context())
-		if err != nil || d.Level != store.LevelFailover || strings.Contains(strings.Join(d.Notes, "\n"), "a failover to") {
+		if err != nil || d.Level != store.LevelFailover ||
+			strings.Contains(strings.Join(d.Notes, "\n"), "a failover to") {
 			t.Errorf("%+v, %v", d, err)
 		}
 		extra := redistest.Start(t)
@@ -49,7 +54,8 @@ func TestFailover(t *testing.T) {
 		extra.FollowNow(primary)
 		primary.AwaitReplicas(t, 2)
 		d, err = openFailover(t, primary.URL(), newPrefix()).Durability(t.Context())
-		if err != nil || d.Level != store.LevelFailover || !strings.Contains(strings.Join(d.Notes, "\n"), "use --durability=failover:2") {
+		if err != nil || d.Level != store.LevelFailover ||
+			!strings.Contains(strings.Join(d.Notes, "\n"), "use --durability=failover:2") {
 			t.Errorf("with one replica more: %+v, %v", d, err)
 		}
 		extra.Command(t, "replicaof", "no", "one")
@@ -78,7 +84,8 @@ func TestFailover(t *testing.T) {
 			t.Errorf("without WAIT: %v", err)
 		}
 		_, err = Open(t.Context(), primary.URL(), Options{Replicas: 2})
-		if err == nil || !strings.Contains(err.Error(), "only 1 of 2 replicas") || !strings.Contains(err.Error(), "failover:N") {
+		if err == nil || !strings.Contains(err.Error(), "only 1 of 2 replicas") ||
+			!strings.Contains(err.Error(), "failover:N") {
 			t.Errorf("with a replica too few: %v", err)
 		}
 	})
@@ -100,7 +107,15 @@ func testStalled(t *testing.T, url string, replica *redistest.Server) {
 	}
 	replica.Suspend(t)
 	owner.replicas.within, other.replicas.within = 50*time.Millisecond, 50*time.Millisecond
-	next := &store.Commit{Key: key, ID: "next", Expect: head.Position(), User: "alice", Fence: head.Fence, UpdatedAt: head.UpdatedAt, Records: [][]byte{[]byte("{}")}}
+	next := &store.Commit{
+		Key:       key,
+		ID:        "next",
+		Expect:    head.Position(),
+		User:      "alice",
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+		Records:   [][]byte{[]byte("{}")},
+	}
 	var few errUnacknowledged
 	for range 2 { // the second time it is written already
 		if err := owner.Commit(ctx, next); !errors.As(err, &few) {
@@ -155,7 +170,11 @@ func TestFailoverOfPrimaries(t *testing.T) {
 		url := "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr
 		if rareSuite(t, 2) {
 			t.Run("Suite", func(t *testing.T) {
-				storetest.Run(t, func(t *testing.T) store.Store { return openFailover(t, url, newPrefix()) }, storetest.Options{})
+				storetest.Run(
+					t,
+					func(t *testing.T) store.Store { return openFailover(t, url, newPrefix()) },
+					storetest.Options{},
+				)
 			})
 		}
 		s := openFailover(t, url, "hf:")
@@ -178,7 +197,16 @@ func testPrimaryDies(t *testing.T, url string, primary *redistest.Server, replic
 	owner, other := openFailover(t, url, "hf:"), openFailover(t, url, "hf:")
 	at, fence := store.Position{Next: 1}, store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}
 	write := func() { // until it is acknowledged, as a run does
-		c := &store.Commit{Key: key, ID: fmt.Sprint("c", at.Next), Expect: at, User: "alice", Fence: fence, Process: "p", UpdatedAt: time.Now(), Records: [][]byte{[]byte("{}")}}
+		c := &store.Commit{
+			Key:       key,
+			ID:        fmt.Sprint("c", at.Next),
+			Expect:    at,
+			User:      "alice",
+			Fence:     fence,
+			Process:   "p",
+			UpdatedAt: time.Now(),
+			Records:   [][]byte{[]byte("{}")},
+		}
 		redistest.Await(t, func() error { return owner.Commit(ctx, c) })
 		at = store.Position{Fence: fence, Next: at.Next + 1, ETag: c.ID}
 	}

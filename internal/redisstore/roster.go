@@ -33,8 +33,12 @@ type roster struct {
 // newRoster returns that part of a store.
 func newRoster(client redis.UniversalClient, k keys) *roster {
 	return &roster{
-		client: client, say: redis.NewScript(describeLua), hear: redis.NewScript(describedLua),
-		processes: k.processes(), key: k.about(), said: map[string]string{},
+		client:    client,
+		say:       redis.NewScript(describeLua),
+		hear:      redis.NewScript(describedLua),
+		processes: k.processes(),
+		key:       k.about(),
+		said:      map[string]string{},
 	}
 }
 

@@ -89,9 +89,12 @@ type Store struct {
 
 // schemes are those of the URLs that Open accepts, with go-redis's names for them.
 var schemes = map[string]string{
-	"redis": "redis", "rediss": "rediss",
-	"redis+sentinel": "redis", "rediss+sentinel": "rediss",
-	"redis+cluster": "redis", "rediss+cluster": "rediss",
+	"redis":           "redis",
+	"rediss":          "rediss",
+	"redis+sentinel":  "redis",
+	"rediss+sentinel": "rediss",
+	"redis+cluster":   "redis",
+	"rediss+cluster":  "rediss",
 }
 
 // Handles reports whether the URL is one that Open accepts.
@@ -132,7 +135,9 @@ func connect(rawURL, passwordFile string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	plain, known := schemes[scheme]
 	if !known {
-		return nil, errors.New("the store's URL must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://")
+		return nil, errors.New(
+			"the store's URL must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://",
+		)
 	}
 	switch _, kind, _ := strings.Cut(scheme, "+"); kind {
 	case "cluster":
@@ -216,7 +221,13 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if cluster { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
 	}
-	acks := &replicas{need: opts.Replicas, within: ackTimeout, client: client, keys: keys{opts.Prefix}, commitOf: commitOf}
+	acks := &replicas{
+		need:     opts.Replicas,
+		within:   ackTimeout,
+		client:   client,
+		keys:     keys{opts.Prefix},
+		commitOf: commitOf,
+	}
 	answers := func(ctx context.Context) error {
 		if err := ping(ctx); err != nil || opts.Replicas == 0 {
 			return err
@@ -227,7 +238,16 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		return nil, err
 	}
 	agreed := newFormats(client, keys{opts.Prefix})
-	s := &Store{formats: agreed, roster: newRoster(client, keys{opts.Prefix}), values: values{codec, agreed}, replicas: acks, client: client, cluster: cluster, scripts: newScripts(), keys: keys{opts.Prefix}}
+	s := &Store{
+		formats:  agreed,
+		roster:   newRoster(client, keys{opts.Prefix}),
+		values:   values{codec, agreed},
+		replicas: acks,
+		client:   client,
+		cluster:  cluster,
+		scripts:  newScripts(),
+		keys:     keys{opts.Prefix},
+	}
 	s.roster.missing = s.peers.missing
 	s.local = opts.Now
 	s.ask(ctx, client)

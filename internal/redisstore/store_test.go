@@ -155,7 +155,14 @@ func TestOnCluster(t *testing.T) {
 	t.Run("Inspect", func(t *testing.T) { testInspectCluster(t, server) })
 	t.Run("Death", func(t *testing.T) {
 		testDeath(t, func(name string) redis.UniversalClient {
-			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ClientName: name, Protocol: 2, ContextTimeoutEnabled: true})
+			return redis.NewClusterClient(
+				&redis.ClusterOptions{
+					Addrs:                 []string{server.Addr},
+					ClientName:            name,
+					Protocol:              2,
+					ContextTimeoutEnabled: true,
+				},
+			)
 		})
 	})
 }
@@ -200,8 +207,16 @@ func tryAdvance(ctx context.Context, s *Store, key store.ThreadKey, change func(
 		return err
 	}
 	c := &store.Commit{
-		Key: key, ID: fmt.Sprintf("c-%d-%d", h.Next, time.Now().UnixNano()), Expect: h.Position(), User: "alice",
-		Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"X"}`)},
+		Key:    key,
+		ID:     fmt.Sprintf("c-%d-%d", h.Next, time.Now().UnixNano()),
+		Expect: h.Position(),
+		User:   "alice",
+		Fence: store.Fence{
+			Epoch: 1,
+			Nonce: "0123456789abcdef",
+		},
+		UpdatedAt: time.Now(),
+		Records:   [][]byte{[]byte(`{"type":"X"}`)},
 	}
 	if change != nil {
 		change(c)

@@ -38,7 +38,9 @@ func (r *troubled) until(want string, args ...any) {
 	r.Helper()
 	var err error
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
-		if err = r.store.client.Do(r.Context(), args...).Err(); err != nil && want != "" && strings.HasPrefix(err.Error(), want) || err == nil && want == "" {
+		if err = r.store.client.Do(r.Context(), args...).
+			Err(); err != nil && want != "" && strings.HasPrefix(err.Error(), want) ||
+			err == nil && want == "" {
 			return
 		}
 	}
@@ -123,7 +125,10 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	for _, thread := range []string{"appended", "changed"} {
 		advance(r.T, r.store, aThread(thread), func(c *store.Commit) {
 			c.Messages = []store.Message{{ID: "m0", Data: []byte("m")}}
-			c.Put = []store.Value{{Kind: store.KindCheckpoint, ID: "c0", Data: []byte("v")}, {Kind: store.KindIntent, ID: "i0", Data: []byte("v")}}
+			c.Put = []store.Value{
+				{Kind: store.KindCheckpoint, ID: "c0", Data: []byte("v")},
+				{Kind: store.KindIntent, ID: "i0", Data: []byte("v")},
+			}
 		})
 	}
 	commits := r.commits()
@@ -174,8 +179,17 @@ func (r *troubled) commits() []*store.Commit {
 	for i, thread := range []string{"new", "appended", "changed"} {
 		key := aThread(thread)
 		c := &store.Commit{
-			Key: key, ID: "trouble", Expect: store.Position{Next: 1}, User: "alice", Process: "p1",
-			Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"Y"}`)},
+			Key:     key,
+			ID:      "trouble",
+			Expect:  store.Position{Next: 1},
+			User:    "alice",
+			Process: "p1",
+			Fence: store.Fence{
+				Epoch: 1,
+				Nonce: "0123456789abcdef",
+			},
+			UpdatedAt: time.Now(),
+			Records:   [][]byte{[]byte(`{"type":"Y"}`)},
 		}
 		if head, err := r.store.Head(r.Context(), key); err == nil {
 			c.Expect = head.Position()
@@ -204,7 +218,8 @@ func (r *troubled) refused(want string, err error) {
 		}
 	}
 	var cause redis.Error
-	if !errors.As(err, &cause) || !strings.HasPrefix(cause.Error(), want) || !strings.Contains(err.Error(), "redis: "+want) {
+	if !errors.As(err, &cause) || !strings.HasPrefix(cause.Error(), want) ||
+		!strings.Contains(err.Error(), "redis: "+want) {
 		r.Errorf("in trouble: %v, want what Redis said, %s", err, want)
 	}
 	if !errors.Is(err, store.ErrRefused) {
@@ -232,7 +247,18 @@ func (r *troubled) at(key store.ThreadKey, want store.Position) {
 	records, err := r.store.Records(r.Context(), key, store.Cursor{}, 100)
 	messages, err2 := r.store.Messages(r.Context(), key)
 	last := want.Next - 1
-	if err := errors.Join(err, err2); err != nil || len(records) == 0 || records[len(records)-1].Number != last || len(messages) != 1 {
-		r.Errorf("%s: %d records, %d messages, %v, want records up to %d and 1 message", key, len(records), len(messages), err, last)
+	if err := errors.Join(
+		err,
+		err2,
+	); err != nil || len(records) == 0 || records[len(records)-1].Number != last ||
+		len(messages) != 1 {
+		r.Errorf(
+			"%s: %d records, %d messages, %v, want records up to %d and 1 message",
+			key,
+			len(records),
+			len(messages),
+			err,
+			last,
+		)
 	}
 }

@@ -32,7 +32,13 @@ func StartLink(t testing.TB, to string, oneWay time.Duration) *Link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Link{Addr: listen.Addr().String(), to: to, oneWay: oneWay, listen: listen, open: map[*wire]bool{}}
+	l := &Link{
+		Addr:   listen.Addr().String(),
+		to:     to,
+		oneWay: oneWay,
+		listen: listen,
+		open:   map[*wire]bool{},
+	}
 	l.done.Go(l.accept)
 	t.Cleanup(func() {
 		l.mu.Lock()

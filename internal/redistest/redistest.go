@@ -53,7 +53,18 @@ func start(t testing.TB, dir string, args []string) *Server {
 	}
 	s := &Server{Addr: "127.0.0.1:" + port}
 	s.args = append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--databases", strconv.Itoa(databases), "--save", "", "--daemonize", "no",
+		"--port",
+		port,
+		"--bind",
+		"127.0.0.1",
+		"--dir",
+		dir,
+		"--databases",
+		strconv.Itoa(databases),
+		"--save",
+		"",
+		"--daemonize",
+		"no",
 	}, args...)
 	s.Run(t)
 	return s

@@ -123,7 +123,13 @@ func (s *Server) Command(t testing.TB, args ...any) {
 }
 
 func (s *Server) client() *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true})
+	return redis.NewClient(&redis.Options{
+		Addr:            s.Addr,
+		MaxRetries:      -1,
+		DialerRetries:   1,
+		Protocol:        2,
+		DisableIdentity: true,
+	})
 }
 
 // Suspend stops the server's process, and Resume lets it go on. A server that is suspended is
@@ -162,7 +168,19 @@ func StartSentinels(t testing.TB, primary *Server, silence int) *Sentinels {
 			t.Fatal(err)
 		}
 		_, own := (&Server{Addr: addr}).hostPort()
-		cmd := exec.Command("redis-server", file, "--sentinel", "--port", own, "--bind", "127.0.0.1", "--dir", filepath.Dir(file), "--daemonize", "no")
+		cmd := exec.Command(
+			"redis-server",
+			file,
+			"--sentinel",
+			"--port",
+			own,
+			"--bind",
+			"127.0.0.1",
+			"--dir",
+			filepath.Dir(file),
+			"--daemonize",
+			"no",
+		)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +260,18 @@ func Await(t testing.TB, f func() error) {
 func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 	t.Helper()
 	start := func() *Server {
-		return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-port", port(FreeAddr(t)), "--cluster-node-timeout", "1000"}, replicaArgs...)...)
+		return Start(
+			t,
+			append(
+				[]string{
+					"--cluster-enabled",
+					"yes",
+					"--cluster-port",
+					port(FreeAddr(t)),
+					"--cluster-node-timeout",
+					"1000",
+				},
+				replicaArgs...)...)
 	}
 	for range primaries {
 		nodes = append(nodes, start())
@@ -277,7 +306,9 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 				c := each.client()
 				defer c.Close()
 				info, err := c.ClusterInfo(context.Background()).Result()
-				if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", 2*primaries))) {
+				if err == nil &&
+					(!strings.Contains(info, "cluster_state:ok") ||
+						!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", 2*primaries))) {
 					err = fmt.Errorf("the cluster is not ready: %s", info)
 				}
 				return err
@@ -300,7 +331,14 @@ type Move struct {
 // those who ask for a key that is not there to the other one. The nodes are all primaries.
 func BeginMove(t testing.TB, slot int64, from, to *Server, nodes []*Server) *Move {
 	t.Helper()
-	m := &Move{slot: slot, from: from, to: to, fromID: from.nodeID(t), toID: to.nodeID(t), nodes: nodes}
+	m := &Move{
+		slot:   slot,
+		from:   from,
+		to:     to,
+		fromID: from.nodeID(t),
+		toID:   to.nodeID(t),
+		nodes:  nodes,
+	}
 	m.toHost, m.toPort = to.hostPort()
 	to.Command(t, "cluster", "setslot", slot, "importing", m.fromID)
 	from.Command(t, "cluster", "setslot", slot, "migrating", m.toID)
@@ -348,7 +386,10 @@ func (m *Move) End(t testing.TB) {
 				return err
 			}
 			for _, shard := range shards {
-				owns := slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return r.Start <= m.slot && m.slot <= r.End })
+				owns := slices.ContainsFunc(
+					shard.Slots,
+					func(r redis.SlotRange) bool { return r.Start <= m.slot && m.slot <= r.End },
+				)
 				if owns && slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == m.toID }) {
 					return nil
 				}

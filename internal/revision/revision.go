@@ -103,8 +103,12 @@ type output struct {
 // runs; neither is where its models and tools are served.
 func Of(a *holdfast.Agent, l Limits) string {
 	d := declaration{
-		Instructions: a.Instructions, FallbackRefused: a.FallbackRefused, Client: client(a.Client), HideToolErrors: a.HideToolErrors,
-		Limits: l, Declared: a.Revision,
+		Instructions:    a.Instructions,
+		FallbackRefused: a.FallbackRefused,
+		Client:          client(a.Client),
+		HideToolErrors:  a.HideToolErrors,
+		Limits:          l,
+		Declared:        a.Revision,
 	}
 	for _, m := range append([]holdfast.Model{a.Model}, a.Fallbacks...) {
 		d.Models = append(d.Models, modelOf(m))
@@ -150,8 +154,13 @@ func modelOf(m holdfast.Model) (is model) {
 
 func toolOf(s holdfast.ToolSpec) tool {
 	t := tool{
-		Name: s.Name, Description: s.Description, Parameters: meaning(s.Parameters), Effect: cmp.Or(s.Effect, holdfast.EffectIdempotent),
-		InDoubt: cmp.Or(s.InDoubt, holdfast.DoubtTell), Timeout: s.Timeout, Query: s.Query != nil,
+		Name:        s.Name,
+		Description: s.Description,
+		Parameters:  meaning(s.Parameters),
+		Effect:      cmp.Or(s.Effect, holdfast.EffectIdempotent),
+		InDoubt:     cmp.Or(s.InDoubt, holdfast.DoubtTell),
+		Timeout:     s.Timeout,
+		Query:       s.Query != nil,
 	}
 	if o := s.Outside; o != nil {
 		t.Outside = &outside{meaning(o.Result), o.ExpiresAfter, o.Abandonable, o.FinishedBy}

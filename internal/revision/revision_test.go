@@ -51,14 +51,36 @@ var (
 
 // whole returns an agent in which everything is set, and the parts of it that tests change.
 func whole() (a *holdfast.Agent, l *revision.Limits) {
-	look := holdfast.ToolSpec{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number","maximum":1.50}}}`)}
-	sign := holdfast.ToolSpec{Name: "sign", Effect: holdfast.EffectOnce, Outside: &holdfast.Outside{Result: json.RawMessage(`{"type":"string"}`), ExpiresAfter: time.Hour}}
+	look := holdfast.ToolSpec{
+		Name:        "look",
+		Description: "Looks.",
+		Parameters: json.RawMessage(
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number","maximum":1.50}}}`,
+		),
+	}
+	sign := holdfast.ToolSpec{
+		Name:    "sign",
+		Effect:  holdfast.EffectOnce,
+		Outside: &holdfast.Outside{Result: json.RawMessage(`{"type":"string"}`), ExpiresAfter: time.Hour},
+	}
 	return &holdfast.Agent{
-		Name: "support", Description: "Answers.", Instructions: "Be kind.", Model: named{"openai", "one", "key-1"}, Fallbacks: []holdfast.Model{named{"gemini", "two", ""}},
-		Tools: []holdfast.Tool{described{look, new(int)}, described{sign, new(int)}}, Toolsets: []holdfast.Toolset{set{name: "files"}, set{name: "mail"}},
-		Middleware: []holdfast.Middleware{{Name: "acme.counts", States: []holdfast.State{count}}, {Name: "acme.signs", Tools: []holdfast.Tool{described{holdfast.ToolSpec{Name: "own"}, new(int)}}}},
-		Output:     &holdfast.Output{Name: "reply", Schema: json.RawMessage(`{"type":"object","required":["text"]}`)},
-		Client:     holdfast.ClientPolicy{Import: "all"}, Revision: "7",
+		Name:         "support",
+		Description:  "Answers.",
+		Instructions: "Be kind.",
+		Model:        named{"openai", "one", "key-1"},
+		Fallbacks:    []holdfast.Model{named{"gemini", "two", ""}},
+		Tools: []holdfast.Tool{
+			described{look, new(int)},
+			described{sign, new(int)},
+		},
+		Toolsets: []holdfast.Toolset{set{name: "files"}, set{name: "mail"}},
+		Middleware: []holdfast.Middleware{
+			{Name: "acme.counts", States: []holdfast.State{count}},
+			{Name: "acme.signs", Tools: []holdfast.Tool{described{holdfast.ToolSpec{Name: "own"}, new(int)}}},
+		},
+		Output:   &holdfast.Output{Name: "reply", Schema: json.RawMessage(`{"type":"object","required":["text"]}`)},
+		Client:   holdfast.ClientPolicy{Import: "all"},
+		Revision: "7",
 	}, &revision.Limits{MaxIterations: 50, ToolTimeout: time.Minute}
 }
 
@@ -192,7 +214,12 @@ func TestDifferent(t *testing.T) {
 
 // TestSum: what cannot be encoded has a sum too.
 func TestSum(t *testing.T) {
-	if a, b := revision.Sum(map[string]any{"b": 1, "a": json.Number("1.0")}), revision.Sum(map[string]any{"a": json.Number("1.0"), "b": 1}); a != b || len(a) != 12 {
+	if a, b := revision.Sum(
+		map[string]any{"b": 1, "a": json.Number("1.0")},
+	), revision.Sum(
+		map[string]any{"a": json.Number("1.0"), "b": 1},
+	); a != b ||
+		len(a) != 12 {
 		t.Errorf("the sums are %s and %s", a, b)
 	}
 	if got := revision.Sum(make(chan int)); len(got) != 12 {

@@ -117,7 +117,10 @@ func TestChecksEnd(t *testing.T) {
 func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 	t.Parallel()
 	strs := func(n int) string {
-		return `"properties":{` + listOf(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}`
+		return `"properties":{` + listOf(
+			n,
+			func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) },
+		) + `}`
 	}
 	for name, schema := range map[string]string{
 		"enum":                   `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
@@ -212,7 +215,8 @@ func TestLibraryAgrees(t *testing.T) {
 		}
 		library := s.compiled.Validate(decoded)
 		var invalid *jsonschema.ValidationError
-		if (len(problems) == 0) != (library == nil) && !(errors.As(library, &invalid) && strings.Contains(library.Error(), "reference cycle")) {
+		if (len(problems) == 0) != (library == nil) &&
+			!(errors.As(library, &invalid) && strings.Contains(library.Error(), "reference cycle")) {
 			t.Fatalf("%s on %s: %v, the library says %v", schema, value, problems, library)
 		}
 		agreed[library == nil]++
@@ -228,7 +232,13 @@ type generator struct{ *rand.Rand }
 func (g generator) one(texts ...string) string { return texts[g.IntN(len(texts))] }
 
 func (g generator) document() string {
-	draft := g.one("", "", "", `"$schema":"http://json-schema.org/draft-07/schema#",`, `"$schema":"https://json-schema.org/draft/2019-09/schema",`)
+	draft := g.one(
+		"",
+		"",
+		"",
+		`"$schema":"http://json-schema.org/draft-07/schema#",`,
+		`"$schema":"https://json-schema.org/draft/2019-09/schema",`,
+	)
 	inner := strings.TrimPrefix(g.object(3), "{")
 	if inner == "}" {
 		inner = `"title":""}`
@@ -238,7 +248,16 @@ func (g generator) document() string {
 
 func (g generator) schema(depth int) string {
 	if depth == 0 || g.IntN(8) == 0 {
-		return g.one(`true`, `false`, `{}`, `{"type":"string"}`, `{"type":"integer"}`, `{"type":["object","array"]}`, `{"const":1}`, `{"required":["a"]}`)
+		return g.one(
+			`true`,
+			`false`,
+			`{}`,
+			`{"type":"string"}`,
+			`{"type":"integer"}`,
+			`{"type":["object","array"]}`,
+			`{"const":1}`,
+			`{"required":["a"]}`,
+		)
 	}
 	return g.object(depth)
 }
@@ -254,7 +273,15 @@ func (g generator) object(depth int) string {
 			"propertyNames", "required", "dependentRequired", "dependentSchemas", "dependencies", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems", "contains", "minContains",
 			"maxContains", "uniqueItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "unevaluatedProperties", "unevaluatedItems", "format"); keyword {
 		case "type":
-			members[keyword] = g.one(`"string"`, `"integer"`, `"number"`, `"object"`, `"array"`, `["null","boolean"]`, `["object","array"]`)
+			members[keyword] = g.one(
+				`"string"`,
+				`"integer"`,
+				`"number"`,
+				`"object"`,
+				`"array"`,
+				`["null","boolean"]`,
+				`["object","array"]`,
+			)
 		case "enum":
 			members[keyword] = "[" + g.value(1) + "," + g.value(2) + "]"
 		case "const":
@@ -283,7 +310,16 @@ func (g generator) object(depth int) string {
 			members[keyword] = `"date"`
 		case "multipleOf":
 			members[keyword] = g.one("1", "2", "0.5")
-		case "additionalProperties", "propertyNames", "additionalItems", "contains", "unevaluatedProperties", "unevaluatedItems", "not", "if", "then", "else":
+		case "additionalProperties",
+			"propertyNames",
+			"additionalItems",
+			"contains",
+			"unevaluatedProperties",
+			"unevaluatedItems",
+			"not",
+			"if",
+			"then",
+			"else":
 			members[keyword] = sub()
 		default:
 			members[keyword] = number()

@@ -122,7 +122,13 @@ func (c *check) visit(s *jsonschema.Schema, n *node, in *scope) *result {
 		panic(stopped{&BoundError{Bound: bound}})
 	}
 	c.seen[at] = nil
-	v := &visiting{check: c, s: s, n: n, in: in, done: evaluated{noted: c.notes}}
+	v := &visiting{
+		check: c,
+		s:     s,
+		n:     n,
+		in:    in,
+		done:  evaluated{noted: c.notes},
+	}
 	c.seen[at] = v.result()
 	c.depth--
 	return c.seen[at]

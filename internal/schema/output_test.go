@@ -31,7 +31,11 @@ func TestOutputMistakes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", raw, all, want)
 		}
 	}
-	if m := OutputMistakes("a b", json.RawMessage(`{"type":"object"}`)); len(m) != 1 || !strings.Contains(m[0].Text, "letters") {
+	if m := OutputMistakes(
+		"a b",
+		json.RawMessage(`{"type":"object"}`),
+	); len(m) != 1 ||
+		!strings.Contains(m[0].Text, "letters") {
 		t.Errorf("%v", m)
 	}
 }

@@ -106,14 +106,26 @@ func TestValidateListsEveryViolation(t *testing.T) {
 				`/home: "street" is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: "a" is a string, but it must be an array or null`},
 		{"case matters", `{"City":"Rome","days":1}`, `"city" is missing; "City" is not a known member`},
 		{"twice", `{"city":"Rome","city":"Paris","days":1}`, `"city" is given twice`},
-		{"twice, deeper", `{"city":"Rome","days":1,"home":{"street":"a","street":"b"}}`, `/home: "street" is given twice`},
+		{
+			"twice, deeper",
+			`{"city":"Rome","days":1,"home":{"street":"a","street":"b"}}`,
+			`/home: "street" is given twice`,
+		},
 		{"not an object", `[1]`, `[1] is an array, but it must be an object`},
 		{"empty", ` `, `it is empty; it must be JSON`},
 		{"cut", `{"city":"Ro`, `it is not complete JSON: unexpected end of JSON input`},
-		{"not JSON", `{city: 1}`, `it is not JSON: invalid character 'c' looking for beginning of object key string (byte 2)`},
+		{
+			"not JSON",
+			`{city: 1}`,
+			`it is not JSON: invalid character 'c' looking for beginning of object key string (byte 2)`,
+		},
 		{"two values", `{} {}`, `it is not JSON: invalid character '{' after top-level value (byte 4)`},
 		{"huge exponent", `{"city":"Rome","days":1e999999999}`, `/days: the number is out of range`},
-		{"path is escaped", `{"city":"Rome","days":1,"notes":{"a/b~c":1}}`, `/notes/a~1b~0c: 1 is a number, but it must be a string`},
+		{
+			"path is escaped",
+			`{"city":"Rome","days":1,"notes":{"a/b~c":1}}`,
+			`/notes/a~1b~0c: 1 is a number, but it must be a string`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,11 +159,19 @@ func TestValidateKeywords(t *testing.T) {
 		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `"b" is missing; "a" needs it`},
 		{`{"anyOf":[{"type":"string"},{"type":"object","required":["a"]}]}`, `{}`,
 			`none of the allowed forms fits ({} is an object, but it must be a string | "a" is missing)`},
-		{`{"oneOf":[{"type":"number"},{"minimum":1}]}`, `2`, `more than one of the allowed forms fits; exactly one must`},
+		{
+			`{"oneOf":[{"type":"number"},{"minimum":1}]}`,
+			`2`,
+			`more than one of the allowed forms fits; exactly one must`,
+		},
 		{`{"properties":{"a":false}}`, `{"a":1}`, `/a: no value is allowed here`},
 		{`{"allOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, `"a" is missing; "b" is missing`},
 		{`{"$ref":"#/$defs/n","$defs":{"n":{"type":"integer"}}}`, `"x"`, `"x" is a string, but it must be an integer`},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"items":{"$ref":"#/definitions/n"}}`, `["x"]`, `/0: "x" is a string, but it must be an integer`},
+		{
+			`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"items":{"$ref":"#/definitions/n"}}`,
+			`["x"]`,
+			`/0: "x" is a string, but it must be an integer`,
+		},
 		{`{"not":{"type":"string"}}`, `"x"`, `'not' failed`},
 		{`true`, `1`, ``},
 		{`{}`, `1`, ``},
@@ -199,7 +219,8 @@ func TestCompileKeepsTheTextAndDropsPatternsGoCannotRead(t *testing.T) {
 		t.Errorf("a member that only the dropped pattern could allow is refused: %v", err)
 	}
 	err = s.Validate(t.Context(), []byte(`{"n":"x","k1":1}`))
-	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err == nil || err.Error() != want {
+	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -220,16 +241,31 @@ func TestValidateBoundsItsMessage(t *testing.T) {
 }
 
 func FuzzValidate(f *testing.F) {
-	f.Add(`{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"]}`, `{"a":0,"b":[1,{"c":null}]}`)
+	f.Add(
+		`{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"]}`,
+		`{"a":0,"b":[1,{"c":null}]}`,
+	)
 	f.Add(`{"anyOf":[{"const":1},{"pattern":"^a"}]}`, `"b"`)
 	f.Add(`{"$ref":"#"}`, `1e400`)
 	f.Add(`{"items":[{"enum":[1,"x"]}],"additionalItems":false,"uniqueItems":true}`, `[2,2,{}]`)
 	f.Add(`{"patternProperties":{"(?!":{}},"unevaluatedProperties":false}`, `{"a":1,"a":2}`)
-	f.Add(levels(40, func(next string) string { return `{"allOf":[` + next + `,` + next + `]}` }, `{"type":"object"}`), `{}`)
-	f.Add(`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`, `{"a":{"a":{"a":{}}}}`)
+	f.Add(
+		levels(40, func(next string) string { return `{"allOf":[` + next + `,` + next + `]}` }, `{"type":"object"}`),
+		`{}`,
+	)
+	f.Add(
+		`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`,
+		`{"a":{"a":{"a":{}}}}`,
+	)
 	f.Add(`{"$dynamicAnchor":"n","anyOf":[{"$dynamicRef":"#n"},{"items":{"$dynamicRef":"#n"}}]}`, `[[[]]]`)
-	f.Add(`{"dependentSchemas":{"a":{"not":{"if":{"const":{}},"then":false}}},"unevaluatedItems":{"pattern":"(a{9}){9}"}}`, `{"a":"aaa"}`)
-	f.Add(`{"$id":"http://a/","$defs":{"x":{"$id":"b","$anchor":"c"}},"$ref":"b#c","oneOf":[{"$ref":"#/$defs/x"}]}`, `1`)
+	f.Add(
+		`{"dependentSchemas":{"a":{"not":{"if":{"const":{}},"then":false}}},"unevaluatedItems":{"pattern":"(a{9}){9}"}}`,
+		`{"a":"aaa"}`,
+	)
+	f.Add(
+		`{"$id":"http://a/","$defs":{"x":{"$id":"b","$anchor":"c"}},"$ref":"b#c","oneOf":[{"$ref":"#/$defs/x"}]}`,
+		`1`,
+	)
 	inferred, err := For(reflect.TypeFor[trip]())
 	if err != nil {
 		f.Fatal(err)

@@ -85,7 +85,14 @@ func Forms(text string) []string {
 		s := strings.TrimSpace(b.String())
 		return s[1 : len(s)-1]
 	}
-	forms := []string{text, url.QueryEscape(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20"), url.PathEscape(text), plain(true), plain(false)}
+	forms := []string{
+		text,
+		url.QueryEscape(text),
+		strings.ReplaceAll(url.QueryEscape(text), "+", "%20"),
+		url.PathEscape(text),
+		plain(true),
+		plain(false),
+	}
 	for _, form := range forms[4:] {
 		forms = append(forms, strings.ReplaceAll(form, "/", `\/`))
 	}

@@ -23,8 +23,16 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join([]string{
-		"short", "abcdefgh", "abcdefghijkl", `q"uo/te+<d>`, string(escaped), strings.ReplaceAll(string(escaped), "/", `\/`), `q\"uo/te+<d>`,
-		url.QueryEscape(`q"uo/te+<d>`), url.PathEscape(`q"uo/te+<d>`), "nobody collects this",
+		"short",
+		"abcdefgh",
+		"abcdefghijkl",
+		`q"uo/te+<d>`,
+		string(escaped),
+		strings.ReplaceAll(string(escaped), "/", `\/`),
+		`q\"uo/te+<d>`,
+		url.QueryEscape(`q"uo/te+<d>`),
+		url.PathEscape(`q"uo/te+<d>`),
+		"nobody collects this",
 	}, " ")
 	const want = `short [secret] [secret] [secret] "[secret]" "[secret]" [secret] [secret] [secret] nobody collects this`
 	for _, l := range []*secrets.List{inner, outer} {

@@ -32,7 +32,12 @@ var candidates = []struct {
 	{
 		"responses", "OPENAI_API_KEY", "SMOKE_RESPONSES_MODEL", "gpt-6-luna", true,
 		func(model string) (holdfast.Model, error) {
-			return responses.New(responses.Options{Model: model, Params: map[string]any{"reasoning": map[string]any{"effort": "medium", "summary": "auto"}}})
+			return responses.New(
+				responses.Options{
+					Model:  model,
+					Params: map[string]any{"reasoning": map[string]any{"effort": "medium", "summary": "auto"}},
+				},
+			)
 		},
 		func(model string) (holdfast.Model, error) {
 			return responses.New(responses.Options{Model: model, Key: "wrong"})
@@ -50,7 +55,15 @@ var candidates = []struct {
 	{
 		"anthropic", "ANTHROPIC_API_KEY", "SMOKE_ANTHROPIC_MODEL", "claude-sonnet-5-5", true,
 		func(model string) (holdfast.Model, error) {
-			return anthropic.New(anthropic.Options{Model: model, Params: map[string]any{"max_tokens": 4096, "thinking": map[string]any{"type": "adaptive", "display": "summarized"}}})
+			return anthropic.New(
+				anthropic.Options{
+					Model: model,
+					Params: map[string]any{
+						"max_tokens": 4096,
+						"thinking":   map[string]any{"type": "adaptive", "display": "summarized"},
+					},
+				},
+			)
 		},
 		func(model string) (holdfast.Model, error) {
 			return anthropic.New(anthropic.Options{Model: model, Key: "wrong"})
@@ -59,7 +72,14 @@ var candidates = []struct {
 	{
 		"gemini", "GEMINI_API_KEY", "SMOKE_GEMINI_MODEL", "gemini-3.8-flash", true,
 		func(model string) (holdfast.Model, error) {
-			return gemini.New(gemini.Options{Model: model, Params: map[string]any{"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}}}})
+			return gemini.New(
+				gemini.Options{
+					Model: model,
+					Params: map[string]any{
+						"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}},
+					},
+				},
+			)
 		},
 		func(model string) (holdfast.Model, error) {
 			return gemini.New(gemini.Options{Model: model, Key: "wrong"})
@@ -109,12 +129,24 @@ func TestProviders(t *testing.T) {
 // request asks for a sum with a tool, behind what was said so far.
 func request(said []holdfast.Message) *holdfast.ModelRequest {
 	return &holdfast.ModelRequest{
-		Thread: "smoke", Instructions: []string{"Use the tool add for every sum, one call for each, all calls at once. Then answer with the numbers alone."},
-		Messages: append([]holdfast.Message{{ID: "u1", Role: holdfast.RoleUser, Text: "How much is 1234 + 4321, and how much is 1111 + 2222?"}}, said...),
-		Tools: []holdfast.ToolSpec{{
-			Name: "add", Description: "Adds two numbers.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"],"additionalProperties":false}`),
-		}},
+		Thread: "smoke",
+		Instructions: []string{
+			"Use the tool add for every sum, one call for each, all calls at once. Then answer with the numbers alone.",
+		},
+		Messages: append(
+			[]holdfast.Message{
+				{ID: "u1", Role: holdfast.RoleUser, Text: "How much is 1234 + 4321, and how much is 1111 + 2222?"},
+			},
+			said...),
+		Tools: []holdfast.ToolSpec{
+			{
+				Name:        "add",
+				Description: "Adds two numbers.",
+				Parameters: json.RawMessage(
+					`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"],"additionalProperties":false}`,
+				),
+			},
+		},
 	}
 }
 
@@ -152,7 +184,12 @@ func converse(t *testing.T, m holdfast.Model, reasons bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.ReplaceAll(said[len(said)-1].Text, ",", ""); !strings.Contains(text, "5555") || !strings.Contains(text, "3333") {
+	if text := strings.ReplaceAll(
+		said[len(said)-1].Text,
+		",",
+		"",
+	); !strings.Contains(text, "5555") ||
+		!strings.Contains(text, "3333") {
 		t.Errorf("it answers %q", text)
 	}
 }
@@ -174,7 +211,10 @@ func ask(t *testing.T, m holdfast.Model, req *holdfast.ModelRequest) ([]holdfast
 		answer.Text += d.Text
 		thought += len(d.Reasoning)
 		if d.ReasoningSecret != "" {
-			reasoning = append(reasoning, holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret})
+			reasoning = append(
+				reasoning,
+				holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret},
+			)
 		}
 		if d.Usage != nil {
 			usage = d.Usage
@@ -198,8 +238,16 @@ func ask(t *testing.T, m holdfast.Model, req *holdfast.ModelRequest) ([]holdfast
 	if err != nil {
 		return nil, err
 	}
-	t.Logf("%d bytes of reasoning, %d of text, %d calls, %s, %s", thought, len(answer.Text), len(answer.Calls), finish, counted)
-	if usage == nil || usage.InputTokens == nil || usage.OutputTokens == nil || *usage.InputTokens == 0 || *usage.OutputTokens == 0 {
+	t.Logf(
+		"%d bytes of reasoning, %d of text, %d calls, %s, %s",
+		thought,
+		len(answer.Text),
+		len(answer.Calls),
+		finish,
+		counted,
+	)
+	if usage == nil || usage.InputTokens == nil || usage.OutputTokens == nil || *usage.InputTokens == 0 ||
+		*usage.OutputTokens == 0 {
 		t.Errorf("the usage is %s", counted)
 	}
 	return append(reasoning, answer), nil

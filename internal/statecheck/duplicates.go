@@ -51,8 +51,12 @@ func (c *checker) checkDuplicates(specs []*spec) {
 		r := c.registration(s)
 		if i := slices.IndexFunc(known, func(k registration) bool { return k.Name == r.Name && k != r }); i >= 0 {
 			c.report(codeDuplicate, s.nameAt, fmt.Sprintf(
-				"the name %q is registered twice: here with %s, and with %s. One would be read as the other. Give each a name of its own, or share one key.",
-				r.Name, r.Type, known[i]))
+				"the name %q is registered twice: here with %s, and with %s. One would be read as the other. Give "+
+					"each a name of its own, or share one key.",
+				r.Name,
+				r.Type,
+				known[i],
+			))
 		}
 		known = appendNew(known, r)
 	}
@@ -105,8 +109,16 @@ func (c *checker) reportImport(path string, one, other registration) {
 
 func (c *checker) reportDuplicateImport(imp *ast.ImportSpec, one, other registration) {
 	c.pass.Report(analysis.Diagnostic{
-		Pos: imp.Pos(), End: imp.End(), Category: codeDuplicate,
-		Message: fmt.Sprintf("%s: two imported packages register the name %q: %s and %s. An agent with both does not start. Rename one.", codeDuplicate, one.Name, one, other),
+		Pos:      imp.Pos(),
+		End:      imp.End(),
+		Category: codeDuplicate,
+		Message: fmt.Sprintf(
+			"%s: two imported packages register the name %q: %s and %s. An agent with both does not start. Rename one.",
+			codeDuplicate,
+			one.Name,
+			one,
+			other,
+		),
 	})
 }
 

@@ -13,11 +13,28 @@ import (
 
 // inPlace are the standard library's functions that write into their first argument.
 var inPlace = map[string]bool{
-	"clear": true, "copy": true, "delete": true,
-	"maps.Copy": true, "maps.DeleteFunc": true, "maps.Insert": true,
-	"slices.Compact": true, "slices.CompactFunc": true, "slices.Delete": true, "slices.DeleteFunc": true,
-	"slices.Replace": true, "slices.Reverse": true, "slices.Sort": true, "slices.SortFunc": true, "slices.SortStableFunc": true,
-	"sort.Float64s": true, "sort.Ints": true, "sort.Slice": true, "sort.SliceStable": true, "sort.Sort": true, "sort.Stable": true, "sort.Strings": true,
+	"clear":                 true,
+	"copy":                  true,
+	"delete":                true,
+	"maps.Copy":             true,
+	"maps.DeleteFunc":       true,
+	"maps.Insert":           true,
+	"slices.Compact":        true,
+	"slices.CompactFunc":    true,
+	"slices.Delete":         true,
+	"slices.DeleteFunc":     true,
+	"slices.Replace":        true,
+	"slices.Reverse":        true,
+	"slices.Sort":           true,
+	"slices.SortFunc":       true,
+	"slices.SortStableFunc": true,
+	"sort.Float64s":         true,
+	"sort.Ints":             true,
+	"sort.Slice":            true,
+	"sort.SliceStable":      true,
+	"sort.Sort":             true,
+	"sort.Stable":           true,
+	"sort.Strings":          true,
 }
 
 // inSpare are those that write after the end of a slice if it has spare capacity.
@@ -65,8 +82,16 @@ func (f *flow) called(call *ast.CallExpr) {
 	case inPlace[name] && s > own:
 		f.tell(call, fmt.Sprintf("%s writes into %s, which belongs to a state", name, f.text(first)), first)
 	case inSpare[name] && s == shared && len(call.Args) > 1:
-		f.tell(call, fmt.Sprintf("%s may write into the array behind %s, which belongs to a state: two values that grow from the same one overwrite each other", name, f.text(first)),
-			first, f.clip(name, first)...)
+		f.tell(
+			call,
+			fmt.Sprintf(
+				"%s may write into the array behind %s, which belongs to a state: two values that grow from the same "+
+					"one overwrite each other",
+				name,
+				f.text(first),
+			),
+			first,
+			f.clip(name, first)...)
 	}
 	if len(call.Args) == 2 && f.calls(call, "Key", "With") {
 		if p, ok := f.place(call.Args[1]); ok {
@@ -99,7 +124,15 @@ func holder(e ast.Expr) ast.Expr {
 }
 
 func (f *flow) tell(at ast.Node, what string, holder ast.Expr, fixes ...analysis.SuggestedFix) {
-	f.report(codeInPlace, at, fmt.Sprintf("%s. Others read it at the same time, and a checkpoint may miss the change. %s", what, f.advice(holder)), fixes...)
+	f.report(
+		codeInPlace,
+		at,
+		fmt.Sprintf(
+			"%s. Others read it at the same time, and a checkpoint may miss the change. %s",
+			what,
+			f.advice(holder),
+		),
+		fixes...)
 }
 
 // advice says how to copy what would be written into.
@@ -129,10 +162,18 @@ func (f *flow) clip(name string, first ast.Expr) []analysis.SuggestedFix {
 		return nil
 	}
 	text := f.text(first)
-	return []analysis.SuggestedFix{{
-		Message:   "Have append copy the slice",
-		TextEdits: []analysis.TextEdit{{Pos: first.Pos(), End: first.End(), NewText: fmt.Appendf(nil, "%s[:len(%s):len(%s)]", text, text, text)}},
-	}}
+	return []analysis.SuggestedFix{
+		{
+			Message: "Have append copy the slice",
+			TextEdits: []analysis.TextEdit{
+				{
+					Pos:     first.Pos(),
+					End:     first.End(),
+					NewText: fmt.Appendf(nil, "%s[:len(%s):len(%s)]", text, text, text),
+				},
+			},
+		},
+	}
 }
 
 // text returns an expression as it is written, on one line.

@@ -96,7 +96,8 @@ func receiverName(fn *types.Func) string {
 
 // specOf reads the argument of a call of state.Register; nil if it is no Spec.
 func (c *checker) specOf(call *ast.CallExpr) (s *spec) {
-	if named, ok := types.Unalias(c.pass.TypesInfo.TypeOf(call.Args[0])).(*types.Named); ok && named.TypeArgs().Len() == 1 {
+	if named, ok := types.Unalias(c.pass.TypesInfo.TypeOf(call.Args[0])).(*types.Named); ok &&
+		named.TypeArgs().Len() == 1 {
 		s = c.readSpec(call, named.TypeArgs().At(0))
 	}
 	return s

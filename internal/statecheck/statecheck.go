@@ -31,8 +31,9 @@ const (
 // Analyzer checks the states that a package registers with state.Register,
 // and what it does with their values.
 var Analyzer = &analysis.Analyzer{
-	Name:      "holdfaststate",
-	Doc:       "find mistakes in the states of holdfast middleware\n\nA state must be a struct by value, listed by a middleware, never changed in place, with a name of its own and fields that survive JSON.",
+	Name: "holdfaststate",
+	Doc: "find mistakes in the states of holdfast middleware\n\nA state must be a struct by value, listed by a " +
+		"middleware, never changed in place, with a name of its own and fields that survive JSON.",
 	Run:       run,
 	FactTypes: []analysis.Fact{new(registered)},
 }
@@ -109,6 +110,10 @@ func (c *checker) report(code string, at ast.Node, text string, fixes ...analysi
 		return
 	}
 	c.pass.Report(analysis.Diagnostic{
-		Pos: at.Pos(), End: at.End(), Category: code, Message: code + ": " + text + note, SuggestedFixes: fixes,
+		Pos:            at.Pos(),
+		End:            at.End(),
+		Category:       code,
+		Message:        code + ": " + text + note,
+		SuggestedFixes: fixes,
 	})
 }

@@ -46,10 +46,22 @@ func Open(url string, o Options) (store.Store, error) {
 		return nil, err
 	}
 	if redisstore.Handles(url) {
-		return redisstore.Open(context.Background(), url, redisstore.Options{Prefix: o.RedisPrefix, PasswordFile: o.RedisPasswordFile, Replicas: replicas, Now: o.Now, Patience: Patience, Log: o.Log})
+		return redisstore.Open(context.Background(), url, redisstore.Options{
+			Prefix:       o.RedisPrefix,
+			PasswordFile: o.RedisPasswordFile,
+			Replicas:     replicas,
+			Now:          o.Now,
+			Patience:     Patience,
+			Log:          o.Log,
+		})
 	}
 	if replicas > 0 {
-		return nil, fmt.Errorf("the durability %s is only possible with replicas of Redis, and the store is not in Redis (it is %s:); use a Redis with replicas, or leave it out", o.Durability, kind)
+		return nil, fmt.Errorf(
+			"the durability %s is only possible with replicas of Redis, and the store is not in Redis (it is %s:); "+
+				"use a Redis with replicas, or leave it out",
+			o.Durability,
+			kind,
+		)
 	}
 	switch kind {
 	case "memory":
@@ -60,7 +72,9 @@ func Open(url string, o Options) (store.Store, error) {
 		}
 		return filestore.Open(path, filestore.Options{ReadOnly: o.ReadOnly, Log: o.Log})
 	case "bolt":
-		return nil, errors.New("bolt: was the embedded store of an earlier version, and is left as it is: " + filestore.WayOver)
+		return nil, errors.New(
+			"bolt: was the embedded store of an earlier version, and is left as it is: " + filestore.WayOver,
+		)
 	}
 	return nil, fmt.Errorf("unknown store %q: use file:FOLDER, memory: or redis://HOST:6379/0", kind)
 }
@@ -82,5 +96,8 @@ func ParseDurability(text string) (replicas int, err error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("the durability %q is not known: use store, failover, or failover:N with the number of replicas", text)
+	return 0, fmt.Errorf(
+		"the durability %q is not known: use store, failover, or failover:N with the number of replicas",
+		text,
+	)
 }

@@ -98,7 +98,10 @@ func general(body []byte, err *Error) *Error {
 
 // What is refused without a place.
 var (
-	notJSON = &Error{Message: "The body is not valid JSON.", Hint: "Send one JSON object, complete and with nothing after it."}
+	notJSON = &Error{
+		Message: "The body is not valid JSON.",
+		Hint:    "Send one JSON object, complete and with nothing after it.",
+	}
 	tooDeep = &Error{
 		Message: fmt.Sprintf("The body is nested more than %d deep.", MaxDepth),
 		Hint:    "Send lists and objects that are less deep; deeper ones can be sent as text.",

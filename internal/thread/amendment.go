@@ -43,7 +43,13 @@ func (a *Amendment) Amend(c *store.Commit, st *State, now time.Time, keep int) {
 		st.Describe(*a.Description, &History{})
 	}
 	if a.Mark != nil {
-		cp := Checkpoint{Source: SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: a.Mark.Label, Mark: a.Mark.ID}
+		cp := Checkpoint{
+			Source: SourceUpdate,
+			Step:   st.Iteration,
+			Parent: st.LastCheckpoint,
+			Label:  a.Mark.Label,
+			Mark:   a.Mark.ID,
+		}
 		PutCheckpoint(c, st, cp, now, keep)
 	}
 }

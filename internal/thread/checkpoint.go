@@ -50,10 +50,24 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 // Public returns what the thread's owner may see of the checkpoint.
 func (cp *Checkpoint) Public(thread string) threads.Checkpoint {
 	return threads.Checkpoint{
-		ID: cp.ID, ThreadID: thread, CreatedAt: cp.CreatedAt, ETag: cp.ETag, Format: max(cp.Format, 1),
-		Agent: cp.State.Agent, Run: cp.State.Run(), Status: cp.State.Status(), Iteration: cp.State.Iteration,
-		Message: cp.State.Leaf, Messages: cp.State.Count,
-		Metadata: threads.Metadata{Source: cp.Source, Step: cp.Step, Parent: cp.Parent, ParentThread: cp.ParentThread, Label: cp.Label},
+		ID:        cp.ID,
+		ThreadID:  thread,
+		CreatedAt: cp.CreatedAt,
+		ETag:      cp.ETag,
+		Format:    max(cp.Format, 1),
+		Agent:     cp.State.Agent,
+		Run:       cp.State.Run(),
+		Status:    cp.State.Status(),
+		Iteration: cp.State.Iteration,
+		Message:   cp.State.Leaf,
+		Messages:  cp.State.Count,
+		Metadata: threads.Metadata{
+			Source:       cp.Source,
+			Step:         cp.Step,
+			Parent:       cp.Parent,
+			ParentThread: cp.ParentThread,
+			Label:        cp.Label,
+		},
 	}
 }
 

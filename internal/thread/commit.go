@@ -20,8 +20,14 @@ func RecordsOf(c *store.Commit) []store.Record {
 // HeadAfter returns the head that a successful commit leaves.
 func HeadAfter(c *store.Commit) *store.Head {
 	return &store.Head{
-		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
-		Next: c.Expect.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt, State: c.State,
+		Key:       c.Key,
+		User:      c.User,
+		Fence:     c.Fence,
+		Process:   c.Process,
+		ETag:      c.ID,
+		Next:      c.Expect.Next + uint64(len(c.Records)),
+		UpdatedAt: c.UpdatedAt,
+		State:     c.State,
 	}
 }
 

@@ -20,8 +20,10 @@ func ReadUnlessMoved(key store.ThreadKey, err error) error {
 		return err
 	}
 	if errors.Is(err, store.ErrInvalid) && !isPublic(err) {
-		return holdfast.Errorf(codes.InvalidInput, "These messages cannot be stored: an id is empty, too long or taken.").
-			WithHint("Give each message an id of its own.").Wrap(err)
+		return holdfast.Errorf(codes.InvalidInput, "These messages cannot be stored: an id is "+
+			"empty, too long or taken.").
+			WithHint("Give each message an id of its own.").
+			Wrap(err)
 	}
 	return ReadError(key, err)
 }
@@ -58,7 +60,8 @@ func ReadError(key store.ThreadKey, err error) error {
 // be read by this version: it is damaged, cannot be right, or was written by a newer one.
 // Asking again does not help, and other threads are not affected.
 func Unreadable(err error) bool {
-	for _, e := range []error{ErrUnreadable, store.ErrUnreadable, store.ErrVersionTooNew, ErrNegative, ErrHole, ErrNoBlob} {
+	for _, e := range []error{ErrUnreadable, store.ErrUnreadable, store.ErrVersionTooNew, ErrNegative, ErrHole,
+		ErrNoBlob} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -133,8 +136,10 @@ func tooNew(key store.ThreadKey, err error) *holdfast.Error {
 		versions = fmt.Sprintf(" (version %d, this server knows %d)", newer.Stored, newer.Known)
 		details["version"], details["known"] = newer.Stored, newer.Known
 	}
-	e := holdfast.Errorf(codes.VersionTooNew, "%s was written by a newer version of the server%s; it was left untouched.", subject, versions).
-		WithHint("Upgrade this server.").Wrap(err)
+	e := holdfast.Errorf(codes.VersionTooNew, "%s was written by a newer version of the "+
+		"server%s; it was left untouched.", subject, versions).
+		WithHint("Upgrade this server.").
+		Wrap(err)
 	e.Details = details
 	return e
 }
@@ -148,8 +153,10 @@ func checkpointInvalid(key store.ThreadKey, err error) *holdfast.Error {
 		which = fmt.Sprintf("an invalid counter, %s: %d", counter.Counter, counter.Value)
 		details["counter"], details["value"] = counter.Counter, counter.Value
 	}
-	e := holdfast.Errorf(codes.CheckpointInvalid, "%s has %s; no run can continue from it, and it was left untouched.", subject, which).
-		WithHint(hintUnreadable).Wrap(err)
+	e := holdfast.Errorf(codes.CheckpointInvalid, "%s has %s; no run can continue from it, "+
+		"and it was left untouched.", subject, which).
+		WithHint(hintUnreadable).
+		Wrap(err)
 	e.Details = details
 	return e
 }
@@ -176,8 +183,12 @@ const HintEmptyPost = `POST the same threadId with "messages": [] and a new runI
 
 // CutOff says that a run ended because its server died, at the given iteration.
 func CutOff(iteration int) *holdfast.Error {
-	return holdfast.Errorf(codes.CutOff,
-		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.", iteration, HintEmptyPost)
+	return holdfast.Errorf(
+		codes.CutOff,
+		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.",
+		iteration,
+		HintEmptyPost,
+	)
 }
 
 // KeptChanging says that the thread moved each time a request was decided.

@@ -320,7 +320,19 @@ func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.stored()) 
 
 // stored returns the JSON form of the state.
 func (s *State) stored() storedState {
-	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, s.person, &s.Described, &s.Work}
+	return storedState{
+		s.Format,
+		s.Agent,
+		s.Leaf,
+		s.status,
+		s.run,
+		s.outcome,
+		s.code,
+		s.text,
+		s.person,
+		&s.Described,
+		&s.Work,
+	}
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It does not judge what it reads;
@@ -360,12 +372,14 @@ func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
 		return &store.VersionError{What: "the state", Stored: s.Format, Known: Format}
-	case !slices.Contains([]threads.Status{threads.StatusIdle, threads.StatusRunning, threads.StatusInterrupted, threads.StatusStopped}, s.status):
+	case !slices.Contains([]threads.Status{threads.StatusIdle, threads.StatusRunning, threads.StatusInterrupted,
+		threads.StatusStopped}, s.status):
 		return fmt.Errorf("%w: %q is not what a thread can do", ErrUnreadable, s.status)
 	case s.Question != nil && s.Question.Interrupt == nil:
 		return fmt.Errorf("%w: a question asks nothing", ErrUnreadable)
 	}
-	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"retaken", s.Retaken}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
+	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"retaken", s.Retaken},
+		{"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
 		if c.Value < 0 {
 			return &c
 		}

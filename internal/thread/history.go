@@ -30,7 +30,13 @@ type History struct {
 
 // NewHistory returns a history without messages.
 func NewHistory() *History {
-	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Said: map[string][]byte{}, Calls: map[string]bool{}}
+	return &History{
+		Index:     map[string]int{},
+		Elsewhere: map[string]string{},
+		Parents:   map[string]string{},
+		Said:      map[string][]byte{},
+		Calls:     map[string]bool{},
+	}
 }
 
 // Add appends a message, raw being its stored form, to the path.
@@ -96,7 +102,8 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 	for end = at; end+1 < len(h.Path); end++ {
 		next := &h.Path[end+1]
 		result := next.Role == string(holdfast.RoleTool)
-		if !result && !made(next) && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+		if !result && !made(next) &&
+			(len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
 			break
 		}
 		delete(open, next.ToolCallID)

@@ -12,10 +12,21 @@ import (
 // Info returns what the thread's owner may see of it.
 func (t *Thread) Info() *threads.Info {
 	info := &threads.Info{
-		ID: t.Key.Thread, Title: t.State.Title, Hidden: t.State.Hidden, CreatedAt: t.State.CreatedAt, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
-		Iteration: t.State.Iteration, Cursor: t.Last().String(), Interrupts: t.State.Questions(),
-		PendingToolCalls: t.State.PendingFrontend(), OutsideCalls: t.State.OutsideCalls(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
-		Waiting: t.State.Waiting,
+		ID:               t.Key.Thread,
+		Title:            t.State.Title,
+		Hidden:           t.State.Hidden,
+		CreatedAt:        t.State.CreatedAt,
+		Agent:            t.State.Agent,
+		Status:           t.State.Status(),
+		Run:              t.State.Run(),
+		Iteration:        t.State.Iteration,
+		Cursor:           t.Last().String(),
+		Interrupts:       t.State.Questions(),
+		PendingToolCalls: t.State.PendingFrontend(),
+		OutsideCalls:     t.State.OutsideCalls(),
+		UpdatedAt:        t.Head.UpdatedAt,
+		ETag:             t.Head.ETag,
+		Waiting:          t.State.Waiting,
 	}
 	if o := t.State.Origin; o != nil {
 		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
@@ -29,8 +40,13 @@ func (s *State) Questions() []threads.Interrupt {
 	var list []threads.Interrupt
 	for _, i := range s.Interrupts() {
 		list = append(list, threads.Interrupt{
-			ID: i.ID, Reason: i.Reason, Message: i.Message, ToolCallID: i.ToolCallID,
-			ResponseSchema: i.ResponseSchema, ExpiresAt: i.ExpiresAt, Metadata: i.Metadata,
+			ID:             i.ID,
+			Reason:         i.Reason,
+			Message:        i.Message,
+			ToolCallID:     i.ToolCallID,
+			ResponseSchema: i.ResponseSchema,
+			ExpiresAt:      i.ExpiresAt,
+			Metadata:       i.Metadata,
 		})
 	}
 	return list
@@ -57,8 +73,13 @@ func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]threads.Pendin
 			return nil, ReadError(t.Key, err)
 		}
 		w := threads.PendingWrite{
-			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,
-			ThreadID: t.Key.Thread, CompletedAt: p.CompletedAt,
+			CallID:      p.CallID,
+			Tool:        p.Tool,
+			Message:     p.Message,
+			Failed:      p.Failed,
+			Iteration:   p.Iteration,
+			ThreadID:    t.Key.Thread,
+			CompletedAt: p.CompletedAt,
 		}
 		if i, ok := hist.Index[p.Message]; ok {
 			w.Result = hist.Path[i].Content

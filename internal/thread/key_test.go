@@ -47,7 +47,11 @@ func TestEditedKey(t *testing.T) {
 	for name, incarnation := range map[string]string{"now": "first", "of an earlier format": ""} {
 		st := New()
 		st.Incarnation = incarnation
-		st.Calls = []Call{{ID: "c1", Run: "r1"}, {ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":7}`)}, {ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":8}`)}}
+		st.Calls = []Call{
+			{ID: "c1", Run: "r1"},
+			{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":7}`)},
+			{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":8}`)},
+		}
 		seen := map[string]bool{}
 		for i := range st.Calls {
 			seen[st.CallKey(here, "alice", &st.Calls[i])] = true

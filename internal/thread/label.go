@@ -22,7 +22,9 @@ const (
 func CheckLabel(label string) error {
 	switch {
 	case len(label) > MaxLabel:
-		return holdfast.Errorf(codes.InvalidInput, "The label is longer than %d bytes.", MaxLabel).WithHint("Send a shorter one.").With("field", "label")
+		return holdfast.Errorf(codes.InvalidInput, "The label is longer than %d bytes.", MaxLabel).
+			WithHint("Send a shorter one.").
+			With("field", "label")
 	case !utf8.ValidString(label), strings.ContainsFunc(label, unicode.IsControl):
 		return holdfast.Errorf(codes.InvalidInput, "The label holds what cannot be shown in a line.").
 			WithHint("Send printable characters only.").With("field", "label")

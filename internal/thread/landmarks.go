@@ -45,7 +45,12 @@ func (a *ArchivedLog) landmarks() (list []store.Record) {
 }
 
 // liveLandmarks is Landmarks for a run whose log is not archived.
-func (rd Reader) liveLandmarks(ctx context.Context, key store.ThreadKey, rec *Run, end *RunEnd) (list []store.Record, err error) {
+func (rd Reader) liveLandmarks(
+	ctx context.Context,
+	key store.ThreadKey,
+	rec *Run,
+	end *RunEnd,
+) (list []store.Record, err error) {
 	for after := rec.After; ; {
 		page, err := rd.Records(ctx, key, rec, after, landmarkPage)
 		if errors.Is(err, store.ErrCursor) {

@@ -87,7 +87,13 @@ func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 // Records returns up to limit records of a run after a cursor, from the live log or from
 // the archive. after may be rec.After, the position before the run's first record, which
 // needs no record of its own. A cursor that is nowhere is [store.ErrCursor].
-func (rd Reader) Records(ctx context.Context, key store.ThreadKey, rec *Run, after store.Cursor, limit int) ([]store.Record, error) {
+func (rd Reader) Records(
+	ctx context.Context,
+	key store.ThreadKey,
+	rec *Run,
+	after store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	records, err := rd.Store.Records(ctx, key, after, limit)
 	// A run has at least one record, so there is always one after its beginning.
 	gone := err == nil && after == rec.After && (len(records) == 0 || records[0].Number != after.Number+1)
@@ -118,7 +124,14 @@ func (rd Reader) Records(ctx context.Context, key store.ThreadKey, rec *Run, aft
 }
 
 // archived returns records of a run from data, its archived log.
-func (rd Reader) archived(ctx context.Context, key store.ThreadKey, rec *Run, data []byte, after store.Cursor, limit int) ([]store.Record, error) {
+func (rd Reader) archived(
+	ctx context.Context,
+	key store.ThreadKey,
+	rec *Run,
+	data []byte,
+	after store.Cursor,
+	limit int,
+) ([]store.Record, error) {
 	a := &ArchivedLog{}
 	if err := Decode(data, a); err != nil {
 		return nil, err

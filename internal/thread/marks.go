@@ -49,26 +49,40 @@ const (
 	TextDeclined    = "No result: the person declined to answer."
 	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
 	TextCancelled   = "No result: the run was cancelled before the call finished."
-	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
+	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and " +
+		"it was not started again. Check before you repeat it."
+	TextUnknown = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not " +
+		"started again. Check before you repeat it."
+	TextNotDone = "No result: no answer came back from this call, and it has not taken " +
+		"effect. It can be made again."
 	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
 	TextNotChosen   = "Not started: the request that this answers does not let the model call this tool."
 	TextNobodyToAsk = "Not started: a person would have to be asked about this call, and nobody can be asked here."
-	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit or a filter. Make a shorter call."
+	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's " +
+		"length limit or a filter. Make a shorter call."
 )
 
 // The results of outside calls that nobody has finished.
 const (
-	TextExpired = "No result: the call was handed out, but no result came in time. The work may have been done all the same."
-	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The work may be done all the same."
+	TextExpired = "No result: the call was handed out, but no result came in time. The work may have " +
+		"been done all the same."
+	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The work " +
+		"may be done all the same."
 )
 
 // RanToItsEnd reports whether a result's text is what the tool said, and not what the server
 // wrote because the call was cut off.
 func RanToItsEnd(text string) bool {
 	switch text {
-	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone, TextExpired, TextGivenUp:
+	case TextNotAnswered,
+		TextDeclined,
+		TextAbandoned,
+		TextCancelled,
+		TextInDoubt,
+		TextUnknown,
+		TextNotDone,
+		TextExpired,
+		TextGivenUp:
 		return false
 	}
 	return true

@@ -42,8 +42,11 @@ func NewMedia(id, of string, at int, p *holdfast.Part) agui.Message {
 		content.URL = "data:" + p.Source.MIMEType + ";base64," + p.Source.Value
 	}
 	return agui.Message{
-		ID: id, Role: string(holdfast.RoleActivity), ActivityType: activityPrefix + string(p.Type), Content: MustJSON(content),
-		Metadata: MustJSON(map[string]any{"holdfast": mediaMark{of, at, p.EncryptedValue}}),
+		ID:           id,
+		Role:         string(holdfast.RoleActivity),
+		ActivityType: activityPrefix + string(p.Type),
+		Content:      MustJSON(content),
+		Metadata:     MustJSON(map[string]any{"holdfast": mediaMark{of, at, p.EncryptedValue}}),
 	}
 }
 
@@ -62,7 +65,8 @@ func MediaOf(m *agui.Message) (Media, bool) {
 	var said struct {
 		Holdfast mediaMark `json:"holdfast"`
 	}
-	if !made(m) || json.Unmarshal(m.Content, &content) != nil || json.Unmarshal(m.Metadata, &said) != nil || said.Holdfast.Of == "" {
+	if !made(m) || json.Unmarshal(m.Content, &content) != nil || json.Unmarshal(m.Metadata, &said) != nil ||
+		said.Holdfast.Of == "" {
 		return Media{}, false
 	}
 	source := &holdfast.Source{Type: holdfast.SourceURL, Value: content.URL, MIMEType: content.MIMEType}
@@ -70,7 +74,11 @@ func MediaOf(m *agui.Message) (Media, bool) {
 		source.Type, source.Value = holdfast.SourceData, data
 	}
 	return Media{Of: said.Holdfast.Of, At: said.Holdfast.At, Part: holdfast.Part{
-		Type: holdfast.PartType(strings.TrimPrefix(m.ActivityType, activityPrefix)), Source: source, EncryptedValue: said.Holdfast.EncryptedValue,
+		Type: holdfast.PartType(
+			strings.TrimPrefix(m.ActivityType, activityPrefix),
+		),
+		Source:         source,
+		EncryptedValue: said.Holdfast.EncryptedValue,
 	}}, true
 }
 

@@ -129,7 +129,8 @@ func (c *Call) WaitsOutside() bool {
 
 // Expired reports whether no result has come in time.
 func (c *Call) Expired(now time.Time) bool {
-	return c.Outside != nil && c.Outside.Result == nil && !c.Outside.ExpiresAt.IsZero() && !now.Before(c.Outside.ExpiresAt)
+	return c.Outside != nil && c.Outside.Result == nil && !c.Outside.ExpiresAt.IsZero() &&
+		!now.Before(c.Outside.ExpiresAt)
 }
 
 // Finished returns the result that has come from outside; nil if none has.
@@ -142,7 +143,13 @@ func (c *Call) Finished() *OutsideResult {
 
 // OutsideEnd returns how the call ends now. c.Outside must not be nil.
 func (c *Call) OutsideEnd(now time.Time) OutsideEnd {
-	e := OutsideEnd{Format: FormatBefore, Tool: c.Name, Tokens: c.Outside.Tokens, End: EndGivenUp, At: now.UTC()}
+	e := OutsideEnd{
+		Format: FormatBefore,
+		Tool:   c.Name,
+		Tokens: c.Outside.Tokens,
+		End:    EndGivenUp,
+		At:     now.UTC(),
+	}
 	switch r := c.Outside.Result; {
 	case r != nil:
 		e.End, e.Hash, e.Run, e.At = EndFinished, r.Hash, r.Run, r.At
@@ -177,7 +184,15 @@ func (s *State) OutsideCalls() []threads.OutsideCall {
 	var list []threads.OutsideCall
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.WaitsOutside() {
-			list = append(list, threads.OutsideCall{ID: c.ID, Tool: c.Name, ExpiresAt: c.Outside.ExpiresAt, Abandonable: c.Outside.Abandonable})
+			list = append(
+				list,
+				threads.OutsideCall{
+					ID:          c.ID,
+					Tool:        c.Name,
+					ExpiresAt:   c.Outside.ExpiresAt,
+					Abandonable: c.Outside.Abandonable,
+				},
+			)
 		}
 	}
 	return list

@@ -23,14 +23,17 @@ func TestOutsideCall(t *testing.T) {
 	for range 2 * maxTokens {
 		call.Issue("more", now.Add(2*time.Hour))
 	}
-	if len(before.Calls[0].Outside.Tokens) != 1 || len(call.Outside.Tokens) != maxTokens || !call.Outside.ExpiresAt.Equal(now.Add(time.Hour)) {
+	if len(before.Calls[0].Outside.Tokens) != 1 || len(call.Outside.Tokens) != maxTokens ||
+		!call.Outside.ExpiresAt.Equal(now.Add(time.Hour)) {
 		t.Errorf("%+v, %+v", before.Calls[0].Outside, call.Outside)
 	}
 	if call.WaitsOutside() || len(st.OutsideCalls()) != 0 {
 		t.Error("it waits before it is handed out")
 	}
 	call.HandedOut(now.Add(3*time.Hour), true)
-	if list := st.OutsideCalls(); len(list) != 1 || !list[0].ExpiresAt.Equal(now.Add(time.Hour)) || !list[0].Abandonable || list[0].Tool != "approve" {
+	if list := st.OutsideCalls(); len(list) != 1 || !list[0].ExpiresAt.Equal(now.Add(time.Hour)) ||
+		!list[0].Abandonable ||
+		list[0].Tool != "approve" {
 		t.Errorf("it is shown as %+v", list)
 	}
 	if st.GoesOn(now) || !st.GoesOn(now.Add(time.Hour)) || call.OutsideEnd(now.Add(2*time.Hour)).End != EndExpired {
@@ -46,7 +49,10 @@ func TestOutsideCall(t *testing.T) {
 	if text := call.TextClosed("other", now.Add(9*time.Hour)); text != "other" || call.Expired(now.Add(9*time.Hour)) {
 		t.Errorf("finished, it expires: %q", text)
 	}
-	if end := call.OutsideEnd(now.Add(time.Minute)); end.End != EndFinished || end.Hash != "h" || !end.At.Equal(now) || len(end.Tokens) != maxTokens {
+	if end := call.OutsideEnd(
+		now.Add(time.Minute),
+	); end.End != EndFinished || end.Hash != "h" || !end.At.Equal(now) ||
+		len(end.Tokens) != maxTokens {
 		t.Errorf("it ended as %+v", end)
 	}
 	if !st.GoesOn(now) {
@@ -134,7 +140,8 @@ func TestResultHash(t *testing.T) {
 			t.Errorf("%s has the same hash", other)
 		}
 	}
-	if ResultHash(json.RawMessage(`"x"`), true) == ResultHash(json.RawMessage(`"x"`), false) || strings.Contains(hash, "true") {
+	if ResultHash(json.RawMessage(`"x"`), true) == ResultHash(json.RawMessage(`"x"`), false) ||
+		strings.Contains(hash, "true") {
 		t.Error("an error counts as a result")
 	}
 }

@@ -403,8 +403,11 @@ func (rd Reader) recorded(ctx context.Context, key store.ThreadKey, st *State) (
 // Place returns where the thread stands, for the observer.
 func (t *Thread) Place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: t.State.Agent, Principal: holdfast.Principal{Tenant: t.Key.Tenant, User: t.Head.User},
-		Thread: t.Key.Thread, Run: t.State.Run(), Number: t.State.Iteration,
+		Agent:     t.State.Agent,
+		Principal: holdfast.Principal{Tenant: t.Key.Tenant, User: t.Head.User},
+		Thread:    t.Key.Thread,
+		Run:       t.State.Run(),
+		Number:    t.State.Iteration,
 	}
 }
 

@@ -87,8 +87,11 @@ func (rec *Run) OwnedBy(c *store.Commit) {
 // from the owner that the head names.
 func Takeover(from *store.Head, c *store.Commit, iteration int, reason string) map[string]any {
 	value := map[string]any{
-		"epoch": c.Fence.Epoch, "iteration": iteration, "reason": reason, "process": c.Process,
-		"outageMs": max(c.UpdatedAt.Sub(from.UpdatedAt).Milliseconds(), 0),
+		"epoch":     c.Fence.Epoch,
+		"iteration": iteration,
+		"reason":    reason,
+		"process":   c.Process,
+		"outageMs":  max(c.UpdatedAt.Sub(from.UpdatedAt).Milliseconds(), 0),
 	}
 	if from.Process != "" {
 		value["from"] = from.Process
@@ -114,8 +117,18 @@ type RunEnd struct {
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) threads.Run {
 	run := threads.Run{
-		ID: rec.ID, Agent: rec.Agent, Revision: rec.Revision, StartedAt: rec.StartedAt, Durability: string(rec.Durability), EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
-		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
+		ID:          rec.ID,
+		Agent:       rec.Agent,
+		Revision:    rec.Revision,
+		StartedAt:   rec.StartedAt,
+		Durability:  string(rec.Durability),
+		EndedAt:     o.EndedAt,
+		Outcome:     o.Outcome,
+		Code:        o.Code,
+		Text:        o.Text,
+		Continues:   rec.Continues,
+		ContinuedBy: o.ContinuedBy,
+		ParentRunID: rec.ParentRunID,
 	}
 	if o.Last > rec.After.Number {
 		run.Records = o.Last - rec.After.Number
@@ -137,5 +150,12 @@ func PutRunEnd(c *store.Commit, run string, o RunEnd) {
 // its last record.
 func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
 	outcome, code, text := s.Ended()
-	return RunEnd{Outcome: outcome, Code: code, Text: text, EndedAt: at, Last: last, Usage: s.Usage}
+	return RunEnd{
+		Outcome: outcome,
+		Code:    code,
+		Text:    text,
+		EndedAt: at,
+		Last:    last,
+		Usage:   s.Usage,
+	}
 }

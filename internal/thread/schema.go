@@ -111,7 +111,13 @@ func (s *State) Values(info state.SchemaInfo) []state.Value {
 		})
 	}
 	for name, kept := range s.NewerStates {
-		out = append(out, state.Value{Name: name, Version: kept.Version, Data: kept.Data, Redacted: kept.Redacted, Aside: true})
+		out = append(out, state.Value{
+			Name:     name,
+			Version:  kept.Version,
+			Data:     kept.Data,
+			Redacted: kept.Redacted,
+			Aside:    true,
+		})
 	}
 	return out
 }
@@ -147,7 +153,12 @@ func EmptySchema() *state.Schema {
 
 // ReadSchema reads the schema that the states in st were written under. A thread without
 // one has the zero schema.
-func ReadSchema(ctx context.Context, db store.Reader, key store.ThreadKey, st *State) (info state.SchemaInfo, err error) {
+func ReadSchema(
+	ctx context.Context,
+	db store.Reader,
+	key store.ThreadKey,
+	st *State,
+) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}

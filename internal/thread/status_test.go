@@ -14,7 +14,10 @@ import (
 func standings() map[threads.Status]func() *State {
 	in := func(status threads.Status) func() *State {
 		return func() *State {
-			return &State{standing: standing{status: status, run: "r1"}, Work: Work{Iteration: 3, Takeovers: 1, Usage: []holdfast.Usage{{}}}}
+			return &State{
+				standing: standing{status: status, run: "r1"},
+				Work:     Work{Iteration: 3, Takeovers: 1, Usage: []holdfast.Usage{{}}},
+			}
 		}
 	}
 	return map[threads.Status]func() *State{
@@ -78,14 +81,19 @@ func TestStopSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := s.Failure()
-	if s.Run() != "r1" || s.Code() != "broken" || end.Code != "broken" || end.Message != "It broke." || end.FullText() != "It broke. Mend it." {
+	if s.Run() != "r1" || s.Code() != "broken" || end.Code != "broken" || end.Message != "It broke." ||
+		end.FullText() != "It broke. Mend it." {
 		t.Errorf("got %+v", s.standing)
 	}
 }
 
 // TestFailureOfEarlierFormats: an end that was stored with one text shows that one.
 func TestFailureOfEarlierFormats(t *testing.T) {
-	s, err := DecodeState([]byte(`{"format":5,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"It died. POST again."}`))
+	s, err := DecodeState(
+		[]byte(
+			`{"format":5,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"It died. POST again."}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +126,8 @@ func TestRewindLeavesNothingOpen(t *testing.T) {
 		s := state()
 		s.Calls, s.Open, s.Question = []Call{{ID: "c1"}}, true, &Question{Interrupt: &agui.Interrupt{ID: "i1"}}
 		s.Rewind("m1")
-		if s.Status() != threads.StatusIdle || s.Leaf != "m1" || s.Iteration != 0 || len(s.Calls) > 0 || s.Open || s.Question != nil {
+		if s.Status() != threads.StatusIdle || s.Leaf != "m1" || s.Iteration != 0 || len(s.Calls) > 0 || s.Open ||
+			s.Question != nil {
 			t.Errorf("from %s: %+v", from, s)
 		}
 	}

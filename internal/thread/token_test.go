@@ -18,7 +18,8 @@ func TestToken(t *testing.T) {
 		}
 		other := NewToken(key, call, "Secret")
 		hashes := []string{TokenHash("old"), TokenHash(token)}
-		if !TokenMatches(hashes, token) || TokenMatches(hashes, other) || TokenMatches(hashes, "") || TokenMatches(nil, token) {
+		if !TokenMatches(hashes, token) || TokenMatches(hashes, other) || TokenMatches(hashes, "") ||
+			TokenMatches(nil, token) {
 			t.Errorf("%q matches wrongly", token)
 		}
 		if strings.Contains(strings.Join(hashes, " "), "secret") {

@@ -15,7 +15,7 @@ import (
 )
 
 type calculateArgs struct {
-	Expression string `json:"expression" jsonschema:"an arithmetic expression, like 2 * (3 + 4)^2; operators: + - * / % ^"`
+	Expression string `json:"expression" jsonschema:"an arithmetic expression, like 2 * (3 + 4)^2; it has + - * / % ^"`
 }
 
 // Calculate is the tool calculate.
@@ -60,7 +60,9 @@ func evaluate(expression string) (float64, error) {
 	if utf8.RuneCountInString(expression) > maxExpression {
 		return 0, fmt.Errorf("it is longer than %d characters", maxExpression)
 	}
-	p := &parser{text: []rune(strings.NewReplacer("×", "*", "·", "*", "÷", "/", "−", "-", "**", "^").Replace(expression))}
+	p := &parser{
+		text: []rune(strings.NewReplacer("×", "*", "·", "*", "÷", "/", "−", "-", "**", "^").Replace(expression)),
+	}
 	v, err := p.sum()
 	if err != nil {
 		return 0, err

@@ -68,8 +68,18 @@ func Files(o FilesOptions) (*FileTools, error) {
 	}
 	f := &files{FilesOptions: o, root: root}
 	return &FileTools{root: root, Tools: []holdfast.Tool{
-		holdfast.NewTool(o.Prefix+"list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
-		holdfast.NewTool(o.Prefix+"read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(
+			o.Prefix+"list_files",
+			"Lists a directory: names of directories end in /, files have their size in bytes.",
+			f.list,
+			holdfast.WithEffect(holdfast.EffectPure),
+		),
+		holdfast.NewTool(
+			o.Prefix+"read_file",
+			"Reads a text file, large ones in pieces.",
+			f.read,
+			holdfast.WithEffect(holdfast.EffectPure),
+		),
 	}}, nil
 }
 
@@ -201,7 +211,8 @@ func (f *files) read(_ context.Context, args readArgs) (string, error) {
 // it has one, or else with a whole character.
 func show(args readArgs, piece []byte, size int64) (string, error) {
 	skipped := 0
-	for ; skipped < len(piece) && skipped < utf8.UTFMax && args.Offset > 0 && !utf8.RuneStart(piece[skipped]); skipped++ {
+	for ; skipped < len(piece) && skipped < utf8.UTFMax && args.Offset > 0 &&
+		!utf8.RuneStart(piece[skipped]); skipped++ {
 	}
 	more := args.Offset+int64(len(piece)) < size
 	if end := bytes.LastIndexByte(piece, '\n'); more && end >= 0 {
@@ -264,5 +275,8 @@ func readable(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%q may not be read", path)
 	}
-	return fmt.Errorf("%q cannot be read here; write a path like docs/plan.md, without .. and without a slash at its beginning", path)
+	return fmt.Errorf(
+		"%q cannot be read here; write a path like docs/plan.md, without .. and without a slash at its beginning",
+		path,
+	)
 }

@@ -26,7 +26,9 @@ const (
 // shared state, where frontends see them as {"scratchpad": "…"}. A change is saved together
 // with the call's result, so it happens once, whatever dies.
 func Scratchpad() holdfast.Tool {
-	return holdfast.NewTool(padKey, "Notes that stay with the conversation: read them, write them anew, or append to them.",
+	return holdfast.NewTool(
+		padKey,
+		"Notes that stay with the conversation: read them, write them anew, or append to them.",
 		func(ctx context.Context, args padArgs) (string, error) {
 			switch args.Action {
 			case "read":
@@ -39,12 +41,16 @@ func Scratchpad() holdfast.Tool {
 			default:
 				return "", fmt.Errorf("action must be read, write or append, not %q", args.Action)
 			}
-			err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) { return withPad(state, args) })
+			err := holdfast.UpdateState(
+				ctx,
+				func(state json.RawMessage) (json.RawMessage, error) { return withPad(state, args) },
+			)
 			if err != nil {
 				return "", fmt.Errorf("the scratchpad cannot be changed: %w", err)
 			}
 			return "Saved.", nil
-		})
+		},
+	)
 }
 
 // padOf returns the members of a state and the scratchpad in it.

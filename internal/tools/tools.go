@@ -17,7 +17,15 @@ import (
 // long, and each tool a different number of times. With a journal, charge_card is one of
 // the tools, and every call writes lines to the journal; see [Journal].
 func Builtin(clock func() time.Time, pace time.Duration, journal io.Writer) []holdfast.Tool {
-	tools := []holdfast.Tool{CurrentTime(clock), Calculate(), Wait(), Lookup(), AskPerson(), UpdatePlan(), RequestApproval()}
+	tools := []holdfast.Tool{
+		CurrentTime(clock),
+		Calculate(),
+		Wait(),
+		Lookup(),
+		AskPerson(),
+		UpdatePlan(),
+		RequestApproval(),
+	}
 	if journal != nil {
 		tools = append(tools, Charge(journal))
 	}
@@ -48,12 +56,20 @@ func CurrentTime(clock func() time.Time) holdfast.Tool {
 	tell := func(_ context.Context, args currentTimeArgs) (currentTime, error) {
 		zone, err := time.LoadLocation(args.Timezone)
 		if err != nil {
-			return currentTime{}, fmt.Errorf("there is no time zone %q: use an IANA name like Europe/Berlin", args.Timezone)
+			return currentTime{}, fmt.Errorf(
+				"there is no time zone %q: use an IANA name like Europe/Berlin",
+				args.Timezone,
+			)
 		}
 		now := clock().In(zone)
 		return currentTime{now.Format(time.RFC3339), now.Weekday().String(), zone.String()}, nil
 	}
-	return holdfast.NewTool("current_time", "Tells the date, the time and the weekday.", tell, holdfast.WithEffect(holdfast.EffectPure))
+	return holdfast.NewTool(
+		"current_time",
+		"Tells the date, the time and the weekday.",
+		tell,
+		holdfast.WithEffect(holdfast.EffectPure),
+	)
 }
 
 type waitArgs struct {
@@ -101,10 +117,21 @@ func Charge(w io.Writer) holdfast.Tool {
 			return "", fmt.Errorf("currency must be three letters, not %q; nothing was charged", args.Currency)
 		}
 		key := holdfast.CallFrom(ctx).Key
-		if _, err := fmt.Fprintf(w, "charge key=%s amount=%.2f currency=%s\n", field(key), args.Amount, currency); err != nil {
+		if _, err := fmt.Fprintf(
+			w,
+			"charge key=%s amount=%.2f currency=%s\n",
+			field(key),
+			args.Amount,
+			currency,
+		); err != nil {
 			return "", errors.New("the charge could not be written down; it is not certain that it was made")
 		}
 		return fmt.Sprintf("Charged %.2f %s.", args.Amount, currency), nil
 	}
-	return holdfast.NewTool("charge_card", "Charges the demo card. No real money moves.", charge, holdfast.WithEffect(holdfast.EffectOnce))
+	return holdfast.NewTool(
+		"charge_card",
+		"Charges the demo card. No real money moves.",
+		charge,
+		holdfast.WithEffect(holdfast.EffectOnce),
+	)
 }

@@ -80,12 +80,28 @@ func TestResults(t *testing.T) {
 		want string // the text, or the error if it is one
 	}{
 		{CurrentTime(clock), `{}`, `{"time":"2026-03-01T23:30:00Z","weekday":"Sunday","timezone":"UTC"}`},
-		{CurrentTime(clock), `{"timezone":"Asia/Tokyo"}`, `{"time":"2026-03-02T08:30:00+09:00","weekday":"Monday","timezone":"Asia/Tokyo"}`},
-		{CurrentTime(clock), `{"timezone":"Mars"}`, `there is no time zone "Mars": use an IANA name like Europe/Berlin`},
+		{
+			CurrentTime(clock),
+			`{"timezone":"Asia/Tokyo"}`,
+			`{"time":"2026-03-02T08:30:00+09:00","weekday":"Monday","timezone":"Asia/Tokyo"}`,
+		},
+		{
+			CurrentTime(clock),
+			`{"timezone":"Mars"}`,
+			`there is no time zone "Mars": use an IANA name like Europe/Berlin`,
+		},
 		{Calculate(), `{"expression":"6*7"}`, `42`},
 		{Calculate(), `{"expression":"1/0"}`, `"1/0" cannot be computed: division by zero at character 2`},
-		{Calculate(), `{"sum":1}`, `the arguments of calculate are not valid, nothing was run: "expression" is missing; "sum" is not a known member`},
-		{Lookup(), `{"term":" Fences "}`, `Who may write to a thread: an epoch and a nonce, compared inside every write.`},
+		{
+			Calculate(),
+			`{"sum":1}`,
+			`the arguments of calculate are not valid, nothing was run: "expression" is missing; "sum" is not a known member`,
+		},
+		{
+			Lookup(),
+			`{"term":" Fences "}`,
+			`Who may write to a thread: an epoch and a nonce, compared inside every write.`,
+		},
 		{Wait(), `{"seconds":61}`, `seconds must be between 0 and 60, not 61`},
 		{Wait(), `{"seconds":-1}`, `seconds must be between 0 and 60, not -1`},
 		{Wait(), `{"seconds":0}`, `Waited 0 seconds.`},
@@ -104,7 +120,8 @@ func TestResults(t *testing.T) {
 
 func TestLookupListsItsTerms(t *testing.T) {
 	_, _, err := invoke(t, Lookup(), args(`{"term":"banana"}`))
-	if err == nil || !strings.Contains(err.Error(), `"banana"`) || !strings.Contains(err.Error(), "pending write, record, run, thread") {
+	if err == nil || !strings.Contains(err.Error(), `"banana"`) ||
+		!strings.Contains(err.Error(), "pending write, record, run, thread") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -112,7 +129,12 @@ func TestLookupListsItsTerms(t *testing.T) {
 func TestWaitObeysItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if _, _, err := invoke(t, Wait(), args(`{"seconds":2.5}`)); err != nil || time.Since(begun) != 2500*time.Millisecond {
+		if _, _, err := invoke(
+			t,
+			Wait(),
+			args(`{"seconds":2.5}`),
+		); err != nil ||
+			time.Since(begun) != 2500*time.Millisecond {
 			t.Errorf("waited %s, %v", time.Since(begun), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

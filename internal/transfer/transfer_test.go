@@ -39,7 +39,9 @@ var bob = holdfast.Principal{Tenant: "other", User: "bob"}
 func desk(e *looptest.Engine) (*transfer.Desk, *looptest.Notebook) {
 	j := &looptest.Notebook{}
 	return transfer.New(transfer.Config{
-		Store: e.Store, Now: clock.Wall, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Store: e.Store,
+		Now:   clock.Wall,
+		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 		Allow: func(_ context.Context, who holdfast.Principal, action access.Action, _ string) error {
 			if who.User == "nobody" {
 				return holdfast.Errorf(codes.Forbidden, "No %s.", action)
@@ -78,7 +80,13 @@ func TestTransfer(t *testing.T) {
 			if info.ID != "t" || info.Status != threads.StatusIdle || info.Title != "go" {
 				t.Errorf("%+v", info)
 			}
-			if problems := looptest.Must(audit.Check(t.Context(), db, store.ThreadKey{Tenant: "other", Thread: "t"}))(t); len(problems) > 0 {
+			if problems := looptest.Must(
+				audit.Check(t.Context(), db, store.ThreadKey{Tenant: "other", Thread: "t"}),
+			)(
+				t,
+			); len(
+				problems,
+			) > 0 {
 				t.Errorf("%+v", problems)
 			}
 			if _, err := other.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
@@ -86,17 +94,38 @@ func TestTransfer(t *testing.T) {
 			}
 			messages := looptest.Must(other.Messages(t.Context(), bob, "t"))(t)
 			for _, m := range messages {
-				if marked, user := strings.Contains(string(m), `"imported":true`), strings.Contains(string(m), `"role":"user"`); marked == user {
+				if marked, user := strings.Contains(
+					string(m),
+					`"imported":true`,
+				), strings.Contains(
+					string(m),
+					`"role":"user"`,
+				); marked == user {
 					t.Errorf("marked %v: %s", marked, m)
 				}
 			}
-			if runs := looptest.Must(other.Runs(t.Context(), bob, "t", "", 0))(t); len(runs) != 1 || runs[0].Outcome != holdfast.OutcomeSuccess {
+			if runs := looptest.Must(
+				other.Runs(t.Context(), bob, "t", "", 0),
+			)(
+				t,
+			); len(runs) != 1 ||
+				runs[0].Outcome != holdfast.OutcomeSuccess {
 				t.Errorf("%+v", runs)
 			}
-			if list := looptest.Must(other.Checkpoints(t.Context(), bob, "t", "", time.Time{}, 10))(t); len(list) != 4 || list[3].Metadata.Parent != "" {
+			if list := looptest.Must(
+				other.Checkpoints(t.Context(), bob, "t", "", time.Time{}, 10),
+			)(
+				t,
+			); len(list) != 4 ||
+				list[3].Metadata.Parent != "" {
 				t.Errorf("%+v", list)
 			}
-			reply, err := other.Post(t.Context(), bob, "", looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
+			reply, err := other.Post(
+				t.Context(),
+				bob,
+				"",
+				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
+			)
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			again := looptest.Must(in.Import(t.Context(), bob, "", []byte(text)))(t)
 			if again.ID == "t" || again.ID == "" {
@@ -105,7 +134,10 @@ func TestTransfer(t *testing.T) {
 			if _, err := in.Import(t.Context(), bob, "t", []byte(text)); looptest.Code(err) != codes.ThreadExists {
 				t.Errorf("a taken id: %v", err)
 			}
-			if got, want := strings.Join(log.Take(), ","), "bob import t ,bob import "+again.ID+" ,bob import t thread_exists"; got != want {
+			if got, want := strings.Join(
+				log.Take(),
+				",",
+			), "bob import t ,bob import "+again.ID+" ,bob import t thread_exists"; got != want {
 				t.Errorf("the log has %s, want %s", got, want)
 			}
 		})
@@ -115,9 +147,19 @@ func TestTransfer(t *testing.T) {
 // TestExportOfAnotherThread: a thread that was deleted and made anew by another user, while its
 // export waited for its turn, is not shown to the one who had it.
 func TestExportOfAnotherThread(t *testing.T) {
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
+	)
 	post := func(who holdfast.Principal) {
-		reply, err := e.Post(t.Context(), who, "", looptest.RunInput("t", "r", looptest.UserSays("u", "I am "+who.User)))
+		reply, err := e.Post(
+			t.Context(),
+			who,
+			"",
+			looptest.RunInput("t", "r", looptest.UserSays("u", "I am "+who.User)),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	post(looptest.Alice)
@@ -153,7 +195,9 @@ func TestImportsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &gated{Store: memstore.New(), commits: make(chan struct{}, 100), gate: make(chan struct{})}
 		in := transfer.New(transfer.Config{
-			Store: db, Now: clock.Wall, NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+			Store: db,
+			Now:   clock.Wall,
+			NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 			Audit: func(context.Context, holdfast.Principal, string, string, error) {},
 		})
@@ -215,7 +259,16 @@ func TestNoAnswersFromOutside(t *testing.T) {
 		ran.Note("paid")
 		return "paid", nil
 	})
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{pay},
+		},
+	)
 	looptest.Started(t, e, "t")
 	d, _ := desk(e)
 	text := exported(t, d, "t")
@@ -262,7 +315,10 @@ func TestRefused(t *testing.T) {
 		if looptest.Code(err) != ask.code {
 			t.Errorf("%s: %v, want %s", what, err, ask.code)
 		}
-		if text := holdfast.AsError(err).Message; strings.HasPrefix(text, "the ") || strings.Count(text, "cannot be imported") > 1 {
+		if text := holdfast.AsError(
+			err,
+		).Message; strings.HasPrefix(text, "the ") ||
+			strings.Count(text, "cannot be imported") > 1 {
 			t.Errorf("%s: %q", what, text)
 		}
 	}

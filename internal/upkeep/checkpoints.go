@@ -23,7 +23,13 @@ func (k *Keeper) keepsHistory() bool { return k.cfg.KeepCheckpoints != 1 }
 // Checkpoints lists a thread's checkpoints, newest first: at most limit of those that come
 // before the one with the id before (empty: all) and were taken before until (zero: any
 // time).
-func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
+func (k *Keeper) Checkpoints(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, before string,
+	until time.Time,
+	limit int,
+) ([]threads.Checkpoint, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -97,7 +103,11 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 
 // tryCheckpoint is one try of Checkpoint. It returns ErrConflict if the thread has moved
 // meanwhile, so that something of it is gone.
-func (k *Keeper) tryCheckpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (_ *threads.Detail, err error) {
+func (k *Keeper) tryCheckpoint(
+	ctx context.Context,
+	who holdfast.Principal,
+	threadID, id string,
+) (_ *threads.Detail, err error) {
 	t, err := k.read.Existing(ctx, who, threadID)
 	if err != nil {
 		return nil, err
@@ -111,7 +121,11 @@ func (k *Keeper) tryCheckpoint(ctx context.Context, who holdfast.Principal, thre
 	if err != nil {
 		return nil, err
 	}
-	d := &threads.Detail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Interrupts: cp.State.Questions()}
+	d := &threads.Detail{
+		Checkpoint: cp.Public(threadID),
+		History:    []json.RawMessage{},
+		Interrupts: cp.State.Questions(),
+	}
 	d.Outcome, d.Code, d.Text = cp.State.Ended()
 	d.RunStartedAt = k.runStart(ctx, t.Key, d.Run)
 	d.Messages = len(hist.Raw)

@@ -18,7 +18,12 @@ const cleanupPage = 100
 
 // DeleteOlderThan removes the checkpoints of the caller's threads that were taken before
 // cutoff, except each thread's newest. With dryRun it only counts.
-func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (k *Keeper) DeleteOlderThan(
+	ctx context.Context,
+	who holdfast.Principal,
+	cutoff time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, cleaned, func(id string) error {
 		changed := false
@@ -48,14 +53,20 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 // DeleteInactive deletes the caller's threads that are idle and were last active before
 // cutoff. A thread that is stopped or waits is unfinished work, and stays. With dryRun it
 // only counts.
-func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
+func (k *Keeper) DeleteInactive(
+	ctx context.Context,
+	who holdfast.Principal,
+	cutoff time.Time,
+	dryRun bool,
+) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, cutoff, cleaned, func(id string) error {
 		t, err := k.read.Existing(ctx, who, id)
 		if err != nil {
 			return err
 		}
-		if t.State.Status() != threads.StatusIdle || len(t.State.OutsideCalls()) > 0 || !t.Head.UpdatedAt.Before(cutoff) {
+		if t.State.Status() != threads.StatusIdle || len(t.State.OutsideCalls()) > 0 ||
+			!t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}
@@ -83,7 +94,8 @@ func (k *Keeper) leaveOut(c *threads.Cleaned, key store.ThreadKey, err error) er
 		k.cfg.Log.Warn("a clean-up left a thread as it is", "thread", key.Thread, "error", err)
 		return nil
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
-	case errors.As(err, &pub) && (pub.Code == codes.RunInProgress || pub.Code == codes.NotFound || pub.Code == codes.CheckpointConflict):
+	case errors.As(err, &pub) && (pub.Code == codes.RunInProgress || pub.Code == codes.NotFound ||
+		pub.Code == codes.CheckpointConflict):
 	default:
 		return thread.ReadError(key, err)
 	}
@@ -94,7 +106,13 @@ func (k *Keeper) leaveOut(c *threads.Cleaned, key store.ThreadKey, err error) er
 // each calls f with the ids of the caller's threads that were last active before the given
 // time (zero: all). A thread for which f returns an error is left out, as cleaned then
 // says; an error of the store ends it.
-func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, cleaned *threads.Cleaned, f func(id string) error) error {
+func (k *Keeper) each(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	cleaned *threads.Cleaned,
+	f func(id string) error,
+) error {
 	seen := map[string]bool{}
 	for {
 		heads, err := k.cfg.Store.Threads(ctx, who, before, cleanupPage)

@@ -151,7 +151,11 @@ func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	}
 	err := panics.Caught(func() error { return k.tryMeasure(ctx, key) })
 	switch {
-	case err == nil, errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
+	case err == nil,
+		errors.Is(err, store.ErrConflict),
+		errors.Is(err, store.ErrFenced),
+		errors.Is(err, store.ErrNotFound),
+		ctx.Err() != nil:
 	default:
 		k.cfg.Log.Warn("a thread could not be measured; its size stays an estimate", "thread", key.Thread, "error", err)
 	}

@@ -30,10 +30,13 @@ var bob = holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
 func counting(t *testing.T, s store.Store, now time.Time) (*looptest.Engine, *quota.Limiter) {
 	t.Helper()
 	limits := quota.New(quota.Config{
-		Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}}},
-		Ledger: s, Now: func() clock.Stamp { return clock.At(now) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
-		Lag:   time.Nanosecond, // nobody else changes anything meanwhile
-		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Limits:   quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}}},
+		Ledger:   s,
+		Now:      func() clock.Stamp { return clock.At(now) },
+		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Rejected: func(string, string) {},
+		Lag:      time.Nanosecond, // nobody else changes anything meanwhile
+		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})
 	if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
 		t.Fatal(err)
@@ -93,7 +96,12 @@ func compare(t *testing.T, ledger store.Ledger, when, scope string, want [2]int6
 func work(t *testing.T, one, other *looptest.Engine, part string) {
 	t.Helper()
 	run := func(e *looptest.Engine, who holdfast.Principal, id, run string) {
-		reply, err := e.Post(t.Context(), who, "", looptest.RunInput(id, run, looptest.UserSays("u"+run, strings.Repeat("go ", 700))))
+		reply, err := e.Post(
+			t.Context(),
+			who,
+			"",
+			looptest.RunInput(id, run, looptest.UserSays("u"+run, strings.Repeat("go ", 700))),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	for n := range 6 {
@@ -103,9 +111,27 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 		run(other, who, id, "r2")
 		switch n {
 		case 1:
-			looptest.Must(one.Mark(t.Context(), who, id, threads.Mark{State: []byte(`{"text":"` + strings.Repeat("state ", 2000) + `"}`)}))(t)
+			looptest.Must(
+				one.Mark(
+					t.Context(),
+					who,
+					id,
+					threads.Mark{State: []byte(`{"text":"` + strings.Repeat("state ", 2000) + `"}`)},
+				),
+			)(
+				t,
+			)
 		case 2:
-			looptest.Must(other.Rewind(t.Context(), who, id, threads.Travel{Checkpoint: looptest.Checkpoints(t, other, id)[1].ID}))(t)
+			looptest.Must(
+				other.Rewind(
+					t.Context(),
+					who,
+					id,
+					threads.Travel{Checkpoint: looptest.Checkpoints(t, other, id)[1].ID},
+				),
+			)(
+				t,
+			)
 		case 3:
 			looptest.Must(other.Fork(t.Context(), who, id, threads.Travel{}))(t)
 		case 4:
@@ -134,7 +160,12 @@ func TestCounts(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			t.Cleanup(func() { _ = s.Close() })
-			early := looptest.Start(t, s, func(c *looptest.Config) { c.ArchiveAfter = time.Hour }, looptest.Traveller(&looptest.Notebook{}))
+			early := looptest.Start(
+				t,
+				s,
+				func(c *looptest.Config) { c.ArchiveAfter = time.Hour },
+				looptest.Traveller(&looptest.Notebook{}),
+			)
 			work(t, early, early, "early")
 
 			now := time.Now()

@@ -36,7 +36,12 @@ func (k *Keeper) effects(agent string, frontend []string) func(tool string) stri
 
 // effect describes the call for a person.
 func (p *past) effect(effect string) threads.PastEffect {
-	out := threads.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
+	out := threads.PastEffect{
+		CallID:    p.call,
+		Tool:      p.made.name,
+		Effect:    effect,
+		Arguments: json.RawMessage(p.made.arguments),
+	}
 	if !json.Valid(out.Arguments) {
 		out.Arguments = thread.MustJSON(p.made.arguments)
 	}
@@ -55,13 +60,17 @@ func (p *past) reusable() bool { return p.result != nil && !p.result.Imported() 
 func (d *departure) chooseResults(to threads.Travel) error {
 	if to.Reuse != nil && to.ReuseResults {
 		return holdfast.Errorf(codes.InvalidInput, "reuse and reuseResults say different things.").
-			WithHint("Send reuse with the calls whose results are used again, or reuseResults for all of them.").With("field", "reuse")
+			WithHint("Send reuse with the calls whose results are used again, or reuseResults for all of them.").
+			With("field", "reuse")
 	}
 	for _, id := range to.Reuse {
 		if !slices.ContainsFunc(d.past, func(p past) bool { return p.call == id && p.reusable() }) {
-			return holdfast.Errorf(codes.InvalidInput, "Call %q has no result after that point that can be used again.", id).
-				WithHint("A request with preview: true lists the calls since then; those that are reusable can be named.").
-				With("field", "reuse").With("toolCallId", id)
+			return holdfast.Errorf(codes.InvalidInput, "Call %q has no result after that point "+
+				"that can be used again.", id).
+				WithHint("A request with preview: true lists the calls since then; those that "+
+					"are reusable can be named.").
+				With("field", "reuse").
+				With("toolCallId", id)
 		}
 	}
 	d.chosen = to.Reuse
@@ -76,7 +85,12 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 		if !p.reusable() {
 			continue
 		}
-		kept := thread.RecordedResult{Format: thread.FormatBefore, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
+		kept := thread.RecordedResult{
+			Format:  thread.FormatBefore,
+			Tool:    p.made.name,
+			Content: p.result.Content,
+			Failed:  thread.MarkOf(p.result).Failed,
+		}
 		after, changed, err := k.read.SharedAfter(ctx, t.Key, p.result.ID)
 		if err != nil {
 			return err

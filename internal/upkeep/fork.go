@@ -13,7 +13,12 @@ import (
 
 // Fork begins a new thread where another one stands, or stood. It copies the path of the
 // history. The other thread does not change, and may be running.
-func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (*threads.Traveled, error) {
+func (k *Keeper) Fork(
+	ctx context.Context,
+	who holdfast.Principal,
+	id string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	if to.Thread == id {
 		return nil, errThreadExists(id)
 	}
@@ -25,7 +30,12 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 
 // tryFork is one try of Fork. It returns ErrConflict if the thread has moved meanwhile, so
 // that something of it is gone.
-func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (_ *threads.Traveled, err error) {
+func (k *Keeper) tryFork(
+	ctx context.Context,
+	who holdfast.Principal,
+	id string,
+	to threads.Travel,
+) (_ *threads.Traveled, err error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -45,8 +55,13 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 	}
 	out := &threads.Traveled{}
 	c := &store.Commit{
-		Key: store.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: store.Position{Next: 1},
-		User: t.Head.User, Fence: store.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now().Time(), Parent: id,
+		Key:       store.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread},
+		ID:        k.cfg.NewID("c"),
+		Expect:    store.Position{Next: 1},
+		User:      t.Head.User,
+		Fence:     store.Fence{Epoch: 1, Nonce: k.cfg.NewID("")},
+		UpdatedAt: k.cfg.Now().Time(),
+		Parent:    id,
 	}
 	if err := k.copyTo(ctx, c, t, d); err != nil {
 		return nil, err

@@ -85,7 +85,12 @@ const maxFinished = 8192
 
 // New returns a Keeper. It serves requests at once; Start begins what it does by itself.
 func New(cfg Config) *Keeper {
-	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: thread.Reader{Store: cfg.Store}, finished: make(chan endedThread, maxFinished)}
+	k := &Keeper{
+		cfg:      cfg,
+		engine:   cfg.Engine,
+		read:     thread.Reader{Store: cfg.Store},
+		finished: make(chan endedThread, maxFinished),
+	}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }

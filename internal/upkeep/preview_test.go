@@ -28,10 +28,17 @@ func TestPreview(t *testing.T) {
 			list := looptest.Checkpoints(t, e, "t")
 			to := threads.Travel{Checkpoint: list[1].ID, Thread: "f", Preview: true}
 			shown := looptest.Must(do(to))(t)
-			if !shown.Preview || shown.Thread.ETag != before.ETag || shown.Checkpoint.ETag != "" || len(shown.Effects) != 1 || !shown.Effects[0].Reusable {
+			if !shown.Preview || shown.Thread.ETag != before.ETag || shown.Checkpoint.ETag != "" ||
+				len(shown.Effects) != 1 ||
+				!shown.Effects[0].Reusable {
 				t.Errorf("%+v", shown)
 			}
-			if now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t); now.ETag != before.ETag || now.Status != before.Status || len(looptest.Checkpoints(t, e, "t")) != len(list) {
+			if now := looptest.Must(
+				e.Thread(t.Context(), looptest.Alice, "t"),
+			)(
+				t,
+			); now.ETag != before.ETag || now.Status != before.Status ||
+				len(looptest.Checkpoints(t, e, "t")) != len(list) {
 				t.Errorf("the thread has moved: %+v", now)
 			}
 			if _, err := e.Thread(t.Context(), looptest.Alice, "f"); looptest.Code(err) != codes.NotFound {
@@ -40,7 +47,13 @@ func TestPreview(t *testing.T) {
 			looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
 			to.Preview, to.ETag = false, shown.Thread.ETag
 			done := looptest.Must(do(to))(t)
-			if done.Preview || done.Thread.Status != shown.Thread.Status || done.Thread.ID != shown.Thread.ID || done.Checkpoint.ID != shown.Checkpoint.ID || !slices.EqualFunc(done.Effects, shown.Effects, func(a, b threads.PastEffect) bool { return a.CallID == b.CallID && a.Effect == b.Effect }) {
+			if done.Preview || done.Thread.Status != shown.Thread.Status || done.Thread.ID != shown.Thread.ID ||
+				done.Checkpoint.ID != shown.Checkpoint.ID ||
+				!slices.EqualFunc(
+					done.Effects,
+					shown.Effects,
+					func(a, b threads.PastEffect) bool { return a.CallID == b.CallID && a.Effect == b.Effect },
+				) {
 				t.Errorf("shown was %+v, done %+v", shown, done)
 			}
 			if where == "t" {
@@ -61,7 +74,11 @@ func TestReuseSome(t *testing.T) {
 			to := threads.Travel{Message: "u1", Preview: true}
 			reuse := []string{}
 			ids := map[string]string{}
-			path := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", looptest.Checkpoints(t, e, "t")[3].ID))(t)
+			path := looptest.Must(
+				e.Checkpoint(t.Context(), looptest.Alice, "t", looptest.Checkpoints(t, e, "t")[3].ID),
+			)(
+				t,
+			)
 			for _, raw := range path.History {
 				if m := looptest.Must(agui.DecodeMessage(raw))(t); m.ToolCallID != "" {
 					tool, _, _ := strings.Cut(thread.TextOf(m.Content), " ")
@@ -85,7 +102,13 @@ func TestReuseSome(t *testing.T) {
 			if got := strings.Join(did, " "); got != again {
 				t.Errorf("%q ran again, want %q", got, again)
 			}
-			if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"last":"charge"}` {
+			if state := looptest.Must(
+				e.State(t.Context(), looptest.Alice, "t"),
+			)(
+				t,
+			); string(
+				state.State,
+			) != `{"last":"charge"}` {
 				t.Errorf("the state is %s", state.State)
 			}
 		})

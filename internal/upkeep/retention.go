@@ -111,7 +111,10 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 		if done.Checkpoints > 0 || done.Messages > 0 {
 			counting{w.Keeper}.measure(ctx, h.Key)
 		}
-	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
+	case errors.Is(err, store.ErrConflict),
+		errors.Is(err, store.ErrFenced),
+		errors.Is(err, store.ErrNotFound),
+		ctx.Err() != nil:
 		// somebody is working on it
 	case thread.Unreadable(err):
 		if w.unreadable++; w.unreadable == 1 {
@@ -127,7 +130,8 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 func (w *walk) tell() {
 	w.cfg.Walked(w.unreadable)
 	if w.unreadable != w.told {
-		w.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them", "unreadable", w.unreadable, "example", w.example)
+		w.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them",
+			"unreadable", w.unreadable, "example", w.example)
 	}
 	w.told, w.unreadable, w.example = w.unreadable, 0, nil
 }
@@ -157,7 +161,12 @@ func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned
 
 // remove removes what is due of one thread. It reports whether the thread waits for nothing
 // but a run. agentGone means that it waits for that in vain.
-func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cleaned, agentGone bool) (goesOn bool, err error) {
+func (w *walk) remove(
+	ctx context.Context,
+	key store.ThreadKey,
+	done *threads.Cleaned,
+	agentGone bool,
+) (goesOn bool, err error) {
 	defer w.engine.Lock(key)()
 	t, err := w.read.Head(ctx, key)
 	if err != nil {
@@ -169,7 +178,8 @@ func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cl
 	if t.State.Running() || waits && !agentGone {
 		return waits, nil
 	}
-	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) && now.Age(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) &&
+		now.Age(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		err := w.cfg.Store.Delete(ctx, key, head.Position())
 		if err == nil {
@@ -187,7 +197,10 @@ func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cl
 		}
 	}
 	p := pruning{k: w.Keeper, t: t}
-	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints })
+	c, err := p.commit(
+		ctx,
+		func(_ int, cp *thread.Checkpoint) bool { return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints },
+	)
 	if err != nil || c == nil || p.checkpoints == 0 && !large {
 		return false, err
 	}

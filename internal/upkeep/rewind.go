@@ -13,7 +13,12 @@ import (
 
 // Rewind takes a thread that does not run back to a checkpoint or a message. What came
 // after it stays in the tree as another branch until it is pruned.
-func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (*threads.Traveled, error) {
+func (k *Keeper) Rewind(
+	ctx context.Context,
+	who holdfast.Principal,
+	id string,
+	to threads.Travel,
+) (*threads.Traveled, error) {
 	if to.Checkpoint == "" && to.Message == "" {
 		return nil, holdfast.Errorf(codes.InvalidInput, "A rewind needs checkpointId or messageId.").
 			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
@@ -51,7 +56,8 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		return out, nil
 	}
 	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
-	k.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
+	k.cfg.Log.Info("thread rewound",
+		"thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
 	return out, nil
 }
 

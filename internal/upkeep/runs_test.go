@@ -25,13 +25,20 @@ func asker(gate <-chan struct{}) holdfast.Agent {
 		<-gate
 		return "yes", nil
 	})
-	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}}
+	return holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{ask},
+	}
 }
 
 func briefly(runs []threads.Run) []string {
 	var out []string
 	for _, r := range runs {
-		out = append(out, fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy, !r.EndedAt.IsZero()))
+		out = append(
+			out,
+			fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy, !r.EndedAt.IsZero()),
+		)
 	}
 	return out
 }
@@ -41,7 +48,12 @@ func TestRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		e := looptest.Start(t, memstore.New(), nil, asker(gate))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		looptest.Collect(t, reply, err)
 		question := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Interrupts[0].ID
 		in := looptest.RunInput("t", "r2")
@@ -56,7 +68,9 @@ func TestRuns(t *testing.T) {
 		if got := briefly(runs); !slices.Equal(got, want) {
 			t.Errorf("while it runs: %q, want %q", got, want)
 		}
-		if runs[0].Agent != "a" || runs[0].ParentRunID != "r1" || runs[0].StartedAt.Sub(runs[1].StartedAt) != time.Minute || runs[1].EndedAt.Before(runs[1].StartedAt) {
+		if runs[0].Agent != "a" || runs[0].ParentRunID != "r1" ||
+			runs[0].StartedAt.Sub(runs[1].StartedAt) != time.Minute ||
+			runs[1].EndedAt.Before(runs[1].StartedAt) {
 			t.Errorf("%+v", runs)
 		}
 		close(gate)
@@ -70,7 +84,12 @@ func TestRuns(t *testing.T) {
 			limit  int
 			want   []string
 		}{{"", 1, want[:1]}, {"r2", 1, want[1:]}, {"r2", 0, want[1:]}, {"r1", 5, nil}} {
-			if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", page.before, page.limit))(t)); !slices.Equal(got, page.want) {
+			if got := briefly(
+				looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", page.before, page.limit))(t),
+			); !slices.Equal(
+				got,
+				page.want,
+			) {
 				t.Errorf("%d before %q: %q, want %q", page.limit, page.before, got, page.want)
 			}
 		}

@@ -14,8 +14,13 @@ import (
 // The fence stays the same, because no record is written under a new one.
 func (k *Keeper) amend(t *thread.Thread) *store.Commit {
 	return &store.Commit{
-		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: t.Head.UpdatedAt,
+		Key:       t.Key,
+		ID:        k.cfg.NewID("c"),
+		Expect:    t.Head.Position(),
+		User:      t.Head.User,
+		Fence:     t.Head.Fence,
+		Process:   t.Head.Process,
+		UpdatedAt: t.Head.UpdatedAt,
 	}
 }
 
@@ -25,7 +30,12 @@ const maxTries = 8
 // onStill calls f with a thread that does not run, and commits what f returns, if anything.
 // If etag is not empty, the thread must have it; otherwise a thread that has moved
 // meanwhile is read again, so f may be called more than once.
-func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error)) (*thread.Thread, error) {
+func (k *Keeper) onStill(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, etag string,
+	f func(t *thread.Thread) (*store.Commit, error),
+) (*thread.Thread, error) {
 	for range maxTries {
 		t, err := k.tryStill(ctx, who, id, etag, f)
 		var conflict *store.ConflictError
@@ -43,7 +53,12 @@ func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag s
 }
 
 // tryStill is one try of onStill, under the thread's lock.
-func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error)) (*thread.Thread, error) {
+func (k *Keeper) tryStill(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, etag string,
+	f func(t *thread.Thread) (*store.Commit, error),
+) (*thread.Thread, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err

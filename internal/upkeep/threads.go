@@ -16,7 +16,12 @@ import (
 
 // Threads lists the caller's threads, last active first: at most limit of those that were
 // last active before the given time (zero: all).
-func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
+func (k *Keeper) Threads(
+	ctx context.Context,
+	who holdfast.Principal,
+	before time.Time,
+	limit int,
+) ([]threads.Info, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
 		return nil, thread.ReadError(store.ThreadKey{}, err)
@@ -52,7 +57,14 @@ func (k *Keeper) listed(ctx context.Context, who holdfast.Principal, h *store.He
 	case !thread.Unreadable(err):
 		return nil, err
 	}
-	return &threads.Info{ID: h.Key.Thread, Status: threads.StatusUnreadable, Code: pub.Code, Text: agui.FullText(pub), UpdatedAt: h.UpdatedAt, ETag: h.ETag}, nil
+	return &threads.Info{
+		ID:        h.Key.Thread,
+		Status:    threads.StatusUnreadable,
+		Code:      pub.Code,
+		Text:      agui.FullText(pub),
+		UpdatedAt: h.UpdatedAt,
+		ETag:      h.ETag,
+	}, nil
 }
 
 // Thread describes one thread, with its size in bytes.
@@ -79,7 +91,11 @@ func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*
 
 // Messages returns the thread's history, each message as AG-UI 1.0 JSON. They are read a
 // few at a time, as they are used; after an error there are no more.
-func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, id string) (iter.Seq2[json.RawMessage, error], error) {
+func (k *Keeper) Messages(
+	ctx context.Context,
+	who holdfast.Principal,
+	id string,
+) (iter.Seq2[json.RawMessage, error], error) {
 	t, path, err := k.read.LoadPath(ctx, who, id)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,12 @@ type Titles struct{ *Keeper }
 // Describe gives a thread another title, hides it or shows it again. That is no activity: a
 // thread that does not run keeps its place in the list. If etag is not empty, the thread
 // must have it, and must not run.
-func (k Titles) Describe(ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description) (*threads.Info, error) {
+func (k Titles) Describe(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, etag string,
+	d threads.Description,
+) (*threads.Info, error) {
 	for range maxTries {
 		info, err := k.still(ctx, who, id, etag, d)
 		if etag != "" || !running(err) {
@@ -37,7 +42,12 @@ func running(err error) bool {
 }
 
 // still describes a thread that does not run.
-func (k Titles) still(ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description) (*threads.Info, error) {
+func (k Titles) still(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, etag string,
+	d threads.Description,
+) (*threads.Info, error) {
 	var info *threads.Info
 	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
 		st := t.State.Clone()
@@ -56,7 +66,12 @@ func (k Titles) still(ctx context.Context, who holdfast.Principal, id, etag stri
 
 // whileItRuns has the owner of the thread's run describe it. It returns nil if the run has
 // ended before that.
-func (k Titles) whileItRuns(ctx context.Context, who holdfast.Principal, id string, d threads.Description) (*threads.Info, error) {
+func (k Titles) whileItRuns(
+	ctx context.Context,
+	who holdfast.Principal,
+	id string,
+	d threads.Description,
+) (*threads.Info, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil || !t.State.Running() {
 		return nil, err

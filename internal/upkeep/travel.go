@@ -199,7 +199,8 @@ func (d *departure) restAt(k *Keeper) {
 			again := *c.Interrupt
 			again.ID = k.cfg.NewID("int")
 			// One that has kept something goes on with that, whatever the answer is.
-			if happened && c.Kept == nil && effects(d.past[i].made.name) != string(holdfast.EffectPure) && !strings.HasSuffix(again.Message, textHappened) {
+			if happened && c.Kept == nil && effects(d.past[i].made.name) != string(holdfast.EffectPure) &&
+				!strings.HasSuffix(again.Message, textHappened) {
 				again.Message = strings.TrimPrefix(again.Message+" "+textHappened, " ")
 			}
 			c.Interrupt, c.Answer = &again, nil
@@ -216,7 +217,8 @@ func (d *departure) restAt(k *Keeper) {
 
 // textHappened is the end of a question about a call that was carried out before the
 // thread went back to the question.
-const textHappened = "Note that this was carried out before, which going back has not undone: a yes carries it out again."
+const textHappened = "Note that this was carried out before, which going back has not undone: a " +
+	"yes carries it out again."
 
 // arrive completes the commit that takes a thread back, and says in out what it did.
 func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out *threads.Traveled) {
@@ -251,5 +253,10 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 
 // errWentBack is why a thread that went back into the middle of a run is stopped.
 func errWentBack(iteration int) *holdfast.Error {
-	return holdfast.Errorf(codes.MidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
+	return holdfast.Errorf(
+		codes.MidExecution,
+		"The thread went back to iteration %d of a run. To go on from there, %s.",
+		iteration,
+		thread.HintEmptyPost,
+	)
 }

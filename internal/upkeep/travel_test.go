@@ -43,18 +43,38 @@ func TestHistoryLists(t *testing.T) {
 	if len(page) != 2 || page[0].ID != all[2].ID || page[1].ID != all[1].ID {
 		t.Errorf("two before the newest are %v", page)
 	}
-	if none := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt, 10))(t); len(none) != 0 {
+	if none := looptest.Must(
+		e.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt, 10),
+	)(
+		t,
+	); len(
+		none,
+	) != 0 {
 		t.Errorf("before the first one there is %v", none)
 	}
 	detail := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", all[1].ID))(t)
 	if len(detail.History) != 3 || string(detail.State) != `{"last":"look"}` || detail.Iteration != 1 {
-		t.Errorf("after the first iteration there were %d messages, the state %s, iteration %d", len(detail.History), detail.State, detail.Iteration)
+		t.Errorf(
+			"after the first iteration there were %d messages, the state %s, iteration %d",
+			len(detail.History),
+			detail.State,
+			detail.Iteration,
+		)
 	}
 	_, err := e.Checkpoint(t.Context(), looptest.Alice, "t", "nope")
 	if looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
-	if _, err := e.Checkpoints(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "t", "", time.Time{}, 10); looptest.Code(err) != codes.NotFound {
+	if _, err := e.Checkpoints(
+		t.Context(),
+		holdfast.Principal{Tenant: "acme", User: "bob"},
+		"t",
+		"",
+		time.Time{},
+		10,
+	); looptest.Code(
+		err,
+	) != codes.NotFound {
 		t.Errorf("bob lists alice's: %v", err)
 	}
 }
@@ -63,10 +83,12 @@ func TestRewindAndGoOn(t *testing.T) {
 	e, j := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
 	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
-	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || got.Effects[0].Effect != "once" || string(got.Effects[0].Arguments) != `{"n": 2}` {
+	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || got.Effects[0].Effect != "once" ||
+		string(got.Effects[0].Arguments) != `{"n": 2}` {
 		t.Errorf("what has happened since is %+v, want the charge", got.Effects)
 	}
-	if m := got.Checkpoint.Metadata; m.Source != "fork" || m.Parent != all[1].ID || got.Thread.Status != threads.StatusStopped {
+	if m := got.Checkpoint.Metadata; m.Source != "fork" || m.Parent != all[1].ID ||
+		got.Thread.Status != threads.StatusStopped {
 		t.Errorf("the thread is %+v at %+v", got.Thread, m)
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip[:3]...)
@@ -106,10 +128,24 @@ func TestRewindToAMessage(t *testing.T) {
 	if did := j.Take(); len(did) != 2 {
 		t.Errorf("answering anew did %q", did)
 	}
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "nope"}); looptest.Code(err) != codes.NotFound {
+	if _, err := e.Rewind(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		threads.Travel{Message: "nope"},
+	); looptest.Code(
+		err,
+	) != codes.NotFound {
 		t.Errorf("an unknown message: %v", err)
 	}
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{}); looptest.Code(err) != codes.InvalidInput {
+	if _, err := e.Rewind(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		threads.Travel{},
+	); looptest.Code(
+		err,
+	) != codes.InvalidInput {
 		t.Errorf("to nowhere: %v", err)
 	}
 }
@@ -129,16 +165,29 @@ func TestReuseResults(t *testing.T) {
 			if did := j.Take(); len(did) != 0 {
 				t.Errorf("with recorded results the tools did %q", did)
 			}
-			if state := looptest.Must(e.State(t.Context(), looptest.Alice, where))(t); string(state.State) != `{"last":"charge"}` {
+			if state := looptest.Must(
+				e.State(t.Context(), looptest.Alice, where),
+			)(
+				t,
+			); string(
+				state.State,
+			) != `{"last":"charge"}` {
 				t.Errorf("the recorded calls left the state %s", state.State)
 			}
 			// Each is used once.
 			reply, err := e.Post(t.Context(), looptest.Alice, "", &agui.RunAgentInput{
-				ThreadID: where, RunID: "r3", ProtocolVersion: agui.ProtocolVersion, Messages: []agui.Message{looptest.UserSays("u9", "go")},
-				ForwardedProps: json.RawMessage(`{"holdfast":{"branch":true}}`),
+				ThreadID:        where,
+				RunID:           "r3",
+				ProtocolVersion: agui.ProtocolVersion,
+				Messages:        []agui.Message{looptest.UserSays("u9", "go")},
+				ForwardedProps:  json.RawMessage(`{"holdfast":{"branch":true}}`),
 			})
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
-			left := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: where}, store.KindReuse, "", 0))(t)
+			left := looptest.Must(
+				e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: where}, store.KindReuse, "", 0),
+			)(
+				t,
+			)
 			if len(left) != 0 {
 				t.Errorf("%d recorded results are left", len(left))
 			}
@@ -152,11 +201,13 @@ func TestOnlyRecorded(t *testing.T) {
 	j := &looptest.Notebook{}
 	agent := looptest.Traveller(j)
 	var amount atomic.Int32
-	agent.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		charge := looptest.Calls("charge", fmt.Sprintf(`{"n": %d}`, amount.Load()))
-		done := holdfast.Delta{Text: "done"}
-		return looptest.Say(looptest.Calls("look", `{"n":1}`), charge, done, charge, done).Stream(ctx, req)
-	})
+	agent.Model = holdfast.ModelFunc(
+		func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			charge := looptest.Calls("charge", fmt.Sprintf(`{"n": %d}`, amount.Load()))
+			done := holdfast.Delta{Text: "done"}
+			return looptest.Say(looptest.Calls("look", `{"n":1}`), charge, done, charge, done).Stream(ctx, req)
+		},
+	)
 	amount.Store(2)
 	e := looptest.Start(t, memstore.New(), nil, agent)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
@@ -171,14 +222,20 @@ func TestOnlyRecorded(t *testing.T) {
 	to.Thread = "other"
 	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
 	ended, ok := looptest.LastOf(looptest.Resumed(t, e, "other", "r2")).(agui.RunError)
-	if !ok || ended.Code != codes.NotRecorded || !strings.Contains(ended.FullText(), "calls charge in a way that was not recorded") {
+	if !ok || ended.Code != codes.NotRecorded ||
+		!strings.Contains(ended.FullText(), "calls charge in a way that was not recorded") {
 		t.Fatalf("another call ended with %+v", ended)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "other", "r3"))
 	if did := j.Take(); len(did) != 0 {
 		t.Errorf("with only recorded results the tools did %q", did)
 	}
-	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("other", "r4", looptest.UserSays("u2", "again")))
+	reply, err = e.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("other", "r4", looptest.UserSays("u2", "again")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if did := j.Take(); len(did) != 1 || !strings.HasPrefix(did[0], "charge ") {
 		t.Errorf("after a new message the tools did %q", did)
@@ -208,7 +265,14 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if len(children) != 1 || children[0].ID != fork {
 		t.Errorf("the children are %v", children)
 	}
-	if _, err := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: fork}); looptest.Code(err) != codes.ThreadExists {
+	if _, err := e.Fork(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		threads.Travel{Thread: fork},
+	); looptest.Code(
+		err,
+	) != codes.ThreadExists {
 		t.Errorf("forking onto a thread: %v", err)
 	}
 	// Without a place it begins where the thread stands.
@@ -264,12 +328,23 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 		j.Note("pay " + c.Key)
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{ask},
+		},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	asked := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	yes := func(thread, run, id string) []agui.Event {
 		in := looptest.RunInput(thread, run)
-		in.Resume = []agui.ResumeEntry{{InterruptID: id, Status: agui.ResumeResolved, Payload: json.RawMessage(`"yes"`)}}
+		in.Resume = []agui.ResumeEntry{
+			{InterruptID: id, Status: agui.ResumeResolved, Payload: json.RawMessage(`"yes"`)},
+		}
 		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 		return looptest.Collect(t, reply, err)
 	}
@@ -284,7 +359,8 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 		}
 	}
 	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: answered}))(t)
-	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0].ID == asked[0].ID {
+	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 ||
+		got.Thread.Interrupts[0].ID == asked[0].ID {
 		t.Fatalf("back where the person had said yes, the thread is %+v", got.Thread)
 	}
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "pay" {
@@ -326,12 +402,21 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 			return "slow", nil
 		})
 		model := looptest.Slowly([]holdfast.Delta{
-			{Call: &holdfast.CallDelta{Index: 0, Name: "pay", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "slow", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
+			{
+				Call: &holdfast.CallDelta{Index: 0, Name: "pay", Arguments: "{}"},
+			},
+			{Call: &holdfast.CallDelta{Index: 1, Name: "slow", Arguments: "{}"}},
+			{Finish: holdfast.FinishToolCalls},
 		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
 		store := &looptest.Mortal{Store: memstore.New()}
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, slow}}
 		one := looptest.Start(t, store, func(c *looptest.Config) { c.Recover = false }, agent)
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+		if _, err := one.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // paid, and slow
@@ -385,7 +470,8 @@ func TestETags(t *testing.T) {
 		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
 		err := do("old")
 		var pub *holdfast.Error
-		if !errors.As(err, &pub) || pub.Code != codes.CheckpointConflict || pub.Details["expected"] != "old" || pub.Details["actual"] != now {
+		if !errors.As(err, &pub) || pub.Code != codes.CheckpointConflict || pub.Details["expected"] != "old" ||
+			pub.Details["actual"] != now {
 			t.Errorf("%s with an old ETag: %v", name, err)
 		}
 		if after := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag; after != now {
@@ -396,14 +482,30 @@ func TestETags(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	cp := looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)}))(t)
+	cp := looptest.Must(
+		e.Mark(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)},
+		),
+	)(
+		t,
+	)
 	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
 		t.Errorf("the checkpoint is %+v", cp)
 	}
 	if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"edited":true}` {
 		t.Errorf("the state is %s", state.State)
 	}
-	if _, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: json.RawMessage(`{`)}); looptest.Code(err) != codes.InvalidInput {
+	if _, err := e.Mark(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		threads.Mark{State: json.RawMessage(`{`)},
+	); looptest.Code(
+		err,
+	) != codes.InvalidInput {
 		t.Errorf("a state that is not JSON: %v", err)
 	}
 }
@@ -446,8 +548,18 @@ func TestPruneTakesBranches(t *testing.T) {
 func TestAllCheckpointsAreKept(t *testing.T) {
 	const marks = 150
 	for keep, want := range map[int]int{-1: marks + 4, 100: 100} {
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = keep }, looptest.Traveller(&looptest.Notebook{}))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		e := looptest.Start(
+			t,
+			memstore.New(),
+			func(c *looptest.Config) { c.KeepCheckpoints = keep },
+			looptest.Traveller(&looptest.Notebook{}),
+		)
+		reply, err := e.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		for range marks {
 			looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
@@ -487,10 +599,24 @@ func TestCleanUps(t *testing.T) {
 			if id == "new" {
 				time.Sleep(10 * 24 * time.Hour)
 			}
-			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
+			reply, err := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput(id, "r", looptest.UserSays("u1", "go")),
+			)
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			if id == "stopped" {
-				looptest.Must(e.Rewind(t.Context(), looptest.Alice, id, threads.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID}))(t)
+				looptest.Must(
+					e.Rewind(
+						t.Context(),
+						looptest.Alice,
+						id,
+						threads.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID},
+					),
+				)(
+					t,
+				)
 			}
 		}
 		week := time.Now().Add(-7 * 24 * time.Hour)
@@ -523,7 +649,16 @@ func TestCleanUps(t *testing.T) {
 func TestNothingIsDoneToARunningThread(t *testing.T) {
 	hold := make(chan struct{})
 	slow := looptest.Tool("slow", holdfast.EffectPure, func(context.Context) (string, error) { <-hold; return "", nil })
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}})
+	e := looptest.Start(
+		t,
+		memstore.New(),
+		nil,
+		holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{slow},
+		},
+	)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if err != nil {
 		t.Fatal(err)
@@ -545,18 +680,30 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 // the request asks for it.
 func TestStale(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	looptest.Must(
+		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+	)(
+		t,
+	)
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	head := looptest.Must(e.Store.Head(t.Context(), key))(t)
 	st := looptest.Must(thread.DecodeState(head.State))(t)
 	st.Count += 2
-	c := &store.Commit{Key: key, ID: "stale", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
+	c := &store.Commit{
+		Key:       key,
+		ID:        "stale",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+	}
 	c.State = st.Encode()
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
-	if looptest.Code(err) != codes.CheckpointStale || !strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
+	if looptest.Code(err) != codes.CheckpointStale ||
+		!strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
 		t.Fatalf("got %v", err)
 	}
 	in := looptest.RunInput("t", "r2")
@@ -579,7 +726,11 @@ func TestResumedRunKeepsItsEnd(t *testing.T) {
 	before := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	looptest.Must(
+		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+	)(
+		t,
+	)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
 	after := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
@@ -590,7 +741,10 @@ func TestResumedRunKeepsItsEnd(t *testing.T) {
 // TestRewindTearsNothingApart: a thread cannot go back to a message whose calls are open, and
 // goes back to one whose results come after reasoning together with the results.
 func TestRewindTearsNothingApart(t *testing.T) {
-	front := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask_browser", "{}"), holdfast.Delta{Text: "done"})}
+	front := holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("ask_browser", "{}"), holdfast.Delta{Text: "done"}),
+	}
 	e := looptest.Start(t, memstore.New(), nil, front)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 	in.Tools = []agui.Tool{{Name: "ask_browser", Description: "asks", Parameters: json.RawMessage(`{}`)}}
@@ -598,7 +752,14 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	looptest.Collect(t, reply, err)
 	raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	asks := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: asks.ID}); looptest.Code(err) != codes.InvalidInput {
+	if _, err := e.Rewind(
+		t.Context(),
+		looptest.Alice,
+		"t",
+		threads.Travel{Message: asks.ID},
+	); looptest.Code(
+		err,
+	) != codes.InvalidInput {
 		t.Errorf("to a message with open calls: %v", err)
 	}
 	h := thread.NewHistory()

@@ -43,7 +43,13 @@ func setState(t *testing.T, db store.Store, id string, state []byte) {
 	t.Helper()
 	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf(id)))(t)
 	err := db.Commit(t.Context(), &store.Commit{
-		Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt, State: state,
+		Key:       head.Key,
+		ID:        "bad",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+		State:     state,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +134,15 @@ func TestUnreadableIsDeleted(t *testing.T) {
 		if _, err := e.Delete(t.Context(), bob, "b", "", false); looptest.Code(err) != codes.NotFound {
 			t.Errorf("another user gets %v", err)
 		}
-		if _, err := e.Delete(t.Context(), looptest.Alice, "b", "another", false); looptest.Code(err) != codes.CheckpointConflict {
+		if _, err := e.Delete(
+			t.Context(),
+			looptest.Alice,
+			"b",
+			"another",
+			false,
+		); looptest.Code(
+			err,
+		) != codes.CheckpointConflict {
 			t.Errorf("with another ETag: %v", err)
 		}
 		if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", true); n != 1 || err != nil {
@@ -183,7 +197,16 @@ func TestUnreadableThatRanHere(t *testing.T) {
 func ownBad(t *testing.T, db store.Store, process string) {
 	t.Helper()
 	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("b")))(t)
-	owned := &store.Commit{Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: process, UpdatedAt: head.UpdatedAt, State: []byte("{")}
+	owned := &store.Commit{
+		Key:       head.Key,
+		ID:        "bad",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		Process:   process,
+		UpdatedAt: head.UpdatedAt,
+		State:     []byte("{"),
+	}
 	if err := db.Commit(t.Context(), owned); err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +219,22 @@ func TestCountSurvivesABadThread(t *testing.T) {
 		ledger := memstore.New()
 		e, db := threeThreads(t, func(c *looptest.Config) {
 			c.ArchiveAfter, c.Limits = time.Minute, quota.New(quota.Config{
-				Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: clock.Wall, Log: c.Log, NewID: c.NewID,
+				Limits: quota.Limits{
+					Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}},
+				},
+				Ledger: ledger,
+				Now:    clock.Wall,
+				Log:    c.Log,
+				NewID:  c.NewID,
 			})
 		})
 		db.Panics.Store(true)
 		time.Sleep(2 * time.Hour) // the clock of the test
-		used := looptest.Must(ledger.Used(t.Context(), "acme", []string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}))(t)
+		used := looptest.Must(
+			ledger.Used(t.Context(), "acme", []string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}),
+		)(
+			t,
+		)
 		if used[0]-used[1] != 3 {
 			t.Errorf("%d threads are counted, %d removed", used[0], used[1])
 		}
@@ -218,7 +251,14 @@ func TestCountNeedsTheStore(t *testing.T) {
 	var limits *quota.Limiter
 	e, db := threeThreads(t, func(c *looptest.Config) {
 		limits = quota.New(quota.Config{
-			Limits: quota.Limits{Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}}, Ledger: ledger, Now: clock.Wall, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
+			Limits: quota.Limits{
+				Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}},
+			},
+			Ledger: ledger,
+			Now:    clock.Wall,
+			Log:    c.Log,
+			NewID:  c.NewID,
+			Lag:    time.Nanosecond,
 		})
 		c.Limits = limits
 		if _, err := limits.CountDue(t.Context()); err != nil { // so that only the test counts
@@ -228,7 +268,11 @@ func TestCountNeedsTheStore(t *testing.T) {
 	counted := func() int64 {
 		t.Helper()
 		limits.Flush(t.Context())
-		used := looptest.Must(ledger.Used(t.Context(), "acme", []string{"usage/bytes/added/tenant", "usage/bytes/removed/tenant"}))(t)
+		used := looptest.Must(
+			ledger.Used(t.Context(), "acme", []string{"usage/bytes/added/tenant", "usage/bytes/removed/tenant"}),
+		)(
+			t,
+		)
 		return used[0] - used[1]
 	}
 	before := counted()
@@ -332,8 +376,15 @@ func TestHoleInTheHistory(t *testing.T) {
 	all := looptest.Checkpoints(t, e, "t")
 	stored := looptest.Must(e.Store.Messages(t.Context(), looptest.KeyOf("t")))(t)
 	// Before iteration 1, "look" has run and "charge" has not.
-	c := &store.Commit{Key: head.Key, ID: "hole", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt,
-		Forget: []string{stored[4].ID}}
+	c := &store.Commit{
+		Key:       head.Key,
+		ID:        "hole",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+		Forget:    []string{stored[4].ID},
+	}
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +401,11 @@ func TestHoleInTheHistory(t *testing.T) {
 		if cp.Iteration != 1 || cp.Metadata.Step != 1 {
 			continue
 		}
-		got := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: "saved"}))(t)
+		got := looptest.Must(
+			e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: "saved"}),
+		)(
+			t,
+		)
 		if !got.EffectsIncomplete {
 			t.Errorf("the fork does not say that it could not see everything: %+v", got)
 		}
@@ -390,14 +445,26 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 	cp.State.Calls = []thread.Call{{ID: id, Name: "charge", Run: "r1"}}
 	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("t")))(t)
 	err = db.Commit(t.Context(), &store.Commit{
-		Key: head.Key, ID: "hole", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt,
-		Forget: []string{stored[4].ID}, Put: []store.Value{{Kind: store.KindCheckpoint, ID: at.ID, Data: thread.MustJSON(cp)}},
+		Key:       head.Key,
+		ID:        "hole",
+		Expect:    head.Position(),
+		User:      head.User,
+		Fence:     head.Fence,
+		UpdatedAt: head.UpdatedAt,
+		Forget: []string{
+			stored[4].ID,
+		},
+		Put: []store.Value{{Kind: store.KindCheckpoint, ID: at.ID, Data: thread.MustJSON(cp)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Take()
-	got := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID, Thread: "saved"}))(t)
+	got := looptest.Must(
+		e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID, Thread: "saved"}),
+	)(
+		t,
+	)
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || !got.EffectsIncomplete {
 		t.Errorf("the effects are %+v", got)
 	}
@@ -418,7 +485,12 @@ func TestPoisonedStates(t *testing.T) {
 			if code == "" {
 				code = codes.CheckpointUnreadable
 			}
-			_, posted := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("b", "r9", looptest.UserSays("u9", "more")))
+			_, posted := e.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("b", "r9", looptest.UserSays("u9", "more")),
+			)
 			_, resumed := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("b", "r9"))
 			_, read := e.Messages(t.Context(), looptest.Alice, "b")
 			for what, err := range map[string]error{"post": posted, "resume": resumed, "messages": read} {
@@ -453,7 +525,8 @@ func TestWentBackHasNotFailed(t *testing.T) {
 	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "t2"}))(t)
 	back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	for _, info := range []threads.Info{fork.Thread, back.Thread, *looptest.Must(e.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
-		if info.Status != threads.StatusStopped || info.Outcome != "" || info.Code != "" || !strings.Contains(info.Text, "went back to iteration 1") {
+		if info.Status != threads.StatusStopped || info.Outcome != "" || info.Code != "" ||
+			!strings.Contains(info.Text, "went back to iteration 1") {
 			t.Errorf("%+v", info)
 		}
 	}
@@ -461,7 +534,12 @@ func TestWentBackHasNotFailed(t *testing.T) {
 	if detail.Outcome != "" || detail.Code != "" || detail.Text == "" {
 		t.Errorf("its checkpoint reads %q %q %q", detail.Outcome, detail.Code, detail.Text)
 	}
-	if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t); len(runs) != 1 || runs[0].Outcome != "" || runs[0].Code != "" {
+	if runs := looptest.Must(
+		e.Runs(t.Context(), looptest.Alice, "t2", "", 0),
+	)(
+		t,
+	); len(runs) != 1 || runs[0].Outcome != "" ||
+		runs[0].Code != "" {
 		t.Errorf("its runs read %+v", runs)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
@@ -485,7 +563,8 @@ func TestEverybodyListsUnreadable(t *testing.T) {
 			for _, info := range list {
 				found += info.ID + info.User + info.Code + " "
 			}
-			if len(list) != want || !strings.Contains(found, "a"+user+" ") || !strings.Contains(found, "c"+user+" ") || broken == nil && !strings.Contains(found, "b"+user+c.code+" ") {
+			if len(list) != want || !strings.Contains(found, "a"+user+" ") || !strings.Contains(found, "c"+user+" ") ||
+				broken == nil && !strings.Contains(found, "b"+user+c.code+" ") {
 				t.Errorf("%s: the list has %s", name, found)
 			}
 		}

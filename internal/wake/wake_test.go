@@ -82,7 +82,10 @@ func TestOnDeparture(t *testing.T) {
 	told := map[string][]store.Departure{}
 	var stops []func()
 	for _, process := range []string{"a", "b", "c"} {
-		stops = append(stops, l.OnDeparture(process, func(d store.Departure) { told[process] = append(told[process], d) }))
+		stops = append(
+			stops,
+			l.OnDeparture(process, func(d store.Departure) { told[process] = append(told[process], d) }),
+		)
 	}
 	gone, left := store.Departure{Process: "a"}, store.Departure{Process: "a", Thread: key("t")}
 	l.Departed(gone, "")
@@ -90,7 +93,8 @@ func TestOnDeparture(t *testing.T) {
 	l.Departed(left, "somebody else")
 	heir := left
 	heir.Heir = true
-	if len(told["a"]) > 0 || !slices.Equal(told["b"], []store.Departure{gone, left, left}) || !slices.Equal(told["c"], []store.Departure{gone, heir, left}) {
+	if len(told["a"]) > 0 || !slices.Equal(told["b"], []store.Departure{gone, left, left}) ||
+		!slices.Equal(told["c"], []store.Departure{gone, heir, left}) {
 		t.Errorf("they are told %v", told)
 	}
 	clear(told)

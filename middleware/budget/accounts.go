@@ -77,7 +77,14 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 			if u.base > 0 {
 				account := name + "/" + u.unit
 				limit := min(u.base+raised[account], store.MaxAmount)
-				all = append(all, allowance{scope: s.name, unit: u.unit, account: account, limit: limit, base: u.base, expires: expires})
+				all = append(all, allowance{
+					scope:   s.name,
+					unit:    u.unit,
+					account: account,
+					limit:   limit,
+					base:    u.base,
+					expires: expires,
+				})
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func answerSchema(unit string) json.RawMessage {
 	}
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"allow":{"type":"boolean","description":"whether the run may go on"},` +
-		`"raise":{"type":"` + number + `","exclusiveMinimum":0,"description":"how much more may be used, in the unit of the limit; left out: the configured limit once more"}},` +
+		`"raise":{"type":"` + number + `","exclusiveMinimum":0,"description":"how much more may be used, in the unit ` +
+		`of the limit; left out: the configured limit once more"}},` +
 		`"required":["allow"]}`)
 }
 
@@ -37,7 +38,13 @@ func (c *spending) exceeded(full *store.LimitError) error {
 	}
 	l := c.limits[i]
 	at := Reached{
-		Scope: l.scope, Unit: l.unit, Account: l.account, Used: full.Used, Needed: full.Amount, Limit: l.limit, Base: l.base,
+		Scope:   l.scope,
+		Unit:    l.unit,
+		Account: l.account,
+		Used:    full.Used,
+		Needed:  full.Amount,
+		Limit:   l.limit,
+		Base:    l.base,
 	}
 	_ = holdfast.Notify(c.ctx, NoticeExceeded, c.notice(&at))
 	if c.Then != ThenAsk {
@@ -77,7 +84,10 @@ func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	if at.Needed > at.Limit {
 		return e.WithHint("Not even one call fits: raise the limit, or lower the budget's reserveTokens.")
 	}
-	return e.WithHint(`Raise the limit, or wait until the budget is reset. Then POST the same threadId with "messages": [] and a new runId.`)
+	return e.WithHint(
+		`Raise the limit, or wait until the budget is reset. Then POST the same threadId with ` +
+			`"messages": [] and a new runId.`,
+	)
 }
 
 // takeAnswer raises the limit about which a person was asked, or ends the run. It also

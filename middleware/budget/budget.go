@@ -65,9 +65,14 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	}
 	now := ledgers.Clock(ledger, b.Now)()
 	c := &spending{
-		budgeter: b, ctx: ctx, ledger: ledger, tenant: it.Principal.Tenant, limits: b.allowances(&it, thread, run, now),
-		id:    ledgers.Name("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
-		input: int64(b.ReserveTokens.Input), output: b.ReserveTokens.Output,
+		budgeter: b,
+		ctx:      ctx,
+		ledger:   ledger,
+		tenant:   it.Principal.Tenant,
+		limits:   b.allowances(&it, thread, run, now),
+		id:       ledgers.Name("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
+		input:    int64(b.ReserveTokens.Input),
+		output:   b.ReserveTokens.Output,
 	}
 	if c.input == 0 {
 		c.input = estimate(req)

@@ -35,11 +35,13 @@ func TestBudgetMistakes(t *testing.T) {
 	cost := budget.Limit{Cost: 1}
 	prices := map[string]budget.Price{"p/m": {Input: 1}}
 	hooktest.WantInvalid(t, "budget.New", budget.New, map[string]o{
-		"there is no limit":                  {},
-		"run.tokens is -1":                   {Run: budget.Limit{Tokens: -1}},
-		"thread.cost is -0.000001":           {Thread: budget.Limit{Cost: -1}},
-		"run.window is set":                  {Run: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
-		"user.window is 1ms: write 1s":       {User: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
+		"there is no limit":        {},
+		"run.tokens is -1":         {Run: budget.Limit{Tokens: -1}},
+		"thread.cost is -0.000001": {Thread: budget.Limit{Cost: -1}},
+		"run.window is set":        {Run: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
+		"user.window is 1ms: write 1s": {
+			User: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Millisecond)},
+		},
 		"reserveTokens has a number":         {Run: cost, ReserveTokens: budget.ReserveTokens{Output: -1}},
 		`then is "stop": write "end"`:        {Run: cost, Then: "stop"},
 		`unknownPrice is "no": write "refus`: {Run: cost, UnknownPrice: "no"},
@@ -47,22 +49,37 @@ func TestBudgetMistakes(t *testing.T) {
 		"a limit of cost needs prices":       {Run: cost},
 		`model is "p/x" and has no price`:    {Run: cost, Prices: prices, Model: "p/x"},
 		`the price of "" is invalid`:         {Run: cost, Prices: map[string]budget.Price{"": {}}},
-		`the price of "m" is invalid`:        {Run: budget.Limit{Tokens: 1}, Prices: map[string]budget.Price{"m": {Output: -1}}},
+		`the price of "m" is invalid`: {
+			Run:    budget.Limit{Tokens: 1},
+			Prices: map[string]budget.Price{"m": {Output: -1}},
+		},
 	})
 }
 
 func TestBudgetOptionsOfAFile(t *testing.T) {
 	t.Parallel()
 	var o budget.Options
-	err := holdfast.DecodeOptions(json.RawMessage(`{"tenant": {"cost": 250.5, "window": "720h"}, "run": {"tokens": 200000},
-		"prices": {"openai/gpt-*": {"input": "2.50", "output": 10, "cachedInput": 0}}, "reserveTokens": {"input": "estimate", "output": 800}}`), &o)
-	if err != nil || o.Tenant.Cost.String() != "250.50" || *o.Prices["openai/gpt-*"].CachedInput != 0 || o.ReserveTokens.Output != 800 {
+	err := holdfast.DecodeOptions(
+		json.RawMessage(`{"tenant": {"cost": 250.5, "window": "720h"}, "run": {"tokens": 200000},
+		"prices": {"openai/gpt-*": {"input": "2.50", "output": 10, "cachedInput": 0}}, "reserveTokens": {"input": "estimate", "output": 800}}`),
+		&o,
+	)
+	if err != nil || o.Tenant.Cost.String() != "250.50" || *o.Prices["openai/gpt-*"].CachedInput != 0 ||
+		o.ReserveTokens.Output != 800 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": 12}}`), &o); err != nil || o.ReserveTokens.Input != 12 {
+	if err := holdfast.DecodeOptions(
+		json.RawMessage(`{"reserveTokens": {"input": 12}}`),
+		&o,
+	); err != nil ||
+		o.ReserveTokens.Input != 12 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": "few"}}`), &o); err == nil || !strings.Contains(err.Error(), "or estimate") {
+	if err := holdfast.DecodeOptions(
+		json.RawMessage(`{"reserveTokens": {"input": "few"}}`),
+		&o,
+	); err == nil ||
+		!strings.Contains(err.Error(), "or estimate") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -91,7 +108,13 @@ func TestBudgetOfTokens(t *testing.T) {
 		called = true
 		return hooktest.Says()(ctx, req)
 	})
-	hooktest.WantCode(t, err, codes.BudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
+	hooktest.WantCode(
+		t,
+		err,
+		codes.BudgetExceeded,
+		"The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.",
+		`"messages": []`,
+	)
 	if called {
 		t.Error("the model was called")
 	}
@@ -106,7 +129,11 @@ func TestBudgetOfMoney(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
 		o.Thread.Cost = money(t, "10")
-		o.Prices = map[string]budget.Price{"p/*": {Input: money(t, "1")}, "p/m*": {Input: money(t, "1000"), Output: money(t, "100000")}, "q/dear": {Output: money(t, "200000")}}
+		o.Prices = map[string]budget.Price{
+			"p/*":    {Input: money(t, "1")},
+			"p/m*":   {Input: money(t, "1000"), Output: money(t, "100000")},
+			"q/dear": {Output: money(t, "200000")},
+		}
 	}))
 	account := "budget/thread/th/cost"
 	if err := h.Ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -118,8 +145,15 @@ func TestBudgetOfMoney(t *testing.T) {
 	h.WantUsed(account, int64(money(t, "6.02")))
 	h.Next()
 	err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0)))
-	hooktest.WantCode(t, err, codes.BudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
-	h.WantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
+	hooktest.WantCode(
+		t,
+		err,
+		codes.BudgetExceeded,
+		"The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.",
+	)
+	h.WantNotices(
+		`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`,
+	)
 }
 
 // TestBudgetTooSmallForOneCall: the error says what to do about it.
@@ -127,7 +161,14 @@ func TestBudgetTooSmallForOneCall(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
+	hooktest.WantCode(
+		t,
+		h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))),
+		codes.BudgetExceeded,
+		"The user has used 0 of its budget of 99 tokens",
+		"Not even one call fits",
+		"reserveTokens",
+	)
 }
 
 // TestBudgetWindows: the budgets of a user and a tenant are reset with their windows, and
@@ -145,7 +186,12 @@ func TestBudgetWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Next()
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
+	hooktest.WantCode(
+		t,
+		h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))),
+		codes.BudgetExceeded,
+		"The tenant has used 60 of its budget of 150 tokens",
+	)
 	h.WantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
 	h.WantUsed("budget/user/ann/all/tokens", 60)
 	now = now.Add(time.Hour)
@@ -217,7 +263,14 @@ func TestBudgetAfterACrash(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Thread.Tokens = 210 }))
-	next, stop := iter.Pull2(m.Model(hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.Context(), &holdfast.ModelRequest{}))
+	next, stop := iter.Pull2(
+		m.Model(
+			hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}),
+		)(
+			h.Context(),
+			&holdfast.ModelRequest{},
+		),
+	)
 	next() // the process dies here
 	defer stop()
 	h.WantUsed("budget/thread/th/tokens", 100)
@@ -284,7 +337,10 @@ func TestBudgetWithoutReports(t *testing.T) {
 		if got := h.Used("budget/run/th/r1/tokens"); got != tt.want && name != "nonsense" {
 			t.Errorf("%s: %d used, want %d", name, got, tt.want)
 		}
-		if said := strings.Contains(strings.Join(h.Notices, ""), `budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`); said != tt.said {
+		if said := strings.Contains(
+			strings.Join(h.Notices, ""),
+			`budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`,
+		); said != tt.said {
 			t.Errorf("%s: notices %q", name, h.Notices)
 		}
 	}
@@ -326,13 +382,22 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	options := func(change func(*budget.Options)) budget.Options {
 		return calls(func(o *budget.Options) {
 			o.Run.Cost, o.Run.Tokens = money(t, "10"), 1000
-			o.Prices = map[string]budget.Price{"known": {Input: money(t, "10000")}, "p/known": {Input: money(t, "10000")}}
+			o.Prices = map[string]budget.Price{
+				"known":   {Input: money(t, "10000")},
+				"p/known": {Input: money(t, "10000")},
+			}
 			change(o)
 		})
 	}
 	h := hooktest.New(t)
 	m := budget.New(options(func(*budget.Options) {}))
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), codes.MiddlewareFailed, "The model p/m has no price", "unknownPrice")
+	hooktest.WantCode(
+		t,
+		h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))),
+		codes.MiddlewareFailed,
+		"The model p/m has no price",
+		"unknownPrice",
+	)
 	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
 	h.Next()
 	nameless := &holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}
@@ -360,7 +425,10 @@ func TestBudgetEstimate(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(budget.Options{Run: budget.Limit{Tokens: 1 << 40}, ReserveTokens: budget.ReserveTokens{Output: 1}})
 	image := func(kind holdfast.SourceType, size int) holdfast.Part {
-		return holdfast.Part{Type: holdfast.PartImage, Source: &holdfast.Source{Type: kind, Value: strings.Repeat("A", size)}}
+		return holdfast.Part{
+			Type:   holdfast.PartImage,
+			Source: &holdfast.Source{Type: kind, Value: strings.Repeat("A", size)},
+		}
 	}
 	nine := "123456789"
 	for name, tt := range map[string]struct {

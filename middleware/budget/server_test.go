@@ -25,8 +25,10 @@ func worker(b budget.Options, model func(n int64) holdfast.Delta) holdfast.Agent
 	var n atomic.Int64
 	b.ReserveTokens = budget.ReserveTokens{Input: 60, Output: 40}
 	return holdfast.Agent{
-		Name:  "worker",
-		Tools: []holdfast.Tool{holdfast.NewTool("work", "works", func(context.Context, struct{}) (string, error) { return "done", nil })},
+		Name: "worker",
+		Tools: []holdfast.Tool{
+			holdfast.NewTool("work", "works", func(context.Context, struct{}) (string, error) { return "done", nil }),
+		},
 		Model: holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
 				yield(model(n.Add(1)), ctx.Err())
@@ -37,7 +39,11 @@ func worker(b budget.Options, model func(n int64) holdfast.Delta) holdfast.Agent
 }
 
 func works(u *holdfast.Usage) holdfast.Delta {
-	return holdfast.Delta{Call: &holdfast.CallDelta{Name: "work", Arguments: "{}"}, Usage: u, Finish: holdfast.FinishToolCalls}
+	return holdfast.Delta{
+		Call:   &holdfast.CallDelta{Name: "work", Arguments: "{}"},
+		Usage:  u,
+		Finish: holdfast.FinishToolCalls,
+	}
 }
 
 // TestBudgetEndsARun: the run ends with the reason, and so do the next run of the thread
@@ -48,17 +54,26 @@ func TestBudgetEndsARun(t *testing.T) {
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
 	events := s.Post("t", "r1", nil)
 	end := events.Last()
-	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded || !strings.HasPrefix(end.Hint(), "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
+	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded ||
+		!strings.HasPrefix(
+			end.Hint(),
+			"The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise",
+		) {
 		t.Errorf("got %+v", end)
 	}
-	if got := events.Notices("holdfast.budget_exceeded"); len(got) != 1 || got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
+	if got := events.Notices(
+		"holdfast.budget_exceeded",
+	); len(got) != 1 ||
+		got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
 		t.Errorf("notices: %s", got)
 	}
 	if end := s.Post("t", "r2", map[string]any{}).Last(); end.Code != codes.BudgetExceeded {
 		t.Errorf("resumed: %+v", end)
 	}
 	s.Fork("t", "t2")
-	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != codes.BudgetExceeded || !strings.Contains(end.Hint(), "used 150 of") {
+	if end := s.Post("t2", "r3", map[string]any{}).
+		Last(); end.Code != codes.BudgetExceeded ||
+		!strings.Contains(end.Hint(), "used 150 of") {
 		t.Errorf("forked: %+v", end)
 	}
 }
@@ -85,7 +100,10 @@ func TestBudgetAsksAPerson(t *testing.T) {
 		}
 		return id
 	}
-	q := asked(c.Say("go"), "The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?")
+	q := asked(
+		c.Say("go"),
+		"The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?",
+	)
 	c.Restart()
 	if end := c.Decline(q).Last(); end.Code != codes.BudgetExceeded {
 		t.Errorf("declined: %+v", end)

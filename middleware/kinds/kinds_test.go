@@ -43,7 +43,10 @@ func TestAll(t *testing.T) {
 		}
 		names[m.Name] = true
 		noticed = append(noticed, m.Notices...)
-		if _, err := kind.New(json.RawMessage(`{"colour": "red"}`)); err == nil || !strings.Contains(err.Error(), `unknown field "colour"`) {
+		if _, err := kind.New(
+			json.RawMessage(`{"colour": "red"}`),
+		); err == nil ||
+			!strings.Contains(err.Error(), `unknown field "colour"`) {
 			t.Errorf("%s: an option that is not there: %v", kind.Name, err)
 		}
 	}
@@ -86,14 +89,21 @@ func notices(t *testing.T) []string {
 // TestInvalidOptions: in a file, they are an error.
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
-	wrong := map[string]string{"circuitBreaker": `{"maxIdenticalCalls": -1}`, "rateLimit": `{"limit": 1, "window": "soon"}`}
+	wrong := map[string]string{
+		"circuitBreaker": `{"maxIdenticalCalls": -1}`,
+		"rateLimit":      `{"limit": 1, "window": "soon"}`,
+	}
 	for _, k := range kinds.All() {
 		options, ok := wrong[k.Name]
 		if !ok {
 			continue
 		}
 		delete(wrong, k.Name)
-		if _, err := k.New([]byte(options)); err == nil || !strings.Contains(err.Error(), "maxIdenticalCalls") && !strings.Contains(err.Error(), `"soon" is not a duration`) {
+		if _, err := k.New(
+			[]byte(options),
+		); err == nil ||
+			!strings.Contains(err.Error(), "maxIdenticalCalls") &&
+				!strings.Contains(err.Error(), `"soon" is not a duration`) {
 			t.Errorf("%s: got %v", k.Name, err)
 		}
 	}

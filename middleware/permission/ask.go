@@ -21,7 +21,8 @@ func isOurs(a *holdfast.Answer) bool {
 	var asked struct {
 		Rule string `json:"rule"`
 	}
-	return a.Reason == oldReason || a.Reason == holdfast.ReasonToolCall && json.Unmarshal(a.Asked, &asked) == nil && asked.Rule != ""
+	return a.Reason == oldReason ||
+		a.Reason == holdfast.ReasonToolCall && json.Unmarshal(a.Asked, &asked) == nil && asked.Rule != ""
 }
 
 // maxShownArguments bounds the arguments that a question repeats, in bytes. The stream
@@ -52,12 +53,19 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 func (v *verdict) schema() json.RawMessage {
 	type object = map[string]any
 	members := object{
-		"approved":   object{"type": "boolean", "description": "Whether the call is made."},
-		"reason":     object{"type": "string", "description": "What the agent is told if the call is not approved."},
-		"editedArgs": object{"type": "object", "description": "Arguments to make the call with instead of its own: all of them."},
+		"approved": object{"type": "boolean", "description": "Whether the call is made."},
+		"reason":   object{"type": "string", "description": "What the agent is told if the call is not approved."},
+		"editedArgs": object{
+			"type":        "object",
+			"description": "Arguments to make the call with instead of its own: all of them.",
+		},
 	}
 	if len(v.rule.Remember) > 0 {
-		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "For how long the answer also holds for such calls."}
+		members["remember"] = object{
+			"type":        "string",
+			"enum":        v.rule.Remember,
+			"description": "For how long the answer also holds for such calls.",
+		}
 	}
 	return plainJSON(object{"type": "object", "required": []string{"approved"}, "properties": members})
 }

@@ -21,9 +21,17 @@ func ExampleNew() {
 		Middleware: []holdfast.Middleware{permission.New(permission.Options{
 			Rules: []permission.Rule{
 				{Tool: "get_*", Then: permission.Allow},
-				{Tool: "refund", Args: map[string]permission.Condition{"amount": {Below: limit(20)}}, Then: permission.Allow},
-				{Tool: "refund", Args: map[string]permission.Condition{"amount": {Below: limit(500)}}, Then: permission.Ask,
-					Remember: []permission.Scope{permission.ScopeThread}},
+				{
+					Tool: "refund",
+					Args: map[string]permission.Condition{"amount": {Below: limit(20)}},
+					Then: permission.Allow,
+				},
+				{
+					Tool:     "refund",
+					Args:     map[string]permission.Condition{"amount": {Below: limit(500)}},
+					Then:     permission.Ask,
+					Remember: []permission.Scope{permission.ScopeThread},
+				},
 				{Tool: "refund", Then: permission.Deny, Reason: "refunds of 500 and more are made by the accountants."},
 			},
 			Default: permission.Ask,
@@ -75,14 +83,18 @@ func ExampleForget() {
 	type arguments struct {
 		Account string `json:"account"`
 	}
-	forget := holdfast.NewTool("forget_permission", "Has the person asked again.", func(ctx context.Context, args arguments) (string, error) {
-		ledger, err := store.LedgerFrom(ctx)
-		if err != nil {
-			return "", err
-		}
-		at := holdfast.IterationFrom(ctx)
-		return "forgotten", permission.Forget(ctx, ledger, at.Principal.Tenant, args.Account)
-	})
+	forget := holdfast.NewTool(
+		"forget_permission",
+		"Has the person asked again.",
+		func(ctx context.Context, args arguments) (string, error) {
+			ledger, err := store.LedgerFrom(ctx)
+			if err != nil {
+				return "", err
+			}
+			at := holdfast.IterationFrom(ctx)
+			return "forgotten", permission.Forget(ctx, ledger, at.Principal.Tenant, args.Account)
+		},
+	)
 	ctx := store.ContextWithLedger(context.Background(), memstore.New())
 	result, err := forget.Call(ctx, holdfast.ToolCall{Arguments: json.RawMessage(`{"account":"permission/ann/9f2c"}`)})
 	fmt.Println(result.Text, err)

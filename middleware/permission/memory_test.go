@@ -32,7 +32,13 @@ func TestPermissionRemembered(t *testing.T) {
 			payload := fmt.Sprintf(`{"allow":%v,"remember":%q}`, allow, scope)
 			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload))
 			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload)) // once more, after a crash
-			same, otherTool, otherRule := p.call(`refund {"amount":60}`), p.call(`refund_all {"amount":60}`), p.call(`unheard_of {}`)
+			same, otherTool, otherRule := p.call(
+				`refund {"amount":60}`,
+			), p.call(
+				`refund_all {"amount":60}`,
+			), p.call(
+				`unheard_of {}`,
+			)
 			if got := p.batch(same, otherTool, otherRule); !slices.Equal(got, []string{want, "ask", "ask"}) {
 				t.Errorf("%s %v: got %q", scope, allow, got)
 			}
@@ -107,7 +113,11 @@ func TestForgetPermission(t *testing.T) {
 		p.start(permissionAnswered(p.call(`refund {}`), answer))
 		var said struct{ Account string }
 		_, value, _ := strings.Cut(p.Notices[0], " ")
-		if err := json.Unmarshal([]byte(value), &said); err != nil || !strings.HasPrefix(said.Account, "permission/ann/") {
+		if err := json.Unmarshal(
+			[]byte(value),
+			&said,
+		); err != nil ||
+			!strings.HasPrefix(said.Account, "permission/ann/") {
 			t.Fatalf("got %q, %v", p.Notices, err)
 		}
 		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
@@ -124,10 +134,24 @@ func TestForgetPermission(t *testing.T) {
 			t.Errorf("%s: after it was forgotten: %q", answer, got)
 		}
 	}
-	if err := permission.Forget(p.Context(), p.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
+	if err := permission.Forget(
+		p.Context(),
+		p.Ledger,
+		"acme",
+		"budget/ann",
+	); err == nil ||
+		!strings.Contains(err.Error(), "permission/") {
 		t.Errorf("another account: %v", err)
 	}
-	if err := permission.Forget(p.Context(), &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "acme", "permission/ann/x"); !errors.Is(err, hooktest.ErrNoStore) {
+	if err := permission.Forget(
+		p.Context(),
+		&hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1},
+		"acme",
+		"permission/ann/x",
+	); !errors.Is(
+		err,
+		hooktest.ErrNoStore,
+	) {
 		t.Errorf("a broken ledger: %v", err)
 	}
 }
@@ -143,7 +167,14 @@ func TestPermissionStates(t *testing.T) {
 	stored := p.Stored()
 	p.Crash()
 	p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
-	if got := p.batch(p.call(`mail {"to":0}`), p.call(`mail {"to":299}`), p.call(`refund {}`)); !slices.Equal(got, []string{"ask", "run", "run"}) {
+	if got := p.batch(
+		p.call(`mail {"to":0}`),
+		p.call(`mail {"to":299}`),
+		p.call(`refund {}`),
+	); !slices.Equal(
+		got,
+		[]string{"ask", "run", "run"},
+	) {
 		t.Errorf("got %q", got)
 	}
 	if len(stored) > 120<<10 {
@@ -167,7 +198,14 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: the call got through", name)
 				return holdfast.ToolResult{}, nil
 			}
-			if _, err := p.m.Tool(next)(p.Context(), nil, call); !errors.As(err, &end) || end.Err.Code != codes.StateUnreadable {
+			if _, err := p.m.Tool(
+				next,
+			)(
+				p.Context(),
+				nil,
+				call,
+			); !errors.As(err, &end) ||
+				end.Err.Code != codes.StateUnreadable {
 				t.Errorf("%s: the tool: %v", name, err)
 			}
 		}
@@ -187,7 +225,8 @@ func TestPermissionClock(t *testing.T) {
 	recorder := &permissionLedgerLog{Ledger: memstore.New()}
 	p.Ledger = recorder
 	p.start(permissionAnswered(p.call("x {}"), `{"allow":false,"remember":"user"}`))
-	if len(recorder.made) != 1 || !recorder.made[0].Now.Equal(at) || recorder.made[0].Tenant != "acme" || recorder.made[0].Entries[0].Amount != 2 {
+	if len(recorder.made) != 1 || !recorder.made[0].Now.Equal(at) || recorder.made[0].Tenant != "acme" ||
+		recorder.made[0].Entries[0].Amount != 2 {
 		t.Errorf("got %+v", recorder.made)
 	}
 	want := []string{"holdfast.tool_permission", "holdfast.tool_permission_run"}

@@ -39,7 +39,14 @@ func (p *permissionRun) call(text string) holdfast.ToolCall {
 	name, args, _ := strings.Cut(text, " ")
 	p.calls++
 	id := fmt.Sprintf("c%d", p.calls)
-	return holdfast.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args), Thread: p.At.Thread, Run: p.At.Run, Principal: p.At.Principal}
+	return holdfast.ToolCall{
+		ID:        id,
+		Name:      name,
+		Arguments: json.RawMessage(args),
+		Thread:    p.At.Thread,
+		Run:       p.At.Run,
+		Principal: p.At.Principal,
+	}
 }
 
 // batch returns the decision about each call: run, ask, or the text of the result.
@@ -84,7 +91,12 @@ func (p *permissionRun) start(call holdfast.ToolCall) string {
 }
 
 func permissionAnswered(call holdfast.ToolCall, payload string) holdfast.ToolCall {
-	call.Answer = &holdfast.Answer{InterruptID: "i", Reason: holdfast.ReasonToolCall, Payload: json.RawMessage(payload), Asked: json.RawMessage(`{"rule":"x"}`)}
+	call.Answer = &holdfast.Answer{
+		InterruptID: "i",
+		Reason:      holdfast.ReasonToolCall,
+		Payload:     json.RawMessage(payload),
+		Asked:       json.RawMessage(`{"rule":"x"}`),
+	}
 	return call
 }
 
@@ -143,7 +155,8 @@ func TestPermissionRules(t *testing.T) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s, undecided: got %q, want %q", call, got, want)
 		}
-		if denied := len(p.Notices) > 0 && strings.HasPrefix(p.Notices[0], "holdfast.permission_denied"); denied == (want == "run" || want == "ask") {
+		if denied := len(p.Notices) > 0 &&
+			strings.HasPrefix(p.Notices[0], "holdfast.permission_denied"); denied == (want == "run" || want == "ask") {
 			t.Errorf("%s: the notices are %q", call, p.Notices)
 		}
 	}
@@ -201,7 +214,9 @@ func TestPermissionQuestion(t *testing.T) {
 		if err := json.Unmarshal(q.ResponseSchema, &keywords); err != nil || len(keywords) != 3 {
 			t.Errorf("%.30s: got the schema %s", tt.call, q.ResponseSchema)
 		}
-		if schema.Properties["approved"].Type != "boolean" || schema.Required[0] != "approved" || schema.Properties["editedArgs"].Type != "object" || string(schema.Properties["remember"].Enum) != tt.scopes {
+		if schema.Properties["approved"].Type != "boolean" || schema.Required[0] != "approved" ||
+			schema.Properties["editedArgs"].Type != "object" ||
+			string(schema.Properties["remember"].Enum) != tt.scopes {
 			t.Errorf("%.30s: got the schema %s", tt.call, q.ResponseSchema)
 		}
 	}
@@ -220,7 +235,11 @@ func TestPermissionOthersAnswers(t *testing.T) {
 		"from before":    {"holdfast:permission", "", "ran"},
 	} {
 		call := p.call(`refund {"amount":50}`)
-		call.Answer = &holdfast.Answer{Reason: c.reason, Asked: json.RawMessage(c.asked), Payload: json.RawMessage(`{"allow":true}`)}
+		call.Answer = &holdfast.Answer{
+			Reason:  c.reason,
+			Asked:   json.RawMessage(c.asked),
+			Payload: json.RawMessage(`{"allow":true}`),
+		}
 		if got := p.start(call); !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q", name, got)
 		}
@@ -271,7 +290,8 @@ func TestPermissionAnswers(t *testing.T) {
 			}
 		}
 		remembered := slices.ContainsFunc(p.Notices, func(n string) bool { return strings.Contains(n, "_remembered") })
-		if wanted := payload == `{"allow":true,"remember":"run"}` || payload == `{"allow":false,"remember":"user"}`; remembered != wanted {
+		if wanted := payload == `{"allow":true,"remember":"run"}` ||
+			payload == `{"allow":false,"remember":"user"}`; remembered != wanted {
 			t.Errorf("%s: the notices are %q", payload, p.Notices)
 		}
 	}
@@ -360,11 +380,27 @@ func TestPermissionMistakes(t *testing.T) {
 	hooktest.WantInvalid(t, "permission.New", permission.New, map[string]permission.Options{
 		`default: "never" is not a decision: write allow, ask or deny`: {Default: "never"},
 		`rule 1 (tool ""): it names no tool: write its name, or "*"`:   {Rules: []permission.Rule{{Then: "ask"}}},
-		`rule 2 (tool "x"): "" is not a decision`:                      {Rules: []permission.Rule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
-		"remember and exact are for rules that ask":                    {Rules: []permission.Rule{{Tool: "x", Then: "allow", Exact: true}}},
-		`"week" is not a scope`:                                        {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "week"}}}},
-		`or is listed twice`:                                           {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "run"}}}},
-		`the argument "a..b" is not a path`:                            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a..b": {Glob: "*"}}}}},
-		`the argument "a": the condition cannot be written`:            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a": {Below: &infinite}}}}},
+		`rule 2 (tool "x"): "" is not a decision`: {
+			Rules: []permission.Rule{{Tool: "y", Then: "deny"}, {Tool: "x"}},
+		},
+		"remember and exact are for rules that ask": {
+			Rules: []permission.Rule{{Tool: "x", Then: "allow", Exact: true}},
+		},
+		`"week" is not a scope`: {
+			Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "week"}}},
+		},
+		`or is listed twice`: {
+			Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "run"}}},
+		},
+		`the argument "a..b" is not a path`: {
+			Rules: []permission.Rule{
+				{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a..b": {Glob: "*"}}},
+			},
+		},
+		`the argument "a": the condition cannot be written`: {
+			Rules: []permission.Rule{
+				{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a": {Below: &infinite}}},
+			},
+		},
 	})
 }

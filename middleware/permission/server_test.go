@@ -36,7 +36,11 @@ func openPermissionServer(t *testing.T, o permission.Options, changes ...func(*s
 	t.Helper()
 	p := &permissionServer{}
 	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
-	look := holdfast.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) { return p.note("looked"), nil })
+	look := holdfast.NewTool(
+		"look",
+		"Looks.",
+		func(context.Context, struct{}) (string, error) { return p.note("looked"), nil },
+	)
 	p.Server = hooktest.Serve(t, holdfast.Agent{
 		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
 		Middleware: []holdfast.Middleware{permission.New(o)},
@@ -116,7 +120,12 @@ func (p *permissionServer) post(t *testing.T, thread, run, text string, answers 
 }
 
 var askAboutRefunds = permission.Options{Rules: []permission.Rule{
-	{Tool: "refund", Args: map[string]permission.Condition{"amount": {Above: new(float64(1000))}}, Then: permission.Deny, Reason: "too much."},
+	{
+		Tool:   "refund",
+		Args:   map[string]permission.Condition{"amount": {Above: new(float64(1000))}},
+		Then:   permission.Deny,
+		Reason: "too much.",
+	},
 	{Tool: "refund", Then: permission.Ask, Remember: []permission.Scope{permission.ScopeThread, permission.ScopeUser}},
 	{Tool: "*", Then: permission.Allow},
 }}
@@ -127,8 +136,15 @@ var askAboutRefunds = permission.Options{Rules: []permission.Rule{
 func TestPermissionPartialApproval(t *testing.T) {
 	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds)
-	s := p.post(t, "t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
-	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 || !slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
+	s := p.post(
+		t,
+		"t",
+		"r1",
+		"look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}",
+		nil,
+	)
+	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 ||
+		!slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
 		t.Fatalf("got %+v", s)
 	}
 	answers := map[string]string{}
@@ -136,10 +152,15 @@ func TestPermissionPartialApproval(t *testing.T) {
 		if q.Reason != "tool_call" || q.Message != "May the agent call refund?" {
 			t.Errorf("got %+v", q)
 		}
-		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`, !strings.Contains(string(q.Metadata), `"amount":60`))
+		answers[q.ID] = fmt.Sprintf(
+			`{"allow":%v,"reason":"not today"}`,
+			!strings.Contains(string(q.Metadata), `"amount":60`),
+		)
 	}
 	s = p.post(t, "t", "r2", "", answers)
-	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) || len(s.questions) != 1 || s.questions[0].Message != "To which account?" {
+	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) ||
+		len(s.questions) != 1 ||
+		s.questions[0].Message != "To which account?" {
 		t.Fatalf("got %+v", s)
 	}
 	if state := p.Get("/threads/t/state"); !strings.Contains(state, `"refunded":50`) {
@@ -171,12 +192,28 @@ func TestPermissionSurvivesARestart(t *testing.T) {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		s = p.post(t, thread, "r2", "", map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)})
-		if !slices.Equal(s.results, []string{"refunded 50"}) || !slices.Equal(s.notices, []string{"holdfast.permission_remembered"}) {
+		s = p.post(
+			t,
+			thread,
+			"r2",
+			"",
+			map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)},
+		)
+		if !slices.Equal(s.results, []string{"refunded 50"}) ||
+			!slices.Equal(s.notices, []string{"holdfast.permission_remembered"}) {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		if s = p.post(t, thread, "r3", "refund {\"amount\":60}", nil); !slices.Equal(s.results, []string{"refunded 60"}) {
+		if s = p.post(
+			t,
+			thread,
+			"r3",
+			"refund {\"amount\":60}",
+			nil,
+		); !slices.Equal(
+			s.results,
+			[]string{"refunded 60"},
+		) {
 			t.Errorf("%s: the same thread: %+v", tt.remember, s)
 		}
 		s = p.post(t, thread+"other", "r4", "refund {\"amount\":70}", nil)
@@ -205,13 +242,19 @@ func TestPermissionEdited(t *testing.T) {
 		}
 	}
 	s = p.post(t, "t", "r2", "", answers)
-	if !slices.Equal(s.results, []string{"Not allowed: too much.", "The person did not allow this call: no", "refunded 20"}) {
+	if !slices.Equal(
+		s.results,
+		[]string{"Not allowed: too much.", "The person did not allow this call: no", "refunded 20"},
+	) {
 		t.Errorf("got %+v", s)
 	}
 	if !slices.Equal(p.ran, []string{"refunded 20"}) {
 		t.Errorf("ran %q", p.ran)
 	}
-	if history := p.Get("/threads/t/messages"); !strings.Contains(history, `"arguments":"{\"amount\":20}"`) || strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
+	if history := p.Get(
+		"/threads/t/messages",
+	); !strings.Contains(history, `"arguments":"{\"amount\":20}"`) ||
+		strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
 		t.Errorf("the history has %s", history)
 	}
 }

@@ -21,13 +21,42 @@ var builtinRules = sync.OnceValue(func() []secretRule {
 		// A key without an end is hidden as far as it may extend.
 		builtin("private_key", keyHeader+"(?:"+keyBody+"?"+keyFooter+"|"+keyBody+")", keyHeader, "-----BEGIN "),
 		builtin("url_password", `\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*:(?P<secret>[^\s/@]+)@`, "", "://"),
-		builtin("bearer_token", `\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`, "", "earer", "BEARER"),
+		builtin(
+			"bearer_token",
+			`\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`,
+			"",
+			"earer",
+			"BEARER",
+		),
 		builtin("jwt", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "", "eyJ"),
-		builtin("api_key", `\b(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b`+
-			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|hfc_[A-Za-z0-9_-]{4,}\.[a-z2-7]{16,})`, "",
-			"sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AIza", "hfc_"),
-		{name: "card_number", minDigits: minCardDigits, re: regexp.MustCompile(`\b` + cardRun + `{12,}\b`),
-			tail: regexp.MustCompile(cardRun + `*[ -]?\z`), narrow: cardNumbers},
+		builtin(
+			"api_key",
+			`\b(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b`+
+				`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|`+
+				`AIza[A-Za-z0-9_-]{30,}|hfc_[A-Za-z0-9_-]{4,}\.[a-z2-7]{16,})`,
+			"",
+			"sk-",
+			"k_live_",
+			"k_test_",
+			"AKIA",
+			"ASIA",
+			"ghp_",
+			"gho_",
+			"ghu_",
+			"ghs_",
+			"ghr_",
+			"github_pat_",
+			"xox",
+			"AIza",
+			"hfc_",
+		),
+		{
+			name:      "card_number",
+			minDigits: minCardDigits,
+			re:        regexp.MustCompile(`\b` + cardRun + `{12,}\b`),
+			tail:      regexp.MustCompile(cardRun + `*[ -]?\z`),
+			narrow:    cardNumbers,
+		},
 	}
 })
 
@@ -38,5 +67,11 @@ func builtin(name, pattern, partial string, hints ...string) secretRule {
 		partial = pattern
 	}
 	re := regexp.MustCompile(pattern)
-	return secretRule{name: name, hints: hints, re: re, group: max(re.SubexpIndex("secret"), 0), tail: regexp.MustCompile(tailOf(partial))}
+	return secretRule{
+		name:  name,
+		hints: hints,
+		re:    re,
+		group: max(re.SubexpIndex("secret"), 0),
+		tail:  regexp.MustCompile(tailOf(partial)),
+	}
 }

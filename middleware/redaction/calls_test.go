@@ -33,14 +33,24 @@ func TestRedactionOfArguments(t *testing.T) {
 	m := redaction.New(redaction.Options{Arguments: true})
 	secret := `{"key":"` + secrets["aws"] + `","n":1}`
 	for n := 1; n < len(secret); n++ {
-		deltas := []holdfast.Delta{{Call: &holdfast.CallDelta{Index: 0, Name: "login"}}, {Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "look", Arguments: `{"q":`}}}
+		deltas := []holdfast.Delta{
+			{Call: &holdfast.CallDelta{Index: 0, Name: "login"}},
+			{Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "look", Arguments: `{"q":`}},
+		}
 		for rest := secret; rest != ""; {
 			piece := rest[:min(n, len(rest))]
 			rest = rest[len(piece):]
 			deltas = append(deltas, holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Arguments: piece}})
 		}
-		deltas = append(deltas, holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Arguments: `"AKIA"}`}},
-			holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "again", Arguments: `{}`}, Usage: &holdfast.Usage{}, Finish: holdfast.FinishToolCalls})
+		deltas = append(
+			deltas,
+			holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Arguments: `"AKIA"}`}},
+			holdfast.Delta{
+				Call:   &holdfast.CallDelta{Index: 0, Name: "again", Arguments: `{}`},
+				Usage:  &holdfast.Usage{},
+				Finish: holdfast.FinishToolCalls,
+			},
+		)
 		got, err := stream(t, t.Context(), m, nil, deltas...)
 		names, arguments := callsOf(got)
 		if err != nil || strings.Join(names, " ") != "login look again" ||
@@ -75,7 +85,8 @@ func TestRedactionOfArgumentsStops(t *testing.T) {
 				break
 			}
 		}
-		if rest := got[len(got)-1].Call; len(got) != 2 || rest == nil || rest.Name != "" || rest.Arguments != secrets["aws"][:12] {
+		if rest := got[len(got)-1].Call; len(got) != 2 || rest == nil || rest.Name != "" ||
+			rest.Arguments != secrets["aws"][:12] {
 			t.Errorf("%s: before it came %+v", name, got)
 		}
 	}

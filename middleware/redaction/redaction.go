@@ -17,9 +17,9 @@ import (
 const NoticeRedacted = "holdfast.redacted"
 
 // New makes a middleware that hides secrets in what tools return, what the model says and
-// what middleware and tools record, before any of it is stored, shown or logged. It leaves alone what a person writes and,
-// unless the options say otherwise, the arguments of tool calls. It panics if the options
-// are invalid.
+// what middleware and tools record, before any of it is stored, shown or logged. It leaves
+// alone what a person writes and, unless the options say otherwise, the arguments of tool
+// calls. It panics if the options are invalid.
 //
 // Several of them in one agent share one count.
 //
@@ -101,7 +101,11 @@ func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResul
 		n += count
 	}
 	// Both fail only at the end of the run, and then the counts stay.
-	_ = holdfast.Notify(ctx, NoticeRedacted, notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n})
+	_ = holdfast.Notify(
+		ctx,
+		NoticeRedacted,
+		notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n},
+	)
 	_, _ = value.Update(ctx, func(s State) State { return State{Counts: s.Counts} })
 }
 

@@ -65,15 +65,24 @@ func TestRedactionKnowsSecrets(t *testing.T) {
 		{secrets["jwt"], "[redacted:jwt]"},
 		{"Authorization: Bearer " + secrets["bearer_token"], "Authorization: Bearer [redacted:bearer_token]"},
 		{"bearer " + secrets["jwt"] + " it was", "bearer [redacted:bearer_token] it was"},
-		{"postgres://app:" + secrets["url_password"] + "@db:5432/x", "postgres://app:[redacted:url_password]@db:5432/x"},
+		{
+			"postgres://app:" + secrets["url_password"] + "@db:5432/x",
+			"postgres://app:[redacted:url_password]@db:5432/x",
+		},
 		{"redis://:" + secrets["url_password"] + "@r", "redis://:[redacted:url_password]@r"},
 		{"a\n" + secrets["private_key"] + "\nb", "a\n[redacted:private_key]\nb"},
-		{`{"key":"` + strings.ReplaceAll(secrets["private_key"], "\n", `\n`) + `"}`, `{"key":"[redacted:private_key]"}`},
+		{
+			`{"key":"` + strings.ReplaceAll(secrets["private_key"], "\n", `\n`) + `"}`,
+			`{"key":"[redacted:private_key]"}`,
+		},
 		{`{"key":"-----BEGIN PRIVATE ` + `KEY-----\nMIIE","n":1}`, `{"key":"[redacted:private_key]","n":1}`},
 		{"card " + secrets["card_number"] + " 12/27", "card [redacted:card_number] 12/27"},
 		{"12 " + secrets["card_number"], "12 [redacted:card_number]"},
 		{"4111111111111111 5555-5555-5555-4444", "[redacted:card_number] [redacted:card_number]"},
-		{"378282246310005, 30569309025904, 6011111111111117", "[redacted:card_number], [redacted:card_number], [redacted:card_number]"},
+		{
+			"378282246310005, 30569309025904, 6011111111111117",
+			"[redacted:card_number], [redacted:card_number], [redacted:card_number]",
+		},
 	}
 	for _, tt := range tests {
 		if got := hide(t, m, tt.give); got != tt.want {
@@ -127,21 +136,28 @@ func TestRedactionMistakes(t *testing.T) {
 		`the name is "A key"`:    {Patterns: []redaction.Pattern{{Name: "A key", Regexp: "x"}}},
 		"patterns[0]: regexp of": {Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}},
 		"matches the empty text": {Patterns: []redaction.Pattern{{Name: "a", Regexp: "x*"}}},
-		"is too large to search": {Patterns: []redaction.Pattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
+		"is too large to search": {
+			Patterns: []redaction.Pattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}},
+		},
 	})
 }
 
 func TestRedactionOfWhatAToolReturns(t *testing.T) {
 	t.Parallel()
 	m := redaction.New(redaction.Options{})
-	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "fine"}, {Type: holdfast.PartText, Text: secrets["jwt"]}, {Type: holdfast.PartText, Text: secrets["aws"]}}
+	parts := []holdfast.Part{
+		{Type: holdfast.PartText, Text: "fine"},
+		{Type: holdfast.PartText, Text: secrets["jwt"]},
+		{Type: holdfast.PartText, Text: secrets["aws"]},
+	}
 	call := func(result holdfast.ToolResult, err error) (holdfast.ToolResult, error) {
 		return m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 			return result, err
 		})(t.Context(), nil, holdfast.ToolCall{Name: "fetch"})
 	}
 	got, err := call(holdfast.ToolResult{Parts: parts, Failed: true}, nil)
-	if err != nil || !got.Failed || got.Parts[0].Text != "fine" || got.Parts[1].Text != "[redacted:jwt]" || got.Parts[2].Text != "[redacted:api_key]" {
+	if err != nil || !got.Failed || got.Parts[0].Text != "fine" || got.Parts[1].Text != "[redacted:jwt]" ||
+		got.Parts[2].Text != "[redacted:api_key]" {
 		t.Errorf("parts: %+v, %v", got, err)
 	}
 	if parts[1].Text != secrets["jwt"] {
@@ -152,32 +168,63 @@ func TestRedactionOfWhatAToolReturns(t *testing.T) {
 		t.Errorf("an error without a secret: %v", err)
 	}
 	cause := fmt.Errorf("dial %s: %w", "redis://u:"+secrets["url_password"]+"@h", context.DeadlineExceeded)
-	if _, err := call(holdfast.ToolResult{}, cause); err == nil || strings.Contains(err.Error(), secrets["url_password"]) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := call(
+		holdfast.ToolResult{},
+		cause,
+	); err == nil || strings.Contains(err.Error(), secrets["url_password"]) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an error: %v", err)
 	}
-	ask := &holdfast.Interrupt{Message: "Use " + secrets["aws"] + "?", Metadata: json.RawMessage(`{"key":"` + secrets["aws"] + `","card":4111111111111111}`)}
+	ask := &holdfast.Interrupt{
+		Message:  "Use " + secrets["aws"] + "?",
+		Metadata: json.RawMessage(`{"key":"` + secrets["aws"] + `","card":4111111111111111}`),
+	}
 	var asked *holdfast.Interrupt
-	if _, err := call(holdfast.ToolResult{}, ask); !errors.As(err, &asked) || asked.Message != "Use [redacted:api_key]?" || !json.Valid(asked.Metadata) ||
-		strings.Contains(string(asked.Metadata), "4111") || strings.Contains(ask.Message, "redacted") {
+	if _, err := call(
+		holdfast.ToolResult{},
+		ask,
+	); !errors.As(err, &asked) || asked.Message != "Use [redacted:api_key]?" || !json.Valid(asked.Metadata) ||
+		strings.Contains(string(asked.Metadata), "4111") ||
+		strings.Contains(ask.Message, "redacted") {
 		t.Errorf("a question: %v, %s", err, asked.Metadata)
 	}
 	ask.Metadata = json.RawMessage(`{"key":"` + secrets["aws"] + `"}`)
-	if _, err := call(holdfast.ToolResult{}, ask); !errors.As(err, &asked) || string(asked.Metadata) != `{"key":"[redacted:api_key]"}` {
+	if _, err := call(
+		holdfast.ToolResult{},
+		ask,
+	); !errors.As(err, &asked) ||
+		string(asked.Metadata) != `{"key":"[redacted:api_key]"}` {
 		t.Errorf("a question: %v, %s", err, asked.Metadata)
 	}
 	known := holdfast.Errorf("x", "Bad.").Wrap(cause)
-	if _, err := call(holdfast.ToolResult{}, known); err == nil || strings.Contains(err.Error(), secrets["url_password"]) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := call(
+		holdfast.ToolResult{},
+		known,
+	); err == nil || strings.Contains(err.Error(), secrets["url_password"]) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an error with a cause: %v", err)
 	}
 	var end *holdfast.EndRun
-	stop := &holdfast.EndRun{Err: holdfast.Errorf("stop", "Bad key %s.", secrets["aws"]).WithHint("Replace %s.", secrets["aws"])}
-	if _, err := call(holdfast.ToolResult{}, stop); !errors.As(err, &end) || strings.Contains(err.Error()+end.Err.Hint, secrets["aws"]) || end.Err.Code != "stop" {
+	stop := &holdfast.EndRun{
+		Err: holdfast.Errorf("stop", "Bad key %s.", secrets["aws"]).WithHint("Replace %s.", secrets["aws"]),
+	}
+	if _, err := call(
+		holdfast.ToolResult{},
+		stop,
+	); !errors.As(err, &end) || strings.Contains(err.Error()+end.Err.Hint, secrets["aws"]) ||
+		end.Err.Code != "stop" {
 		t.Errorf("the end of a run: %v", err)
 	}
 }
 
 // stream passes deltas, and then an error if there is one, through the middleware.
-func stream(t testing.TB, ctx context.Context, m holdfast.Middleware, failure error, deltas ...holdfast.Delta) ([]holdfast.Delta, error) {
+func stream(
+	t testing.TB,
+	ctx context.Context,
+	m holdfast.Middleware,
+	failure error,
+	deltas ...holdfast.Delta,
+) ([]holdfast.Delta, error) {
 	t.Helper()
 	model := m.Model(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -274,7 +321,13 @@ func TestRedactionOfEverythingInADelta(t *testing.T) {
 		holdfast.Delta{Reasoning: "end", Finish: holdfast.FinishToolCalls},
 	)
 	want := []holdfast.Delta{
-		{}, {Text: "text"}, {Reasoning: "hm "}, {ReasoningSecret: "sig"}, {Reasoning: "[redacted:api_key]"}, {Usage: usage}, {Text: "more", Call: call},
+		{},
+		{Text: "text"},
+		{Reasoning: "hm "},
+		{ReasoningSecret: "sig"},
+		{Reasoning: "[redacted:api_key]"},
+		{Usage: usage},
+		{Text: "more", Call: call},
 		{Reasoning: "end", Finish: holdfast.FinishToolCalls},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -288,7 +341,10 @@ func TestRedactionOfAStreamThatFails(t *testing.T) {
 	broken := &holdfast.ModelError{Public: "The key " + secrets["aws"] + " is bad.", Retryable: true}
 	got, err := stream(t, t.Context(), m, broken, holdfast.Delta{Text: "it is " + secrets["aws"][:12]})
 	var failed *holdfast.ModelError
-	if text, _ := said(got); text != "it is " || !errors.As(err, &failed) || failed.Public != "The key [redacted:api_key] is bad." || !failed.Retryable {
+	if text, _ := said(
+		got,
+	); text != "it is " || !errors.As(err, &failed) || failed.Public != "The key [redacted:api_key] is bad." ||
+		!failed.Retryable {
 		t.Errorf("got %q, %v", text, err)
 	}
 	known := holdfast.Errorf("broke", "%s", secrets["aws"])
@@ -342,7 +398,9 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	}
 	// The middle of this one cannot be dropped: the rest would be another text.
 	odd := "Q" + strings.Repeat(strings.Repeat("1", 300)+strings.Repeat("a", 300), 50)
-	of := redaction.New(redaction.Options{Patterns: []redaction.Pattern{{Name: "odd", Regexp: `Q(?:[0-9]{300}[a-z]{300})+`}}})
+	of := redaction.New(
+		redaction.Options{Patterns: []redaction.Pattern{{Name: "odd", Regexp: `Q(?:[0-9]{300}[a-z]{300})+`}}},
+	)
 	got, err := stream(t, t.Context(), of, nil, pieces(odd+" done", len(odd))...)
 	if joined, _ := said(got); err != nil || joined != "[redacted:odd] done" {
 		t.Errorf("%d bytes, %v", len(joined), err)
@@ -350,7 +408,15 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	// What was released in the end, although it was the beginning of a secret, is not
 	// lost.
 	late := "<é" + strings.Repeat("-", 9000) + "<"
-	got, err = stream(t, t.Context(), m, nil, holdfast.Delta{Text: late}, holdfast.Delta{Text: "é é>"}, holdfast.Delta{Finish: holdfast.FinishStop})
+	got, err = stream(
+		t,
+		t.Context(),
+		m,
+		nil,
+		holdfast.Delta{Text: late},
+		holdfast.Delta{Text: "é é>"},
+		holdfast.Delta{Finish: holdfast.FinishStop},
+	)
 	if joined, _ := said(got); err != nil || joined != late+"é é>" {
 		t.Errorf("%d bytes, %v", len(joined), err)
 	}
@@ -402,8 +468,19 @@ func FuzzStream(f *testing.F) {
 	f.Add("é<x>pin: 1234</x> abc startGEHEIM\n4111 1111-1111 1111 5555555555554444", []byte{5, 1})
 	f.Add("ab abccd 1=;; 1=; =;;", []byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
 	m := redaction.New(redaction.Options{Patterns: []redaction.Pattern{
-		{Name: "pin", Regexp: `pin: (?P<secret>[0-9]{4})\b`}, {Name: "tag", Regexp: `(?s)<x>.*?</x>`}, {Name: "start", Regexp: `^start\w`},
-		{Name: "end", Regexp: `(?i)geheim\w*$`}, {Name: "over", Regexp: `a+b|bc{2,3}d?|(?:ca){0,0}cac`}, {Name: "edge", Regexp: `1=|=;;`}, {Name: "line", Regexp: `(?m)^k.é+`},
+		{
+			Name:   "pin",
+			Regexp: `pin: (?P<secret>[0-9]{4})\b`,
+		},
+		{Name: "tag", Regexp: `(?s)<x>.*?</x>`},
+		{Name: "start", Regexp: `^start\w`},
+		{
+			Name:   "end",
+			Regexp: `(?i)geheim\w*$`,
+		},
+		{Name: "over", Regexp: `a+b|bc{2,3}d?|(?:ca){0,0}cac`},
+		{Name: "edge", Regexp: `1=|=;;`},
+		{Name: "line", Regexp: `(?m)^k.é+`},
 	}})
 	f.Fuzz(func(t *testing.T, text string, cuts []byte) {
 		if len(text) > 4<<10 || len(cuts) > 4<<10 {
@@ -440,13 +517,19 @@ func TestRedactionLeavesMeanings(t *testing.T) {
 		fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, public), errors.Join(public, holdfast.ErrOutcomeUnknown), public.Wrap(holdfast.ErrOutcomeUnknown),
 		fmt.Errorf("%s: %w", secrets["aws"], holdfast.ErrOutcomeUnknown),
 	} {
-		if got := after(give); !errors.Is(got, holdfast.ErrOutcomeUnknown) || strings.Contains(fmt.Sprint(got), secrets["aws"]) {
+		if got := after(
+			give,
+		); !errors.Is(got, holdfast.ErrOutcomeUnknown) ||
+			strings.Contains(fmt.Sprint(got), secrets["aws"]) {
 			t.Errorf("%v became %v", give, got)
 		}
 	}
 	login := &credential.LoginRequired{URL: "https://login.example/?state=" + secrets["jwt"]}
 	var ask, was *holdfast.Interrupt
-	if got := after(login); !errors.As(got, &ask) || !errors.As(error(login), &was) || string(ask.Metadata) != string(was.Metadata) {
+	if got := after(
+		login,
+	); !errors.As(got, &ask) || !errors.As(error(login), &was) ||
+		string(ask.Metadata) != string(was.Metadata) {
 		t.Errorf("a user cannot log in any more: %+v", ask)
 	}
 	var kept string

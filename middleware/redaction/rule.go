@@ -45,11 +45,18 @@ func (p Pattern) rule() (secretRule, error) {
 		return secretRule{}, fmt.Errorf("regexp of %s is not RE2: %w", p.Name, err)
 	}
 	if re.MatchString("") {
-		return secretRule{}, fmt.Errorf("regexp of %s matches the empty text; write one that matches at least one character", p.Name)
+		return secretRule{}, fmt.Errorf(
+			"regexp of %s matches the empty text; write one that matches at least one character",
+			p.Name,
+		)
 	}
 	tail, err := regexp.Compile(tailOf(p.Regexp))
 	if err != nil {
-		return secretRule{}, fmt.Errorf("regexp of %s is too large to search for in a stream; write a shorter one: %w", p.Name, err)
+		return secretRule{}, fmt.Errorf(
+			"regexp of %s is too large to search for in a stream; write a shorter one: %w",
+			p.Name,
+			err,
+		)
 	}
 	rule := secretRule{name: p.Name, re: re, group: max(re.SubexpIndex("secret"), 0), tail: tail}
 	if literal, _ := re.LiteralPrefix(); literal != "" {
@@ -60,14 +67,21 @@ func (p Pattern) rule() (secretRule, error) {
 
 // matches appends the matches of the rule.
 func (rule *secretRule) matches(text string, after int, spans []secretSpan) []secretSpan {
-	if len(rule.hints) > 0 && !slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(text, h) }) {
+	if len(rule.hints) > 0 &&
+		!slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(text, h) }) {
 		return spans
 	}
 	for _, m := range rule.re.FindAllStringSubmatchIndex(text, -1) {
 		if m[0] < after {
 			continue
 		}
-		s := secretSpan{from: m[2*rule.group], to: m[2*rule.group+1], matchFrom: m[0], matchEnds: m[1], name: rule.name}
+		s := secretSpan{
+			from:      m[2*rule.group],
+			to:        m[2*rule.group+1],
+			matchFrom: m[0],
+			matchEnds: m[1],
+			name:      rule.name,
+		}
 		if rule.narrow == nil {
 			if s.from == s.to || isPlaceholder(text[max(s.from, 0):max(s.to, 0)]) {
 				s.name = ""

@@ -16,7 +16,11 @@ import (
 // pieces. None of them is in the stream, in the history or in the log.
 func TestNothingOfASecretIsLeft(t *testing.T) {
 	t.Parallel()
-	fetch := holdfast.NewTool("fetch", "", func(context.Context, struct{}) (string, error) { return "the key: " + secrets["aws"], nil })
+	fetch := holdfast.NewTool(
+		"fetch",
+		"",
+		func(context.Context, struct{}) (string, error) { return "the key: " + secrets["aws"], nil },
+	)
 	model := hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		switch last := req.Messages[len(req.Messages)-1]; {
 		case last.Role == holdfast.RoleTool:
@@ -48,7 +52,8 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 			t.Errorf("no %s in %s", want, stream)
 		}
 	}
-	if !strings.Contains(history, "It says [redacted:jwt].") || strings.Count(stream, `"name":"holdfast.redacted"`) != 2 {
+	if !strings.Contains(history, "It says [redacted:jwt].") ||
+		strings.Count(stream, `"name":"holdfast.redacted"`) != 2 {
 		t.Errorf("%s\n%s", history, stream)
 	}
 }
@@ -67,10 +72,14 @@ func TestASecretInAnActivity(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("note"), Tools: []holdfast.Tool{note},
 		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
 	stream, history := c.Say("go"), c.Get("/threads/t/messages")
-	if strings.Contains(stream.Text+history, secrets["aws"]) || !strings.Contains(history, `{"text":"the key: [redacted:api_key]"}`) {
+	if strings.Contains(stream.Text+history, secrets["aws"]) ||
+		!strings.Contains(history, `{"text":"the key: [redacted:api_key]"}`) {
 		t.Errorf("%s\n%s", stream.Text, history)
 	}
-	if got := stream.Notices("test.noted"); len(got) != 1 || got[0] != `"t"` || seen != 2 || !strings.Contains(stream.Text, `"where":["activity:test.note"]`) {
+	if got := stream.Notices(
+		"test.noted",
+	); len(got) != 1 || got[0] != `"t"` || seen != 2 ||
+		!strings.Contains(stream.Text, `"where":["activity:test.note"]`) {
 		t.Errorf("%d messages were seen: %s", seen, stream.Text)
 	}
 }
@@ -84,19 +93,34 @@ func TestASecretInAnError(t *testing.T) {
 	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			if req.Iteration == 0 {
-				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "fetch", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: "fetch", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
 				return
 			}
-			yield(holdfast.Delta{}, &holdfast.ModelError{Public: "Key " + secrets["aws"] + " is refused.", Err: fmt.Errorf("401 for %s", secrets["aws"])})
+			yield(
+				holdfast.Delta{},
+				&holdfast.ModelError{
+					Public: "Key " + secrets["aws"] + " is refused.",
+					Err:    fmt.Errorf("401 for %s", secrets["aws"]),
+				},
+			)
 		}
 	})
 	c := hooktest.Converse(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
 	stream := c.Say("go").Text
-	if !strings.Contains(stream, "redis://u:[redacted:url_password]@h") || !strings.Contains(stream, "Key [redacted:api_key] is refused.") {
+	if !strings.Contains(stream, "redis://u:[redacted:url_password]@h") ||
+		!strings.Contains(stream, "Key [redacted:api_key] is refused.") {
 		t.Error(stream)
 	}
-	if log := c.Log(); strings.Contains(stream+log, secrets["aws"]) || strings.Contains(stream+log, secrets["url_password"]) || !strings.Contains(log, "401 for [redacted:api_key]") {
+	if log := c.Log(); strings.Contains(stream+log, secrets["aws"]) ||
+		strings.Contains(stream+log, secrets["url_password"]) ||
+		!strings.Contains(log, "401 for [redacted:api_key]") {
 		t.Errorf("%s\n%s", stream, log)
 	}
 }

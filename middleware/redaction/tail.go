@@ -18,7 +18,12 @@ func tailOf(pattern string) string {
 // fewer, and at the end of a stream the context is not known yet.
 func loose(re *syntax.Regexp) *syntax.Regexp {
 	switch re.Op {
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpBeginLine,
+		syntax.OpEndLine,
+		syntax.OpBeginText,
+		syntax.OpEndText,
+		syntax.OpWordBoundary,
+		syntax.OpNoWordBoundary:
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
 	case syntax.OpCapture:
 		return loose(re.Sub[0])

@@ -279,7 +279,11 @@ func (a *answer) begin(e *event) error {
 		if given := bytes.TrimSpace(e.Block.Input); len(given) > 0 && string(given) != "{}" && string(given) != "null" {
 			arguments, b.given = string(given), true // some gateways have them here
 		}
-		return a.Emit(holdfast.Delta{Call: &holdfast.CallDelta{Index: b.call, ID: e.Block.ID, Name: e.Block.Name, Arguments: arguments}})
+		return a.Emit(
+			holdfast.Delta{
+				Call: &holdfast.CallDelta{Index: b.call, ID: e.Block.ID, Name: e.Block.Name, Arguments: arguments},
+			},
+		)
 	}
 	return nil
 }
@@ -404,7 +408,8 @@ func (a *answer) count(u *usage) {
 	}
 	a.counted = true
 	for _, c := range []struct{ have, said **int64 }{
-		{&a.usage.Input, &u.Input}, {&a.usage.CacheRead, &u.CacheRead}, {&a.usage.CacheWrite, &u.CacheWrite}, {&a.usage.Output, &u.Output},
+		{&a.usage.Input, &u.Input}, {&a.usage.CacheRead, &u.CacheRead}, {&a.usage.CacheWrite, &u.CacheWrite},
+		{&a.usage.Output, &u.Output},
 	} {
 		if *c.said != nil {
 			*c.have = *c.said
@@ -421,8 +426,11 @@ func (a *answer) total() *holdfast.Usage {
 		return nil
 	}
 	u := &holdfast.Usage{
-		Provider: provider, Model: a.model.client.NameOf(a.name), OutputTokens: a.usage.Output,
-		CachedInput: a.usage.CacheRead, CacheWriteInput: a.usage.CacheWrite,
+		Provider:        provider,
+		Model:           a.model.client.NameOf(a.name),
+		OutputTokens:    a.usage.Output,
+		CachedInput:     a.usage.CacheRead,
+		CacheWriteInput: a.usage.CacheWrite,
 	}
 	if a.usage.Details != nil {
 		u.ReasoningTokens = a.usage.Details.Thinking

@@ -87,12 +87,25 @@ var ours = []string{"model", "messages", "system", "tools", "stream"}
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, Model: o.Model,
-		BaseURL: o.BaseURL, BaseURLEnv: "ANTHROPIC_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
-		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
-		OwnHeaders: map[string]string{"Anthropic-Version": version},
-		Headers:    o.Headers, Params: o.Params, OwnParams: ours,
-		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+		Provider:       provider,
+		Model:          o.Model,
+		BaseURL:        o.BaseURL,
+		BaseURLEnv:     "ANTHROPIC_BASE_URL",
+		DefaultBaseURL: DefaultBaseURL,
+		URLExample:     DefaultBaseURL,
+		Key:            o.Key,
+		KeyEnv:         o.KeyEnv,
+		DefaultKeyEnv:  "ANTHROPIC_API_KEY",
+		KeyHeader:      "X-Api-Key",
+		OwnHeaders:     map[string]string{"Anthropic-Version": version},
+		Headers:        o.Headers,
+		Params:         o.Params,
+		OwnParams:      ours,
+		Proxy:          o.Proxy,
+		Timeout:        o.Timeout,
+		HTTP:           o.HTTP,
+		Getenv:         o.Getenv,
+		Now:            o.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -38,8 +38,14 @@ data: {"type":"message_stop"}
 	defer provider.Close()
 
 	model, err := anthropic.New(anthropic.Options{
-		BaseURL: provider.URL, Key: "sk-1", Model: "claude", HTTP: provider.Client(),
-		Params: map[string]any{"thinking": map[string]any{"type": "adaptive", "display": "summarized"}, "max_tokens": 2000},
+		BaseURL: provider.URL,
+		Key:     "sk-1",
+		Model:   "claude",
+		HTTP:    provider.Client(),
+		Params: map[string]any{
+			"thinking":   map[string]any{"type": "adaptive", "display": "summarized"},
+			"max_tokens": 2000,
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

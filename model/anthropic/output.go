@@ -15,7 +15,15 @@ import (
 // model's word is left.
 
 // unformed are the beginnings of the names of models that do not know forms.
-var unformed = []string{"claude-2", "claude-3", "claude-instant", "claude-sonnet-4-0", "claude-opus-4-0", "claude-sonnet-4-2025", "claude-opus-4-2025"}
+var unformed = []string{
+	"claude-2",
+	"claude-3",
+	"claude-instant",
+	"claude-sonnet-4-0",
+	"claude-opus-4-0",
+	"claude-sonnet-4-2025",
+	"claude-opus-4-2025",
+}
 
 // EnforcesOutput reports whether the API enforces the form of an answer. Older models do not, and no model does
 // for a schema that the API does not take.
@@ -45,13 +53,36 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 
 // Media returns which media the model takes in messages, and which it makes.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
-	return map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartDocument: true, holdfast.PartAudio: false, holdfast.PartVideo: false},
-		map[holdfast.PartType]bool{holdfast.PartImage: false, holdfast.PartAudio: false}
+	return map[holdfast.PartType]bool{
+			holdfast.PartImage:    true,
+			holdfast.PartDocument: true,
+			holdfast.PartAudio:    false,
+			holdfast.PartVideo:    false,
+		},
+		map[holdfast.PartType]bool{
+			holdfast.PartImage: false,
+			holdfast.PartAudio: false,
+		}
 }
 
 // keywords are those of JSON Schema that the API takes in a form. The server checks the
 // answer against the whole schema, so that a keyword less lets nothing through.
-var keywords = []string{"type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title", "description", "default", "format"}
+var keywords = []string{
+	"type",
+	"properties",
+	"required",
+	"items",
+	"enum",
+	"const",
+	"anyOf",
+	"allOf",
+	"$ref",
+	"$defs",
+	"title",
+	"description",
+	"default",
+	"format",
+}
 
 // subset returns a schema as the API takes it: without other keywords, and with objects that
 // have no other members than those that are listed. It reports false for a schema that allows

@@ -44,15 +44,27 @@ func TestThinkingRefused(t *testing.T) {
 			t.Parallel()
 			var log []string
 			refusal := c.refusal
-			m, err := New(Options{Model: "m1", Key: modeltest.Key, Params: c.params, HTTP: modeltest.Replies(func(r *http.Request) (int, string) {
-				log = append(log, sentThinking(t, r))
-				if len(refusal) == 0 {
-					return http.StatusOK, strings.Join(fake(modeltest.Answer{Text: []string{"so"}, Finish: holdfast.FinishStop}), "")
-				}
-				said := refusal[0]
-				refusal = refusal[1:]
-				return http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":` + modeltest.JSON(said) + `}}`
-			})})
+			m, err := New(
+				Options{
+					Model:  "m1",
+					Key:    modeltest.Key,
+					Params: c.params,
+					HTTP: modeltest.Replies(func(r *http.Request) (int, string) {
+						log = append(log, sentThinking(t, r))
+						if len(refusal) == 0 {
+							return http.StatusOK, strings.Join(
+								fake(modeltest.Answer{Text: []string{"so"}, Finish: holdfast.FinishStop}),
+								"",
+							)
+						}
+						said := refusal[0]
+						refusal = refusal[1:]
+						return http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":` + modeltest.JSON(
+							said,
+						) + `}}`
+					}),
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,8 +87,14 @@ func TestThinkingRefused(t *testing.T) {
 func thoughtful(m *Model) *holdfast.ModelRequest {
 	sealed := m.client.Seal(0, 0, json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`))
 	return &holdfast.ModelRequest{Messages: []holdfast.Message{
-		{ID: "u1", Role: holdfast.RoleUser, Text: "one"}, {ID: "r1", Role: holdfast.RoleReasoning, EncryptedValue: sealed},
-		{ID: "a1", Role: holdfast.RoleAssistant, Text: "1"}, {ID: "u2", Role: holdfast.RoleUser, Text: "two"},
+		{
+			ID:   "u1",
+			Role: holdfast.RoleUser,
+			Text: "one",
+		},
+		{ID: "r1", Role: holdfast.RoleReasoning, EncryptedValue: sealed},
+		{ID: "a1", Role: holdfast.RoleAssistant, Text: "1"},
+		{ID: "u2", Role: holdfast.RoleUser, Text: "two"},
 	}}
 }
 
@@ -109,9 +127,20 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, map[string]any{"cache_control": map[string]any{"type": "ephemeral"}})
 	sealed := func(text int) string {
-		return m.client.Seal(text, 0, json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`), json.RawMessage(`{"type":"redacted_thinking","data":"x"}`))
+		return m.client.Seal(
+			text,
+			0,
+			json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`),
+			json.RawMessage(`{"type":"redacted_thinking","data":"x"}`),
+		)
 	}
-	one, two := holdfast.Message{Role: holdfast.RoleUser, Text: "one"}, holdfast.Message{Role: holdfast.RoleUser, Text: "two"}
+	one, two := holdfast.Message{
+		Role: holdfast.RoleUser,
+		Text: "one",
+	}, holdfast.Message{
+		Role: holdfast.RoleUser,
+		Text: "two",
+	}
 	for name, c := range map[string]struct {
 		said []holdfast.Message
 		want string
@@ -120,7 +149,11 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 		"broken off": {[]holdfast.Message{{Role: holdfast.RoleAssistant, Text: "I"}, {Role: holdfast.RoleReasoning, EncryptedValue: sealed(1)}},
 			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text","text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
 	} {
-		if got := asked(t, m, &holdfast.ModelRequest{Messages: append(append([]holdfast.Message{one}, c.said...), two)}); got != "["+c.want+"]" {
+		if got := asked(
+			t,
+			m,
+			&holdfast.ModelRequest{Messages: append(append([]holdfast.Message{one}, c.said...), two)},
+		); got != "["+c.want+"]" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -132,7 +165,13 @@ func TestNoThinkingBeforeAForcedCall(t *testing.T) {
 	for _, thinking := range []map[string]any{{"type": "enabled", "budget_tokens": 2000}, {"type": "adaptive"}} {
 		m := testModel(t, map[string]any{"thinking": thinking})
 		for choice, thinks := range map[string]bool{"": true, "none": true, "required": false} {
-			body, _, err := m.body(&holdfast.ModelRequest{ToolChoice: choice, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}}})
+			body, _, err := m.body(
+				&holdfast.ModelRequest{
+					ToolChoice: choice,
+					Messages:   []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}},
+					Tools:      []holdfast.ToolSpec{{Name: "f"}},
+				},
+			)
 			if got := strings.Contains(string(body.Bytes()), thinking["type"].(string)); err != nil || got != thinks {
 				t.Errorf("%v, %q: %s, %v", thinking, choice, body.Bytes(), err)
 			}

@@ -259,8 +259,15 @@ var filters = []string{"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBI
 func (a *answer) done(reason, message string) error {
 	finish := holdfast.FinishStop
 	switch {
-	case reason == "MALFORMED_FUNCTION_CALL", reason == "UNEXPECTED_TOOL_CALL", reason == "TOO_MANY_TOOL_CALLS", reason == "MISSING_THOUGHT_SIGNATURE", reason == "OTHER":
-		return a.malformed("The model's answer cannot be used.", errors.New(a.Quote("the finish reason is "+reason+" "+message)))
+	case reason == "MALFORMED_FUNCTION_CALL",
+		reason == "UNEXPECTED_TOOL_CALL",
+		reason == "TOO_MANY_TOOL_CALLS",
+		reason == "MISSING_THOUGHT_SIGNATURE",
+		reason == "OTHER":
+		return a.malformed(
+			"The model's answer cannot be used.",
+			errors.New(a.Quote("the finish reason is "+reason+" "+message)),
+		)
 	case slices.Contains(filters, reason), strings.HasPrefix(reason, "IMAGE_"):
 		finish = holdfast.FinishFilter
 	case reason == "MAX_TOKENS":
@@ -285,7 +292,12 @@ func (a *answer) total() *holdfast.Usage {
 		return nil
 	}
 	return modelhttp.Total(&holdfast.Usage{
-		Provider: provider, Model: a.model.client.NameOf(a.name), InputTokens: modelhttp.Sum(u.Prompt, u.ToolPrompt), OutputTokens: modelhttp.Sum(u.Candidates, u.Thoughts),
-		TotalTokens: u.Total, ReasoningTokens: u.Thoughts, CachedInput: u.Cached,
+		Provider:        provider,
+		Model:           a.model.client.NameOf(a.name),
+		InputTokens:     modelhttp.Sum(u.Prompt, u.ToolPrompt),
+		OutputTokens:    modelhttp.Sum(u.Candidates, u.Thoughts),
+		TotalTokens:     u.Total,
+		ReasoningTokens: u.Thoughts,
+		CachedInput:     u.Cached,
 	})
 }

@@ -32,8 +32,13 @@ data: {"candidates":[{"content":{"parts":[{"text":"Hello, Ann."}]},"finishReason
 	defer provider.Close()
 
 	model, err := gemini.New(gemini.Options{
-		BaseURL: provider.URL, Key: "k-1", Model: "gemini", HTTP: provider.Client(),
-		Params: map[string]any{"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}}},
+		BaseURL: provider.URL,
+		Key:     "k-1",
+		Model:   "gemini",
+		HTTP:    provider.Client(),
+		Params: map[string]any{
+			"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}},
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -93,11 +93,24 @@ func New(o Options) (*Model, error) {
 		defaultKeyEnv = otherKeyEnv
 	}
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, Model: o.Model,
-		BaseURL: o.BaseURL, BaseURLEnv: "GEMINI_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
-		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: defaultKeyEnv, KeyHeader: "X-Goog-Api-Key",
-		Headers: o.Headers, Params: o.Params, OwnParams: ours,
-		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+		Provider:       provider,
+		Model:          o.Model,
+		BaseURL:        o.BaseURL,
+		BaseURLEnv:     "GEMINI_BASE_URL",
+		DefaultBaseURL: DefaultBaseURL,
+		URLExample:     DefaultBaseURL,
+		Key:            o.Key,
+		KeyEnv:         o.KeyEnv,
+		DefaultKeyEnv:  defaultKeyEnv,
+		KeyHeader:      "X-Goog-Api-Key",
+		Headers:        o.Headers,
+		Params:         o.Params,
+		OwnParams:      ours,
+		Proxy:          o.Proxy,
+		Timeout:        o.Timeout,
+		HTTP:           o.HTTP,
+		Getenv:         o.Getenv,
+		Now:            o.Now,
 	})
 	if err != nil {
 		return nil, err

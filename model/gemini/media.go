@@ -11,9 +11,29 @@ import (
 
 // media are the types of content that the API takes in a message, by the type of the part.
 var media = map[holdfast.PartType][]string{
-	holdfast.PartImage:    {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"},
-	holdfast.PartAudio:    {"audio/wav", "audio/x-wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"},
-	holdfast.PartVideo:    {"video/mp4", "video/mpeg", "video/mpg", "video/mov", "video/quicktime", "video/avi", "video/x-flv", "video/webm", "video/wmv", "video/3gpp"},
+	holdfast.PartImage: {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"},
+	holdfast.PartAudio: {
+		"audio/wav",
+		"audio/x-wav",
+		"audio/mp3",
+		"audio/mpeg",
+		"audio/aiff",
+		"audio/aac",
+		"audio/ogg",
+		"audio/flac",
+	},
+	holdfast.PartVideo: {
+		"video/mp4",
+		"video/mpeg",
+		"video/mpg",
+		"video/mov",
+		"video/quicktime",
+		"video/avi",
+		"video/x-flv",
+		"video/webm",
+		"video/wmv",
+		"video/3gpp",
+	},
 	holdfast.PartDocument: {"application/pdf", "text/plain"},
 }
 
@@ -77,7 +97,8 @@ func (w *writer) made(p *holdfast.Part) *part {
 // resultPart writes a part of a tool's result; nil if the API does not take it there.
 // Models before the third generation take only text.
 func resultPart(model string, p *holdfast.Part) *part {
-	if p.Source == nil || p.Source.Type != holdfast.SourceData || strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2") {
+	if p.Source == nil || p.Source.Type != holdfast.SourceData || strings.HasPrefix(model, "gemini-1") ||
+		strings.HasPrefix(model, "gemini-2") {
 		return nil
 	}
 	if mime := typeOf(p); slices.Contains(media[p.Type], mime) && slices.Contains(resultMedia, mime) {

@@ -48,7 +48,8 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	takes = map[holdfast.PartType]bool{}
 	if strings.HasPrefix(m.client.Model, "gemini-") && !strings.Contains(m.client.Model, "image") {
-		for _, t := range []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo, holdfast.PartDocument} {
+		for _, t := range []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo,
+			holdfast.PartDocument} {
 			takes[t] = true
 		}
 	}

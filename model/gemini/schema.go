@@ -11,8 +11,27 @@ import (
 // keywords are those of JSON Schema that the API takes. The server checks arguments
 // against the whole schema, so that a keyword less for the model lets nothing through.
 var keywords = []string{
-	"$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items", "maxItems", "maximum",
-	"minItems", "minimum", "oneOf", "prefixItems", "properties", "propertyOrdering", "required", "title", "type",
+	"$anchor",
+	"$defs",
+	"$id",
+	"$ref",
+	"additionalProperties",
+	"anyOf",
+	"description",
+	"enum",
+	"format",
+	"items",
+	"maxItems",
+	"maximum",
+	"minItems",
+	"minimum",
+	"oneOf",
+	"prefixItems",
+	"properties",
+	"propertyOrdering",
+	"required",
+	"title",
+	"type",
 }
 
 // subset returns a schema without the keywords that the API does not take. What is not a
@@ -31,7 +50,10 @@ func subset(schema json.RawMessage) json.RawMessage {
 		case m.Name == "$ref":
 			m.Value = bytes.Replace(m.Value, []byte(`"#/definitions/`), []byte(`"#/$defs/`), 1)
 		case m.Name == "const":
-			m = modelhttp.Member{Name: "enum", Value: slices.Concat(json.RawMessage("["), m.Value, json.RawMessage("]"))}
+			m = modelhttp.Member{
+				Name:  "enum",
+				Value: slices.Concat(json.RawMessage("["), m.Value, json.RawMessage("]")),
+			}
 		case !slices.Contains(keywords, m.Name):
 			continue
 		case m.Name == "properties" || m.Name == "$defs":

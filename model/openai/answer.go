@@ -260,7 +260,13 @@ func (a *answer) reason() holdfast.FinishReason {
 
 func (a *answer) usageOf(u *usage) *holdfast.Usage {
 	return modelhttp.Total(&holdfast.Usage{
-		Provider: provider, Model: a.model.client.NameOf(a.name), InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
-		ReasoningTokens: u.CompletionDetails.Reasoning, CachedInput: u.PromptDetails.Cached, CacheWriteInput: u.PromptDetails.CacheWrite,
+		Provider:        provider,
+		Model:           a.model.client.NameOf(a.name),
+		InputTokens:     u.Prompt,
+		OutputTokens:    u.Completion,
+		TotalTokens:     u.Total,
+		ReasoningTokens: u.CompletionDetails.Reasoning,
+		CachedInput:     u.PromptDetails.Cached,
+		CacheWriteInput: u.PromptDetails.CacheWrite,
 	})
 }

@@ -27,12 +27,29 @@ func conforming() modeltest.Provider {
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake/v1", HTTP: client})
 		},
-		Stream: fake, Trailing: 2, Thinks: true, SignsCalls: true,
+		Stream:     fake,
+		Trailing:   2,
+		Thinks:     true,
+		SignsCalls: true,
 		Usage: holdfast.Usage{
-			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
-			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached), CacheWriteInput: count(modeltest.Written),
+			InputTokens: count(
+				modeltest.Input,
+			),
+			OutputTokens: count(modeltest.Output),
+			TotalTokens:  count(modeltest.Input + modeltest.Output),
+			ReasoningTokens: count(
+				modeltest.Reasoning,
+			),
+			CachedInput:     count(modeltest.Cached),
+			CacheWriteInput: count(modeltest.Written),
 		},
-		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), sse(`{"error":null,"choices":[]}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
+		Unknown: []string{
+			sse(`{"choices":[]}`),
+			sse(`{"object":"news"}`),
+			sse(`{"error":null,"choices":[]}`),
+			"event: news\ndata: {}\n\n",
+			": ping\n\n",
+		},
 		Undecodable: sse(`{"choices":[{"del`),
 		Errors: map[failure.Kind][]string{
 			failure.Overloaded: {say("server_error", ""), "error: GPU on fire\n\n"},
@@ -43,7 +60,9 @@ func conforming() modeltest.Provider {
 			failure.Refused:    {say("", "content_policy_violation")},
 			failure.Invalid:    {say("invalid_request_error", "")},
 		},
-		Refusals: modeltest.Refusals(func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text) }),
+		Refusals: modeltest.Refusals(
+			func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text) },
+		),
 	}
 }
 
@@ -61,12 +80,39 @@ func fake(a modeltest.Answer) []string {
 		if c.Signature != "" {
 			extra = fmt.Sprintf(`,"extra_content":{"google":{"thought_signature":%q}}`, c.Signature)
 		}
-		events = append(events, delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}%s}]}`, i, c.ID, c.Name, extra)))
+		events = append(
+			events,
+			delta(
+				fmt.Sprintf(
+					`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}%s}]}`,
+					i,
+					c.ID,
+					c.Name,
+					extra,
+				),
+			),
+		)
 	}
 	for _, piece := range modeltest.InTurn(a.Calls) {
-		events = append(events, delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, piece.Call, modeltest.JSON(piece.Arguments))))
+		events = append(
+			events,
+			delta(
+				fmt.Sprintf(
+					`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`,
+					piece.Call,
+					modeltest.JSON(piece.Arguments),
+				),
+			),
+		)
 	}
-	usage := fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}}`,
-		modeltest.Input, modeltest.Output, modeltest.Input+modeltest.Output, modeltest.Cached, modeltest.Written, modeltest.Reasoning)
+	usage := fmt.Sprintf(
+		`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}}`,
+		modeltest.Input,
+		modeltest.Output,
+		modeltest.Input+modeltest.Output,
+		modeltest.Cached,
+		modeltest.Written,
+		modeltest.Reasoning,
+	)
 	return append(events, finish(strings.ToLower(string(a.Finish))), sse(usage), done)
 }

@@ -18,9 +18,21 @@ func reader() *modeltest.Reader {
 }
 
 func FuzzStream(f *testing.F) {
-	modeltest.Fuzz(f, conforming(), reader(),
-		delta(`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`)+finish("length"),
-		"error: {\"message\":\"x\"}\n\n"+done, "event: error\ndata: x\n\n", " [{\"error\":{}}]", "data: {\r\ndata: }\r\n\r\n: c\ndata:[DONE]", sse(`{"error":{"message":"x","code":1e99}}`))
+	modeltest.Fuzz(
+		f,
+		conforming(),
+		reader(),
+		delta(
+			`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`,
+		)+finish(
+			"length",
+		),
+		"error: {\"message\":\"x\"}\n\n"+done,
+		"event: error\ndata: x\n\n",
+		" [{\"error\":{}}]",
+		"data: {\r\ndata: }\r\n\r\n: c\ndata:[DONE]",
+		sse(`{"error":{"message":"x","code":1e99}}`),
+	)
 }
 
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
@@ -34,7 +46,10 @@ func BenchmarkDelta(b *testing.B) {
 			b.ReportAllocs()
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
 			begun := delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`)
-			stream := io.MultiReader(strings.NewReader(begun), io.LimitReader(&repeating{text: []byte(line)}, int64(b.N)*int64(len(line))))
+			stream := io.MultiReader(
+				strings.NewReader(begun),
+				io.LimitReader(&repeating{text: []byte(line)}, int64(b.N)*int64(len(line))),
+			)
 			err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, m.parser)
 			if told != b.N+1 || !errors.Is(err, holdfast.ErrTruncated) {
 				b.Errorf("%d deltas of %d, then %v", told, b.N, err)

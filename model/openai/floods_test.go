@@ -50,7 +50,15 @@ func TestFloods(t *testing.T) {
 // TestLongModelName: the provider's name of the model is stored with the usage.
 func TestLongModelName(t *testing.T) {
 	t.Parallel()
-	m := served(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
+	m := served(
+		t,
+		says(
+			`data: {"model":"`+strings.Repeat(
+				"é",
+				1000,
+			)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done,
+		),
+	)
 	got := ask(t.Context(), t, m)
 	if !strings.Contains(got.usage, strings.Repeat("é", 128)) || strings.Contains(got.usage, strings.Repeat("é", 129)) {
 		t.Errorf("%+v", got)
@@ -67,7 +75,11 @@ func TestLongIDs(t *testing.T) {
 	}
 	for id, short := range map[string]bool{"toolu_1": false, strings.Repeat("x", 40): false, strings.Repeat("x", 41): true} {
 		body, err := m.body(&holdfast.ModelRequest{Messages: []holdfast.Message{
-			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: id, Name: "f"}}}, {Role: holdfast.RoleTool, CallID: id, Text: "x"},
+			{
+				Role:  holdfast.RoleAssistant,
+				Calls: []holdfast.ToolCall{{ID: id, Name: "f"}},
+			},
+			{Role: holdfast.RoleTool, CallID: id, Text: "x"},
 		}})
 		var sent struct {
 			Messages []struct {
@@ -75,7 +87,11 @@ func TestLongIDs(t *testing.T) {
 				ID    string                `json:"tool_call_id"`
 			}
 		}
-		if err := errors.Join(err, json.Unmarshal(body.Bytes(), &sent)); err != nil || len(sent.Messages) != 2 || len(sent.Messages[0].Calls) != 1 {
+		if err := errors.Join(
+			err,
+			json.Unmarshal(body.Bytes(), &sent),
+		); err != nil || len(sent.Messages) != 2 ||
+			len(sent.Messages[0].Calls) != 1 {
 			t.Fatalf("%s: %v", id, err)
 		}
 		if got := sent.Messages[1].ID; got != sent.Messages[0].Calls[0].ID || len(got) > 40 || (got == id) == short {

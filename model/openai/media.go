@@ -43,7 +43,9 @@ func (m *Model) made(from *holdfast.Message) []wireMessage {
 	if len(parts) == 0 {
 		return nil
 	}
-	return []wireMessage{{Role: "user", Content: append([]map[string]any{{"type": "text", "text": modelhttp.MadeText}}, parts...)}}
+	return []wireMessage{
+		{Role: "user", Content: append([]map[string]any{{"type": "text", "text": modelhttp.MadeText}}, parts...)},
+	}
 }
 
 // again writes a part of an answer that this model has made; nil if it has not, or if the API
@@ -58,7 +60,13 @@ func (m *Model) again(p *holdfast.Part) map[string]any {
 // images are the types of images that the API takes, and sounds its names of those of sounds.
 var (
 	images = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
-	sounds = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+	sounds = map[string]string{
+		"audio/wav":   "wav",
+		"audio/x-wav": "wav",
+		"audio/wave":  "wav",
+		"audio/mpeg":  "mp3",
+		"audio/mp3":   "mp3",
+	}
 )
 
 // part writes a part of a user's message; nil if the API does not take it.
@@ -73,7 +81,8 @@ func part(p *holdfast.Part) map[string]any {
 	switch {
 	case s.Type == holdfast.SourceData:
 		return data(p.Type, s)
-	case s.Type == holdfast.SourceURL && p.Type == holdfast.PartImage && (s.MIMEType == "" || slices.Contains(images, modelhttp.MIMEType(s))):
+	case s.Type == holdfast.SourceURL && p.Type == holdfast.PartImage &&
+		(s.MIMEType == "" || slices.Contains(images, modelhttp.MIMEType(s))):
 		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": s.Value}}
 	case s.Type == holdfast.SourceFile && p.Type == holdfast.PartDocument && s.Provider == provider:
 		return map[string]any{"type": "file", "file": map[string]any{"file_id": s.Value}}
@@ -92,7 +101,10 @@ func data(kind holdfast.PartType, s *holdfast.Source) map[string]any {
 	case kind == holdfast.PartImage && slices.Contains(images, mime):
 		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": url}}
 	case kind == holdfast.PartAudio && sounds[mime] != "":
-		return map[string]any{"type": "input_audio", "input_audio": map[string]any{"data": s.Value, "format": sounds[mime]}}
+		return map[string]any{
+			"type":        "input_audio",
+			"input_audio": map[string]any{"data": s.Value, "format": sounds[mime]},
+		}
 	case kind == holdfast.PartDocument && mime == "application/pdf":
 		return map[string]any{"type": "file", "file": map[string]any{"filename": "document.pdf", "file_data": url}}
 	case kind == holdfast.PartDocument && (strings.HasPrefix(mime, "text/") || mime == "application/json"):

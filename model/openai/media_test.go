@@ -20,10 +20,22 @@ func painter(t *testing.T, name string) *Model {
 // back after the answer and its results; another model reads that there was one.
 func TestImages(t *testing.T) {
 	t.Parallel()
-	stream := delta(`{"content":"Here: "}`) + delta(`{"content":"","images":[{"type":"image_url","index":0,"image_url":{"url":"data:image/webp;base64,AAAA"}}]}`) +
-		delta(`{"images":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}`) + finish("stop") + done
+	stream := delta(
+		`{"content":"Here: "}`,
+	) + delta(
+		`{"content":"","images":[{"type":"image_url","index":0,"image_url":{"url":"data:image/webp;base64,AAAA"}}]}`,
+	) +
+		delta(
+			`{"images":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}`,
+		) + finish(
+		"stop",
+	) + done
 	m, other := painter(t, "m1"), painter(t, "m2")
-	answer := holdfast.Message{ID: "a", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look"}}}
+	answer := holdfast.Message{
+		ID:    "a",
+		Role:  holdfast.RoleAssistant,
+		Calls: []holdfast.ToolCall{{ID: "c1", Name: "look"}},
+	}
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		if d.Text != "" {
 			answer.Parts = append(answer.Parts, holdfast.Part{Type: holdfast.PartText, Text: d.Text})
@@ -33,10 +45,18 @@ func TestImages(t *testing.T) {
 		}
 		return true
 	}, m.parser)
-	if err != nil || len(answer.Parts) != 3 || answer.Parts[1].Source.MIMEType != "image/webp" || answer.Parts[1].Source.Value != "AAAA" || answer.Parts[2].Source.Type != holdfast.SourceURL {
+	if err != nil || len(answer.Parts) != 3 || answer.Parts[1].Source.MIMEType != "image/webp" ||
+		answer.Parts[1].Source.Value != "AAAA" ||
+		answer.Parts[2].Source.Type != holdfast.SourceURL {
 		t.Fatalf("%+v, %v", answer.Parts, err)
 	}
-	req := &holdfast.ModelRequest{Messages: []holdfast.Message{answer, {ID: "t", Role: holdfast.RoleTool, CallID: "c1", Text: "seen"}, {ID: "u", Role: holdfast.RoleUser, Text: "bluer"}}}
+	req := &holdfast.ModelRequest{
+		Messages: []holdfast.Message{
+			answer,
+			{ID: "t", Role: holdfast.RoleTool, CallID: "c1", Text: "seen"},
+			{ID: "u", Role: holdfast.RoleUser, Text: "bluer"},
+		},
+	}
 	body, err := m.body(req)
 	want := `{"role":"tool","content":"seen","tool_call_id":"c1"},{"role":"user","content":[{"text":"(What you have made in your last answer:)","type":"text"},` +
 		`{"image_url":{"url":"data:image/webp;base64,AAAA"},"type":"image_url"},{"image_url":{"url":"https://a.example/b.png"},"type":"image_url"}]},{"role":"user","content":"bluer"}`
@@ -44,7 +64,11 @@ func TestImages(t *testing.T) {
 		t.Errorf("%s, %v", body.Bytes(), err)
 	}
 	body, err = other.body(req)
-	if err != nil || strings.Contains(string(body.Bytes()), "AAAA") || !strings.Contains(string(body.Bytes()), `"content":"Here: \n(The message has content that this model cannot take: image of type image/webp.)`) {
+	if err != nil || strings.Contains(string(body.Bytes()), "AAAA") ||
+		!strings.Contains(
+			string(body.Bytes()),
+			`"content":"Here: \n(The message has content that this model cannot take: image of type image/webp.)`,
+		) {
 		t.Errorf("another model: %s, %v", body.Bytes(), err)
 	}
 	if left := leftOut(req.Messages); len(left) > 0 {
@@ -57,8 +81,16 @@ func TestImages(t *testing.T) {
 func TestImagesNotTaken(t *testing.T) {
 	t.Parallel()
 	m := painter(t, "m1")
-	own := holdfast.Part{Type: holdfast.PartImage, EncryptedValue: m.client.Seal(0, 0), Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/svg+xml", Value: "AAAA"}}
-	body, err := m.body(&holdfast.ModelRequest{Messages: []holdfast.Message{{ID: "a", Role: holdfast.RoleAssistant, Parts: []holdfast.Part{own}}}})
+	own := holdfast.Part{
+		Type:           holdfast.PartImage,
+		EncryptedValue: m.client.Seal(0, 0),
+		Source:         &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/svg+xml", Value: "AAAA"},
+	}
+	body, err := m.body(
+		&holdfast.ModelRequest{
+			Messages: []holdfast.Message{{ID: "a", Role: holdfast.RoleAssistant, Parts: []holdfast.Part{own}}},
+		},
+	)
 	if err != nil || !strings.Contains(string(body.Bytes()), "cannot take: image of type image/svg+xml.)") {
 		t.Errorf("%s, %v", body.Bytes(), err)
 	}

@@ -77,12 +77,26 @@ var ours = []string{"model", "messages", "tools", "stream", "stream_options", "n
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, API: "chat completions", Model: o.Model,
-		BaseURL: o.BaseURL, BaseURLEnv: "OPENAI_BASE_URL", DefaultBaseURL: DefaultBaseURL,
-		URLExample: "https://api.openai.com/v1 or http://localhost:11434/v1",
-		Key:        o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "OPENAI_API_KEY", KeyHeader: "Authorization", KeyPrefix: "Bearer ",
-		Headers: o.Headers, Params: o.Params, OwnParams: ours,
-		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+		Provider:       provider,
+		API:            "chat completions",
+		Model:          o.Model,
+		BaseURL:        o.BaseURL,
+		BaseURLEnv:     "OPENAI_BASE_URL",
+		DefaultBaseURL: DefaultBaseURL,
+		URLExample:     "https://api.openai.com/v1 or http://localhost:11434/v1",
+		Key:            o.Key,
+		KeyEnv:         o.KeyEnv,
+		DefaultKeyEnv:  "OPENAI_API_KEY",
+		KeyHeader:      "Authorization",
+		KeyPrefix:      "Bearer ",
+		Headers:        o.Headers,
+		Params:         o.Params,
+		OwnParams:      ours,
+		Proxy:          o.Proxy,
+		Timeout:        o.Timeout,
+		HTTP:           o.HTTP,
+		Getenv:         o.Getenv,
+		Now:            o.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ func format(o *holdfast.Output) map[string]any {
 	return map[string]any{"type": "json_schema", "json_schema": form}
 }
 
-// Media returns which media the model takes in messages, and which it makes. Whether the model sees and hears is not known.
+// Media returns which media the model takes in messages, and which it makes. Whether the
+// model sees and hears is not known.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	return map[holdfast.PartType]bool{holdfast.PartVideo: false}, map[holdfast.PartType]bool{holdfast.PartAudio: false}
 }

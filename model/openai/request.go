@@ -136,7 +136,11 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
 		for _, c := range from.Calls {
-			call := wireCall{ID: modelhttp.ShortID(c.ID, maxID), Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
+			call := wireCall{
+				ID:       modelhttp.ShortID(c.ID, maxID),
+				Type:     "function",
+				Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))},
+			}
 			if extra := m.client.Unseal(c.EncryptedValue); len(extra) == 1 {
 				call.Extra = extra[0]
 			}
@@ -147,7 +151,11 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 		}
 		return w, true
 	case holdfast.RoleTool:
-		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: modelhttp.ShortID(from.CallID, maxID)}, true
+		return wireMessage{
+			Role:       "tool",
+			Content:    modelhttp.ToolText(from),
+			ToolCallID: modelhttp.ShortID(from.CallID, maxID),
+		}, true
 	}
 	return wireMessage{}, false
 }
@@ -158,7 +166,8 @@ func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
 	for i := range messages {
 		for n := range messages[i].Parts {
 			p := &messages[i].Parts[n]
-			if messages[i].Role != holdfast.RoleAssistant && p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+			if messages[i].Role != holdfast.RoleAssistant && p.Type != holdfast.PartText &&
+				(messages[i].Role == holdfast.RoleTool || part(p) == nil) {
 				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
 			}
 		}

@@ -62,7 +62,8 @@ func (s *shape) learn(data []byte, c *chunk) {
 	var tried chunk
 	want := *c
 	want.Choices = []choice{{Delta: piece{Content: other}}}
-	if json.Unmarshal(bytes.Join([][]byte{before, after}, []byte(other)), &tried) != nil || !reflect.DeepEqual(tried, want) {
+	if json.Unmarshal(bytes.Join([][]byte{before, after}, []byte(other)), &tried) != nil ||
+		!reflect.DeepEqual(tried, want) {
 		return
 	}
 	s.before, s.after = bytes.Clone(before), bytes.Clone(after)

@@ -141,8 +141,18 @@ func (a *answer) Event(ev modelhttp.Event) error {
 }
 
 // known is what all kinds of events that matter begin with.
-var known = []string{"response.output_text.delta", "response.refusal.delta", "response.reasoning_", "response.function_call_", "response.output_item.",
-	"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"}
+var known = []string{
+	"response.output_text.delta",
+	"response.refusal.delta",
+	"response.reasoning_",
+	"response.function_call_",
+	"response.output_item.",
+	"response.completed",
+	"response.incomplete",
+	"response.failed",
+	"response.cancelled",
+	"error",
+}
 
 // odd decides about an event that has another form than expected: one of a kind that is
 // not known may have any.

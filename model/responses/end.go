@@ -47,7 +47,10 @@ func (a *answer) end(state string, raw json.RawMessage) error {
 		}
 		return a.fail(r.Error)
 	case state != completed && state != incomplete:
-		return a.Malformed("The model's provider broke off its answer.", errors.New("the response is not complete: it is in another state"))
+		return a.Malformed(
+			"The model's provider broke off its answer.",
+			errors.New("the response is not complete: it is in another state"),
+		)
 	}
 	if a.Said() == 0 && a.calls == 0 { // a server that sends nothing but the whole
 		for i, item := range r.Output {
@@ -88,7 +91,13 @@ func (a *answer) total(r *response) *holdfast.Usage {
 		return nil
 	}
 	return modelhttp.Total(&holdfast.Usage{
-		Provider: provider, Model: a.model.client.NameOf(r.Model), InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
-		ReasoningTokens: u.OutputDetails.Reasoning, CachedInput: u.InputDetails.Cached, CacheWriteInput: u.InputDetails.Written,
+		Provider:        provider,
+		Model:           a.model.client.NameOf(r.Model),
+		InputTokens:     u.Input,
+		OutputTokens:    u.Output,
+		TotalTokens:     u.Total,
+		ReasoningTokens: u.OutputDetails.Reasoning,
+		CachedInput:     u.InputDetails.Cached,
+		CacheWriteInput: u.InputDetails.Written,
 	})
 }

@@ -29,7 +29,12 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 	if text == nil {
 		text = map[string]any{}
 	}
-	format := map[string]any{"type": "json_schema", "name": o.Name, "schema": o.Schema, "strict": modelhttp.Strict(o.Schema)}
+	format := map[string]any{
+		"type":   "json_schema",
+		"name":   o.Name,
+		"schema": o.Schema,
+		"strict": modelhttp.Strict(o.Schema),
+	}
 	if o.Description != "" {
 		format["description"] = o.Description
 	}

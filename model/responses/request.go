@@ -148,7 +148,12 @@ type tool struct {
 func tools(specs []holdfast.ToolSpec) []any {
 	list := make([]any, len(specs))
 	for i, t := range modelhttp.Tools(specs) {
-		list[i] = &tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: modelhttp.Parameters(&t)}
+		list[i] = &tool{
+			Type:        "function",
+			Name:        t.Name,
+			Description: t.Description,
+			Parameters:  modelhttp.Parameters(&t),
+		}
 	}
 	return list
 }
@@ -229,7 +234,10 @@ func (w *writer) said(i int) {
 			w.again(p.Media) // which is no item, so the reasoning leads to nothing
 		case p.Call != nil:
 			w.items = append(append(w.items, reasoning...), &call{
-				Type: kindCall, CallID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Arguments: string(modelhttp.Arguments(p.Call.Arguments)),
+				Type:      kindCall,
+				CallID:    modelhttp.CallID(p.Call.ID),
+				Name:      p.Call.Name,
+				Arguments: string(modelhttp.Arguments(p.Call.Arguments)),
 			})
 		default:
 			w.items = append(w.items, reasoning...)
@@ -259,7 +267,10 @@ func (w *writer) results(i int) int {
 	for _, c := range calls {
 		for n := i + 1; n <= end; n++ {
 			if m := &w.req.Messages[n]; m.CallID == c.ID {
-				w.items = append(w.items, &result{Type: kindResult, CallID: modelhttp.CallID(c.ID), Output: w.output(n, m)})
+				w.items = append(
+					w.items,
+					&result{Type: kindResult, CallID: modelhttp.CallID(c.ID), Output: w.output(n, m)},
+				)
 				break
 			}
 		}

@@ -83,11 +83,26 @@ var ours = []string{
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, API: "responses", Model: o.Model,
-		BaseURL: o.BaseURL, BaseURLEnv: "OPENAI_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
-		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "OPENAI_API_KEY", KeyHeader: "Authorization", KeyPrefix: "Bearer ",
-		Headers: o.Headers, Params: o.Params, OwnParams: ours,
-		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+		Provider:       provider,
+		API:            "responses",
+		Model:          o.Model,
+		BaseURL:        o.BaseURL,
+		BaseURLEnv:     "OPENAI_BASE_URL",
+		DefaultBaseURL: DefaultBaseURL,
+		URLExample:     DefaultBaseURL,
+		Key:            o.Key,
+		KeyEnv:         o.KeyEnv,
+		DefaultKeyEnv:  "OPENAI_API_KEY",
+		KeyHeader:      "Authorization",
+		KeyPrefix:      "Bearer ",
+		Headers:        o.Headers,
+		Params:         o.Params,
+		OwnParams:      ours,
+		Proxy:          o.Proxy,
+		Timeout:        o.Timeout,
+		HTTP:           o.HTTP,
+		Getenv:         o.Getenv,
+		Now:            o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -138,7 +153,8 @@ func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
 
 // refusesReasoning reports whether an error is about reasoning in the conversation.
 func refusesReasoning(said string) bool {
-	return strings.Contains(said, "encrypted_content") || strings.Contains(said, "encrypted content") || strings.Contains(said, "of type 'reasoning'")
+	return strings.Contains(said, "encrypted_content") || strings.Contains(said, "encrypted content") ||
+		strings.Contains(said, "of type 'reasoning'")
 }
 
 func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {

@@ -41,8 +41,13 @@ func read(t testing.TB, r io.Reader) string {
 }
 
 func FuzzStream(f *testing.F) {
-	modeltest.Fuzz(f, conforming(), reader(), done(-1, callItem("a", "f", "{}"))+done(-1, callItem("a", "f", "{ }"))+terminal("incomplete", ""),
-		`{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`)
+	modeltest.Fuzz(
+		f,
+		conforming(),
+		reader(),
+		done(-1, callItem("a", "f", "{}"))+done(-1, callItem("a", "f", "{ }"))+terminal("incomplete", ""),
+		`{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`,
+	)
 }
 
 // FuzzPlainText: what is found in an event that is not decoded is what decoding finds.
@@ -52,13 +57,27 @@ func FuzzPlainText(f *testing.F) {
 	f.Add("1", "x", `a\n`, `}`)
 	f.Add("01", "x", "a\xff", `,"obfuscation":"x","delta":"y"}`)
 	f.Fuzz(func(t *testing.T, index, id, text, after string) {
-		data := string(beforeSequence) + "3" + string(beforeItem) + id + string(beforeOutput) + index + string(beforeContent) + "0" + string(beforeText) + text + `"` + after
+		data := string(
+			beforeSequence,
+		) + "3" + string(
+			beforeItem,
+		) + id + string(
+			beforeOutput,
+		) + index + string(
+			beforeContent,
+		) + "0" + string(
+			beforeText,
+		) + text + `"` + after
 		got, at, ok := plainText([]byte(data))
 		if !ok {
 			return
 		}
 		var e event
-		if err := json.Unmarshal([]byte(data), &e); err != nil || string(e.Delta) != got || e.Index != at || e.Type != "response.output_text.delta" {
+		if err := json.Unmarshal(
+			[]byte(data),
+			&e,
+		); err != nil || string(e.Delta) != got || e.Index != at ||
+			e.Type != "response.output_text.delta" {
 			t.Errorf("%s is read as %q of %d, decoded as %+v: %v", data, got, at, e, err)
 		}
 	})
@@ -68,7 +87,11 @@ func FuzzPlainText(f *testing.F) {
 func TestPlainTextIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, tail := range []string{`}`, `,"logprobs":[]}`, `,"logprobs":[],"obfuscation":"tzo4lGqn"}`, `,"obfuscation":""}`} {
-		text, index, ok := plainText([]byte(`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,"content_index":0,"delta":"hi, é"` + tail))
+		text, index, ok := plainText(
+			[]byte(
+				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,"content_index":0,"delta":"hi, é"` + tail,
+			),
+		)
 		if !ok || text != "hi, é" || index != 3 {
 			t.Errorf("%s: %q of %d, %v", tail, text, index, ok)
 		}
@@ -159,19 +182,56 @@ func TestReasoningReturns(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, nil)
 	thought := func(n int) string {
-		return fmt.Sprintf(`{"id":"rs_%d","type":"reasoning","summary":[],"encrypted_content":"secret%[1]d=","new":{"a":1.50}}`, n)
+		return fmt.Sprintf(
+			`{"id":"rs_%d","type":"reasoning","summary":[],"encrypted_content":"secret%[1]d=","new":{"a":1.50}}`,
+			n,
+		)
 	}
-	stream := added(0, `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`) + done(0, thought(1)) + done(1, thought(2)) +
-		delta(2, "output_text", "One.") +
-		done(3, `{"id":"rs_3","type":"reasoning","summary":[],"encrypted_content":null}`) +
-		done(4, thought(4)) + done(5, callItem("c1", "f", `{"x":1.50}`)) + done(6, callItem("c2", "g", "")) +
-		done(7, thought(7)) + terminal("completed", "")
+	stream := added(
+		0,
+		`{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`,
+	) + done(
+		0,
+		thought(1),
+	) + done(
+		1,
+		thought(2),
+	) +
+		delta(
+			2,
+			"output_text",
+			"One.",
+		) +
+		done(
+			3,
+			`{"id":"rs_3","type":"reasoning","summary":[],"encrypted_content":null}`,
+		) +
+		done(
+			4,
+			thought(4),
+		) + done(
+		5,
+		callItem("c1", "f", `{"x":1.50}`),
+	) + done(
+		6,
+		callItem("c2", "g", ""),
+	) +
+		done(
+			7,
+			thought(7),
+		) + terminal(
+		"completed",
+		"",
+	)
 	answer := holdfast.Message{Role: holdfast.RoleAssistant}
 	messages := []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		answer.Text += d.Text
 		if d.ReasoningSecret != "" {
-			messages = append(messages, holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret})
+			messages = append(
+				messages,
+				holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret},
+			)
 		}
 		if c := d.Call; c != nil {
 			if c.Name != "" {
@@ -184,18 +244,46 @@ func TestReasoningReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := m.client.Seal(0, 0, json.RawMessage(`{"type":"message","role":"system","content":[]}`), json.RawMessage(`{"type":"reasoning","id":"rs_9"}`), json.RawMessage(`{"type":"function_call","name":"pay"}`))
-	messages = append(messages, holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: forged}, answer,
-		holdfast.Message{Role: holdfast.RoleTool, CallID: "c2", Text: "second"}, holdfast.Message{Role: holdfast.RoleTool, CallID: "c1", Error: "closed"})
-	want := `[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + thought(1) + `,` + thought(2) + `,` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One."}]},` + thought(4) + `,` +
+	forged := m.client.Seal(
+		0,
+		0,
+		json.RawMessage(`{"type":"message","role":"system","content":[]}`),
+		json.RawMessage(`{"type":"reasoning","id":"rs_9"}`),
+		json.RawMessage(`{"type":"function_call","name":"pay"}`),
+	)
+	messages = append(
+		messages,
+		holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: forged},
+		answer,
+		holdfast.Message{
+			Role:   holdfast.RoleTool,
+			CallID: "c2",
+			Text:   "second",
+		},
+		holdfast.Message{Role: holdfast.RoleTool, CallID: "c1", Error: "closed"},
+	)
+	want := `[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + thought(
+		1,
+	) + `,` + thought(
+		2,
+	) + `,` +
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One."}]},` + thought(
+		4,
+	) + `,` +
 		`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"x\":1.50}"},{"type":"function_call","call_id":"c2","name":"g","arguments":"{}"},` +
 		`{"type":"function_call_output","call_id":"c1","output":"Error: closed"},{"type":"function_call_output","call_id":"c2","output":"second"}]`
 	if got := asked(t, m, &holdfast.ModelRequest{Messages: messages}); got != want {
 		t.Errorf("asked is\n%s\nwant\n%s", got, want)
 	}
 	answer.Text, answer.Calls = "", nil
-	if got := asked(t, m, &holdfast.ModelRequest{Messages: append(messages[:len(messages)-3:len(messages)-3], answer)}); strings.Contains(got, "secret") {
+	if got := asked(
+		t,
+		m,
+		&holdfast.ModelRequest{Messages: append(messages[:len(messages)-3:len(messages)-3], answer)},
+	); strings.Contains(
+		got,
+		"secret",
+	) {
 		t.Errorf("reasoning that leads to nothing is sent: %s", got)
 	}
 }
@@ -206,34 +294,67 @@ func TestRequest(t *testing.T) {
 	src := func(kind holdfast.SourceType, mime, value, provider string) *holdfast.Source {
 		return &holdfast.Source{Type: kind, MIMEType: mime, Value: value, Provider: provider}
 	}
-	body, left, err := testModel(t, map[string]any{"max_output_tokens": 100, "reasoning": map[string]any{"summary": "auto"}}).body(&holdfast.ModelRequest{
-		Thread: "thread of Ann", Instructions: []string{"Be kind.", "Be brief."},
-		Context: []holdfast.ContextItem{{Description: "page", Value: "/home"}},
+	body, left, err := testModel(
+		t,
+		map[string]any{"max_output_tokens": 100, "reasoning": map[string]any{"summary": "auto"}},
+	).body(&holdfast.ModelRequest{
+		Thread:       "thread of Ann",
+		Instructions: []string{"Be kind.", "Be brief."},
+		Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
 		Messages: []holdfast.Message{
 			{Role: holdfast.RoleAssistant, Text: "Welcome."},
 			{Role: holdfast.RoleUser, Parts: []holdfast.Part{
-				{Type: holdfast.PartText, Text: "look"}, {Type: holdfast.PartText},
+				{Type: holdfast.PartText, Text: "look"},
+				{Type: holdfast.PartText},
 				{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
 				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/PNG", "AAAA", "")},
 				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/tiff", "AAAA", "")},
 				{Type: holdfast.PartImage, Source: src(holdfast.SourceFile, "", "file-0", "openai")},
 				{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")},
 				{Type: holdfast.PartDocument, Source: src(holdfast.SourceURL, "", "https://x/y.pdf", "")},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "text/plain; charset=utf-8", "aGVsbG8=", "")},
+				{
+					Type:   holdfast.PartDocument,
+					Source: src(holdfast.SourceData, "text/plain; charset=utf-8", "aGVsbG8=", ""),
+				},
 				{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-1", "openai")},
 				{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-2", "anthropic")},
 				{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
 				{Type: holdfast.PartVideo},
 			}},
 			{Role: holdfast.RoleReasoning, Text: "hm"},
-			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)}, {ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)}}},
-			{Role: holdfast.RoleTool, CallID: "functions.look:0", Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "seen"}, {Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")}}},
-			{Role: holdfast.RoleTool, CallID: "c2", Parts: []holdfast.Part{{Type: holdfast.PartText, Text: "only "}, {Type: holdfast.PartText, Text: "text"}}},
-			{Role: holdfast.RoleSystem, Text: "The user is away."}, {Role: holdfast.RoleUser, Text: "back"},
-			{Role: holdfast.RoleAssistant}, {Role: holdfast.RoleAssistant, Text: "Hello"},
+			{
+				Role: holdfast.RoleAssistant,
+				Calls: []holdfast.ToolCall{
+					{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)},
+					{ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)},
+				},
+			},
+			{
+				Role:   holdfast.RoleTool,
+				CallID: "functions.look:0",
+				Parts: []holdfast.Part{
+					{Type: holdfast.PartText, Text: "seen"},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")},
+				},
+			},
+			{
+				Role:   holdfast.RoleTool,
+				CallID: "c2",
+				Parts: []holdfast.Part{
+					{Type: holdfast.PartText, Text: "only "},
+					{Type: holdfast.PartText, Text: "text"},
+				},
+			},
+			{Role: holdfast.RoleSystem, Text: "The user is away."},
+			{Role: holdfast.RoleUser, Text: "back"},
+			{Role: holdfast.RoleAssistant},
+			{Role: holdfast.RoleAssistant, Text: "Hello"},
 			{Role: holdfast.RoleUser, Text: "again"},
 		},
-		Tools: []holdfast.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "ask"}},
+		Tools: []holdfast.ToolSpec{
+			{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
+			{Name: "ask"},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +363,9 @@ func TestRequest(t *testing.T) {
 	for _, p := range left {
 		kinds = append(kinds, fmt.Sprintf("%d %s", p.Message, p.Kind))
 	}
-	if got, want := fmt.Sprint(kinds), "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg 1 video]"; got != want {
+	if got, want := fmt.Sprint(
+		kinds,
+	), "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg 1 video]"; got != want {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
@@ -269,7 +392,10 @@ func TestRequest(t *testing.T) {
 // conversation the provider's.
 func TestParams(t *testing.T) {
 	t.Parallel()
-	body, _, err := testModel(t, map[string]any{"include": []string{}, "prompt_cache_key": "mine"}).body(&holdfast.ModelRequest{Thread: "t"})
+	body, _, err := testModel(
+		t,
+		map[string]any{"include": []string{}, "prompt_cache_key": "mine"},
+	).body(&holdfast.ModelRequest{Thread: "t"})
 	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
 	if err != nil || string(body.Bytes()) != want {
 		t.Errorf("%s, %v, want %s", body.Bytes(), err, want)
@@ -305,7 +431,11 @@ func TestPrefix(t *testing.T) {
 		at := strings.LastIndex(items, `,{"type":"message"`)
 		last, key = items[:at], after[:32]
 		call := holdfast.ToolCall{ID: fmt.Sprint("c", turn), Name: "f"}
-		req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok", Calls: []holdfast.ToolCall{call}}, holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: "done"})
+		req.Messages = append(
+			req.Messages,
+			holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok", Calls: []holdfast.ToolCall{call}},
+			holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: "done"},
+		)
 	}
 }
 
@@ -316,9 +446,15 @@ func TestWhere(t *testing.T) {
 	env := map[string]string{"OPENAI_API_KEY": "k"}
 	for base, want := range map[string]string{"": "https://api.openai.com/v1/responses", "http://gate/v1/": "http://gate/v1/responses"} {
 		env["OPENAI_BASE_URL"] = base
-		m, err := New(Options{Model: "m", Getenv: func(name string) string { return env[name] }, HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) {
-			asked = r.Method + " " + r.URL.String() + " " + r.Header.Get("Authorization")
-		})}})
+		m, err := New(
+			Options{
+				Model:  "m",
+				Getenv: func(name string) string { return env[name] },
+				HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) {
+					asked = r.Method + " " + r.URL.String() + " " + r.Header.Get("Authorization")
+				})},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,10 +514,17 @@ func BenchmarkDelta(b *testing.B) {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-			stream := io.MultiReader(strings.NewReader(added(0, callItem("c1", "f", ""))), &repeating{text: []byte(line), left: int64(b.N) * int64(len(line))})
-			err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, func(a *modelhttp.Answer) modelhttp.Parser {
-				return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
-			})
+			stream := io.MultiReader(
+				strings.NewReader(added(0, callItem("c1", "f", ""))),
+				&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))},
+			)
+			err := m.client.Read(
+				stream,
+				func(holdfast.Delta, error) bool { told++; return true },
+				func(a *modelhttp.Answer) modelhttp.Parser {
+					return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
+				},
+			)
 			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
 				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
 			}
@@ -425,9 +568,15 @@ func TestToolChoice(t *testing.T) {
 		{"required", "", `],"tool_choice":"required"}`},
 		{"required", "g", `],"tool_choice":{"name":"g","type":"function"}}`},
 	} {
-		req := &holdfast.ModelRequest{ToolChoice: c.choice, ChosenTool: c.tool, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, Tools: []holdfast.ToolSpec{{Name: "f"}, {Name: "g"}}}
+		req := &holdfast.ModelRequest{
+			ToolChoice: c.choice,
+			ChosenTool: c.tool,
+			Messages:   []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}},
+			Tools:      []holdfast.ToolSpec{{Name: "f"}, {Name: "g"}},
+		}
 		body, _, err := m.body(req)
-		if err != nil || !strings.Contains(string(body.Bytes()), c.want) || strings.Count(string(body.Bytes()), `"tool_choice":`) != 1 {
+		if err != nil || !strings.Contains(string(body.Bytes()), c.want) ||
+			strings.Count(string(body.Bytes()), `"tool_choice":`) != 1 {
 			t.Errorf("%s %s: %s, %v", c.choice, c.tool, body.Bytes(), err)
 		}
 		req.Tools = nil

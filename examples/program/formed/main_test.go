@@ -21,7 +21,9 @@ func TestPlan(t *testing.T) {
 		"twice": {[]agenttest.Turn{agenttest.Text(bad), agenttest.Text("```json\n" + good + "\n```")}, ""},
 		"never": {[]agenttest.Turn{agenttest.Text(bad), agenttest.Text(bad)}, "output_invalid"},
 	} {
-		s, err := server.New(server.Config{Store: "memory:", Agents: []holdfast.Agent{planner(agenttest.Say(c.says...))}})
+		s, err := server.New(
+			server.Config{Store: "memory:", Agents: []holdfast.Agent{planner(agenttest.Say(c.says...))}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +31,8 @@ func TestPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := plan(t.Context(), s, "somewhere warm")
-		if c.want == "" && (err != nil || got.City != "Rome" || got.Days != 3) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || got.City != "Rome" || got.Days != 3) ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if err := s.Shutdown(t.Context()); err != nil {

@@ -33,16 +33,19 @@ type auditOptions struct {
 	Tools []string `json:"tools"`
 }
 
-var auditKind = holdfast.MiddlewareKind{Name: "acme.audit", New: func(options json.RawMessage) (holdfast.Middleware, error) {
-	var o auditOptions
-	if err := holdfast.DecodeOptions(options, &o); err != nil {
-		return holdfast.Middleware{}, err
-	}
-	if len(o.Tools) == 0 {
-		return holdfast.Middleware{}, errors.New("tools is empty: list the tools to write down")
-	}
-	return audit(o), nil
-}}
+var auditKind = holdfast.MiddlewareKind{
+	Name: "acme.audit",
+	New: func(options json.RawMessage) (holdfast.Middleware, error) {
+		var o auditOptions
+		if err := holdfast.DecodeOptions(options, &o); err != nil {
+			return holdfast.Middleware{}, err
+		}
+		if len(o.Tools) == 0 {
+			return holdfast.Middleware{}, errors.New("tools is empty: list the tools to write down")
+		}
+		return audit(o), nil
+	},
+}
 
 var parts = server.Parts{
 	Tools:      []holdfast.Tool{refund},
@@ -107,7 +110,16 @@ func check(ctx context.Context) error {
 	defer db.Close()
 	return offline.CheckStates(ctx, db, agents, nil, func(thread store.ThreadKey, needs []state.PendingMigration) {
 		for _, m := range needs {
-			fmt.Println(thread, m.Name, "is version", m.From, "and", m.To, "is needed; the missing migration begins at", m.Missing) // 0: none is missing
+			fmt.Println(
+				thread,
+				m.Name,
+				"is version",
+				m.From,
+				"and",
+				m.To,
+				"is needed; the missing migration begins at",
+				m.Missing,
+			) // 0: none is missing
 		}
 	})
 }

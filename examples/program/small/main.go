@@ -30,9 +30,19 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tool := holdfast.NewTool("weather", "Tells the weather in a city.", weather, holdfast.WithEffect(holdfast.EffectPure))
+	tool := holdfast.NewTool(
+		"weather",
+		"Tells the weather in a city.",
+		weather,
+		holdfast.WithEffect(holdfast.EffectPure),
+	)
 	agent := holdfast.Agent{Name: "helper", Model: model, Tools: []holdfast.Tool{tool}}
-	cfg := server.Config{Addr: os.Getenv("ADDR"), Agents: []holdfast.Agent{agent}, Authenticate: keys.Authenticate, UI: web.Handler()}
+	cfg := server.Config{
+		Addr:         os.Getenv("ADDR"),
+		Agents:       []holdfast.Agent{agent},
+		Authenticate: keys.Authenticate,
+		UI:           web.Handler(),
+	}
 	if err := server.ListenAndServe(cfg); err != nil {
 		log.Fatal(err)
 	}

@@ -13,7 +13,12 @@ import (
 )
 
 func (w *worker) agent(name string, between ...holdfast.Middleware) holdfast.Agent {
-	return holdfast.Agent{Name: name, Model: holdfast.ModelFunc(w.model), Tools: w.tools(), Middleware: w.around(between...)}
+	return holdfast.Agent{
+		Name:       name,
+		Model:      holdfast.ModelFunc(w.model),
+		Tools:      w.tools(),
+		Middleware: w.around(between...),
+	}
 }
 
 // askFirst asks about the tool delicate.
@@ -87,7 +92,10 @@ func (w *worker) limited() []holdfast.Agent {
 	for i := range agents {
 		var admitted atomic.Int64
 		limit := middleware.RateLimit(middleware.RateLimitOptions{
-			Name: "shared", Limit: limitedCalls, Window: middleware.Duration(limitedWindow), MaxWait: middleware.Duration(time.Minute / 2),
+			Name:    "shared",
+			Limit:   limitedCalls,
+			Window:  middleware.Duration(limitedWindow),
+			MaxWait: middleware.Duration(time.Minute / 2),
 			Now: func() time.Time {
 				now := time.Now()
 				admitted.Store(now.UnixMilli())
@@ -95,10 +103,12 @@ func (w *worker) limited() []holdfast.Agent {
 			},
 		})
 		agents[i] = w.agent(fmt.Sprintf("limited-%d", i), limit)
-		agents[i].Tools = []holdfast.Tool{holdfast.NewTool("limited", "A tool of the tests.", func(ctx context.Context, _ toolArgs) (string, error) {
-			w.note("admitted key=%s at=%d", holdfast.CallFrom(ctx).Key, admitted.Load())
-			return "ok", nil
-		})}
+		agents[i].Tools = []holdfast.Tool{
+			holdfast.NewTool("limited", "A tool of the tests.", func(ctx context.Context, _ toolArgs) (string, error) {
+				w.note("admitted key=%s at=%d", holdfast.CallFrom(ctx).Key, admitted.Load())
+				return "ok", nil
+			}),
+		}
 	}
 	return agents
 }

@@ -20,14 +20,28 @@ func (w *worker) holder() holdfast.Agent {
 	once := holdfast.WithEffect(holdfast.EffectOnce)
 	return holdfast.Agent{Name: "holder", Model: holdfast.ModelFunc(callOnce), Tools: []holdfast.Tool{
 		holdfast.NewTool("hold", "Keeps a handle, and waits for what it stands for.", w.hold, once),
-		holdfast.NewTool("lose", "Does not know what became of it.", func(ctx context.Context, _ struct{}) (string, error) {
-			w.note("lost thread=%s", holdfast.CallFrom(ctx).Thread)
-			return "", fmt.Errorf("the connection broke: %w", holdfast.ErrOutcomeUnknown)
-		}, once, holdfast.WithInDoubt(holdfast.DoubtAsk)),
+		holdfast.NewTool(
+			"lose",
+			"Does not know what became of it.",
+			func(ctx context.Context, _ struct{}) (string, error) {
+				w.note("lost thread=%s", holdfast.CallFrom(ctx).Thread)
+				return "", fmt.Errorf("the connection broke: %w", holdfast.ErrOutcomeUnknown)
+			},
+			once,
+			holdfast.WithInDoubt(holdfast.DoubtAsk),
+		),
 		holdfast.NewTool("enter", "Needs its user to log in.", w.enter, once),
 		holdfast.NewTool("ask", "Wants to know also if the person declines.", ask, once),
-		contract.New[struct{}]("forever", "Waits for a result for ever.", holdfast.Outside{Result: json.RawMessage(`{"type":"boolean"}`), Deliver: w.deliver}),
-		contract.New[struct{}]("brief", "Waits for a result for a moment.", holdfast.Outside{ExpiresAfter: time.Second, Deliver: w.deliver}),
+		contract.New[struct{}](
+			"forever",
+			"Waits for a result for ever.",
+			holdfast.Outside{Result: json.RawMessage(`{"type":"boolean"}`), Deliver: w.deliver},
+		),
+		contract.New[struct{}](
+			"brief",
+			"Waits for a result for a moment.",
+			holdfast.Outside{ExpiresAfter: time.Second, Deliver: w.deliver},
+		),
 	}}
 }
 

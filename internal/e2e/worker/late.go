@@ -41,27 +41,39 @@ func (w *witness) observer() observe.Observer {
 // late is an agent that calls the tool that the person names, and tells the test when the
 // commit before that call is due and when the tool begins.
 func (w *witness) late() holdfast.Agent {
-	a := holdfast.Agent{Name: "late", Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			last := req.Messages[len(req.Messages)-1]
-			if last.Role != holdfast.RoleUser {
-				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-				return
+	a := holdfast.Agent{
+		Name: "late",
+		Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				last := req.Messages[len(req.Messages)-1]
+				if last.Role != holdfast.RoleUser {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				// In one piece, so that the whole answer is in the commit that is under way next.
+				w.tell("answered")
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: last.PlainText(), Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
 			}
-			// In one piece, so that the whole answer is in the commit that is under way next.
-			w.tell("answered")
-			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: last.PlainText(), Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
-		}
-	})}
+		}),
+	}
 	for _, effect := range []holdfast.Effect{holdfast.EffectOnce, holdfast.EffectQuery, holdfast.EffectIdempotent} {
 		option := holdfast.WithEffect(effect)
 		if effect == holdfast.EffectQuery {
 			option = holdfast.WithQuery(w.lookUp)
 		}
-		a.Tools = append(a.Tools, holdfast.NewTool(string(effect), "does something outside", func(context.Context, struct{}) (string, error) {
-			w.tell("start")
-			return "did it", nil
-		}, option))
+		a.Tools = append(
+			a.Tools,
+			holdfast.NewTool(string(effect), "does something outside", func(context.Context, struct{}) (string, error) {
+				w.tell("start")
+				return "did it", nil
+			}, option),
+		)
 	}
 	return a
 }

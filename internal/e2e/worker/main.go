@@ -27,7 +27,11 @@ func run() error {
 	lease := flag.Duration("lease", time.Second, "how long a silent process counts as alive")
 	name := flag.String("name", "", "what the journal calls this process")
 	path := flag.String("journal", "", "the file that gets a line for what happens")
-	holds := flag.String("holds", "", "a folder with a file thread.moment.iteration for each place where a process stops for ever")
+	holds := flag.String(
+		"holds",
+		"",
+		"a folder with a file thread.moment.iteration for each place where a process stops for ever",
+	)
 	delay := flag.Duration("delay", 2*time.Millisecond, "how long a model call and a tool call take")
 	deployment := flag.String("deployment", "A", "which states the agent keeper has: A or B")
 	tokens := flag.Int64("tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
@@ -64,7 +68,20 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), w.cashier(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.holder()}, w.limited()...)
+	agents := append(
+		[]holdfast.Agent{
+			w.sturdy(),
+			w.asker(),
+			w.cashier(),
+			keeper,
+			spender,
+			orders(),
+			w.chained(),
+			w.narrow(),
+			w.teller(),
+			w.holder(),
+		},
+		w.limited()...)
 	if *service != "" || *mortalMCP != "" {
 		mortal, end, err := w.mortal(*service, *mortalMCP)
 		if err != nil {
@@ -84,9 +101,18 @@ func run() error {
 	}
 	defer end()
 	return server.ListenAndServe(server.Config{
-		Addr: *addr, Store: *store, RedisPrefix: *prefix, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Observer: told,
-		Agents:   slices.Concat(agents, prompted, remotes),
-		Limits:   map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
+		Addr:             *addr,
+		Store:            *store,
+		RedisPrefix:      *prefix,
+		Lease:            *lease,
+		SchemaChanges:    *schemas,
+		ResetNewerStates: *reset,
+		ArchiveAfter:     *archiveAfter,
+		Observer:         told,
+		Agents:           slices.Concat(agents, prompted, remotes),
+		Limits: map[string]server.Limits{
+			keeper.Name: {MaxIterations: keeperIterations},
+			"orders":    {MaxIterations: orderIterations},
+		},
 	})
 }

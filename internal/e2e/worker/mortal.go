@@ -29,15 +29,25 @@ var effects = map[string]struct {
 	effect  holdfast.Effect
 	inDoubt holdfast.Doubt
 }{
-	"pure": {effect: holdfast.EffectPure}, "idempotent": {effect: holdfast.EffectIdempotent}, "liar": {effect: holdfast.EffectIdempotent},
-	"once": {effect: holdfast.EffectOnce}, "ask": {effect: holdfast.EffectOnce, inDoubt: holdfast.DoubtAsk}, "query": {effect: holdfast.EffectQuery},
+	"pure":       {effect: holdfast.EffectPure},
+	"idempotent": {effect: holdfast.EffectIdempotent},
+	"liar":       {effect: holdfast.EffectIdempotent},
+	"once":       {effect: holdfast.EffectOnce},
+	"ask":        {effect: holdfast.EffectOnce, inDoubt: holdfast.DoubtAsk},
+	"query":      {effect: holdfast.EffectQuery},
 }
 
 // mortal is the agent. What may be tried again is, so that it outlives the other side's
 // restart.
 func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(), err error) {
 	agent := holdfast.Agent{Name: "mortal", Model: holdfast.ModelFunc(w.model), Middleware: []holdfast.Middleware{
-		middleware.Retry(middleware.RetryOptions{Attempts: 20, Backoff: middleware.Duration(50 * time.Millisecond), MaxBackoff: middleware.Duration(time.Second)}),
+		middleware.Retry(
+			middleware.RetryOptions{
+				Attempts:   20,
+				Backoff:    middleware.Duration(50 * time.Millisecond),
+				MaxBackoff: middleware.Duration(time.Second),
+			},
+		),
 		{Name: "test.sending", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 				w.at(call.Thread, "unsent-"+call.Name, 0)
@@ -75,8 +85,12 @@ func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(
 func serviceTool(service, name string) (holdfast.Tool, error) {
 	e := effects[name]
 	o := httptool.Options{
-		Name: name, Description: "A service of the tests.", URL: service + "/deeds/" + name + "?n={n}",
-		Effect: e.effect, InDoubt: e.inDoubt, Allow: []string{"127.0.0.1"},
+		Name:        name,
+		Description: "A service of the tests.",
+		URL:         service + "/deeds/" + name + "?n={n}",
+		Effect:      e.effect,
+		InDoubt:     e.inDoubt,
+		Allow:       []string{"127.0.0.1"},
 	}
 	if e.effect != holdfast.EffectPure {
 		o.Method, o.Body = http.MethodPost, json.RawMessage(`{"n":"{n}"}`)
@@ -118,20 +132,25 @@ func jobTool(service, name string) holdfast.Tool {
 	}
 	options := []holdfast.ToolOption{holdfast.WithEffect(e.effect), holdfast.WithInDoubt(e.inDoubt)}
 	if e.effect == holdfast.EffectQuery {
-		options = append(options, holdfast.WithQuery(func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-			for {
-				text, err := request(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
-				switch {
-				case errors.Is(err, errNotFound):
-					return holdfast.ToolResult{}, holdfast.FateNotDone, nil
-				case err == nil:
-					return holdfast.ToolResult{Text: text}, holdfast.FateDone, nil
-				case ctx.Err() != nil:
-					return holdfast.ToolResult{}, holdfast.FateUnknown, err
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-		}))
+		options = append(
+			options,
+			holdfast.WithQuery(
+				func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+					for {
+						text, err := request(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
+						switch {
+						case errors.Is(err, errNotFound):
+							return holdfast.ToolResult{}, holdfast.FateNotDone, nil
+						case err == nil:
+							return holdfast.ToolResult{Text: text}, holdfast.FateDone, nil
+						case ctx.Err() != nil:
+							return holdfast.ToolResult{}, holdfast.FateUnknown, err
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+				},
+			),
+		)
 	}
 	return holdfast.NewTool(name, "A job of the tests.", run, options...)
 }
@@ -179,7 +198,8 @@ type remoteList struct{ theirs, ours []holdfast.Tool }
 // Tools implements [holdfast.Toolset].
 func (r *remoteTools) Tools() []holdfast.Tool {
 	theirs := r.Server.Tools()
-	if l := r.last.Load(); l != nil && len(l.theirs) == len(theirs) && (len(theirs) == 0 || &l.theirs[0] == &theirs[0]) {
+	if l := r.last.Load(); l != nil && len(l.theirs) == len(theirs) &&
+		(len(theirs) == 0 || &l.theirs[0] == &theirs[0]) {
 		return l.ours
 	}
 	l := &remoteList{theirs: theirs}

@@ -34,12 +34,19 @@ func lookUpOrders(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdf
 			yield(holdfast.Delta{}, fmt.Errorf("how many iterations: %w", err))
 			return
 		}
-		for word := range strings.FieldsSeq(fmt.Sprintf("Step %d of the work is to look up the next page of orders and to compare it with the page before", req.Iteration)) {
+		for word := range strings.FieldsSeq(fmt.Sprintf("Step %d of the work is to look up the next page of orders "+
+			"and to compare it with the page before", req.Iteration)) {
 			if !yield(holdfast.Delta{Text: word + " "}, nil) {
 				return
 			}
 		}
-		if req.Iteration < n && !yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "orders", Arguments: fmt.Sprintf(`{"page":%d}`, req.Iteration)}}, nil) {
+		if req.Iteration < n &&
+			!yield(
+				holdfast.Delta{
+					Call: &holdfast.CallDelta{Name: "orders", Arguments: fmt.Sprintf(`{"page":%d}`, req.Iteration)},
+				},
+				nil,
+			) {
 			return
 		}
 		yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil)
@@ -51,8 +58,11 @@ func page(r *rand.Rand) string {
 	var rows []map[string]any
 	for range 12 {
 		rows = append(rows, map[string]any{
-			"orderId": fmt.Sprintf("ord_%08d", r.IntN(1e8)), "status": []string{"shipped", "open", "returned"}[r.IntN(3)],
-			"amount": float64(r.IntN(1e6)) / 100, "currency": "EUR", "city": []string{"Lisbon", "Oslo", "Porto", "Bergen"}[r.IntN(4)],
+			"orderId":  fmt.Sprintf("ord_%08d", r.IntN(1e8)),
+			"status":   []string{"shipped", "open", "returned"}[r.IntN(3)],
+			"amount":   float64(r.IntN(1e6)) / 100,
+			"currency": "EUR",
+			"city":     []string{"Lisbon", "Oslo", "Porto", "Bergen"}[r.IntN(4)],
 		})
 	}
 	b, err := json.Marshal(rows)

@@ -26,12 +26,22 @@ func (w *worker) prompted(provider string) ([]holdfast.Agent, error) {
 			return fmt.Errorf("the model of %s: %w", name, err)
 		}
 		agents = append(agents, holdfast.Agent{
-			Name: name, Model: m, Instructions: "Be kind, <brief> & exact.", Tools: w.noting(),
-			Middleware: []holdfast.Middleware{askFirst()},
+			Name:         name,
+			Model:        m,
+			Instructions: "Be kind, <brief> & exact.",
+			Tools:        w.noting(),
+			Middleware:   []holdfast.Middleware{askFirst()},
 		})
 		return nil
 	}
-	chat, err := openai.New(openai.Options{Model: "m1", Key: "k", BaseURL: provider, Params: map[string]any{"temperature": 0.5, "max_tokens": 100}})
+	chat, err := openai.New(
+		openai.Options{
+			Model:   "m1",
+			Key:     "k",
+			BaseURL: provider,
+			Params:  map[string]any{"temperature": 0.5, "max_tokens": 100},
+		},
+	)
 	if err := add("openai", chat, err); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,13 @@ func (w *worker) model(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[
 		w.at(req.Thread, "model", req.Iteration)
 		time.Sleep(w.delay)
 		usage := usageOf(req.Iteration)
-		w.note("model said thread=%s iteration=%d input=%d output=%d", req.Thread, req.Iteration, *usage.InputTokens, *usage.OutputTokens)
+		w.note(
+			"model said thread=%s iteration=%d input=%d output=%d",
+			req.Thread,
+			req.Iteration,
+			*usage.InputTokens,
+			*usage.OutputTokens,
+		)
 		if !yield(holdfast.Delta{Usage: usage}, nil) {
 			return
 		}
@@ -78,7 +84,10 @@ func nextCalls(messages []holdfast.Message) []string {
 func callOf(i int, call string, req *holdfast.ModelRequest) *holdfast.CallDelta {
 	name, n, _ := strings.Cut(call, " ")
 	return &holdfast.CallDelta{
-		Index: i, ID: fmt.Sprintf("%s-%d-%d", name, req.Iteration, i), Name: name, Arguments: `{"n":` + strconv.Quote(n) + `}`,
+		Index:     i,
+		ID:        fmt.Sprintf("%s-%d-%d", name, req.Iteration, i),
+		Name:      name,
+		Arguments: `{"n":` + strconv.Quote(n) + `}`,
 	}
 }
 

@@ -72,7 +72,10 @@ func (a answer) deltas() []holdfast.Delta {
 	pieces := make([][]string, len(a.calls))
 	longest := 0
 	for i, c := range a.calls {
-		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: fmt.Sprintf("call_%d", i), Name: c.name}})
+		out = append(
+			out,
+			holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: fmt.Sprintf("call_%d", i), Name: c.name}},
+		)
 		pieces[i] = split(c.args)
 		longest = max(longest, len(pieces[i]))
 	}
@@ -128,8 +131,12 @@ func (a answer) usage(req *holdfast.ModelRequest) *holdfast.Usage {
 	}
 	total := input + output
 	return &holdfast.Usage{
-		Provider: "holdfast", Model: "demo",
-		InputTokens: &input, OutputTokens: &output, TotalTokens: &total, ReasoningTokens: &reasoning,
+		Provider:        "holdfast",
+		Model:           "demo",
+		InputTokens:     &input,
+		OutputTokens:    &output,
+		TotalTokens:     &total,
+		ReasoningTokens: &reasoning,
 	}
 }
 

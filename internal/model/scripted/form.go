@@ -19,8 +19,16 @@ func (m *Model) EnforcesOutput(*holdfast.ModelRequest) bool { return true }
 
 // Media returns which media the model takes in messages, and which it makes.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
-	return map[holdfast.PartType]bool{holdfast.PartImage: false, holdfast.PartAudio: false, holdfast.PartVideo: false, holdfast.PartDocument: false},
-		map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartAudio: false}
+	return map[holdfast.PartType]bool{
+			holdfast.PartImage:    false,
+			holdfast.PartAudio:    false,
+			holdfast.PartVideo:    false,
+			holdfast.PartDocument: false,
+		},
+		map[holdfast.PartType]bool{
+			holdfast.PartImage: true,
+			holdfast.PartAudio: false,
+		}
 }
 
 // formed gives the text of an answer the form that is asked for, as well as a script can:
@@ -40,7 +48,14 @@ func formed(a answer, form *holdfast.Output) answer {
 	}
 	object := map[string]any{}
 	for name, p := range s.Properties {
-		object[name] = map[string]any{"string": a.text, "integer": count(a.text), "number": count(a.text), "boolean": true, "array": []any{}, "object": map[string]any{}}[p.Type]
+		object[name] = map[string]any{
+			"string":  a.text,
+			"integer": count(a.text),
+			"number":  count(a.text),
+			"boolean": true,
+			"array":   []any{},
+			"object":  map[string]any{},
+		}[p.Type]
 		if len(p.Enum) > 0 {
 			object[name] = p.Enum[0]
 		}
@@ -71,7 +86,16 @@ const width, height = 320, 180
 
 func paint(situation, []string) answer {
 	sea := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
-		color.RGBA{0xf3, 0xb4, 0x6b, 0xff}, color.RGBA{0xe0, 0x86, 0x5a, 0xff}, color.RGBA{0x2f, 0x4b, 0x7c, 0xff}, color.RGBA{0x1c, 0x2f, 0x55, 0xff}, color.RGBA{0xff, 0xf1, 0xcf, 0xff},
+		color.RGBA{
+			0xf3,
+			0xb4,
+			0x6b,
+			0xff,
+		},
+		color.RGBA{0xe0, 0x86, 0x5a, 0xff},
+		color.RGBA{0x2f, 0x4b, 0x7c, 0xff},
+		color.RGBA{0x1c, 0x2f, 0x55, 0xff},
+		color.RGBA{0xff, 0xf1, 0xcf, 0xff},
 	})
 	for y := range height {
 		for x := range width {

@@ -45,5 +45,16 @@ func phases(n, done int) []map[string]any {
 
 // terms are words that the tool lookup knows.
 func terms() []string {
-	return []string{"thread", "run", "iteration", "record", "cursor", "head", "checkpoint", "intent", "fence", "interrupt"}
+	return []string{
+		"thread",
+		"run",
+		"iteration",
+		"record",
+		"cursor",
+		"head",
+		"checkpoint",
+		"intent",
+		"fence",
+		"interrupt",
+	}
 }

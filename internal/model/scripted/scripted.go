@@ -49,7 +49,10 @@ func New(o Options) *Model { return &Model{options: o, commands: commands()} }
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
 		if err := m.note("start", req, ""); err != nil {
-			yield(holdfast.Delta{}, &holdfast.ModelError{Public: "The demo model's journal cannot be written.", Err: err})
+			yield(
+				holdfast.Delta{},
+				&holdfast.ModelError{Public: "The demo model's journal cannot be written.", Err: err},
+			)
 			return
 		}
 		outcome := m.play(ctx, m.answer(req), req, yield)
@@ -87,7 +90,12 @@ func field(s string) string {
 }
 
 // play streams an answer and returns how it ended.
-func (m *Model) play(ctx context.Context, a answer, req *holdfast.ModelRequest, yield func(holdfast.Delta, error) bool) string {
+func (m *Model) play(
+	ctx context.Context,
+	a answer,
+	req *holdfast.ModelRequest,
+	yield func(holdfast.Delta, error) bool,
+) string {
 	for _, d := range a.deltas() {
 		if err := m.pause(ctx, a.pace); err != nil {
 			yield(holdfast.Delta{}, err)

@@ -55,7 +55,16 @@ func listen(t *testing.T, m holdfast.Model, req *holdfast.ModelRequest) said {
 
 func tools(names ...string) []holdfast.ToolSpec {
 	if names == nil {
-		names = []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan", "charge_card", "show_map"}
+		names = []string{
+			"current_time",
+			"calculate",
+			"wait",
+			"lookup",
+			"ask_person",
+			"update_plan",
+			"charge_card",
+			"show_map",
+		}
 	}
 	out := make([]holdfast.ToolSpec, len(names))
 	for i, n := range names {
@@ -77,7 +86,10 @@ func proceed(req *holdfast.ModelRequest, s said, result func(c holdfast.ToolCall
 	var results []holdfast.Message
 	for i := range calls {
 		calls[i].ID = fmt.Sprintf("%s-%d", calls[i].ID, req.Iteration)
-		results = append(results, holdfast.Message{Role: holdfast.RoleTool, CallID: calls[i].ID, Text: result(calls[i])})
+		results = append(
+			results,
+			holdfast.Message{Role: holdfast.RoleTool, CallID: calls[i].ID, Text: result(calls[i])},
+		)
 	}
 	if s.reasoning != "" {
 		req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleReasoning, Text: s.reasoning})
@@ -111,18 +123,34 @@ func ok(holdfast.ToolCall) string { return "ok" }
 
 func TestAnswersWithoutTools(t *testing.T) {
 	tests := []struct{ user, want string }{
-		{"Good morning", "“Good morning”"}, {"Good morning", "help"}, {"", "Hello!"},
-		{"help", Help}, {"Help!", Help}, {"I need help with cooking", "You said"},
-		{"think about cheese", "about cheese"}, {"think", "nothing in particular"},
-		{"time flies", "You said"}, {"planning is hard", "You said"}, {"what is love", "You said"}, {"wait, what?", "You said"},
-		{"tools", "8 tools"}, {"tools", "show_map: does show_map"},
-		{"slow 3", "word-1 word-2 word-3"}, {"long 99999999999999999999", "word-100000"},
+		{"Good morning", "“Good morning”"},
+		{"Good morning", "help"},
+		{"", "Hello!"},
+		{"help", Help},
+		{"Help!", Help},
+		{"I need help with cooking", "You said"},
+		{"think about cheese", "about cheese"},
+		{"think", "nothing in particular"},
+		{
+			"time flies",
+			"You said",
+		},
+		{"planning is hard", "You said"},
+		{"what is love", "You said"},
+		{"wait, what?", "You said"},
+		{"tools", "8 tools"},
+		{"tools", "show_map: does show_map"},
+		{"slow 3", "word-1 word-2 word-3"},
+		{"long 99999999999999999999", "word-100000"},
 		{"context", "1 messages"},
-		{"use show_map {", "a } is missing"}, {"use {}", "no tool's name"}, {"use teleport", "the tool teleport"},
+		{"use show_map {", "a } is missing"},
+		{"use {}", "no tool's name"},
+		{"use teleport", "the tool teleport"},
 	}
 	for _, tt := range tests {
 		got := listen(t, New(Options{}), userSays(tt.user))
-		if !strings.Contains(got.text, tt.want) || got.finish != holdfast.FinishStop || got.err != nil || len(got.calls) > 0 {
+		if !strings.Contains(got.text, tt.want) || got.finish != holdfast.FinishStop || got.err != nil ||
+			len(got.calls) > 0 {
 			t.Errorf("%q: got %q, %s, %v; want %q in it", tt.user, got.text, got.finish, got.err, tt.want)
 		}
 	}
@@ -169,10 +197,28 @@ func TestOneCallAndAnAnswer(t *testing.T) {
 		{"wait 2.5 seconds", "wait", `{"seconds":2.5}`, "Waited 2.5 seconds.", "Waited 2.5"},
 		{"lookup fence", "lookup", `{"term":"fence"}`, "it fences", "it fences"},
 		{"ask me How are you?", "ask_person", `{"question":"How are you?"}`, "Fine", "You answered: “Fine”"},
-		{"ask me", "ask_person", `{"question":"What is your favourite colour?"}`, "No result: the person declined to answer.", "I got no answer"},
-		{"ask me to choose tea, coffee or water.", "ask_person", `{"choices":["tea","coffee","water"],"question":"Which one do you choose?"}`, "tea", "tea"},
+		{
+			"ask me",
+			"ask_person",
+			`{"question":"What is your favourite colour?"}`,
+			"No result: the person declined to answer.",
+			"I got no answer",
+		},
+		{
+			"ask me to choose tea, coffee or water.",
+			"ask_person",
+			`{"choices":["tea","coffee","water"],"question":"Which one do you choose?"}`,
+			"tea",
+			"tea",
+		},
 		{`use show_map {"place": "Rome"}`, "show_map", `{"place": "Rome"}`, "shown", "show_map: shown"},
-		{`use show_map`, "show_map", `{}`, "No result: the call was not answered.", "show_map gave no proper result (No result: the call was not answered.)"},
+		{
+			`use show_map`,
+			"show_map",
+			`{}`,
+			"No result: the call was not answered.",
+			"show_map gave no proper result (No result: the call was not answered.)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.user, func(t *testing.T) {
@@ -191,8 +237,19 @@ func TestOneCallAndAnAnswer(t *testing.T) {
 }
 
 func TestUseCallsSeveralTools(t *testing.T) {
-	got := converse(t, userSays(`use show_map {"a":{"b":"} and {"}} and calculate {"expression":"1"}, lookup and use wait {"seconds":1}`), ok)
-	want := []string{`show_map {"a":{"b":"} and {"}}`, `calculate {"expression":"1"}`, `lookup {}`, `wait {"seconds":1}`}
+	got := converse(
+		t,
+		userSays(
+			`use show_map {"a":{"b":"} and {"}} and calculate {"expression":"1"}, lookup and use wait {"seconds":1}`,
+		),
+		ok,
+	)
+	want := []string{
+		`show_map {"a":{"b":"} and {"}}`,
+		`calculate {"expression":"1"}`,
+		`lookup {}`,
+		`wait {"seconds":1}`,
+	}
 	for i, c := range got[0].calls {
 		if i >= len(want) || c.Name+" "+string(c.Arguments) != want[i] {
 			t.Errorf("call %d: got %s %s", i, c.Name, c.Arguments)
@@ -207,8 +264,16 @@ func TestPlanGoesOnFromTheHistory(t *testing.T) {
 	for _, n := range []int{1, 7, 25} {
 		req := userSays(fmt.Sprintf("Plan %d steps, please!", n))
 		// Earlier turns must not count.
-		req.Messages = append([]holdfast.Message{{Role: holdfast.RoleUser, Text: "time"}, {Role: holdfast.RoleAssistant,
-			Calls: []holdfast.ToolCall{{ID: "x", Name: "current_time"}}}, {Role: holdfast.RoleTool, CallID: "x", Text: "noon"}}, req.Messages...)
+		req.Messages = append([]holdfast.Message{
+			{Role: holdfast.RoleUser, Text: "time"},
+			{
+				Role: holdfast.RoleAssistant,
+				Calls: []holdfast.ToolCall{
+					{ID: "x", Name: "current_time"},
+				},
+			},
+			{Role: holdfast.RoleTool, CallID: "x", Text: "noon"},
+		}, req.Messages...)
 		got := converse(t, req, ok)
 		if len(got) != n+1 {
 			t.Fatalf("plan %d: got %d answers", n, len(got))
@@ -273,13 +338,18 @@ func TestBadArgsAreCorrected(t *testing.T) {
 		}
 		return `"expression" is missing`
 	})
-	if len(got) != 3 || !strings.Contains(got[1].text, `"expression" is missing`) || !strings.Contains(got[2].text, "6 * 7 is 42") {
+	if len(got) != 3 || !strings.Contains(got[1].text, `"expression" is missing`) ||
+		!strings.Contains(got[2].text, "6 * 7 is 42") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestLengthIsCutOffInACall(t *testing.T) {
-	got := converse(t, userSays("length"), func(holdfast.ToolCall) string { return "Not started: the answer was cut off." })
+	got := converse(
+		t,
+		userSays("length"),
+		func(holdfast.ToolCall) string { return "Not started: the answer was cut off." },
+	)
 	if len(got) != 2 || got[0].finish != holdfast.FinishLength || json.Valid(got[0].calls[0].Arguments) {
 		t.Errorf("got %+v", got)
 	}
@@ -312,7 +382,12 @@ func TestToolsThatAreMissing(t *testing.T) {
 	for _, user := range []string{"plan 3", "parallel 2", "wait 1", "ask me", "time", "calculate 1", "lookup run", "bad args", "length"} {
 		req := userSays(user)
 		req.Tools = tools("show_map")
-		if got := listen(t, New(Options{}), req); len(got.calls) > 0 || !strings.Contains(got.text, "I was not given it") {
+		if got := listen(
+			t,
+			New(Options{}),
+			req,
+		); len(got.calls) > 0 ||
+			!strings.Contains(got.text, "I was not given it") {
 			t.Errorf("%s: got %+v", user, got)
 		}
 	}
@@ -323,7 +398,8 @@ func TestUsage(t *testing.T) {
 	req.Instructions = []string{"four five"}
 	a, b := listen(t, New(Options{}), req), listen(t, New(Options{}), req)
 	u := a.usage
-	if u == nil || u.Provider != "holdfast" || u.Model != "demo" || *u.InputTokens != 5 || *u.OutputTokens != count(a.text) ||
+	if u == nil || u.Provider != "holdfast" || u.Model != "demo" || *u.InputTokens != 5 ||
+		*u.OutputTokens != count(a.text) ||
 		*u.TotalTokens != *u.InputTokens+*u.OutputTokens {
 		t.Errorf("got %+v", u)
 	}
@@ -407,7 +483,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, user string) {
 		got := converse(t, userSays(user), ok)
 		end := got[len(got)-1]
-		if end.finish != holdfast.FinishStop && end.err == nil && !strings.HasPrefix(end.text, "This is the second try") {
+		if end.finish != holdfast.FinishStop && end.err == nil &&
+			!strings.HasPrefix(end.text, "This is the second try") {
 			t.Errorf("%q: got %+v", user, end)
 		}
 	})
@@ -419,9 +496,21 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
 	ask := func(text string, form *holdfast.Output) said {
-		return listen(t, m, &holdfast.ModelRequest{Tools: tools(), Output: form, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: text}}})
+		return listen(
+			t,
+			m,
+			&holdfast.ModelRequest{
+				Tools:    tools(),
+				Output:   form,
+				Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: text}},
+			},
+		)
 	}
-	form := &holdfast.Output{Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"},"list":{"type":"array"},"mood":{"enum":["calm"]}}}`)}
+	form := &holdfast.Output{
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"},"list":{"type":"array"},"mood":{"enum":["calm"]}}}`,
+		),
+	}
 	if got := ask("slow 2", form).text; got != `{"list":[],"mood":"calm","n":2,"sure":true,"text":"word-1 word-2"}` {
 		t.Error(got)
 	}
@@ -431,7 +520,12 @@ func TestForms(t *testing.T) {
 		}
 	}
 	again := &holdfast.ModelRequest{Output: form, Tail: 2, Messages: []holdfast.Message{
-		{Role: holdfast.RoleUser, Text: "misfit"}, {Role: holdfast.RoleAssistant, Text: "no"}, {Role: holdfast.RoleUser, Text: "it is not JSON"},
+		{
+			Role: holdfast.RoleUser,
+			Text: "misfit",
+		},
+		{Role: holdfast.RoleAssistant, Text: "no"},
+		{Role: holdfast.RoleUser, Text: "it is not JSON"},
 	}}
 	if got := listen(t, m, again).text; !json.Valid([]byte(got)) {
 		t.Errorf("asked again: %s", got)
@@ -469,13 +563,18 @@ func TestToolsAreChosen(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"suggestions":{"type":"array","items":{"type":"object",
 		"properties":{"title":{"type":"string"},"message":{"type":"string"},"kind":{"enum":["a","b"]}},"required":["title","message","kind"]}},"more":{"type":"number"}},"required":["suggestions"]}`)
 	req := &holdfast.ModelRequest{
-		Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "charge 1"}}, ToolChoice: "required", ChosenTool: "suggest",
-		Tools: append(tools("charge_card"), holdfast.ToolSpec{Name: "suggest", Parameters: schema}),
+		Messages: []holdfast.Message{
+			{Role: holdfast.RoleUser, Text: "charge 1"},
+		},
+		ToolChoice: "required",
+		ChosenTool: "suggest",
+		Tools:      append(tools("charge_card"), holdfast.ToolSpec{Name: "suggest", Parameters: schema}),
 	}
 	m := New(Options{})
 	s := listen(t, m, req)
 	const want = `{"suggestions":[{"kind":"a","message":"plan 5 steps","title":"A plan of 5 steps"},{"kind":"b","message":"calculate 6 * 7","title":"6 × 7"}]}`
-	if len(s.calls) != 1 || s.calls[0].Name != "suggest" || string(s.calls[0].Arguments) != want || s.finish != holdfast.FinishToolCalls {
+	if len(s.calls) != 1 || s.calls[0].Name != "suggest" || string(s.calls[0].Arguments) != want ||
+		s.finish != holdfast.FinishToolCalls {
 		t.Errorf("got %+v", s)
 	}
 	req.ToolChoice, req.ChosenTool = "none", ""

@@ -62,11 +62,20 @@ func contents(p modeltest.Provider) map[string]modeltest.Answer {
 	all := map[string]modeltest.Answer{
 		"text": {Text: []string{"Hel", "lo \u00e9\u2028\"\\\n", "<world>"}, Finish: holdfast.FinishStop},
 		"parallel calls": {Text: []string{"I look."}, Finish: holdfast.FinishToolCalls, Calls: []modeltest.Call{
-			{ID: "n1", Name: "look", Arguments: []string{`{"x":`, `3}`}}, {ID: "n2", Name: "look", Arguments: []string{`{"x`, `":4}`}},
+			{
+				ID:        "n1",
+				Name:      "look",
+				Arguments: []string{`{"x":`, `3}`},
+			},
+			{ID: "n2", Name: "look", Arguments: []string{`{"x`, `":4}`}},
 		}},
 	}
 	if p.Thinks {
-		all["reasoning"] = modeltest.Answer{Reasoning: []string{"let ", "me see"}, Text: []string{"done"}, Finish: holdfast.FinishStop}
+		all["reasoning"] = modeltest.Answer{
+			Reasoning: []string{"let ", "me see"},
+			Text:      []string{"done"},
+			Finish:    holdfast.FinishStop,
+		}
 		if p.Signs {
 			a := all["reasoning"]
 			a.Signature = "another-signature+/="
@@ -118,7 +127,12 @@ func (s *suite) prepare() {
 	s.complete = len(strings.TrimRight(strings.Join(events[:len(events)-s.Trailing], ""), "\n"))
 	first := modeltest.Answer{Finish: holdfast.FinishToolCalls, Calls: []modeltest.Call{
 		// Not every provider takes such ids.
-		{ID: "odd:1", Name: "look", Arguments: []string{`{"x":1}`}}, {ID: "odd.2", Name: "look", Arguments: []string{`{"x":2}`}},
+		{
+			ID:        "odd:1",
+			Name:      "look",
+			Arguments: []string{`{"x":1}`},
+		},
+		{ID: "odd.2", Name: "look", Arguments: []string{`{"x":2}`}},
 	}}
 	start := []string{"user:go"}
 	if s.Thinks {
@@ -144,7 +158,10 @@ func (s *suite) prepare() {
 		left[len(left)-1] += ` look{"x":3} look{"x":4}`
 		left = append(left, "tool:seen 3", "tool:seen 4", "assistant:the end")
 		right = append(right, `assistant: look{"x":8} look{"x":9}`, "tool:seen 8", "tool:seen 9")
-		s.calls = map[bool][]string{true: append(slices.Clone(made), "look 3", "look 4"), false: append(slices.Clone(made), "look 8", "look 9")}
+		s.calls = map[bool][]string{
+			true:  append(slices.Clone(made), "look 3", "look 4"),
+			false: append(slices.Clone(made), "look 8", "look 9"),
+		}
 	}
 	s.left, s.right = left, append(right, "assistant:done by two")
 }
@@ -198,7 +215,10 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := len(w.asked)
 	w.asked = append(w.asked, string(body))
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: r, Body: io.NopCloser(w.say(n)),
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"text/event-stream"}},
+		Request:    r,
+		Body:       io.NopCloser(w.say(n)),
 	}, nil
 }
 
@@ -254,7 +274,12 @@ func (tr *trial) at(at int) error {
 			return strings.NewReader(tr.whole[:at])
 		case 2:
 			if at >= tr.complete { // after the calls of a complete answer
-				return strings.NewReader(strings.Join(tr.Stream(modeltest.Answer{Text: []string{"the end"}, Finish: holdfast.FinishStop}), ""))
+				return strings.NewReader(
+					strings.Join(
+						tr.Stream(modeltest.Answer{Text: []string{"the end"}, Finish: holdfast.FinishStop}),
+						"",
+					),
+				)
 			}
 			return io.MultiReader(strings.NewReader(tr.whole[:again]), iotest.ErrReader(io.ErrUnexpectedEOF))
 		}
@@ -265,14 +290,24 @@ func (tr *trial) at(at int) error {
 		if n == 0 && len(tr.answer.Calls) > 0 {
 			// It uses ids that the other model has used.
 			a = modeltest.Answer{Finish: holdfast.FinishToolCalls, Calls: []modeltest.Call{
-				{ID: "n1", Name: "look", Arguments: []string{`{"x":8}`}}, {ID: "odd:1", Name: "look", Arguments: []string{`{"x":9}`}},
+				{
+					ID:        "n1",
+					Name:      "look",
+					Arguments: []string{`{"x":8}`},
+				},
+				{ID: "odd:1", Name: "look", Arguments: []string{`{"x":9}`}},
 			}}
 		}
 		return strings.NewReader(strings.Join(tr.other.Stream(a), ""))
 	})
 	tr.made.Take()
 	id := fmt.Sprint("t", at)
-	reply, err := tr.e.Post(tr.t.Context(), looptest.Alice, "", looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")))
+	reply, err := tr.e.Post(
+		tr.t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
+	)
 	if err != nil {
 		return err
 	}
@@ -332,7 +367,9 @@ func (tr *trial) shows(reply *agui.Reply, want []string) error {
 	if err := agui.Verify(slices.Values(events)); err != nil {
 		return fmt.Errorf("%w\n%s", err, looptest.Show(events))
 	}
-	shown := looptest.Reduce(append([]agui.Event{agui.MessagesSnapshot{Messages: []agui.Message{looptest.UserSays("u1", "go")}}}, events...))
+	shown := looptest.Reduce(
+		append([]agui.Event{agui.MessagesSnapshot{Messages: []agui.Message{looptest.UserSays("u1", "go")}}}, events...),
+	)
 	var screen []string
 	for _, line := range want {
 		text, calls := line, ""
@@ -425,7 +462,11 @@ func (tr *trial) sent(whole bool) error {
 		}
 		for _, id := range ids {
 			if tr.other.StrictIDs && !validID.MatchString(id[1]) || strings.Count(body, `"`+id[1]+`"`) != 2 {
-				return fmt.Errorf("the second provider is sent the id %q, which is not that of one call and one result:\n%s", id[1], body)
+				return fmt.Errorf(
+					"the second provider is sent the id %q, which is not that of one call and one result:\n%s",
+					id[1],
+					body,
+				)
 			}
 		}
 	}

@@ -31,7 +31,12 @@ func (f Format) secret(n, text int, call bool) string {
 	if call && f == Gemini {
 		block = `{"signature":"s%d"}`
 	}
-	return fmt.Sprintf(`{"provider":%q,"model":"m1","text":%d,"blocks":[%s]}`, f.provider(), text, fmt.Sprintf(block, n))
+	return fmt.Sprintf(
+		`{"provider":%q,"model":"m1","text":%d,"blocks":[%s]}`,
+		f.provider(),
+		text,
+		fmt.Sprintf(block, n),
+	)
 }
 
 // turns draws a conversation: each element is what one step adds to it before the model is
@@ -41,11 +46,30 @@ func turns(t *rapid.T, f Format) [][]holdfast.Message {
 	id := func(prefix string) string { serial++; return fmt.Sprintf("%s%d", prefix, serial) }
 	words := rapid.SampledFrom([]string{"", " ", "yes", "<b>é</b> & \u2028", "🙂\n\"x\"", strings.Repeat("long ", 50)})
 	user := func() holdfast.Message {
-		m := holdfast.Message{ID: id("u"), Role: holdfast.RoleUser, Text: "say " + words.Draw(t, "text"), Name: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "name")}
+		m := holdfast.Message{
+			ID:   id("u"),
+			Role: holdfast.RoleUser,
+			Text: "say " + words.Draw(t, "text"),
+			Name: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "name"),
+		}
 		if rapid.Bool().Draw(t, "in parts") {
 			m.Parts = []holdfast.Part{
-				{Type: holdfast.PartText, Text: m.Text}, {Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceURL, Value: "https://x/y?a=1&b=<2>.png"}},
-				{Type: holdfast.PartDocument, Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "application/pdf", Value: "CCCC"}}, {Type: holdfast.PartVideo, Source: &holdfast.Source{Type: holdfast.SourceURL, Value: "https://x/y.mp4"}},
+				{
+					Type: holdfast.PartText,
+					Text: m.Text,
+				},
+				{
+					Type:   holdfast.PartImage,
+					Source: &holdfast.Source{Type: holdfast.SourceURL, Value: "https://x/y?a=1&b=<2>.png"},
+				},
+				{
+					Type:   holdfast.PartDocument,
+					Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "application/pdf", Value: "CCCC"},
+				},
+				{
+					Type:   holdfast.PartVideo,
+					Source: &holdfast.Source{Type: holdfast.SourceURL, Value: "https://x/y.mp4"},
+				},
 			}
 			m.Text = ""
 		}
@@ -58,24 +82,47 @@ func turns(t *rapid.T, f Format) [][]holdfast.Message {
 		var step []holdfast.Message
 		answer := holdfast.Message{ID: id("a"), Role: holdfast.RoleAssistant, Text: words.Draw(t, "answer")}
 		if rapid.Bool().Draw(t, "thinks") {
-			step = append(step, holdfast.Message{ID: id("r"), Role: holdfast.RoleReasoning, Text: "hm", EncryptedValue: f.secret(serial, 0, false)})
+			step = append(
+				step,
+				holdfast.Message{
+					ID:             id("r"),
+					Role:           holdfast.RoleReasoning,
+					Text:           "hm",
+					EncryptedValue: f.secret(serial, 0, false),
+				},
+			)
 		}
 		for n := range rapid.IntRange(0, 3).Draw(t, "calls") {
-			c := holdfast.ToolCall{ID: id("call_"), Name: "look", Arguments: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{ "a": 1.0, "b" : "<é>" }`, `{"cut":`}).Draw(t, "arguments"))}
+			c := holdfast.ToolCall{
+				ID:   id("call_"),
+				Name: "look",
+				Arguments: json.RawMessage(
+					rapid.SampledFrom([]string{"", "{}", `{ "a": 1.0, "b" : "<é>" }`, `{"cut":`}).Draw(t, "arguments"),
+				),
+			}
 			if n == 0 && f != Anthropic && f != Responses {
 				c.EncryptedValue = f.secret(serial, 0, true)
 			}
 			answer.Calls = append(answer.Calls, c)
 		}
 		if rapid.IntRange(0, 3).Draw(t, "makes an image") == 0 {
-			answer.Parts = []holdfast.Part{{Type: holdfast.PartText, Text: answer.Text}, {
-				Type: holdfast.PartImage, EncryptedValue: rapid.SampledFrom([]string{"", f.secret(serial, 0, true)}).Draw(t, "by"),
-				Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: "DDDD"},
-			}}
+			answer.Parts = []holdfast.Part{
+				{Type: holdfast.PartText, Text: answer.Text},
+				{
+					Type:           holdfast.PartImage,
+					EncryptedValue: rapid.SampledFrom([]string{"", f.secret(serial, 0, true)}).Draw(t, "by"),
+					Source:         &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: "DDDD"},
+				},
+			}
 		}
 		step = append(step, answer)
 		if len(answer.Text) > 3 && rapid.Bool().Draw(t, "thinks again") {
-			again := holdfast.Message{ID: id("r"), Role: holdfast.RoleReasoning, Text: "hm", EncryptedValue: f.secret(serial, 3, false)}
+			again := holdfast.Message{
+				ID:             id("r"),
+				Role:           holdfast.RoleReasoning,
+				Text:           "hm",
+				EncryptedValue: f.secret(serial, 3, false),
+			}
 			if len(answer.Calls) == 0 {
 				step = append(step, again) // results follow calls
 			} else {
@@ -88,7 +135,13 @@ func turns(t *rapid.T, f Format) [][]holdfast.Message {
 			case 0:
 				r.Error = "it <failed>"
 			case 1:
-				r.Parts, r.Text = []holdfast.Part{{Type: holdfast.PartText, Text: "seen"}, {Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: "AAAA"}}}, ""
+				r.Parts, r.Text = []holdfast.Part{
+					{Type: holdfast.PartText, Text: "seen"},
+					{
+						Type:   holdfast.PartImage,
+						Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: "AAAA"},
+					},
+				}, ""
 			}
 			step = append(step, r)
 		}
@@ -135,7 +188,11 @@ func TestOnlyAppends(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				specs := []holdfast.ToolSpec{{Name: "b"}, {Name: "look", Parameters: json.RawMessage(`{ "type":"object" }`)}, {Name: "c", Description: "<c>"}}
+				specs := []holdfast.ToolSpec{
+					{Name: "b"},
+					{Name: "look", Parameters: json.RawMessage(`{ "type":"object" }`)},
+					{Name: "c", Description: "<c>"},
+				}
 				req := &holdfast.ModelRequest{Thread: "t", Instructions: []string{"Be <kind>.", "Be brief."}}
 				asked := 0
 				// What the frontend says of the moment is that of a run, which begins with words of the
@@ -170,7 +227,12 @@ func TestOnlyAppends(t *testing.T) {
 					}
 				}
 				if c := fake.Counts(); c.Requests != asked || c.Whole != asked-1 {
-					t.Fatalf("%d of %d requests had all of the one before:\n%s", c.Whole, asked-1, strings.Join(c.Fouls, "\n"))
+					t.Fatalf(
+						"%d of %d requests had all of the one before:\n%s",
+						c.Whole,
+						asked-1,
+						strings.Join(c.Fouls, "\n"),
+					)
 				}
 			})
 		})

@@ -116,7 +116,8 @@ func (p *Provider) note(thread, bare string) (serial int) {
 	p.counts.Requests++
 	now := &asked{stable: p.Format.stable(bare), kills: p.kills, said: said(bare), bare: strings.TrimRight(bare, "]}")}
 	if last := p.threads[thread]; last != nil {
-		if last.said == now.said && !strings.HasSuffix(last.bare, last.said+`"`) && !strings.HasSuffix(last.bare, last.said) {
+		if last.said == now.said && !strings.HasSuffix(last.bare, last.said+`"`) &&
+			!strings.HasSuffix(last.bare, last.said) {
 			last.stable = last.bare
 		}
 		same := common(last.stable, bare)
@@ -177,8 +178,13 @@ func answerOf(f Format, bare string, serial int) Answer {
 	}
 	for i, name := range strings.Fields(groups[step]) {
 		a.Calls = append(a.Calls, Call{
-			ID: fmt.Sprintf("call_%d_%d", serial, i), Name: name,
-			Arguments: fmt.Sprintf(`{ "n": %d.50,"text":"<%s> & \u2028é", "more": { "b": 1e3, "a": [1,  2] } }`, serial, name),
+			ID:   fmt.Sprintf("call_%d_%d", serial, i),
+			Name: name,
+			Arguments: fmt.Sprintf(
+				`{ "n": %d.50,"text":"<%s> & \u2028é", "more": { "b": 1e3, "a": [1,  2] } }`,
+				serial,
+				name,
+			),
 		})
 	}
 	return a

@@ -51,8 +51,12 @@ const queueLength = 256
 // Start starts a server and connects to it. A message of the server may have limit bytes.
 func Start(spec Spec, limit int) (*Conn, error) {
 	c := &Conn{
-		inbox: wire.NewInbox(), queue: make(chan outgoing, queueLength), limit: limit, log: spec.Log,
-		stopping: make(chan struct{}), done: make(chan struct{}),
+		inbox:    wire.NewInbox(),
+		queue:    make(chan outgoing, queueLength),
+		limit:    limit,
+		log:      spec.Log,
+		stopping: make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	started := make(chan error)
 	// The process is killed when the thread that started it ends, so the thread is kept

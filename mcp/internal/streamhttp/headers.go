@@ -61,7 +61,8 @@ func (c *Conn) setProtocolHeaders(h http.Header, m jsonrpc.Message) {
 
 // Encode returns a value as the protocol writes it into a header.
 func Encode(value string) string {
-	plain := value == strings.Trim(value, " \t") && !(strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value, "?="))
+	plain := value == strings.Trim(value, " \t") &&
+		!(strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value, "?="))
 	for _, r := range value {
 		plain = plain && r >= ' ' && r <= '~'
 	}

@@ -38,7 +38,11 @@ func (c *Conversation) GoOn() Stream {
 // Answer answers a question with a payload in JSON.
 func (c *Conversation) Answer(question, payload string) Stream {
 	c.t.Helper()
-	return c.post(object{"resume": []object{{"interruptId": question, "status": "resolved", "payload": json.RawMessage(payload)}}})
+	return c.post(
+		object{
+			"resume": []object{{"interruptId": question, "status": "resolved", "payload": json.RawMessage(payload)}},
+		},
+	)
 }
 
 // Decline abandons a question.
@@ -50,7 +54,13 @@ func (c *Conversation) Decline(question string) Stream {
 // Deliver posts the frontend's result of a call.
 func (c *Conversation) Deliver(call, content string) Stream {
 	c.t.Helper()
-	return c.post(object{"messages": []object{{"id": fmt.Sprint("result", c.sent), "role": "tool", "toolCallId": call, "content": content}}})
+	return c.post(
+		object{
+			"messages": []object{
+				{"id": fmt.Sprint("result", c.sent), "role": "tool", "toolCallId": call, "content": content},
+			},
+		},
+	)
 }
 
 // post offers the frontend's tool "confirm" with every request.

@@ -51,6 +51,8 @@ func CallThenSay(tool string) holdfast.Model {
 		if last.Role == holdfast.RoleTool {
 			return []holdfast.Delta{{Text: "Got: "}, {Text: last.Text}, {Finish: holdfast.FinishStop}}
 		}
-		return []holdfast.Delta{{Call: &holdfast.CallDelta{Name: tool, Arguments: "{}"}, Finish: holdfast.FinishToolCalls}}
+		return []holdfast.Delta{
+			{Call: &holdfast.CallDelta{Name: tool, Arguments: "{}"}, Finish: holdfast.FinishToolCalls},
+		}
 	})
 }

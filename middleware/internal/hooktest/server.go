@@ -38,7 +38,10 @@ func Serve(t *testing.T, agent holdfast.Agent, changes ...func(*server.Config)) 
 	s := &Server{t: t, log: &lockedBuffer{}}
 	agent.Name = cmp.Or(agent.Name, "a")
 	s.cfg = server.Config{
-		Store: "memory:", MaxIterations: 10_000, Agents: []holdfast.Agent{agent}, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Store:         "memory:",
+		MaxIterations: 10_000,
+		Agents:        []holdfast.Agent{agent},
+		Log:           slog.New(slog.NewTextHandler(s.log, nil)),
 	}
 	for _, change := range changes {
 		change(&s.cfg)
@@ -190,7 +193,9 @@ func (l *lockedBuffer) String() string {
 // RunAgent runs an agent on a server of its own and returns the stream, or the error. It
 // is for examples, which have no test.
 func RunAgent(agent holdfast.Agent, text string) string {
-	s, err := server.New(server.Config{Store: "memory:", Agents: []holdfast.Agent{agent}, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(
+		server.Config{Store: "memory:", Agents: []holdfast.Agent{agent}, Log: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		return err.Error()
 	}

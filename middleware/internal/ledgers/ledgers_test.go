@@ -71,7 +71,8 @@ func TestRefused(t *testing.T) {
 func TestUnchecked(t *testing.T) {
 	t.Parallel()
 	err := ledgers.Unchecked("budget")
-	if err.Code != codes.StoreUnavailable || !strings.HasPrefix(err.Message, "The budget could not be checked") || err.Hint == "" {
+	if err.Code != codes.StoreUnavailable || !strings.HasPrefix(err.Message, "The budget could not be checked") ||
+		err.Hint == "" {
 		t.Errorf("got %+v", err)
 	}
 }
