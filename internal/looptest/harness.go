@@ -1,12 +1,11 @@
 // Package looptest runs an engine with its keeper in tests: models and tools that do what a
-// test says, requests, and readers of streams and histories. It is one file of small
-// helpers, in the order in which a test uses them: start, post, collect, compare.
+// test says, requests, and readers of streams and histories. Most of it is one file of
+// small helpers, in the order in which a test uses them: start, post, collect, compare.
 package looptest
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -567,163 +566,6 @@ func Recorder(name string, j *Notebook) holdfast.Middleware {
 			}
 		},
 	}
-}
-
-// Mortal is a store as one process sees it. When it is dead, it answers nothing.
-type Mortal struct {
-	store.Store
-	Dead atomic.Bool // set by the test
-}
-
-// Commit implements [store.Committer] until the store is dead.
-func (m *Mortal) Commit(ctx context.Context, c *store.Commit) error {
-	if m.Dead.Load() {
-		return ErrUnreachable
-	}
-	return m.Store.Commit(ctx, c)
-}
-
-// Announce renews the lease until the store is dead.
-func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if m.Dead.Load() {
-		return ErrUnreachable
-	}
-	return m.Store.Announce(ctx, process, ttl)
-}
-
-// Retire ends the lease unless the store is dead.
-func (m *Mortal) Retire(ctx context.Context, process string) error {
-	if m.Dead.Load() {
-		return ErrUnreachable
-	}
-	return m.Store.Retire(ctx, process)
-}
-
-// AgreeFormat implements [store.FormatKeeper] until the store is dead. If the store keeps no
-// format, it is what the process reads.
-func (m *Mortal) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
-	keeper, can := m.Store.(store.FormatKeeper)
-	switch {
-	case m.Dead.Load():
-		return store.Formats{}, ErrUnreachable
-	case can:
-		return keeper.AgreeFormat(ctx, process, terms)
-	}
-	return store.Formats{Write: terms.Reads}, nil
-}
-
-// Formats implements [store.FormatKeeper].
-func (m *Mortal) Formats(ctx context.Context, silent int) (store.Formats, error) {
-	if keeper, can := m.Store.(store.FormatKeeper); can {
-		return keeper.Formats(ctx, silent)
-	}
-	return store.Formats{}, nil
-}
-
-// Describe implements [store.Roster] until the store is dead.
-func (m *Mortal) Describe(ctx context.Context, process string, about []byte) error {
-	roster, can := m.Store.(store.Roster)
-	switch {
-	case m.Dead.Load():
-		return ErrUnreachable
-	case can:
-		return roster.Describe(ctx, process, about)
-	}
-	return nil
-}
-
-// Described implements [store.Roster].
-func (m *Mortal) Described(ctx context.Context) (map[string][]byte, error) {
-	if roster, can := m.Store.(store.Roster); can {
-		return roster.Described(ctx)
-	}
-	return nil, nil
-}
-
-// HandOver hands a thread over unless the store is dead.
-func (m *Mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
-	if m.Dead.Load() {
-		return ErrUnreachable
-	}
-	return m.Store.HandOver(ctx, process, key)
-}
-
-// ErrUnreachable is the error of a dead store.
-var ErrUnreachable = errors.New("unreachable")
-
-// Reduce returns what a stock client makes of a stream: the messages on its screen. A
-// snapshot without reasoning takes none away.
-func Reduce(events []agui.Event) []string {
-	var order []string
-	text := map[string]string{}
-	put := func(id, s string) {
-		if _, ok := text[id]; !ok {
-			order = append(order, id)
-		}
-		text[id] += s
-	}
-	for _, ev := range events {
-		switch e := ev.(type) {
-		case agui.MessagesSnapshot:
-			order, text = keptReasoning(order, text, e.Messages)
-			for _, m := range e.Messages {
-				d, _ := m.Domain()
-				put(m.ID, string(d.Role)+":"+d.PlainText())
-				for _, c := range d.Calls {
-					put("call "+c.ID, c.Name+string(c.Arguments))
-				}
-			}
-		case agui.TextMessageStart:
-			if _, known := text[e.MessageID]; !known {
-				put(e.MessageID, "assistant:")
-			}
-		case agui.TextMessageContent:
-			put(e.MessageID, e.Delta)
-		case agui.ReasoningMessageStart:
-			if _, known := text[e.MessageID]; !known {
-				put(e.MessageID, "reasoning:")
-			}
-		case agui.ReasoningMessageContent:
-			put(e.MessageID, e.Delta)
-		case agui.ToolCallStart:
-			if _, known := text[e.ParentMessageID]; !known {
-				put(e.ParentMessageID, "assistant:")
-			}
-			if _, known := text["call "+e.ToolCallID]; !known {
-				put("call "+e.ToolCallID, e.ToolCallName)
-			}
-		case agui.ToolCallArgs:
-			put("call "+e.ToolCallID, e.Delta)
-		case agui.ToolCallResult:
-			var s string
-			_ = json.Unmarshal(e.Content, &s)
-			put(e.MessageID, "tool:"+s)
-		}
-	}
-	out := make([]string, len(order))
-	for i, id := range order {
-		out[i] = text[id]
-	}
-	return out
-}
-
-// keptReasoning returns what is left of a client's messages at a snapshot: their reasoning,
-// if the snapshot has none.
-func keptReasoning(
-	order []string,
-	text map[string]string,
-	snapshot []agui.Message,
-) (kept []string, texts map[string]string) {
-	texts = map[string]string{}
-	if slices.ContainsFunc(snapshot, func(m agui.Message) bool { return m.Role == string(holdfast.RoleReasoning) }) {
-		return nil, texts
-	}
-	for _, id := range order {
-		if strings.HasPrefix(text[id], "reasoning:") {
-			kept, texts[id] = append(kept, id), text[id]
-		}
-	}
-	return kept, texts
 }
 
 // WholeTrip is the history that a Traveller leaves.
