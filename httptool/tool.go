@@ -61,9 +61,9 @@ type Options struct {
 	// default 501 and 503.
 	NotDone []int `json:"notDone,omitempty"`
 	// LookUp is the template of a URL, on the same scheme and host, where a GET finds out
-	// what became of a call, usually by its {call.key}. A status from 200 to 299 means that it took effect, and the answer is
-	// the call's result; 404 means that it did not and will not; all else, that the service
-	// does not know.
+	// what became of a call, usually by its {call.key}. A status from 200 to 299 means that
+	// it took effect, and the answer is the call's result; 404 means that it did not and
+	// will not; all else, that the service does not know.
 	LookUp string `json:"lookUp,omitempty"`
 
 	// Result says what of an answer is the call's result; default all of it.

@@ -201,7 +201,14 @@ func newRouter(c Config, routes []route) *chi.Mux {
 		document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version),
 		turns:    newTurns(),
 		bodies:   newReceiver(&c),
-		door:     door{c.LoopbackOnly, c.Anonymous, c.BehindProxy, c.Hosts, c.AllowedOrigins, methodsOf(routes)},
+		door: door{
+			loopbackOnly: c.LoopbackOnly,
+			anonymous:    c.Anonymous,
+			behindProxy:  c.BehindProxy,
+			hosts:        c.Hosts,
+			origins:      c.AllowedOrigins,
+			methods:      methodsOf(routes),
+		},
 	}
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)

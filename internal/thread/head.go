@@ -343,7 +343,14 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	s.Format, s.Agent, s.Leaf = in.Format, in.Agent, in.Leaf
-	s.standing = standing{in.Status, in.Run, in.Outcome, in.Code, in.Text, in.Person}
+	s.standing = standing{
+		status:  in.Status,
+		run:     in.Run,
+		outcome: in.Outcome,
+		code:    in.Code,
+		text:    in.Text,
+		person:  in.Person,
+	}
 	return nil
 }
 
