@@ -104,6 +104,9 @@ func newLoader(listed []goPackage) (*loader, error) {
 		}
 	}
 	slices.Sort(others)
+	if len(others) == 0 {
+		return l, nil
+	}
 	exported, err := goList([]string{"-export"}, slices.Compact(others)...)
 	if err != nil {
 		return nil, err
@@ -158,29 +161,38 @@ func (l *loader) check(p goPackage) (*code, error) {
 	return c, err
 }
 
-// fixture is a package of testdata. It imports none but the given packages of the module, and
-// what those import.
+// fixture is a package of testdata. It imports none but the given packages of the module,
+// what those import, and the standard library.
 func fixture(t *testing.T, name string, ours ...string) *code {
 	t.Helper()
-	l := &loader{fset: token.NewFileSet()}
-	if len(ours) > 0 {
-		listed, err := goList([]string{"-deps"}, ours...)
-		listed = slices.DeleteFunc(listed, func(p goPackage) bool { return !strings.HasPrefix(p.ImportPath, module) })
-		if err == nil {
-			l, err = newLoader(listed)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir := filepath.Join("testdata", name)
-	entries, err := os.ReadDir(dir)
+	p := goPackage{ImportPath: name, Dir: filepath.Join("testdata", name)}
+	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := goPackage{ImportPath: name, Dir: dir}
 	for _, e := range entries {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, e.Name()), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			p.Imports = append(p.Imports, strings.Trim(i.Path.Value, `"`))
+		}
 		p.GoFiles = append(p.GoFiles, e.Name())
+	}
+	listed := []goPackage{p}
+	if len(ours) > 0 {
+		deps, err := goList([]string{"-deps"}, ours...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(
+			listed,
+			slices.DeleteFunc(deps, func(p goPackage) bool { return !strings.HasPrefix(p.ImportPath, module) })...)
+	}
+	l, err := newLoader(listed)
+	if err != nil {
+		t.Fatal(err)
 	}
 	c, err := l.check(p)
 	if err != nil {

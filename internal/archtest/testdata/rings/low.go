@@ -1,4 +1,4 @@
-package cycle
+package rings
 
 type floor struct {
 	level  int

@@ -1,4 +1,4 @@
-package cycle
+package rings
 
 // alone uses nothing.
 const alone = "alone"

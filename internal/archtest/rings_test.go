@@ -11,62 +11,45 @@ import (
 	"testing"
 )
 
-// A package may be large, but its files must not all refer to each other: who
-// then wants to understand one has to read them all. TestFileCycles takes the
-// files of a package as the nodes of a graph, and the use of a name, method or
-// field that another file declares as an edge. Files that can be reached from each
-// other are a cycle, and its size is the sum of their lines.
+// A package may be large, but its files must not all refer to each other, or nobody
+// can understand one of them without the rest. The gauge of rings takes the files of
+// a package as the nodes of a graph, and the use of a name, method or field that
+// another file declares as an edge. Files that can be reached from each other are a
+// ring. What counts is the sum of all rings: two rings of a package are as much to
+// read as one that is as long as both.
 
-// maxCycle is how many lines a package's largest cycle may have. Code that exceeds
-// it is changed, the limit is not: what the message names is what to turn around.
-const maxCycle = 2500
+// maxRings is how many lines the rings of a package may have together, in every
+// package. Code that exceeds it is changed, the limit is not: what the message names
+// is what to turn around.
+const maxRings = 2000
 
-// maxCycleOf are the packages with another limit.
-var maxCycleOf = map[string]int{
-	"internal/loop":                  3000, // a run and its owner need each other
-	"internal/loop with crashpoints": 3000,
-}
-
-func TestFileCycles(t *testing.T) {
-	t.Parallel()
-	for _, c := range modulePackages(t) {
-		limit := cmp.Or(maxCycleOf[c.name], maxCycle)
+// rings measures each package that has any.
+func rings(all []*code, limit int) []measured {
+	var sums []measured
+	for _, c := range all {
 		g := newFileGraph(c)
-		cycle := g.largestCycle(nil)
-		if len(cycle) > 1 {
-			t.Logf(
-				"%-32s %2d of %2d files, %5d of %5d lines, %.1f edges a file",
-				cmp.Or(c.name, "(root)"),
-				len(cycle),
-				len(g.lines),
-				g.size(cycle),
-				g.size(slices.Collect(maps.Keys(g.lines))),
-				float64(len(g.edges))/float64(len(g.lines)),
-			)
-		}
-		if g.size(cycle) > limit {
-			t.Error(g.complaint(cmp.Or(c.name, "the root package"), limit))
+		if n := g.ringLines(nil); n > 0 {
+			name := cmp.Or(c.name, "(root)")
+			sums = append(sums, measured{key: name, n: n, complaint: func() string { return g.complaint(name, limit) }})
 		}
 	}
+	return sums
 }
 
-// TestFileCyclesSeen: the test can fail. In the fixture high.go uses low.go six
-// times, which is as it should be, and low.go uses high.go twice.
-func TestFileCyclesSeen(t *testing.T) {
+// TestRingsSeen: the gauge can refuse. In the fixture, high.go uses low.go six times,
+// which is as it should be, and low.go uses high.go twice. left.go and right.go are a
+// second ring.
+func TestRingsSeen(t *testing.T) {
 	t.Parallel()
-	g := newFileGraph(fixture(t, "cycle"))
-	if cycle := g.largestCycle(nil); !slices.Equal(cycle, []string{"high.go", "low.go"}) {
-		t.Fatalf("the largest cycle is %q, want high.go and low.go, but not alone.go", cycle)
-	}
-	const want = `testdata: a cycle of 2 files has 31 lines, at most 20 are allowed: high.go low.go
-Nobody can read one of these files without the others. Turn this edge around, and the largest cycle has 0 lines:
+	const want = `rings: 2 rings have 44 lines together, at most 20 are allowed
+  31 lines: high.go low.go
+  13 lines: left.go right.go
+Nobody can read one file of a ring without the others. Turn this edge around, and the rings have 13 lines:
   low.go -> high.go
     low.go:14 uses tower
     low.go:15 uses tower.name
 Move what is used to where it is used, or to a file below both, or hand it over as an argument.`
-	if got := g.complaint("testdata", 20); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	wantRefused(t, gauge{limit: 20}, rings([]*code{fixture(t, "rings")}, 20), want)
 }
 
 // fileGraph says which file of a package uses which.
@@ -183,17 +166,18 @@ func (g *fileGraph) size(files []string) int {
 	return n
 }
 
-// largestCycle is the largest set of files that can be reached from each other, by
-// lines, when the edges of without are gone. It is Tarjan's algorithm. A file alone
-// is no cycle, however long it is.
-func (g *fileGraph) largestCycle(without map[int]bool) []string {
+// rings are the sets of files that can be reached from each other when the edges of
+// without are gone, the longest first. It is Tarjan's algorithm. A file alone is no
+// ring, however long it is.
+func (g *fileGraph) rings(without map[int]bool) [][]string {
 	next := map[string][]string{}
 	for i, e := range g.edges {
 		if !without[i] {
 			next[e.from] = append(next[e.from], e.to)
 		}
 	}
-	var largest, stack []string
+	var all [][]string
+	var stack []string
 	number, low, onStack := map[string]int{}, map[string]int{}, map[string]bool{}
 	var visit func(string)
 	visit = func(f string) {
@@ -211,13 +195,13 @@ func (g *fileGraph) largestCycle(without map[int]bool) []string {
 			return
 		}
 		first := slices.Index(stack, f)
-		cycle := slices.Sorted(slices.Values(stack[first:]))
+		ring := slices.Sorted(slices.Values(stack[first:]))
 		stack = stack[:first]
-		for _, f := range cycle {
+		for _, f := range ring {
 			onStack[f] = false
 		}
-		if len(cycle) > 1 && g.size(cycle) > g.size(largest) {
-			largest = cycle
+		if len(ring) > 1 {
+			all = append(all, ring)
 		}
 	}
 	for _, f := range slices.Sorted(maps.Keys(g.lines)) {
@@ -225,25 +209,41 @@ func (g *fileGraph) largestCycle(without map[int]bool) []string {
 			visit(f)
 		}
 	}
-	return largest
+	slices.SortFunc(all, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(g.size(b), g.size(a)), slices.Compare(a, b))
+	})
+	return all
 }
 
-// turn says which edges to turn around for the largest cycle to come below the
-// limit: one if there is such a one, and of several the one with the fewest uses;
-// else a few, each the one that takes most off the cycle. rest is the size that the
-// largest cycle then has.
+// ringLines is the sum of the lines of all rings.
+func (g *fileGraph) ringLines(without map[int]bool) int {
+	n := 0
+	for _, ring := range g.rings(without) {
+		n += g.size(ring)
+	}
+	return n
+}
+
+// turn says which edges to turn around for the rings to come below the limit: one if
+// there is such a one, and of several the one with the fewest uses; else a few, each
+// the one that takes most off the rings. rest is the size that they then have.
 func (g *fileGraph) turn(limit int) (edges []fileEdge, rest int) {
 	gone := map[int]bool{}
 	left := func(i int) int {
 		without := maps.Clone(gone)
 		without[i] = true
-		return g.size(g.largestCycle(without))
+		return g.ringLines(without)
 	}
-	for g.size(g.largestCycle(gone)) > limit {
-		cycle := g.largestCycle(gone)
+	for g.ringLines(gone) > limit {
+		ringOf := map[string]int{}
+		for i, ring := range g.rings(gone) {
+			for _, f := range ring {
+				ringOf[f] = i + 1
+			}
+		}
 		best, least := -1, 0
 		for i, e := range g.edges {
-			if gone[i] || !slices.Contains(cycle, e.from) || !slices.Contains(cycle, e.to) {
+			if gone[i] || ringOf[e.from] == 0 || ringOf[e.from] != ringOf[e.to] {
 				continue
 			}
 			size := left(i)
@@ -255,36 +255,34 @@ func (g *fileGraph) turn(limit int) (edges []fileEdge, rest int) {
 	}
 	for _, i := range slices.Sorted(maps.Keys(gone)) {
 		delete(gone, i)
-		if g.size(g.largestCycle(gone)) <= limit {
+		if g.ringLines(gone) <= limit {
 			continue // the others are enough
 		}
 		gone[i] = true
 		edges = append(edges, g.edges[i])
 	}
-	return edges, g.size(g.largestCycle(gone))
+	return edges, g.ringLines(gone)
 }
 
 // complaint says what is wrong, and what to do about it.
 func (g *fileGraph) complaint(name string, limit int) string {
-	cycle := g.largestCycle(nil)
+	all := g.rings(nil)
 	edges, rest := g.turn(limit)
-	those := "this edge"
+	number, those := "one ring has", "this edge"
+	if len(all) > 1 {
+		number = fmt.Sprintf("%d rings have", len(all))
+	}
 	if len(edges) > 1 {
 		those = fmt.Sprintf("these %d edges", len(edges))
 	}
 	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %d lines together, at most %d are allowed\n", name, number, g.ringLines(nil), limit)
+	for _, ring := range all {
+		fmt.Fprintf(&b, "  %d lines: %s\n", g.size(ring), strings.Join(ring, " "))
+	}
 	fmt.Fprintf(
 		&b,
-		"%s: a cycle of %d files has %d lines, at most %d are allowed: %s\n",
-		name,
-		len(cycle),
-		g.size(cycle),
-		limit,
-		strings.Join(cycle, " "),
-	)
-	fmt.Fprintf(
-		&b,
-		"Nobody can read one of these files without the others. Turn %s around, and the largest cycle has %d lines:\n",
+		"Nobody can read one file of a ring without the others. Turn %s around, and the rings have %d lines:\n",
 		those,
 		rest,
 	)

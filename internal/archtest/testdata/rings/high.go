@@ -1,5 +1,5 @@
-// Package cycle is what the test about cycles of files is tested with.
-package cycle
+// Package rings is what the test about rings of files is tested with.
+package rings
 
 // tower stands on a floor.
 type tower struct {

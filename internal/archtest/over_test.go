@@ -1,0 +1,84 @@
+package archtest
+
+// What exceeded a gauge when the gauge was made, and by how much. Nothing is added and
+// nothing here may grow; what has come within the limit must be removed.
+var (
+	overRings = map[string]int{
+		"bench":                          2895,
+		"cmd/server":                     2618,
+		"internal/agui":                  2309,
+		"internal/config":                2733,
+		"internal/filestore":             4191,
+		"internal/http":                  3138,
+		"internal/loop":                  6765,
+		"internal/loop with crashpoints": 6765,
+		"internal/redisstore":            3007,
+		"internal/thread":                2958,
+		"mcp":                            3261,
+		"server":                         4246,
+	}
+
+	overMethods = map[string]int{
+		"agenttest/storetest/enrolled": 78,
+		"agenttest/storetest/keeper":   86,
+		"internal/config/declarer":     52,
+		"internal/config/declaring":    69,
+		"internal/config/formParser":   51,
+		"internal/filestore/Store":     58,
+		"internal/filestore/copying":   57,
+		"internal/http/copilotKit":     62,
+		"internal/http/handler":        69,
+		"internal/loop/Engine":         84,
+		"internal/loop/SideRun":        52,
+		"internal/loop/attempts":       61,
+		"internal/loop/batch":          67,
+		"internal/loop/beginning":      57,
+		"internal/loop/finishing":      91,
+		"internal/loop/growth":         52,
+		"internal/loop/intents":        52,
+		"internal/loop/leaving":        57,
+		"internal/loop/mail":           52,
+		"internal/loop/run":            53,
+		"internal/looptest/Engine":     126,
+		"internal/redisstore/Store":    67,
+		"internal/schema/pattern":      51,
+		"internal/statecheck/flow":     61,
+		"internal/upkeep/Titles":       52,
+		"internal/upkeep/byHand":       51,
+		"internal/upkeep/counting":     56,
+		"internal/upkeep/walk":         54,
+		"server/Server":                53,
+	}
+
+	overStatements = map[string]int{
+		"bench/main":                    49,
+		"bench/viewers":                 48,
+		"cmd/server/options.flags":      52,
+		"internal/agui/newEvent":        64,
+		"internal/agui/value":           65,
+		"internal/agui/verifier.inside": 55,
+		"internal/e2e/worker/run":       53,
+	}
+
+	overEmbedding = map[string]int{
+		"internal/config/declarer":   1,
+		"internal/config/declaring":  1,
+		"internal/config/filler":     1,
+		"internal/config/formParser": 1,
+		"internal/config/toolLister": 1,
+		"internal/http/copilotKit":   1,
+		"internal/loop/SideRun":      1,
+		"internal/loop/attempts":     1,
+		"internal/loop/batch":        1,
+		"internal/loop/finishing":    1,
+		"internal/loop/growth":       1,
+		"internal/loop/intents":      1,
+		"internal/loop/mail":         1,
+		"internal/looptest/Engine":   1,
+		"internal/upkeep/Everybody":  1,
+		"internal/upkeep/Titles":     1,
+		"internal/upkeep/byHand":     1,
+		"internal/upkeep/counting":   1,
+		"internal/upkeep/walk":       1,
+	}
+)

@@ -1,0 +1,5 @@
+package rings
+
+func right(n int) int {
+	return left(n)
+}
