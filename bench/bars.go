@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// The loads of the bench, and the bars that their figures are held to.
+
 // scenario is a load, and the figures that are taken from it.
 type scenario struct {
 	name, about string

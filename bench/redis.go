@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// The Redis of the bench, and what it says a load has cost it.
+
 // redisServer is a redis-server for the bench, on the CPU that all helpers share.
 type redisServer struct {
 	*process

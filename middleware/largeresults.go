@@ -11,6 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// How large results are shown: cut by the same rule each time, because a message that changed
+// between two requests would not be found in the provider's cache.
+
 // LargeResults shows the model large results of tools in part: the beginning and the end,
 // and a note that says how to read the rest. It brings the tool [ReadResult] for that. What
 // is stored, and what people see, is the whole result. The same result always looks the

@@ -12,6 +12,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// The bound on a tool call. A tool cannot be stopped, only told to stop, so a call whose time
+// is up is left behind in a group that somebody waits for.
+
 // tookTooLong returns the cancellation cause of a call whose time is up. Each bound has one
 // of its own: a call may have several, and only one of them says how long it waited.
 func tookTooLong() error { return errors.New("the call took too long") }

@@ -8,6 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The checks of a thread's log: that no number is missing, that each run's events are a legal
+// stream, and that what the head and the checkpoints name is archived.
+
 // log checks the thread's log: the live part and the archived part.
 func (a *audit) log() {
 	starts := a.starts()

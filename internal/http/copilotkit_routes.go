@@ -7,6 +7,9 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
+// CopilotKit's paths, which its frontend prescribes: they are kept apart from the server's
+// own, so that neither table has to be read for the other.
+
 // copilotKitRoutes are the routes that CopilotKit's frontend expects of a runtime.
 var copilotKitRoutes = []route{
 	{

@@ -10,6 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// The handlers of a thread's past: its checkpoints, and going back to one of them in the
+// thread itself or in a fork.
+
 // Travel reads a thread's past and takes threads back to it.
 type Travel interface {
 	// Checkpoints lists up to limit checkpoints, newest first: those before the given

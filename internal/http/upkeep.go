@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// The handlers that delete: what of a thread is no longer needed, a thread, or all threads
+// that are old enough.
+
 // Upkeep removes what is no longer needed.
 type Upkeep interface {
 	// Prune keeps a thread's newest checkpoints, and what they and the head need. An etag

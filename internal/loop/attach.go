@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// Attaching to a run or a thread from a cursor, without a gap.
+
 // Events streams a run after the cursor: exactly the missing rest or, if the thread does not
 // have the cursor's record, a new start that says why. A nil reply means that the run has
 // ended and nothing is missing. Without a run it streams the thread: see streams.current.

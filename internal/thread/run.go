@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// The two records of a run, how it began and how it ended, and what people see of them.
+
 // Run is how a run began. It is written with the commit that accepts the run, and again by a
 // takeover that goes on with another revision of the agent.
 type Run struct {

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// The steps of the formatter. Each reads a file, decides where lines break, and returns the
+// new text; none has to know of the others, since they are repeated until nothing changes.
+
 // edit puts text at an offset of a file.
 type edit struct {
 	at   int
