@@ -23,7 +23,7 @@ import type { Dot, Graph } from './graph.ts';
 import { ProcessTag } from './Process.tsx';
 import { kindOf } from './Strip.tsx';
 import { ThreadTree } from './ThreadTree.tsx';
-import { argumentsText } from './Effect.tsx';
+import { argumentsText } from './arguments.ts';
 import { messages, numberOf, titleOf } from './words.ts';
 
 const high = 44;

@@ -5,14 +5,14 @@ import type { PastEffect } from '../api/types.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
+import { EffectBadge, effectOf } from '../ui/effect.tsx';
 import { ErrorCard, failureOf } from '../ui/ErrorCard.tsx';
 import { BranchIcon, CheckIcon, RewindIcon, TerminalIcon, WarningIcon } from '../ui/icons.tsx';
 import { Skeleton } from '../ui/Spinner.tsx';
 import { Switch } from '../ui/Switch.tsx';
-import { argumentsText, EffectBadge } from './Effect.tsx';
+import { argumentsText } from './arguments.ts';
 import './Travel.css';
 import { hasResult, proposed, type Again, type Choices } from './travel.ts';
-import { effectWords } from './words.ts';
 
 function Choice({ name, value, recordable, disabled, onChange }: { name: string; value: Again; recordable: boolean; disabled: boolean; onChange: (value: Again) => void }) {
   const id = useId();
@@ -30,6 +30,7 @@ function Choice({ name, value, recordable, disabled, onChange }: { name: string;
 
 function EffectRow({ effect, value, fixed, onChange }: { effect: PastEffect; value: Again; fixed: boolean; onChange: (value: Again) => void }) {
   const recordable = hasResult(effect);
+  const { again } = effectOf(effect.effect);
   return (
     <li className="durable-effect">
       <div className="durable-effect-head">
@@ -39,7 +40,7 @@ function EffectRow({ effect, value, fixed, onChange }: { effect: PastEffect; val
         {effect.messageId === undefined && <Badge tone="wait" title="It was started and has no result: nobody knows what became of it.">no result</Badge>}
       </div>
       <pre className="durable-args" tabIndex={0} role="group" aria-label={`Arguments of ${effect.toolName}`}>{argumentsText(effect.arguments)}</pre>
-      {effectWords[effect.effect] && <p className="small soft">{effectWords[effect.effect]}</p>}
+      {again && <p className="small soft">{again}</p>}
       <Choice name={effect.toolName} value={fixed ? (recordable ? 'recorded' : 'run') : value} recordable={recordable} disabled={fixed} onChange={onChange} />
     </li>
   );

@@ -2,13 +2,13 @@
 // are saved ahead of their checkpoint, and calls of which nobody knows whether they happened.
 import type { Work as WorkOf, WorkCall } from '../api/types.ts';
 import { CopyButton } from '../ui/CopyButton.tsx';
+import { EffectBadge, effectOf } from '../ui/effect.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { CheckIcon } from '../ui/icons.tsx';
 import { StatusDot, type Tone } from '../ui/StatusDot.tsx';
 import { Duration } from '../ui/Time.tsx';
 import { plural } from '../ui/time.ts';
 import { ProcessTag } from './Process.tsx';
-import { EffectBadge } from './Effect.tsx';
 import './Work.css';
 
 type State = WorkCall['state'];
@@ -25,10 +25,7 @@ export const workWords: Readonly<Record<State, { name: string; tone: Tone; about
 
 /** What a crash does to a started call, by what its tool declares. */
 function aboutOf({ state, effect }: WorkCall): string {
-  if (state === 'started' && effect === 'pure') return 'It changes nothing, so after a crash it simply runs again.';
-  if (state === 'started' && effect === 'idempotent') return 'Its intent is saved. After a crash it runs again with the same key, which has no further effect.';
-  if (state === 'started' && effect === 'once') return 'Its intent is saved. After a crash it does not run again by itself: it is in doubt.';
-  return workWords[state].about;
+  return state === 'started' ? effectOf(effect).crash ?? workWords.started.about : workWords[state].about;
 }
 
 function Call({ call }: { call: WorkCall }) {

@@ -44,12 +44,3 @@ export function seamWords({ reason, from, process, gapMs, outageMs, cut }: SeamI
   const next = restarted ? 'It was started again and' : process === '' ? 'Another one' : `Process ${shortName(process)}`;
   return { short: `${handed ? 'handed over' : 'died'} here · went on${later}`, sentence: `${left} ${next} went on${later}.` };
 }
-
-/** What a tool's effect means for somebody who goes back. */
-export const effectWords: Readonly<Record<string, string>> = {
-  idempotent: 'Calling it again with the same key has no further effect. A new call has a new key.',
-  once: 'It must not happen twice by accident.',
-  query: 'The service can be asked what became of it.',
-  frontend: 'It ran in a browser, not on the server.',
-  unknown: 'The agent no longer has this tool, so nobody can say what another call would do.',
-};

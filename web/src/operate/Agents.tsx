@@ -7,13 +7,13 @@ import { useCopyCurl, useQueries } from '../app/data.tsx';
 import { formatPlace, type Place } from '../app/place.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { IconButton } from '../ui/Button.tsx';
+import { EffectBadge } from '../ui/effect.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { PlusIcon, TerminalIcon, ToolIcon } from '../ui/icons.tsx';
 import { JsonTree } from '../ui/JsonTree.tsx';
 import { Skeleton } from '../ui/Spinner.tsx';
 import { duration, plural } from '../ui/time.ts';
 import { Unread } from './Denied.tsx';
-import { effectOf } from './effects.ts';
 import { ToolPage } from './ToolPage.tsx';
 
 /** Where an agent, or one of its tools, is shown. */
@@ -29,14 +29,13 @@ function Tools({ agent }: { agent: Agent }) {
 }
 
 function ToolLink({ agent, tool }: { agent: string; tool: AgentTool }) {
-  const effect = effectOf(tool.effect);
   return (
     <a className="operate-tool" href={formatPlace(agentPlace(agent, tool.name))}>
       <ToolIcon />
       <span className="operate-tool-name mono">{tool.name}</span>
       <span className="operate-tool-about">{tool.description}</span>
       <span className="operate-tool-facts">
-        <Badge tone={effect.tone} title={effect.about}>{effect.name}</Badge>
+        <EffectBadge effect={tool.effect} />
         {tool.outside && <Badge tone="info" title="Its calls are finished from outside">outside</Badge>}
         {tool.timeoutMs > 0 && <span className="faint num" title="The longest that a call may take">≤ {duration(tool.timeoutMs)}</span>}
       </span>

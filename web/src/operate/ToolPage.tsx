@@ -10,6 +10,7 @@ import { Badge } from '../ui/Badge.tsx';
 import { Button, IconButton } from '../ui/Button.tsx';
 import { CopyButton } from '../ui/CopyButton.tsx';
 import { AlertDialog } from '../ui/Dialog.tsx';
+import { EffectBadge, effectOf } from '../ui/effect.tsx';
 import { ErrorCard, failureOf } from '../ui/ErrorCard.tsx';
 import { TextField } from '../ui/Field.tsx';
 import { ChevronRightIcon, InfoIcon, PlayIcon, RetryIcon, TerminalIcon, WarningIcon } from '../ui/icons.tsx';
@@ -20,7 +21,6 @@ import { duration } from '../ui/time.ts';
 import { Time } from '../ui/Time.tsx';
 import { agentPlace } from './Agents.tsx';
 import { Denied } from './Denied.tsx';
-import { effectOf } from './effects.ts';
 
 /** A call that was made here. */
 interface Called {
@@ -122,7 +122,7 @@ function Form({ agent, tool, form, calling, onSend }: { agent: string; tool: Age
   const bare = form.field.kind === 'object' && form.field.members.length === 0;
   return (
     <form className="operate-form" onSubmit={send} noValidate>
-      {effect.warning && <p className="operate-warning"><WarningIcon /><span>{effect.warning} No permission, budget or question of the agent stands in between.</span></p>}
+      {effect.again && <p className="operate-warning"><WarningIcon /><span>{effect.again} No permission, budget or question of the agent stands in between.</span></p>}
       {bare ? <p className="soft">It takes no arguments.</p> : <SchemaForm form={form} name="Arguments" />}
       <details className="operate-more"><summary>Idempotency key</summary>
         <TextField label="Key" quiet value={key} onChange={setKey} autoComplete="off" spellCheck={false} className="mono" placeholder="A new one" about="With the key of an earlier call, a service that knows keys does nothing twice." />
@@ -140,7 +140,7 @@ function ByHand({ agent, tool }: { agent: string; tool: AgentTool }) {
   const { calls, busy, call } = useCall(agent, tool.name, form);
   const [asked, setAsked] = useState<{ args: unknown; key: string } | null>(null);
   const effect = effectOf(tool.effect);
-  const send = (args: unknown, key: string) => (effect.warning ? setAsked({ args, key }) : void call(args, key));
+  const send = (args: unknown, key: string) => (effect.again ? setAsked({ args, key }) : void call(args, key));
   return (
     <div className="operate-hand">
       <section className="operate-card" aria-labelledby="operate-run">
@@ -154,8 +154,8 @@ function ByHand({ agent, tool }: { agent: string; tool: AgentTool }) {
         )}
       </section>
       <AlertDialog
-        open={asked !== null} onClose={() => setAsked(null)} title={`Run ${tool.name}?`} confirm="Run it" danger={effect.tone === 'wait'}
-        about={<><p>{effect.warning}</p><p>The call is written to the server’s audit log.</p></>}
+        open={asked !== null} onClose={() => setAsked(null)} title={`Run ${tool.name}?`} confirm="Run it" danger={effect.tone !== 'neutral'}
+        about={<><p>{effect.again}</p><p>The call is written to the server’s audit log.</p></>}
         onConfirm={() => { const it = asked; setAsked(null); if (it) void call(it.args, it.key); }}
       >
         {asked && <div className="operate-json"><JsonTree value={asked.args} label="Arguments" depth={2} /></div>}
@@ -173,7 +173,6 @@ function Hand({ agent, tool }: { agent: string; tool: AgentTool }) {
 }
 
 export function ToolPage({ agent, tool }: { agent: string; tool: AgentTool }) {
-  const effect = effectOf(tool.effect);
   const copy = useCopyCurl();
   const id = useId();
   useCommands([{ id: 'tool.curl', title: 'Copy as curl: the agents and their tools', group: 'Operate', run: () => copy(actions.agents()) }]);
@@ -184,13 +183,13 @@ export function ToolPage({ agent, tool }: { agent: string; tool: AgentTool }) {
           <nav aria-label="Where this is" className="operate-crumbs"><a href={formatPlace({ page: 'operate', section: 'agents' })}>Agents</a><ChevronRightIcon /><a className="truncate" href={formatPlace(agentPlace(agent))}>{agent}</a></nav>
           <header className="operate-head">
             <h2 id={id} className="mono truncate">{tool.name}</h2>
-            <Badge tone={effect.tone} title={effect.about}>{effect.name}</Badge>
+            <EffectBadge effect={tool.effect} />
             {tool.outside && <Badge tone="info">outside</Badge>}
             <span className="grow" />
             <IconButton size="small" label="Copy as curl: the agents and their tools" onClick={() => copy(actions.agents())}><TerminalIcon /></IconButton>
           </header>
           {tool.description && <p className="operate-lead">{tool.description}</p>}
-          <p className="soft small">{effect.about}{tool.timeoutMs > 0 && ` A call may take ${duration(tool.timeoutMs)}.`}</p>
+          <p className="soft small">{effectOf(tool.effect).about}{tool.timeoutMs > 0 && ` A call may take ${duration(tool.timeoutMs)}.`}</p>
         </section>
         <Hand agent={agent} tool={tool} />
         {tool.parameters && <details className="operate-schema"><summary>Schema of its arguments</summary><div className="operate-json"><JsonTree value={tool.parameters} label={`Schema of ${tool.name}`} depth={3} /></div></details>}

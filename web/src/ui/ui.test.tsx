@@ -8,6 +8,7 @@ import { Button, IconButton } from './Button.tsx';
 import { CopyButton } from './CopyButton.tsx';
 import { AlertDialog, Dialog } from './Dialog.tsx';
 import { EmptyState } from './EmptyState.tsx';
+import { EffectBadge, effectOf } from './effect.tsx';
 import { ErrorCard, failureOf } from './ErrorCard.tsx';
 import { Checkbox, Select, TextArea, TextField } from './Field.tsx';
 import { keyNames } from './Kbd.tsx';
@@ -234,5 +235,16 @@ describe('times', () => {
     act(() => vi.advanceTimersByTime(60_000));
     expect(screen.getByText('3m ago')).toBeTruthy();
     expect(screen.getByText('1 m 30 s')).toBeTruthy();
+  });
+});
+
+describe('effects of tools', () => {
+  it('says what is known of each, and warns of what is not', () => {
+    for (const name of ['pure', 'idempotent', 'query', 'once', 'frontend']) expect(effectOf(name).about).not.toBe(effectOf('gone').about);
+    expect(effectOf('pure').again).toBeUndefined();
+    expect(effectOf('once')).toMatchObject({ tone: 'wait', about: expect.stringContaining('never started twice') as string });
+    expect(effectOf('gone').again).toMatch(/nobody can say/);
+    render(<EffectBadge effect="query" />);
+    expect(screen.getByText('query').dataset['tone']).toBe('info');
   });
 });

@@ -6,6 +6,7 @@ import type { CallItem, CallStatus } from '../../log/view.ts';
 import { Badge } from '../../ui/Badge.tsx';
 import { CopyButton } from '../../ui/CopyButton.tsx';
 import { CheckIcon, ChevronRightIcon, ClockIcon, CloseIcon, ToolIcon } from '../../ui/icons.tsx';
+import { effectOf } from '../../ui/effect.tsx';
 import { JsonTree } from '../../ui/JsonTree.tsx';
 import { Spinner } from '../../ui/Spinner.tsx';
 import { Duration } from '../../ui/Time.tsx';
@@ -16,15 +17,6 @@ import { RecordsButton } from './RecordsButton.tsx';
 import { VersionPicker } from './VersionPicker.tsx';
 
 const words: Record<CallStatus, string> = { pending: 'Preparing', running: 'Running', waiting: 'Waiting', done: 'Done', failed: 'Failed', none: 'No result' };
-
-/** What the effect of a tool means for somebody who reads this. */
-export const effects: Record<string, string> = {
-  pure: 'It only reads. It may run again at any time.',
-  idempotent: 'The same call twice has the effect of one.',
-  once: 'It is never started twice.',
-  query: 'After a crash the service is asked whether it has happened.',
-  frontend: 'The page runs it, not the server.',
-};
 
 const isWaiting = (status: CallStatus): boolean => status === 'pending' || status === 'running';
 
@@ -60,7 +52,7 @@ function Facts({ item }: { item: CallItem }) {
   const key = item.idempotencyKey ?? found?.key;
   const attempts = item.attempts ?? found?.attempts;
   const facts = [
-    effect && { name: 'Effect', value: <>{effect}{effects[effect] && <span className="soft"> · {effects[effect]}</span>}</> },
+    effect && { name: 'Effect', value: <>{effect}<span className="soft"> · {effectOf(effect).about}</span></> },
     attempts !== undefined && { name: 'Attempts', value: <span className="num">{attempts}</span> },
     key && { name: 'Key', value: <span className="row"><code className="truncate">{key}</code><CopyButton text={key} label="Copy the idempotency key" /></span> },
     found?.process && { name: 'Process', value: <code>{found.process}</code> },

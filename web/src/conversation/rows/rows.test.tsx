@@ -98,7 +98,7 @@ describe('calls', () => {
     expect(await screen.findByText('hf_k1')).toBeTruthy();
     // Under the page's only h1.
     expect(screen.getAllByRole('heading', { level: 2 }).map((h) => h.textContent)).toEqual(['Arguments', 'Result']);
-    expect(screen.getByText(/It is never started twice/)).toBeTruthy();
+    expect(screen.getByText(/is never started twice/)).toBeTruthy();
     expect(asked.map((a) => a.path)).toContain('threads/t1/calls?run=r1');
     await expectAccessible();
   });

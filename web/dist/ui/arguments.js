@@ -1,0 +1,2 @@
+function e(e){let t=typeof e==`string`?e:JSON.stringify(e,null,2)??``;return t===`{}`?`no arguments`:typeof e==`string`||t.split(`
+`).length<=6?t:t.replace(/(?<=[[{])\n\s*|\n\s*(?=[\]}])/g,``).replace(/\n\s*/g,` `)}export{e as t};

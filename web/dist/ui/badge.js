@@ -1,0 +1,1 @@
+import{t as e}from"./jsx-runtime.js";var t=e();function n({tone:e=`neutral`,title:n,children:r}){return(0,t.jsx)(`span`,{className:`badge`,"data-tone":e,title:n,children:r})}export{n as t};
