@@ -9,7 +9,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -181,39 +180,5 @@ func TestFileOnThePage(t *testing.T) {
 				t.Errorf("%s: exit %d: %s in\n%s", name, code, out.String(), b[1])
 			}
 		}
-	}
-}
-
-// TestClientInREADME runs the README's JavaScript against the demo.
-func TestClientInREADME(t *testing.T) {
-	const modules = "../../clients/js" // the package itself, whose name it knows
-	_, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(filepath.Join(modules, "node_modules"))
-	}
-	if err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("%v: scripts/install-test-deps.sh installs it", err)
-	}
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?ms)^```js\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
-	base, _ := startDemo(t, t.TempDir())
-	ran := 0
-	for _, b := range blocks {
-		script := strings.ReplaceAll(b[1], "localhost:8080", base)
-		ran++
-		cmd := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", script)
-		cmd.Dir = modules
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "update_plan") {
-			t.Errorf("%v\n%s", err, out)
-		}
-	}
-	if ran == 0 {
-		t.Error("the README has no client that can be run")
 	}
 }

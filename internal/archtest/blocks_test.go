@@ -45,8 +45,6 @@ var proofs = []struct {
 	{page: "docs/mcp.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/mcp.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
 	{page: "docs/tools.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
-	{page: "README.md", language: "go", test: "holdfast.TestProgramOnThePages"},
-	{page: "README.md", language: "js", test: "cmd/server.TestClientInREADME"},
 	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
 	{page: "docs/operations.md", language: "text", test: "cmd/server.TestReloadOnThePage"},
