@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/formatted.txt")
+var update = flag.Bool("update", false, "write what the files of testdata become")
 
 // TestFormat: what is too wide is broken where a reader would break it, and what is
 // formatted stays as it is.
@@ -50,5 +50,33 @@ func TestTexts(t *testing.T) {
 	}
 	if got, err := source(src, true); err != nil || !bytes.Equal(got, src) {
 		t.Errorf("got\n%s\n%v", got, err)
+	}
+}
+
+// TestHidden: in tests, no code stands behind the last column.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	before, err := os.ReadFile("testdata/hidden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := source(before, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/shown.txt", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/shown.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if again, err := source(got, true); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("formatted again it is\n%s\n%v", again, err)
 	}
 }

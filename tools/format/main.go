@@ -64,7 +64,7 @@ func file(path string, write bool) (bool, error) {
 }
 
 // source returns the formatted text of a file. In tests, short literals and all texts stay as they
-// are: cases are read by column, and texts are compared with what is sent.
+// are, however long: cases are read by column, and texts are compared with what is sent.
 func source(src []byte, test bool) ([]byte, error) {
 	golines := shorten.NewShortener(&shorten.Config{MaxLen: columns, TabLen: tabWidth, ChainSplitDots: true})
 	shortened := func(src []byte) ([]byte, error) {
@@ -73,7 +73,7 @@ func source(src []byte, test bool) ([]byte, error) {
 		}
 		return golines.Process(src)
 	}
-	steps := []step{logLines, shortened}
+	steps := []step{logLines, shortened, cases}
 	if !test {
 		steps = []step{literals, logLines, shortened, literals, texts, conditions}
 	}
@@ -99,7 +99,7 @@ func source(src []byte, test bool) ([]byte, error) {
 type step func([]byte) ([]byte, error)
 
 // rounds is how often the steps are repeated at most: one step can make room for another.
-const rounds = 4
+const rounds = 12
 
 // tooLong reports whether a line of src is too long. Only then is it worth the time to ask golines.
 func tooLong(src []byte) bool {
