@@ -73,7 +73,8 @@ func TestModelError(t *testing.T) {
 	}{
 		{&holdfast.ModelError{Public: "Busy."}, "model call failed: Busy."},
 		{&holdfast.ModelError{Public: "Busy.", Err: cause}, "model call failed: 503"},
-		{&holdfast.ModelError{Kind: failure.Rate, Provider: "acme", Model: "large", RequestID: "r1", Status: 429, Err: cause},
+		{&holdfast.ModelError{Kind: failure.Rate, Provider: "acme", Model: "large", RequestID: "r1", Status: 429,
+			Err: cause},
 			"model call failed (kind rate, provider acme, model large, request r1, status 429): 503"},
 	} {
 		if tt.give.Error() != tt.want || errors.Unwrap(tt.give) != tt.give.Err {

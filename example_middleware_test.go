@@ -275,7 +275,8 @@ func TestDocumentedCode(t *testing.T) {
 	) + plain(
 		readFile(t, "example_prompt_test.go"),
 	)
-	for _, page := range []string{"docs/models.md", "docs/prompt-cache.md", "docs/middleware.md", "docs/checkpointing.md", "docs/state-evolution.md"} {
+	for _, page := range []string{"docs/models.md", "docs/prompt-cache.md", "docs/middleware.md",
+		"docs/checkpointing.md", "docs/state-evolution.md"} {
 		blocks := codeBlocks.FindAllStringSubmatch(readFile(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no code blocks", page)

@@ -21,7 +21,8 @@ func TestOutsideIsChecked(t *testing.T) {
 			t.Errorf("%+v: %v, want an error about the field %s", wrong, err, field)
 		}
 	}
-	for _, right := range []holdfast.Outside{{}, {ExpiresAfter: time.Hour, FinishedBy: access.RoleApprover, Result: json.RawMessage(`{"type":"object"}`)}} {
+	for _, right := range []holdfast.Outside{{},
+		{ExpiresAfter: time.Hour, FinishedBy: access.RoleApprover, Result: json.RawMessage(`{"type":"object"}`)}} {
 		if err := right.Validate(); err != nil {
 			t.Errorf("%+v: %v", right, err)
 		}

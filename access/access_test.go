@@ -57,7 +57,8 @@ func TestAgents(t *testing.T) {
 		agent  string
 		want   bool
 	}{
-		{nil, "a", true}, {[]string{"a"}, "a", true}, {[]string{"b", "a"}, "a", true}, {[]string{"b"}, "a", false}, {[]string{}, "a", false}, {[]string{}, "", true},
+		{nil, "a", true}, {[]string{"a"}, "a", true}, {[]string{"b", "a"}, "a", true}, {[]string{"b"}, "a", false},
+		{[]string{}, "a", false}, {[]string{}, "", true},
 		{[]string{"a"}, "A", false}, {[]string{"a*"}, "ab", false},
 	} {
 		r := &access.Rights{Roles: access.Roles(), Agents: tt.agents}

@@ -158,10 +158,14 @@ func TestMistakesAreLoud(t *testing.T) {
 		want string
 		test func(t testing.TB)
 	}{
-		"the script runs out": {"the script has no turn left: 2 were asked for, it has 1 (thread t, iteration 1, attempt 0)", func(t testing.TB) {
-			agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Call("echo", `{"word":"a"}`)), Tools: []holdfast.Tool{echo("")}}).Run("go")
-		}},
-		"no model": {"the server does not start: agent \"agent\" has no model", func(t testing.TB) { agenttest.New(t, agenttest.Config{}) }},
+		"the script runs out": {"the script has no turn left: 2 were asked for, it has 1 (thread t, iteration 1, attempt 0)",
+			func(t testing.TB) {
+				agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Call("echo", `{"word":"a"}`)),
+					Tools: []holdfast.Tool{echo("")}}).
+					Run("go")
+			}},
+		"no model": {"the server does not start: agent \"agent\" has no model",
+			func(t testing.TB) { agenttest.New(t, agenttest.Config{}) }},
 		"no question": {"no question is open on the thread t", func(t testing.TB) {
 			agenttest.New(t, agenttest.Config{Model: agenttest.Say()}).AnswerAll("yes")
 		}},
@@ -169,7 +173,8 @@ func TestMistakesAreLoud(t *testing.T) {
 			agenttest.New(t, agenttest.Config{Model: agenttest.Say()}).Answer("q", func() {})
 		}},
 		"a state of another type": {"the state test.visits cannot be read", func(t testing.TB) {
-			h := agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Text("hello")), Middleware: []holdfast.Middleware{counting(visitsV1)}})
+			h := agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Text("hello")),
+				Middleware: []holdfast.Middleware{counting(visitsV1)}})
 			h.Run("go")
 			agenttest.State(h, visitsOther)
 		}},
@@ -196,7 +201,8 @@ func TestAModelAlone(t *testing.T) {
 		switch {
 		case i == 0 && (text != "hello" || failed != nil):
 			t.Errorf("%q, %v", text, failed)
-		case i == 1 && (!errors.As(failed, &public) || public.Retryable || !strings.Contains(public.Public, "no turn left")):
+		case i == 1 && (!errors.As(failed, &public) || public.Retryable ||
+			!strings.Contains(public.Public, "no turn left")):
 			t.Errorf("the second call: %q, %v", text, failed)
 		}
 	}

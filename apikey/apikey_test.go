@@ -262,7 +262,8 @@ func TestNew(t *testing.T) {
 	if _, _, err := apikey.New(bytes.NewReader(make([]byte, 19)), "acme", "alice"); err == nil {
 		t.Error("a key was made of too few random bytes")
 	}
-	for _, names := range [][2]string{{"", "alice"}, {"acme", ""}, {"acme", "a\nb"}, {"\xff", "alice"}, {strings.Repeat("a", 129), "alice"}} {
+	for _, names := range [][2]string{{"", "alice"}, {"acme", ""}, {"acme", "a\nb"}, {"\xff", "alice"},
+		{strings.Repeat("a", 129), "alice"}} {
 		if _, _, err := apikey.New(rand.Reader, names[0], names[1]); err == nil {
 			t.Errorf("a key was made for %q", names)
 		}

@@ -32,7 +32,8 @@ func TestRights(t *testing.T) {
 		},
 	} {
 		for place, list := range map[string]string{
-			"alone": "acme/alice%s:sha256:" + sum("k"), "first": "acme/alice%s:sha256:" + sum("k") + ",acme/bob:sha256:" + sum("x"),
+			"alone": "acme/alice%s:sha256:" + sum("k"), "first": "acme/alice%s:sha256:" + sum("k") +
+				",acme/bob:sha256:" + sum("x"),
 			"last": "acme/bob;agents=x,y:sha256:" + sum("x") + ",acme/alice%s:sha256:" + sum("k"), "in a file": "@/keys",
 		} {
 			keys, err := apikey.Parse(strings.ReplaceAll(list, "%s", options), func(string) ([]byte, error) {
@@ -130,7 +131,8 @@ func TestNewFor(t *testing.T) {
 		t.Errorf("%+v, %v", got.Rights, err)
 	}
 	for _, wrong := range []access.Rights{
-		{}, {Roles: []access.Role{"admin"}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{""}},
+		{}, {Roles: []access.Role{"admin"}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{}},
+		{Roles: []access.Role{access.RoleUser}, Agents: []string{""}},
 	} {
 		if _, _, err := apikey.NewFor(
 			rand.Reader,

@@ -81,10 +81,12 @@ func TestTransport(t *testing.T) {
 		header    string
 		want      string
 	}{
-		"the server":             {url: "https://api.example/x?y", header: "Authorization", want: "Bearer for-alice"},
-		"written differently":    {url: "HTTPS://API.example:443/", header: "Authorization", want: "Bearer for-alice"},
-		"a header of its own":    {transport: credential.Transport{Header: "X-Api-Key"}, url: "https://api.example/", header: "X-Api-Key", want: "for-alice"},
-		"a prefix of its own":    {transport: credential.Transport{Prefix: "token "}, url: "https://api.example/", header: "Authorization", want: "token for-alice"},
+		"the server":          {url: "https://api.example/x?y", header: "Authorization", want: "Bearer for-alice"},
+		"written differently": {url: "HTTPS://API.example:443/", header: "Authorization", want: "Bearer for-alice"},
+		"a header of its own": {transport: credential.Transport{Header: "X-Api-Key"}, url: "https://api.example/",
+			header: "X-Api-Key", want: "for-alice"},
+		"a prefix of its own": {transport: credential.Transport{Prefix: "token "}, url: "https://api.example/",
+			header: "Authorization", want: "token for-alice"},
 		"another host":           {url: "https://evil.example/", header: "Authorization"},
 		"a host below":           {url: "https://x.api.example/", header: "Authorization"},
 		"a host that begins so":  {url: "https://api.example.evil.example/", header: "Authorization"},

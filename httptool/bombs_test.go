@@ -28,7 +28,8 @@ func TestBombs(t *testing.T) {
 		result httptool.Result
 		want   string // of the result, or of the error
 	}{
-		"a gzip bomb": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("0", 5<<20)) }, httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this is its beginning.]\n000"},
+		"a gzip bomb": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("0", 5<<20)) },
+			httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this is its beginning.]\n000"},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(bytes.Repeat([]byte("0"), 1<<16)); err != nil {
@@ -45,10 +46,14 @@ func TestBombs(t *testing.T) {
 				w.Header().Set(fmt.Sprint("X-", i), "0123456789")
 			}
 		}, httptool.Result{}, "http_no_answer: "},
-		"deep JSON":             {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("[", 900)) }, httptool.Result{Select: []string{"/0/0"}}, "[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[[["},
-		"an index that is none": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `[1,2]`) }, httptool.Result{Select: []string{"/99999999999999999999"}}, "[The service answered 200 OK. It has no /99999999999999999999.]"},
-		"a large number":        {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":1e999999999,"m":-0.10}`) }, httptool.Result{Template: "{/n} {/m} {/x}"}, "1e999999999 -0.10 "},
-		"a template in it":      {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":"{/m}","m":"hidden"}`) }, httptool.Result{Template: "{/n}"}, "{/m}"},
+		"deep JSON": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("[", 900)) },
+			httptool.Result{Select: []string{"/0/0"}}, "[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[[["},
+		"an index that is none": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `[1,2]`) },
+			httptool.Result{Select: []string{"/99999999999999999999"}}, "[The service answered 200 OK. It has no /99999999999999999999.]"},
+		"a large number": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":1e999999999,"m":-0.10}`) },
+			httptool.Result{Template: "{/n} {/m} {/x}"}, "1e999999999 -0.10 "},
+		"a template in it": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":"{/m}","m":"hidden"}`) },
+			httptool.Result{Template: "{/n}"}, "{/m}"},
 		"another charset": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=iso-8859-1")
 			_, _ = w.Write([]byte("caf\xe9 \x1b"))

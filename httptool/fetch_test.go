@@ -63,7 +63,8 @@ func TestFetch(t *testing.T) {
 		t.Error(spec)
 	}
 	for path, want := range map[string]string{
-		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`, "/to": `{"a": "<p>"}`,
+		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`,
+		"/to":   `{"a": "<p>"}`,
 		"/file": strings.TrimPrefix(s.URL, "http://") + " answered 302 Found. It points to file:///etc/passwd, which was not followed.\nFound.",
 		"/none": strings.TrimPrefix(s.URL, "http://") + " answered 404 Not Found.\nnone",
 	} {
@@ -77,12 +78,14 @@ func TestFetch(t *testing.T) {
 			t,
 			f,
 			url,
-		); !strings.HasPrefix(public(err), "http_address_refused: Nothing was sent") && !strings.HasPrefix(public(err), "http_address_refused: The request was redirected, and not sent on") &&
+		); !strings.HasPrefix(public(err), "http_address_refused: Nothing was sent") &&
+			!strings.HasPrefix(public(err), "http_address_refused: The request was redirected, and not sent on") &&
 			!strings.HasPrefix(public(err), "http_unreachable") {
 			t.Errorf("%s: %+v, %v", url, result, err)
 		}
 	}
-	for _, url := range []string{"", "/page", "file:///etc/passwd", "http:127.0.0.1", "http:///x", "http://u:p@example.com/", `http://example.com\@127.0.0.1/`, "http://example.com/ x", "http://bücher.example/", "gopher://x/"} {
+	for _, url := range []string{"", "/page", "file:///etc/passwd", "http:127.0.0.1", "http:///x",
+		"http://u:p@example.com/", `http://example.com\@127.0.0.1/`, "http://example.com/ x", "http://bücher.example/", "gopher://x/"} {
 		if _, err := fetch(t, f, url); !errors.Is(err, holdfast.ErrArguments) {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -91,7 +94,8 @@ func TestFetch(t *testing.T) {
 
 // FuzzPages: whatever a page is made of, reading it ends and gives text.
 func FuzzPages(f *testing.F) {
-	for _, seed := range []string{"<p>a</p>", "<script>", "<!--", "<", "a<b>c", "<TITLE>x</title>", "&lt;script&gt;", "</", "<title>"} {
+	for _, seed := range []string{"<p>a</p>", "<script>", "<!--", "<", "a<b>c", "<TITLE>x</title>", "&lt;script&gt;",
+		"</", "<title>"} {
 		f.Add(seed)
 	}
 	tool, err := httptool.Fetch(httptool.FetchOptions{RoundTripper: func(http.RoundTripper) http.RoundTripper {

@@ -222,10 +222,13 @@ func TestOpenAPIMistakes(t *testing.T) {
 		}
 	}
 	for doc, want := range map[string]string{
-		"": "openapi: ", "[]": "openapi: ", "openapi: 4.0.0": "openapi: ", `{"swagger":"2.0"}`: "the document is Swagger 2.0", "a: [": "the document cannot be read: ", "openapi: 3.1": "operations: ",
+		"": "openapi: ", "[]": "openapi: ", "openapi: 4.0.0": "openapi: ",
+		`{"swagger":"2.0"}`: "the document is Swagger 2.0", "a: [": "the document cannot be read: ", "openapi: 3.1": "operations: ",
 		"openapi: 3.1.0\n<<: {a: 1}":     "the document cannot be read: line 2, column 1: ",
 		"openapi: 3.1.0\na: &a [*a, *a]": "the document cannot be read: ",
-		"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f]": "the document cannot be read: ",
+		"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n" +
+			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f]": "the document cannot be read: ",
 	} {
 		if _, err := httptool.FromOpenAPI(
 			[]byte(doc),
@@ -322,7 +325,9 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 	t.Parallel()
 	doc := func(parameters string) []byte {
 		return []byte(
-			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` + parameters + `]}}}}`,
+			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` +
+				parameters +
+				`]}}}}`,
 		)
 	}
 	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}

@@ -73,8 +73,10 @@ func TestValidate(t *testing.T) {
 		{httptool.Options{Parameters: parameters(`{"type":"string"}`)}, "parameters: "},
 		{httptool.Options{Parameters: parameters(`{"type":"object","properties":{"a":{"type":"strin"}}}`)}, "parameters: "},
 		{httptool.Options{Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)}, "parameters: a is used"},
-		{httptool.Options{URL: "https://a.example/?a={b}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)}, "parameters: {b}"},
-		{httptool.Options{URL: "https://a.example/{a}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)}, "parameters: {a}"},
+		{httptool.Options{URL: "https://a.example/?a={b}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
+			"parameters: {b}"},
+		{httptool.Options{URL: "https://a.example/{a}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
+			"parameters: {a}"},
 		{httptool.Options{Allow: []string{"http://x"}}, "allow[0]: "},
 		{httptool.Options{Proxy: "proxy"}, "proxy: "},
 	} {
@@ -101,8 +103,10 @@ func TestSpec(t *testing.T) {
 		o      httptool.Options
 		effect holdfast.Effect
 	}{
-		{httptool.Options{}, "pure"}, {httptool.Options{Method: "head"}, "pure"}, {httptool.Options{Method: "POST"}, "once"}, {httptool.Options{Method: "PUT"}, "once"},
-		{httptool.Options{Method: "DELETE"}, "once"}, {httptool.Options{Body: json.RawMessage(`{}`)}, "once"}, {httptool.Options{Effect: "idempotent"}, "idempotent"},
+		{httptool.Options{}, "pure"}, {httptool.Options{Method: "head"}, "pure"},
+		{httptool.Options{Method: "POST"}, "once"}, {httptool.Options{Method: "PUT"}, "once"},
+		{httptool.Options{Method: "DELETE"}, "once"}, {httptool.Options{Body: json.RawMessage(`{}`)}, "once"},
+		{httptool.Options{Effect: "idempotent"}, "idempotent"},
 		{httptool.Options{Method: "POST", LookUp: "https://a.example/"}, "query"},
 	} {
 		c.o.Name, c.o.URL = "orders", "https://a.example/{b}/{a}?c={c}"

@@ -100,13 +100,19 @@ func TestRequests(t *testing.T) {
 		{httptool.Options{URL: "/orders/{id}?q={q}"}, `{"id":"a?b#c&d=e;f:g@h+i%j"}`, "GET /orders/a%3Fb%23c%26d%3De%3Bf%3Ag%40h%2Bi%25j"},
 		{httptool.Options{URL: "/orders?q={q}&fixed=1"}, `{"q":"a&admin=true#x/../%26"}`, "GET /orders?q=a%26admin%3Dtrue%23x%2F..%2F%2526&fixed=1"},
 		{httptool.Options{URL: "/orders?fixed=a=b&q={q}&flag"}, `{}`, "GET /orders?fixed=a=b&flag"},
-		{httptool.Options{URL: "/x-{id}.json?a={q}-{n}", Parameters: json.RawMessage(all)}, `{"id":1.50,"q":true,"n":9007199254740993}`, "GET /x-1.50.json?a=true-9007199254740993"},
-		{httptool.Options{URL: "/{id}?q={q}&n={n}", Parameters: json.RawMessage(all)}, `{"id":"a","q":["x","y&z"],"n":null}`, "GET /a?q=x&q=y%26z"},
-		{httptool.Options{URL: "/", Method: "post", Body: json.RawMessage(`{"a":["{q}",1.10,"to {id}"],"b":"{n}","c":{"d":"{id}"},"e":null}`), Parameters: json.RawMessage(all)},
+		{httptool.Options{URL: "/x-{id}.json?a={q}-{n}", Parameters: json.RawMessage(all)},
+			`{"id":1.50,"q":true,"n":9007199254740993}`, "GET /x-1.50.json?a=true-9007199254740993"},
+		{httptool.Options{URL: "/{id}?q={q}&n={n}", Parameters: json.RawMessage(all)},
+			`{"id":"a","q":["x","y&z"],"n":null}`, "GET /a?q=x&q=y%26z"},
+		{httptool.Options{URL: "/", Method: "post",
+			Body:       json.RawMessage(`{"a":["{q}",1.10,"to {id}"],"b":"{n}","c":{"d":"{id}"},"e":null}`),
+			Parameters: json.RawMessage(all)},
 			`{"id":"\"}]","q":{"x":[1.0,2]}}`, `POST / {"a":[{"x":[1.0,2]},1.10,"to \"}]"],"c":{"d":"\"}]"},"e":null}`},
-		{httptool.Options{URL: "/o/{id}", Method: "PUT", Parameters: json.RawMessage(all)}, `{"n":1e2,"id":"a","q":null}`, `PUT /o/a {"n":1e2,"q":null}`},
+		{httptool.Options{URL: "/o/{id}", Method: "PUT", Parameters: json.RawMessage(all)},
+			`{"n":1e2,"id":"a","q":null}`, `PUT /o/a {"n":1e2,"q":null}`},
 		{httptool.Options{URL: "/o/{id}", Method: "DELETE"}, `{"id":"a"}`, `DELETE /o/a`},
-		{httptool.Options{URL: "/o/{call.key}?k={call.key}", Method: "POST", Body: json.RawMessage(`["{call.key}"]`)}, ``, `POST /o/key1?k=key1 ["key1"]`},
+		{httptool.Options{URL: "/o/{call.key}?k={call.key}", Method: "POST", Body: json.RawMessage(`["{call.key}"]`)},
+			``, `POST /o/key1?k=key1 ["key1"]`},
 		{httptool.Options{URL: "/o/${SECRET}?k=${SECRET}"}, ``, `GET /o/se%2Fcret%26x?k=se%2Fcret%26x`},
 	} {
 		s := newService(t, nil)
@@ -123,7 +129,8 @@ func TestRequests(t *testing.T) {
 // TestArgumentsThatLeadElsewhere: nothing is sent.
 func TestArgumentsThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"", ".", "..", "../admin", "a/b", `a\b`, "%2e%2e", "%252e%252E", "a%2fb", "a%255cb", "..;x", "%2e%2e;%zz", "..%2f..%2f%zz", "a%5c%z", "a\nb", "\x00", "%00"} {
+	for _, id := range []string{"", ".", "..", "../admin", "a/b", `a\b`, "%2e%2e", "%252e%252E", "a%2fb", "a%255cb",
+		"..;x", "%2e%2e;%zz", "..%2f..%2f%zz", "a%5c%z", "a\nb", "\x00", "%00"} {
 		s := newService(t, nil)
 		arguments, _ := json.Marshal(map[string]string{"id": id})
 		_, err := call(t, newTool(t, httptool.Options{URL: s.URL + "/orders/{id}/items"}), string(arguments))
@@ -137,7 +144,9 @@ func TestArgumentsThatLeadElsewhere(t *testing.T) {
 		httptool.Options{URL: s.URL + "/orders/{a}{b}?q={q}", Headers: map[string]string{"X-Region": "r-{c}"}},
 	)
 	for _, arguments := range []string{
-		`{"a":".","b":".","c":"x"}`, `{"a":"x","b":"y","c":"a\r\nX-Admin: 1"}`, `{"a":"x","b":"y","c":"a","q":["x"]}`, `{"a":"x","b":"y","c":"a","more":1}`, `{"a":"x"}`, `[]`, `{"a":"x","a":"y","b":"z","c":""}`, `{"a":"x","b":"y","c":"a","q":"1","q":"2"}`, `{`,
+		`{"a":".","b":".","c":"x"}`, `{"a":"x","b":"y","c":"a\r\nX-Admin: 1"}`, `{"a":"x","b":"y","c":"a","q":["x"]}`,
+		`{"a":"x","b":"y","c":"a","more":1}`, `{"a":"x"}`, `[]`, `{"a":"x","a":"y","b":"z","c":""}`,
+		`{"a":"x","b":"y","c":"a","q":"1","q":"2"}`, `{`,
 	} {
 		if _, err := call(t, two, arguments); !errors.Is(err, holdfast.ErrArguments) || len(s.seen()) > 0 {
 			t.Errorf("%s: %v, %v", arguments, err, s.seen())
@@ -149,7 +158,8 @@ func TestArgumentsThatLeadElsewhere(t *testing.T) {
 // more of them than the tool declares.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	for effect, key := range map[holdfast.Effect]string{holdfast.EffectPure: "", holdfast.EffectIdempotent: "key1", holdfast.EffectOnce: "key1"} {
+	for effect, key := range map[holdfast.Effect]string{holdfast.EffectPure: "", holdfast.EffectIdempotent: "key1",
+		holdfast.EffectOnce: "key1"} {
 		var got http.Header
 		s := newService(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 		tool := newTool(t, httptool.Options{
@@ -194,9 +204,12 @@ func TestStatuses(t *testing.T) {
 		status     int
 		pure, once string
 	}{
-		{200, done, done}, {201, done, done}, {204, done, done}, {301, refused, refused}, {303, refused, done}, {307, refused, refused}, {400, refused, refused},
-		{401, refused, refused}, {404, refused, refused}, {408, refused, refused}, {409, refused, refused}, {429, refused, refused}, {500, refused, unknown},
-		{501, refused, refused}, {502, refused, unknown}, {503, refused, refused}, {504, refused, unknown}, {507, refused, refused}, {599, refused, unknown},
+		{200, done, done}, {201, done, done}, {204, done, done}, {301, refused, refused}, {303, refused, done},
+		{307, refused, refused}, {400, refused, refused},
+		{401, refused, refused}, {404, refused, refused}, {408, refused, refused}, {409, refused, refused},
+		{429, refused, refused}, {500, refused, unknown},
+		{501, refused, refused}, {502, refused, unknown}, {503, refused, refused}, {504, refused, unknown},
+		{507, refused, refused}, {599, refused, unknown},
 	} {
 		s := newService(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
@@ -208,7 +221,8 @@ func TestStatuses(t *testing.T) {
 				_, _ = io.WriteString(w, `{"error":"because"}`)
 			}
 		})
-		for effect, want := range map[holdfast.Effect]string{holdfast.EffectPure: c.pure, holdfast.EffectIdempotent: c.pure, holdfast.EffectOnce: c.once, holdfast.EffectQuery: c.once} {
+		for effect, want := range map[holdfast.Effect]string{holdfast.EffectPure: c.pure,
+			holdfast.EffectIdempotent: c.pure, holdfast.EffectOnce: c.once, holdfast.EffectQuery: c.once} {
 			o := httptool.Options{URL: s.URL, Method: "POST", Effect: effect, NotDone: []int{501, 503, 507}}
 			if effect == holdfast.EffectQuery {
 				o.LookUp = s.URL
@@ -297,10 +311,13 @@ func TestDeaths(t *testing.T) {
 		"nobody is there": {"http_unreachable: Nothing was sent", "http_unreachable: Nothing was sent", 0},
 		"not TLS":         {"http_unreachable: Nothing was sent", "http_unreachable: Nothing was sent", 0},
 		"no such name":    {"http_unreachable: Nothing was sent", "http_unreachable: Nothing was sent", 0},
-		"private":         {`http_address_refused: Nothing was sent: "private.example"`, `http_address_refused: Nothing was sent: "private.example"`, 0},
-		"broken":          {"http_no_answer: The request was sent to 127.0.0.1:PORT, and the connection broke", "http_no_answer: The request was sent to 127.0.0.1", 1},
-		"silent":          {"http_no_answer: The request was sent to 127.0.0.1:PORT, and no answer came within", "http_no_answer: The request was sent to 127.0.0.1", 1},
-		"torn":            {"http_no_answer: The request was sent to 127.0.0.1:PORT, and the connection broke", "", 1},
+		"private": {`http_address_refused: Nothing was sent: "private.example"`,
+			`http_address_refused: Nothing was sent: "private.example"`, 0},
+		"broken": {"http_no_answer: The request was sent to 127.0.0.1:PORT, and the connection broke",
+			"http_no_answer: The request was sent to 127.0.0.1", 1},
+		"silent": {"http_no_answer: The request was sent to 127.0.0.1:PORT, and no answer came within",
+			"http_no_answer: The request was sent to 127.0.0.1", 1},
+		"torn": {"http_no_answer: The request was sent to 127.0.0.1:PORT, and the connection broke", "", 1},
 	} {
 		for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce} {
 			t.Run(name+" "+string(effect), func(t *testing.T) {
@@ -328,7 +345,11 @@ func TestDeaths(t *testing.T) {
 						!strings.Contains(result.Text, "half") {
 						t.Errorf("%+v, %v", result, err)
 					}
-				} else if !strings.HasPrefix(port.ReplaceAllString(public(err), ":PORT"), text) || strings.HasSuffix(public(err), "taken effect.") != (want.sent > 0 && effect != holdfast.EffectPure) {
+				} else if !strings.HasPrefix(port.ReplaceAllString(public(err), ":PORT"), text) ||
+					strings.HasSuffix(
+						public(err),
+						"taken effect.",
+					) != (want.sent > 0 && effect != holdfast.EffectPure) {
 					t.Errorf("%v", err)
 				}
 				if unknown := errors.Is(
@@ -386,7 +407,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 // TestLookUp: what became of a call, by its key.
 func TestLookUp(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]holdfast.Fate{200: holdfast.FateDone, 404: holdfast.FateNotDone, 401: holdfast.FateUnknown, 302: holdfast.FateUnknown} {
+	for status, want := range map[int]holdfast.Fate{200: holdfast.FateDone, 404: holdfast.FateNotDone,
+		401: holdfast.FateUnknown, 302: holdfast.FateUnknown} {
 		s := newService(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Idempotency-Key") != "" {
 				t.Error("a question carries the key of the call")
@@ -467,7 +489,8 @@ func TestRedirects(t *testing.T) {
 		path, method string
 		follow       bool
 		want         int // requests
-	}{{"/stay", "GET", false, 1}, {"/stay", "GET", true, 2}, {"/leave", "GET", true, 1}, {"/stay", "POST", true, 1}, {"/leave", "POST", true, 1}, {"/loop", "GET", true, 6}} {
+	}{{"/stay", "GET", false, 1}, {"/stay", "GET", true, 2}, {"/leave", "GET", true, 1}, {"/stay", "POST", true, 1},
+		{"/leave", "POST", true, 1}, {"/loop", "GET", true, 6}} {
 		before := len(s.seen())
 		result, err := call(
 			t,
@@ -576,7 +599,8 @@ func TestTraceparent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer page.Close()
-	for _, tool := range []holdfast.Tool{newTool(t, httptool.Options{URL: s.URL}), newTool(t, httptool.Options{URL: s.URL, Headers: map[string]string{"Traceparent": own}}), page} {
+	for _, tool := range []holdfast.Tool{newTool(t, httptool.Options{URL: s.URL}),
+		newTool(t, httptool.Options{URL: s.URL, Headers: map[string]string{"Traceparent": own}}), page} {
 		arguments := json.RawMessage(`{}`)
 		if tool == page {
 			arguments = json.RawMessage(`{"url":"` + s.URL + `"}`)
@@ -608,7 +632,8 @@ func TestCredentials(t *testing.T) {
 			url.QueryEscape(got),
 		)
 	})
-	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce, holdfast.EffectQuery} {
+	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce,
+		holdfast.EffectQuery} {
 		var missing error
 		source := credential.SourceFunc(
 			func(context.Context, credential.Request) (secret.Text, error) { return secret.New(token), missing },

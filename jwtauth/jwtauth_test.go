@@ -222,12 +222,16 @@ func TestForgeries(t *testing.T) {
 	otherAlgorithm := good
 	otherAlgorithm.alg = jose.RS512
 	for name, forged := range map[string]string{
-		"another key of that id":    other.sign(t, claims(nil)),
-		"too small a key":           weak.sign(t, claims(nil)),
-		"a key for encryption":      enc.sign(t, claims(nil)),
-		"another algorithm":         otherAlgorithm.sign(t, claims(nil)),
-		"HMAC with the public key":  signed(t, jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: published, KeyID: "good"}}, claims(nil)),
-		"HMAC with a shared key":    signed(t, jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: []byte("a shared secret of the provider."), KeyID: "shared"}}, claims(nil)),
+		"another key of that id": other.sign(t, claims(nil)),
+		"too small a key":        weak.sign(t, claims(nil)),
+		"a key for encryption":   enc.sign(t, claims(nil)),
+		"another algorithm":      otherAlgorithm.sign(t, claims(nil)),
+		"HMAC with the public key": signed(t,
+			jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: published, KeyID: "good"}}, claims(nil)),
+		"HMAC with a shared key": signed(t,
+			jose.SigningKey{Algorithm: jose.HS256,
+				Key: jose.JSONWebKey{Key: []byte("a shared secret of the provider."), KeyID: "shared"}},
+			claims(nil)),
 		"no signature":              parts[0] + "." + parts[1] + ".",
 		"alg none":                  b64([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
 		"changed claims":            parts[0] + "." + b64(mallory) + "." + parts[2],
@@ -267,7 +271,8 @@ func TestForgeries(t *testing.T) {
 			}
 		})
 	}
-	for name, r := range map[string]*http.Request{"two": request("Bearer "+token, "Bearer "+token), "none": request(), "another scheme": request("Basic " + token)} {
+	for name, r := range map[string]*http.Request{"two": request("Bearer "+token, "Bearer "+token), "none": request(),
+		"another scheme": request("Basic " + token)} {
 		if who, err := p.Authenticate(r); err == nil {
 			t.Errorf("%s: let in as %+v", name, who)
 		}
@@ -280,7 +285,8 @@ func TestForgeries(t *testing.T) {
 // TestClaims: where the provider keeps tenant, user, roles and agents is configured.
 func TestClaims(t *testing.T) {
 	named := func(o *jwtauth.Options) {
-		o.TenantClaim, o.UserClaim, o.RolesClaim, o.AgentsClaim = "https://example.com/org", "email", "realm_access.roles", "scope"
+		o.TenantClaim, o.UserClaim, o.RolesClaim, o.AgentsClaim = "https://example.com/org", "email",
+			"realm_access.roles", "scope"
 	}
 	user := []access.Role{access.RoleUser}
 	for name, tt := range map[string]struct {
@@ -290,16 +296,25 @@ func TestClaims(t *testing.T) {
 		roles  []access.Role
 		agents []string
 	}{
-		"by default":          {nil, map[string]any{"roles": []string{"read", "approver"}, "agents": []string{"support"}}, "acme/alice", []access.Role{"read", "approver"}, []string{"support"}},
-		"a text":              {nil, map[string]any{"roles": "read  operator", "agents": "a b"}, "acme/alice", []access.Role{"read", "operator"}, []string{"a", "b"}},
-		"other roles too":     {nil, map[string]any{"roles": []string{"offline_access", "Admin", "read", "read"}}, "acme/alice", []access.Role{"read"}, nil},
-		"only other roles":    {nil, map[string]any{"roles": []string{"admin"}}, "acme/alice", []access.Role{}, nil},
-		"no role":             {nil, map[string]any{"roles": []string{}}, "acme/alice", []access.Role{}, nil},
-		"no agent":            {nil, map[string]any{"agents": []string{}}, "acme/alice", user, []string{}},
-		"null":                {nil, map[string]any{"roles": json.RawMessage("null"), "agents": json.RawMessage("null")}, "acme/alice", user, nil},
-		"one tenant":          {func(o *jwtauth.Options) { o.Tenant = "globex" }, map[string]any{"tenant": "acme"}, "globex/alice", user, nil},
-		"other names":         {named, map[string]any{"https://example.com/org": "initech", "email": "a@b.c", "realm_access": map[string]any{"roles": []string{"operator"}}, "scope": "x"}, "initech/a@b.c", []access.Role{"operator"}, []string{"x"}},
-		"a path to nothing":   {named, map[string]any{"https://example.com/org": "initech", "email": "a@b.c", "realm_access": "roles"}, "initech/a@b.c", user, nil},
+		"by default": {nil, map[string]any{"roles": []string{"read", "approver"}, "agents": []string{"support"}},
+			"acme/alice", []access.Role{"read", "approver"}, []string{"support"}},
+		"a text": {nil, map[string]any{"roles": "read  operator", "agents": "a b"}, "acme/alice",
+			[]access.Role{"read", "operator"}, []string{"a", "b"}},
+		"other roles too": {nil, map[string]any{"roles": []string{"offline_access", "Admin", "read", "read"}},
+			"acme/alice", []access.Role{"read"}, nil},
+		"only other roles": {nil, map[string]any{"roles": []string{"admin"}}, "acme/alice", []access.Role{}, nil},
+		"no role":          {nil, map[string]any{"roles": []string{}}, "acme/alice", []access.Role{}, nil},
+		"no agent":         {nil, map[string]any{"agents": []string{}}, "acme/alice", user, []string{}},
+		"null": {nil, map[string]any{"roles": json.RawMessage("null"), "agents": json.RawMessage("null")},
+			"acme/alice", user, nil},
+		"one tenant": {func(o *jwtauth.Options) { o.Tenant = "globex" }, map[string]any{"tenant": "acme"},
+			"globex/alice", user, nil},
+		"other names": {named, map[string]any{"https://example.com/org": "initech", "email": "a@b.c",
+			"realm_access": map[string]any{"roles": []string{"operator"}}, "scope": "x"},
+			"initech/a@b.c", []access.Role{"operator"}, []string{"x"}},
+		"a path to nothing": {named, map[string]any{"https://example.com/org": "initech", "email": "a@b.c",
+			"realm_access": "roles"},
+			"initech/a@b.c", user, nil},
 		"several audiences":   {nil, map[string]any{"aud": []string{"shop", "holdfast"}}, "acme/alice", user, nil},
 		"just expired, leave": {nil, map[string]any{"exp": start.Add(-29 * time.Second).Unix()}, "acme/alice", user, nil},
 	} {
@@ -408,7 +423,8 @@ func TestTogether(t *testing.T) {
 func TestIsToken(t *testing.T) {
 	k := ecKey(t, "k")
 	for header, want := range map[string]bool{
-		"Bearer " + k.sign(t, claims(nil)): true, "Bearer hf_abcdefghijklmnopqrstuvwxyz234567": false, "Bearer eyJ": false, "Bearer a.b.c": false, "Basic eyJ.b.c": false, "": false,
+		"Bearer " + k.sign(t, claims(nil)): true, "Bearer hf_abcdefghijklmnopqrstuvwxyz234567": false,
+		"Bearer eyJ": false, "Bearer a.b.c": false, "Basic eyJ.b.c": false, "": false,
 	} {
 		if got := jwtauth.IsToken(request(header)); got != want {
 			t.Errorf("%q: %v", header, got)

@@ -205,7 +205,8 @@ func TestParamHeaders(t *testing.T) {
 	}
 	h := f.got("tools/call")[0].Header
 	for name, want := range map[string]string{
-		"Mcp-Param-City": "=?base64?S8O2bG4=?=", "Mcp-Param-Count": "3", "Mcp-Param-Sure": "true", "Mcp-Param-Deep": "x", "Mcp-Param-None": "",
+		"Mcp-Param-City": "=?base64?S8O2bG4=?=", "Mcp-Param-Count": "3", "Mcp-Param-Sure": "true",
+		"Mcp-Param-Deep": "x", "Mcp-Param-None": "",
 		"Mcp-Method": "tools/call", "Mcp-Name": "work", "Mcp-Protocol-Version": "2026-07-28", "Authorization": "Bearer swordfish",
 	} {
 		if got := h.Get(name); got != want {

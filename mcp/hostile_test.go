@@ -367,7 +367,9 @@ func TestSecrets(t *testing.T) {
 		case "question":
 			m.result(
 				w,
-				`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+given+`","requestedSchema":{"type":"object"}}}}}`,
+				`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+
+					given+
+					`","requestedSchema":{"type":"object"}}}}}`,
 			)
 		case "progress":
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -433,7 +435,11 @@ func TestSecrets(t *testing.T) {
 			notices,
 			recorded.Kept("c1"),
 			log.String(),
-		); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") || strings.Contains(got, `sword\"fish`) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) ||
+		); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") ||
+			strings.Contains(
+				got,
+				`sword\"fish`,
+			) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) ||
 			strings.Contains(got, "shark%2F") {
 			t.Errorf("%s: it is told: %s", what, got)
 		}
@@ -508,7 +514,8 @@ func TestLogin(t *testing.T) {
 // TestRefusals: what keeps a server from being used says what to do, in the log too.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{401: "in the agents file, credential", 403: "the credential does not allow this", 404: "url is not that of an MCP endpoint", 307: "redirects are not followed"} {
+	for status, want := range map[int]string{401: "in the agents file, credential",
+		403: "the credential does not allow this", 404: "url is not that of an MCP endpoint", 307: "redirects are not followed"} {
 		var log logged
 		w := serveWeb(t, newServer(), true)
 		w.intercept(func(w http.ResponseWriter, _ *http.Request, _ string) bool { w.WriteHeader(status); return true })

@@ -81,7 +81,8 @@ func TestCall(t *testing.T) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		r, err = do(t, s, "srv_meta", ``)
-		for _, want := range []string{`"io.github.holdfast-agents/key":"key1"`, `"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`, `"progressToken"`} {
+		for _, want := range []string{`"io.github.holdfast-agents/key":"key1"`,
+			`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`, `"progressToken"`} {
 			if !strings.Contains(r.Text, want) || err != nil {
 				t.Errorf("%s is not in %s, %v", want, r.Text, err)
 			}

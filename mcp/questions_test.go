@@ -184,7 +184,8 @@ func TestOtherAnswers(t *testing.T) {
 // others are made again. If the answer was certainly not sent, it is sent later.
 func TestSending(t *testing.T) {
 	t.Parallel()
-	for effect, want := range map[holdfast.Effect]string{holdfast.EffectPure: fine, holdfast.EffectIdempotent: fine, holdfast.EffectOnce: unknown} {
+	for effect, want := range map[holdfast.Effect]string{holdfast.EffectPure: fine, holdfast.EffectIdempotent: fine,
+		holdfast.EffectOnce: unknown} {
 		t.Run(string(effect), func(t *testing.T) {
 			var calls atomic.Int32
 			f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {

@@ -129,13 +129,14 @@ func TestTaskAsks(t *testing.T) {
 func TestTaskEnds(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{
-		`{` + complete + `"status":"failed","error":{"code":-32603,"message":"no paper"}}`:                                 failed,
-		`{` + complete + `"status":"failed"}`:                                                                              failed,
-		`{` + complete + `"status":"cancelled"}`:                                                                           failed,
-		`{` + complete + `"status":"completed","result":{"content":[],"isError":true}}`:                                    failed,
-		`{` + complete + `"status":"completed"}`:                                                                           failed,
-		`{` + complete + `"status":"completed","result":{"resultType":"complete","content":[{"type":"text","text":"x"}]}}`: fine,
-		`{` + complete + `"status":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}`:            failed,
+		`{` + complete + `"status":"failed","error":{"code":-32603,"message":"no paper"}}`: failed,
+		`{` + complete + `"status":"failed"}`:                                              failed,
+		`{` + complete + `"status":"cancelled"}`:                                           failed,
+		`{` + complete + `"status":"completed","result":{"content":[],"isError":true}}`:    failed,
+		`{` + complete + `"status":"completed"}`:                                           failed,
+		`{` + complete + `"status":"completed",` +
+			`"result":{"resultType":"complete","content":[{"type":"text","text":"x"}]}}`: fine,
+		`{` + complete + `"status":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}`: failed,
 		`7`: unknown,
 	} {
 		t.Run(state, func(t *testing.T) {

@@ -94,7 +94,8 @@ func TestACutIsRecorded(t *testing.T) {
 // neither counted nor summarised.
 func TestTheTailIsNoHistory(t *testing.T) {
 	t.Parallel()
-	for _, o := range []middleware.HistoryWindowOptions{{MaxMessages: 4}, {MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 1}} {
+	for _, o := range []middleware.HistoryWindowOptions{{MaxMessages: 4},
+		{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 1}} {
 		run := hooktest.New(t)
 		history := shape("uauauau")
 		run.History.Set(history)

@@ -342,7 +342,8 @@ func TestAReaderThatStopsAtACut(t *testing.T) {
 	s := newSmall(t, 100, onlyOverflow)
 	history := shape(strings.Repeat("ua", 10) + "u")
 	s.History.Set(history)
-	for range middleware.HistoryWindow(onlyOverflow).Model(s.call)(s.Context(), &holdfast.ModelRequest{Messages: history, Overflows: 1}) {
+	for range middleware.HistoryWindow(onlyOverflow).Model(s.call)(s.Context(),
+		&holdfast.ModelRequest{Messages: history, Overflows: 1}) {
 		break
 	}
 	if len(s.requests) != 0 || len(s.History.Activities) != 1 {

@@ -139,10 +139,8 @@ func TestHistoryIsSummarised(t *testing.T) {
 		t.Fatalf("%d summaries were made", len(s.requests))
 	}
 	req := s.requests[0]
-	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"; len(
-		req.Messages,
-	) != 1 ||
-		req.Messages[0].Text != want {
+	want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"
+	if len(req.Messages) != 1 || req.Messages[0].Text != want {
 		t.Errorf("summarised is %q", req.Messages[0].Text)
 	}
 	if len(req.Tools) != 0 || len(req.Context) != 0 || req.Output != nil || len(req.Instructions) != 1 ||
@@ -152,7 +150,7 @@ func TestHistoryIsSummarised(t *testing.T) {
 	if want := `holdfast.history_summarised {"bytes":12,"messages":6}`; len(s.notices) != 1 || s.notices[0] != want {
 		t.Errorf("notices %q", s.notices)
 	}
-	want := `holdfast.summary {"from":"u0","to":"a5","messages":6,"shown":["u0"],"text":"They talked."}`
+	want = `holdfast.summary {"from":"u0","to":"a5","messages":6,"shown":["u0"],"text":"They talked."}`
 	if got := s.history.Activities; len(got) != 1 || got[0] != want {
 		t.Errorf("recorded is %q", got)
 	}

@@ -167,7 +167,9 @@ func TestHistoryWindowIsWellFormed(t *testing.T) {
 	for n := range history {
 		for limit := 1; limit < 12; limit++ {
 			open := map[string]bool{}
-			for _, m := range asked(t, t.Context(), middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: limit}), history[:n+1]).Messages {
+			for _, m := range asked(t, t.Context(),
+				middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: limit}), history[:n+1]).
+				Messages {
 				if m.Role == holdfast.RoleTool && !open[m.CallID] {
 					t.Fatalf("%d of %d: the result %s has no call", limit, n, m.ID)
 				}

@@ -64,11 +64,13 @@ func TestLargeResultsAreShortened(t *testing.T) {
 	half := holdfast.Part{Type: holdfast.PartText, Text: long[:1004], ID: "p"}
 	rest := holdfast.Part{Type: holdfast.PartText, Text: long[1004:]}
 	for name, c := range map[string]struct{ result, want holdfast.Message }{
-		"text":       {holdfast.Message{Text: long}, holdfast.Message{Text: short}},
-		"an error":   {holdfast.Message{Text: "no", Error: long}, holdfast.Message{Text: "no", Error: short}},
-		"parts":      {holdfast.Message{Parts: []holdfast.Part{image, half, image, rest}}, holdfast.Message{Parts: []holdfast.Part{image, {Type: holdfast.PartText, Text: short, ID: "p"}, image}}},
+		"text":     {holdfast.Message{Text: long}, holdfast.Message{Text: short}},
+		"an error": {holdfast.Message{Text: "no", Error: long}, holdfast.Message{Text: "no", Error: short}},
+		"parts": {holdfast.Message{Parts: []holdfast.Part{image, half, image, rest}},
+			holdfast.Message{Parts: []holdfast.Part{image, {Type: holdfast.PartText, Text: short, ID: "p"}, image}}},
 		"just right": {holdfast.Message{Text: long[:1024]}, holdfast.Message{Text: long[:1024]}},
-		"an image":   {holdfast.Message{Parts: []holdfast.Part{image, half}}, holdfast.Message{Parts: []holdfast.Part{image, half}}},
+		"an image": {holdfast.Message{Parts: []holdfast.Part{image, half}},
+			holdfast.Message{Parts: []holdfast.Part{image, half}}},
 	} {
 		history := withResult(c.result)
 		before := slices.Clone(history)
@@ -151,24 +153,31 @@ func TestReadResult(t *testing.T) {
 		failed     bool
 	}{
 		{`{"call":"call1.1"}`, lines[:600] + "\n[bytes 0 to 600 of 3000; go on with offset 600]", false},
-		{`{"call":"call1.1","offset":600,"limit":10}`, "line 020: \n[bytes 600 to 610 of 3000; go on with offset 610]", false},
+		{`{"call":"call1.1","offset":600,"limit":10}`, "line 020: \n[bytes 600 to 610 of 3000; go on with offset 610]",
+			false},
 		{`{"call":"call1.1","offset":2990,"limit":100000}`, lines[2990:] + "\n[bytes 2990 to 3000: the end]", false},
 		{`{"call":"parts","limit":1}`, "abcd\n[bytes 0 to 4 of 6; go on with offset 4]", false},
 		{`{"call":"parts","offset":5}`, "é\n[bytes 4 to 6: the end]", false},
 		{`{"call":"failed"}`, "it broke\n[bytes 0 to 8: the end]", false},
-		{`{"call":"both","offset":600,"limit":10}`, "line 020: \n[bytes 600 to 610 of 3000; go on with offset 610]", false}, // what was shortened
+		{`{"call":"both","offset":600,"limit":10}`, "line 020: \n[bytes 600 to 610 of 3000; go on with offset 610]",
+			false}, // what was shortened
 		{`{"call":"call1.1","pattern":"line 07[89]"}`, "offset 2260: " + lines[2260:2428] + "\n[these", false},
-		{`{"call":"call1.1","pattern":"(?i)LINE 099","offset":100}`, "offset 2890: " + lines[2890:] + "\n[these are all places from offset 100 on, of 3000 bytes]", false},
-		{`{"call":"call1.1","pattern":"(?s)line 010.*"}`, "offset 220: " + lines[220:540] + "\n[these are all places from offset 0 on, of 3000 bytes]", false},
+		{`{"call":"call1.1","pattern":"(?i)LINE 099","offset":100}`, "offset 2890: " + lines[2890:] +
+			"\n[these are all places from offset 100 on, of 3000 bytes]", false},
+		{`{"call":"call1.1","pattern":"(?s)line 010.*"}`, "offset 220: " + lines[220:540] +
+			"\n[these are all places from offset 0 on, of 3000 bytes]", false},
 		{`{"call":"call1.1","pattern":"word","limit":300}`, "[3 places are shown; go on with offset 282]", false},
 		{`{"call":"call1.1","pattern":"x*","offset":7}`, "[nothing from offset 7 on matches, of 3000 bytes]", false},
 		{`{"call":"call1.1","pattern":"["}`, "the pattern cannot be used: ", true},
-		{`{"call":"call1.1","pattern":"` + strings.Repeat("[a-z]{1000}", 45) + `"}`, "the pattern cannot be used: for a result of this size", true}, // it took minutes on a large one
-		{`{"call":"call1.1","pattern":"` + strings.Repeat("a", 501) + `"}`, "the pattern cannot be used: it has 501 bytes, 500 are allowed", true},
+		{`{"call":"call1.1","pattern":"` + strings.Repeat("[a-z]{1000}", 45) + `"}`,
+			"the pattern cannot be used: for a result of this size", true}, // it took minutes on a large one
+		{`{"call":"call1.1","pattern":"` + strings.Repeat("a", 501) + `"}`,
+			"the pattern cannot be used: it has 501 bytes, 500 are allowed", true},
 		{`{"call":"call1.1","offset":3000}`, "the result has 3000 bytes, so there is nothing at offset 3000", true},
 		{`{"call":"call1.1","offset":-1}`, "offset and limit are not negative; nothing was read", true},
 		{`{"call":"open"}`, `the call "open" has no result yet`, true},
-		{`{"call":"other"}`, `there is no call "other" in this conversation; the note in a shortened result has the id of its call`, true},
+		{`{"call":"other"}`, `there is no call "other" in this conversation; the note in a shortened result has the id of its call`,
+			true},
 	} {
 		got, err := tool.Call(run.Context(), holdfast.ToolCall{Name: "read_result", Arguments: json.RawMessage(c.args)})
 		if err != nil || !strings.Contains(got.Text, c.want) || got.Failed != c.failed || len(got.Text) > 1200 {

@@ -41,7 +41,8 @@ func TestModelLimit(t *testing.T) {
 		want string
 	}{
 		{"text", func(int) holdfast.Delta { return holdfast.Delta{Text: kib} }, 64, "maxAnswer"},
-		{"control characters", func(int) holdfast.Delta { return holdfast.Delta{Text: strings.Repeat("\x01", 1<<10)} }, 11, "maxAnswer"},
+		{"control characters", func(int) holdfast.Delta { return holdfast.Delta{Text: strings.Repeat("\x01", 1<<10)} },
+			11, "maxAnswer"},
 		{"text, letter by letter", func(int) holdfast.Delta { return holdfast.Delta{Text: "x"} }, 64 << 10, "maxAnswer"},
 		{"reasoning", func(int) holdfast.Delta { return holdfast.Delta{Reasoning: kib} }, 64, "maxAnswer"},
 		{"secret reasoning", func(int) holdfast.Delta { return holdfast.Delta{ReasoningSecret: kib} }, 64, "maxAnswer"},
@@ -53,14 +54,16 @@ func TestModelLimit(t *testing.T) {
 		}, 128, "maxAnswer"},
 		{"text with reasoning", func(int) holdfast.Delta { return holdfast.Delta{Reasoning: "x", Text: "x"} }, 64, "maxAnswer"},
 		{"arguments", func(n int) holdfast.Delta { return call(0, "c", "f", kib) }, 16, "maxArguments"},
-		{"arguments of an index used again", func(n int) holdfast.Delta { return call(0, string(rune('a'+n)), "f", "") }, 8, "maxCalls"},
+		{"arguments of an index used again",
+			func(n int) holdfast.Delta { return call(0, string(rune('a'+n)), "f", "") }, 8, "maxCalls"},
 		{"arguments of many calls", func(n int) holdfast.Delta { return call(n%8, "", "f", kib) }, 64, "maxAnswer"},
 		{"calls", func(n int) holdfast.Delta { return call(n, "", "f", "") }, 8, "maxCalls"},
 		{"names", func(n int) holdfast.Delta { return call(0, "", strings.Repeat(kib, 100), "") }, 0, "maxAnswer"},
 		{"ids", func(n int) holdfast.Delta { return call(0, strings.Repeat(kib, 100), "f", "") }, 0, "maxAnswer"},
 	} {
 		left, passed, failure := false, 0, error(nil)
-		for _, err := range ModelLimit(64<<10, 8, 16<<10).Model(endless(c.next, &left))(t.Context(), &holdfast.ModelRequest{}) {
+		for _, err := range ModelLimit(64<<10, 8, 16<<10).Model(endless(c.next, &left))(t.Context(),
+			&holdfast.ModelRequest{}) {
 			if failure = err; err == nil {
 				passed++
 			}

@@ -55,7 +55,8 @@ func TestModelTimeout(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				got, failure := 0, error(nil)
-				for _, err := range ModelTimeout(30*time.Second, 10*time.Second).Model(tt.model)(t.Context(), &holdfast.ModelRequest{}) {
+				for _, err := range ModelTimeout(30*time.Second, 10*time.Second).Model(tt.model)(t.Context(),
+					&holdfast.ModelRequest{}) {
 					if err != nil {
 						failure = err
 						break
@@ -69,7 +70,8 @@ func TestModelTimeout(t *testing.T) {
 					t.Errorf("got %d deltas, want %d", got, tt.want)
 				case tt.err == "" && failure != nil:
 					t.Errorf("got %v", failure)
-				case tt.err != "" && (!errors.As(failure, &m) || !m.Retryable || m.Public == "" || m.Err.Error() != tt.err):
+				case tt.err != "" && (!errors.As(failure, &m) || !m.Retryable || m.Public == "" ||
+					m.Err.Error() != tt.err):
 					t.Errorf("got %v, want %s", failure, tt.err)
 				}
 			})

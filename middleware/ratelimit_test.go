@@ -53,15 +53,19 @@ func unchanged(*middleware.RateLimitOptions) {}
 func TestRateLimitMistakes(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*middleware.RateLimitOptions){
-		"limit is 0":                   func(o *middleware.RateLimitOptions) { o.Limit = 0 },
-		"window is 1ms: write 1s":      func(o *middleware.RateLimitOptions) { o.Window = middleware.Duration(time.Millisecond) },
+		"limit is 0": func(o *middleware.RateLimitOptions) { o.Limit = 0 },
+		"window is 1ms: write 1s": func(o *middleware.RateLimitOptions) {
+			o.Window = middleware.Duration(time.Millisecond)
+		},
 		"write two rate limits":        func(o *middleware.RateLimitOptions) { o.Model, o.Tools = true, []string{"a"} },
 		"a model call has no tool":     func(o *middleware.RateLimitOptions) { o.Model, o.Per = true, []string{"tool"} },
 		`then is "stop": write "wait"`: func(o *middleware.RateLimitOptions) { o.Then = "stop" },
-		`maxWait is 1s with then "tel`: func(o *middleware.RateLimitOptions) { o.MaxWait = middleware.Duration(time.Second) },
-		"onStoreFailure is \"panic\"":  func(o *middleware.RateLimitOptions) { o.OnStoreFailure = "panic" },
-		"tools has an empty name":      func(o *middleware.RateLimitOptions) { o.Tools = []string{""} },
-		`per has "planet"`:             func(o *middleware.RateLimitOptions) { o.Per = []string{"tenant", "planet"} },
+		`maxWait is 1s with then "tel`: func(o *middleware.RateLimitOptions) {
+			o.MaxWait = middleware.Duration(time.Second)
+		},
+		"onStoreFailure is \"panic\"": func(o *middleware.RateLimitOptions) { o.OnStoreFailure = "panic" },
+		"tools has an empty name":     func(o *middleware.RateLimitOptions) { o.Tools = []string{""} },
+		`per has "planet"`:            func(o *middleware.RateLimitOptions) { o.Per = []string{"tenant", "planet"} },
 	} {
 		hooktest.WantInvalid(
 			t,
@@ -323,7 +327,8 @@ func TestRateLimitOfWhatGoesOn(t *testing.T) {
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, unchanged))
 	wantRan(t, h, m, "search", 1)
-	for _, call := range []holdfast.ToolCall{{Name: "search", Key: "k1", Finished: true}, {Name: "search", Key: "k2", Kept: []byte(`{"task":1}`)}} {
+	for _, call := range []holdfast.ToolCall{{Name: "search", Key: "k1", Finished: true},
+		{Name: "search", Key: "k2", Kept: []byte(`{"task":1}`)}} {
 		result, err := m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 			return holdfast.ToolResult{Text: "went on"}, nil
 		})(h.Context(), nil, call)

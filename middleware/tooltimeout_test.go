@@ -274,7 +274,8 @@ func TestToolTimeoutLeavesDoubt(t *testing.T) {
 	cause := tookTooLong()
 	cancel(cause)
 	late := toolBound{cause: cause, limit: time.Hour, unrepeatable: true}
-	for _, own := range []error{fmt.Errorf("sent: %w", holdfast.ErrOutcomeUnknown), &holdfast.Interrupt{}, &holdfast.EndRun{Err: holdfast.Errorf("x", "The end.")}, fmt.Errorf("no: %w", holdfast.ErrArguments)} {
+	for _, own := range []error{fmt.Errorf("sent: %w", holdfast.ErrOutcomeUnknown), &holdfast.Interrupt{},
+		&holdfast.EndRun{Err: holdfast.Errorf("x", "The end.")}, fmt.Errorf("no: %w", holdfast.ErrArguments)} {
 		done := make(chan returned, 1)
 		done <- returned{err: own}
 		if _, err := late.await(ctx, "slow_tool", done); err != own {

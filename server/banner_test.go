@@ -59,13 +59,21 @@ func TestBanner(t *testing.T) {
 		"(API keys required)": func(c *server.Config) {
 			c.Authenticate = func(*http.Request) (holdfast.Principal, error) { return me, nil }
 		},
-		"(for everyone: anonymous access is allowed)":                     func(c *server.Config) { c.AllowAnonymous = true },
-		"  agents      a  (default model openai/x)\n":                     func(c *server.Config) { c.DefaultModel = "openai/x" },
-		"  agents      demo: scripted, no API key needed; say \"help\"\n": func(c *server.Config) { c.Agents[0].Name, c.DefaultModel = "demo", "demo" },
-		"  agents      a  (default model openai/x, then demo)\n":          func(c *server.Config) { c.DefaultModel = "openai/x,demo" },
-		"  agents      a\n  models      a: custom/a, then custom/a#2\n":   func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{hello} },
-		"off: runs cut off by a crash wait":                               func(c *server.Config) { c.NoRecovery = true },
-		"checkpoints manual":                                              func(c *server.Config) { c.CheckpointFrequency = "manual" },
+		"(for everyone: anonymous access is allowed)": func(c *server.Config) {
+			c.AllowAnonymous = true
+		},
+		"  agents      a  (default model openai/x)\n": func(c *server.Config) { c.DefaultModel = "openai/x" },
+		"  agents      demo: scripted, no API key needed; say \"help\"\n": func(c *server.Config) {
+			c.Agents[0].Name, c.DefaultModel = "demo", "demo"
+		},
+		"  agents      a  (default model openai/x, then demo)\n": func(c *server.Config) { c.DefaultModel = "openai/x,demo" },
+		"  agents      a\n  models      a: custom/a, then custom/a#2\n": func(c *server.Config) {
+			c.Agents[0].Fallbacks = []holdfast.Model{hello}
+		},
+		"off: runs cut off by a crash wait": func(c *server.Config) { c.NoRecovery = true },
+		"checkpoints manual": func(c *server.Config) {
+			c.CheckpointFrequency = "manual"
+		},
 		"  store       the program's own\n  data        format 8, which the version before reads": func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
 		},

@@ -30,7 +30,9 @@ func TestEveryAgentGoesOnWithLess(t *testing.T) {
 		want       string
 	}{
 		"nothing listed": {nil, "RUN_FINISHED"},
-		"turned off":     {[]holdfast.Middleware{middleware.HistoryWindow(middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail})}, "RUN_ERROR"},
+		"turned off": {[]holdfast.Middleware{
+			middleware.HistoryWindow(middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail}),
+		}, "RUN_ERROR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,8 +31,10 @@ func TestWhoInstructs(t *testing.T) {
 	}{
 		{"without keys", nil, holdfast.ClientPolicy{}, []string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
 		{"with keys", user, holdfast.ClientPolicy{}, []string{"system OPERATOR", "user OBEY", "user HERE", "user hi"}},
-		{"with keys, as AG-UI means it", user, holdfast.ClientPolicy{Instructions: "system", Context: "system"}, []string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
-		{"without keys, dropped", nil, holdfast.ClientPolicy{Instructions: "drop", Context: "drop"}, []string{"system OPERATOR", "user hi"}},
+		{"with keys, as AG-UI means it", user, holdfast.ClientPolicy{Instructions: "system", Context: "system"},
+			[]string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
+		{"without keys, dropped", nil, holdfast.ClientPolicy{Instructions: "drop", Context: "drop"},
+			[]string{"system OPERATOR", "user hi"}},
 	} {
 		var seen []string
 		shorten := func(text string) string {

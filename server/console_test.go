@@ -63,7 +63,8 @@ func TestOperatorsRead(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ key, query, want string }{
-		{"operator", "", "alice4:alice bob3:bob@home bob1:bob@home alice0:alice"}, {"operator", "&limit=1", "alice4:alice"}, {"alice", "", "403"}, {"eve", "", "403"},
+		{"operator", "", "alice4:alice bob3:bob@home bob1:bob@home alice0:alice"},
+		{"operator", "&limit=1", "alice4:alice"}, {"alice", "", "403"}, {"eve", "", "403"},
 	} {
 		code, body := call(t, tt.key, "GET", h.URL+"/threads?user=*"+tt.query, "")
 		if got := strings.TrimSpace(threadsIn(t, code, body)); got != tt.want {
@@ -132,7 +133,9 @@ func TestOwnRuleForOperators(t *testing.T) {
 		}
 		return nil
 	}
-	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal, error){"keys": callers{"k": role("ops", access.RoleOperator)}.authenticate, "none": nil} {
+	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal,
+		error){"keys": callers{"k": role("ops", access.RoleOperator)}.authenticate,
+		"none": nil} {
 		h, _, log := keyed(t, nil, func(c *server.Config) { c.Authenticate, c.Authorize = authenticate, no })
 		for _, path := range []string{"/overview", "/settings", "/threads?user=*"} {
 			if code, body := call(
@@ -319,7 +322,8 @@ func TestToolByHand(t *testing.T) {
 	got := strings.Join(log.audit(), "\n")
 	for _, want := range []string{
 		"who=acme/ops action=call_tool result=ok agent=tools tool=tell key=k7", "who=acme/ops action=call_tool result=invalid_input agent=tools tool=add key=call",
-		"who=acme/ops action=call_tool result=not_found agent=tools tool=nosuch", "who=acme/alice action=call_tool result=forbidden", "who=acme/ops action=call_tool result=forbidden agent=tools tool=add",
+		"who=acme/ops action=call_tool result=not_found agent=tools tool=nosuch",
+		"who=acme/alice action=call_tool result=forbidden", "who=acme/ops action=call_tool result=forbidden agent=tools tool=add",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the log lacks %s:\n%s", want, got)
@@ -403,8 +407,9 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		change func(*server.Config)
 		killed bool
 	}{
-		"the demo":       {func(*server.Config) {}, true},
-		"another model":  {func(c *server.Config) { c.Agents = append(c.Agents, holdfast.Agent{Name: "b", Model: hello}) }, false},
+		"the demo": {func(*server.Config) {}, true},
+		"another model": {func(c *server.Config) { c.Agents = append(c.Agents, holdfast.Agent{Name: "b", Model: hello}) },
+			false},
 		"keys":           {func(c *server.Config) { c.Authenticate = callers{}.authenticate }, false},
 		"anonymous":      {func(c *server.Config) { c.AllowAnonymous = true }, false},
 		"behind a proxy": {func(c *server.Config) { c.BehindProxy = true }, false},

@@ -70,7 +70,8 @@ func TestMetricsAddress(t *testing.T) {
 		t.Fatal(log.String())
 	}
 	for url, want := range map[string]int{
-		"http://" + addr[1] + "/metrics": 200, "http://" + addr[1] + "/threads": 404, "http://" + addr[1] + "/": 404, "http://" + s.Addr() + "/metrics": 404, "http://" + s.Addr() + "/threads": 200,
+		"http://" + addr[1] + "/metrics": 200, "http://" + addr[1] + "/threads": 404, "http://" + addr[1] + "/": 404,
+		"http://" + s.Addr() + "/metrics": 404, "http://" + s.Addr() + "/threads": 200,
 	} {
 		res := must(http.Get(url))(t)
 		body := string(must(io.ReadAll(res.Body))(t))

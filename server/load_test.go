@@ -309,8 +309,10 @@ func TestNoFile(t *testing.T) {
 // all of them have, and the models that it had.
 func TestDefaultModelOfGateway(t *testing.T) {
 	for at, want := range map[string]string{
-		"https://gateway.example/v1": "openai/gpt-5-mini", "http://localhost:4000": "openai/gpt-5-mini", "https://openai.com.example/v1": "openai/gpt-5-mini", "%": "openai/gpt-5-mini",
-		"": "responses/gpt-6-luna", "https://api.openai.com/v1/": "responses/gpt-6-luna", "https://eu.api.openai.com/v1": "responses/gpt-6-luna",
+		"https://gateway.example/v1": "openai/gpt-5-mini", "http://localhost:4000": "openai/gpt-5-mini",
+		"https://openai.com.example/v1": "openai/gpt-5-mini", "%": "openai/gpt-5-mini",
+		"": "responses/gpt-6-luna", "https://api.openai.com/v1/": "responses/gpt-6-luna",
+		"https://eu.api.openai.com/v1": "responses/gpt-6-luna",
 	} {
 		if got := server.DefaultModel(func(name string) string {
 			return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": at}[name]
@@ -322,7 +324,9 @@ func TestDefaultModelOfGateway(t *testing.T) {
 
 // TestDefaultModel: the model of agents that name none, by the keys that are there.
 func TestDefaultModel(t *testing.T) {
-	for keys, want := range map[string]string{"": "demo", "OPENAI_API_KEY": "responses/gpt-6-luna", "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-5-5", "GEMINI_API_KEY": "gemini/gemini-3.8-flash", "OPENAI_API_KEY ANTHROPIC_API_KEY": "responses/gpt-6-luna"} {
+	for keys, want := range map[string]string{"": "demo", "OPENAI_API_KEY": "responses/gpt-6-luna",
+		"ANTHROPIC_API_KEY": "anthropic/claude-sonnet-5-5", "GEMINI_API_KEY": "gemini/gemini-3.8-flash",
+		"OPENAI_API_KEY ANTHROPIC_API_KEY": "responses/gpt-6-luna"} {
 		env := func(name string) string {
 			if slices.Contains(strings.Fields(keys), name) {
 				return "k"

@@ -148,7 +148,8 @@ func TestScenariosOnMiniredis(t *testing.T) {
 				t.Errorf("while a call runs the pending writes are %q, %v", pending, err)
 			}
 			for key, kind := range map[string]string{
-				thread + "t": "hash", thread + "l": "stream", thread + "v:pending": "hash", thread + "v:run": "hash", "hf:active:{default/local}": "zset", "hf:processes": "zset",
+				thread + "t": "hash", thread + "l": "stream", thread + "v:pending": "hash", thread + "v:run": "hash",
+				"hf:active:{default/local}": "zset", "hf:processes": "zset",
 			} {
 				if got := mini.Type(key); got != kind {
 					t.Errorf("%s is a %q, want a %s; there is %q", key, got, kind, mini.Keys())

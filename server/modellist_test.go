@@ -127,8 +127,8 @@ func TestDefaultChain(t *testing.T) {
 	}
 	path := written(t, "agents:\n  - name: a\n    params: {seed: 7}\n")
 	_, _, err := loadAgents(path, parts)
-	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"; err == nil ||
-		err.Error() != want {
+	want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"
+	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	parts.Getenv = noEnv

@@ -90,7 +90,8 @@ func TestOutsideCall(t *testing.T) {
 		}
 	}
 	const result = `{"result":{"approved":true}}`
-	for key, want := range map[string]int{"": http.StatusUnauthorized, "alice": http.StatusForbidden, "ops": http.StatusNotFound} {
+	for key, want := range map[string]int{"": http.StatusUnauthorized, "alice": http.StatusForbidden,
+		"ops": http.StatusNotFound} {
 		if code, refused := send(key, "/threads/t1/calls/c1/result", result); code != want {
 			t.Errorf("%q: %d %v", key, code, refused)
 		}
@@ -169,13 +170,16 @@ func await(t *testing.T, done func() bool) {
 func TestOutsideConfig(t *testing.T) {
 	for want, change := range map[string]func(*server.Config){
 		`tool "approve": in Outside the field FinishedBy is "read"`: func(c *server.Config) {
-			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{FinishedBy: access.RoleRead}}}}
+			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve",
+				Outside: &holdfast.Outside{FinishedBy: access.RoleRead}}}}
 		},
 		`tool "approve": in Outside the field Result`: func(c *server.Config) {
-			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{Result: json.RawMessage(`{"type":7}`)}}}}
+			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve",
+				Outside: &holdfast.Outside{Result: json.RawMessage(`{"type":7}`)}}}}
 		},
 		`tool "approve": in Outside the field ExpiresAfter is -1s`: func(c *server.Config) {
-			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{ExpiresAfter: -time.Second}}}}
+			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve",
+				Outside: &holdfast.Outside{ExpiresAfter: -time.Second}}}}
 		},
 		"the public URL": func(c *server.Config) { c.PublicURL = "agents.example" },
 	} {

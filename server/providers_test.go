@@ -241,21 +241,27 @@ func TestFormsOfProviders(t *testing.T) {
 		tools  []holdfast.ToolSpec
 		want   string // empty if the provider does not enforce it
 	}{
-		{0, "gpt-5", nil, strict, tools, `"response_format":{"json_schema":{"description":"A city.","name":"city","schema":` + string(strict.Schema) + `,"strict":true},"type":"json_schema"}`},
+		{0, "gpt-5", nil, strict, tools,
+			`"response_format":{"json_schema":{"description":"A city.","name":"city","schema":` +
+				string(strict.Schema) + `,"strict":true},"type":"json_schema"}`},
 		{0, "gpt-5", nil, bounded, nil, `"schema":` + string(bounded.Schema) + `,"strict":false}`},
 		{0, "gpt-5", map[string]any{"response_format": map[string]any{"type": "json_object"}}, strict, nil, ""},
-		{1, "gpt-5", map[string]any{"text": map[string]any{"verbosity": "low"}}, strict, tools, `"text":{"format":{"description":"A city.","name":"city","schema":` + string(strict.Schema) + `,"strict":true,"type":"json_schema"},"verbosity":"low"}`},
-		{1, "gpt-5", map[string]any{"text": map[string]any{"format": map[string]any{"type": "json_object"}}}, strict, nil, ""},
+		{1, "gpt-5", map[string]any{"text": map[string]any{"verbosity": "low"}}, strict, tools,
+			`"text":{"format":{"description":"A city.","name":"city","schema":` + string(strict.Schema) + `,"strict":true,"type":"json_schema"},"verbosity":"low"}`},
+		{1, "gpt-5", map[string]any{"text": map[string]any{"format": map[string]any{"type": "json_object"}}}, strict,
+			nil, ""},
 		{2, "claude-sonnet-4-5", nil, strict, tools, `"output_config":{"format":{"schema":{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false},"type":"json_schema"}}`},
 		{2, "claude-opus-5", map[string]any{"output_config": map[string]any{"effort": "low"}}, bounded, nil, `"output_config":{"effort":"low","format":{"schema":{"type":"object","properties":{"z":{"type":"string"}},"required":["z"],"additionalProperties":false},"type":"json_schema"}}`},
 		{2, "claude-sonnet-4-5", nil, open, nil, ""},
 		{2, "claude-sonnet-4-5", nil, circular, nil, ""},
 		{2, "claude-3-5-haiku-latest", nil, strict, nil, ""},
-		{3, "gemini-3-pro-preview", map[string]any{"generationConfig": map[string]any{"temperature": 1}}, bounded, tools, `"generationConfig":{"responseJsonSchema":{"type":"object","properties":{"z":{"type":"string"}},"required":["z"]},"responseMimeType":"application/json","temperature":1}`},
+		{3, "gemini-3-pro-preview", map[string]any{"generationConfig": map[string]any{"temperature": 1}}, bounded,
+			tools, `"generationConfig":{"responseJsonSchema":{"type":"object","properties":{"z":{"type":"string"}},"required":["z"]},"responseMimeType":"application/json","temperature":1}`},
 		{3, "gemini-2.5-flash", nil, strict, nil, `"responseMimeType":"application/json"`},
 		{3, "gemini-2.5-flash", nil, strict, tools, ""},
 		{3, "gemini-2.0-flash", nil, strict, nil, ""},
-		{3, "gemini-3-pro-image-preview", map[string]any{"generationConfig": map[string]any{"responseModalities": []string{"IMAGE"}}}, strict, nil, ""},
+		{3, "gemini-3-pro-image-preview",
+			map[string]any{"generationConfig": map[string]any{"responseModalities": []string{"IMAGE"}}}, strict, nil, ""},
 	} {
 		p := &providers[c.at]
 		m, err := p.make(c.model, c.params, nil)

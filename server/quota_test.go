@@ -111,7 +111,8 @@ func TestOneTenantLeavesRoom(t *testing.T) {
 		res.Body.Close()
 		d := said.Error.Details
 		if err != nil || res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" ||
-			said.Error.Code != "limit_exceeded" || d.Resource != "runs" || d.Scope != "tenant" || d.Used != 1 || d.Limit != 1 || said.Error.Hint == "" {
+			said.Error.Code != "limit_exceeded" || d.Resource != "runs" || d.Scope != "tenant" || d.Used != 1 ||
+			d.Limit != 1 || said.Error.Hint == "" {
 			t.Errorf("%d, %v: %+v", res.StatusCode, err, said)
 		}
 	}

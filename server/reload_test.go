@@ -198,12 +198,13 @@ func TestReloadMistakes(t *testing.T) {
 		agents []holdfast.Agent
 		quotas server.Quotas
 	}{
-		"no agent":       {},
-		"two agents":     {agents: []holdfast.Agent{signed("a", "new", nil), signed("a", "new", nil)}},
-		"no model":       {agents: []holdfast.Agent{signed("a", "new", nil), noModel}},
-		"two tools":      {agents: []holdfast.Agent{signed("a", "new", nil), twice}},
-		"its Output":     {agents: []holdfast.Agent{signed("a", "new", nil), formed}},
-		"negative limit": {agents: []holdfast.Agent{signed("a", "new", nil)}, quotas: server.Quotas{PerUser: server.Quota{Runs: -1}}},
+		"no agent":   {},
+		"two agents": {agents: []holdfast.Agent{signed("a", "new", nil), signed("a", "new", nil)}},
+		"no model":   {agents: []holdfast.Agent{signed("a", "new", nil), noModel}},
+		"two tools":  {agents: []holdfast.Agent{signed("a", "new", nil), twice}},
+		"its Output": {agents: []holdfast.Agent{signed("a", "new", nil), formed}},
+		"negative limit": {agents: []holdfast.Agent{signed("a", "new", nil)},
+			quotas: server.Quotas{PerUser: server.Quota{Runs: -1}}},
 	} {
 		if unused, err := s.Reload(
 			change.agents,

@@ -194,7 +194,8 @@ func TestReplayOfOtherCalls(t *testing.T) {
 	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001"})
 	if pub := holdfast.AsError(
 		err,
-	); fork == "" || pub.Code != codes.NotRecorded || !strings.Contains(err.Error(), "calls step in a way that was not recorded") ||
+	); fork == "" || pub.Code != codes.NotRecorded ||
+		!strings.Contains(err.Error(), "calls step in a way that was not recorded") ||
 		ran.Load() != 3 {
 		t.Errorf("fork %q, %d tools ran, %v", fork, ran.Load()-3, err)
 	}

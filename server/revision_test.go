@@ -74,12 +74,19 @@ func TestRevisionOfAFile(t *testing.T) {
 		t.Fatalf("the revision is %q", want)
 	}
 	for name, got := range map[string]string{
-		"again":         revisionOfFile(t, filed, env, same),
-		"other secrets": revisionOfFile(t, filed, map[string]string{"BASE": "http://elsewhere:2/v1", "KEY": "another"}, same),
-		"otherwise written": revisionOfFile(t, strings.NewReplacer("temperature: 0.5, seed: 7", "seed: 7, temperature: 0.5", "Be kind.", "\"Be kind.\" # always",
-			"{thread: {cost: 5}}", "\n          thread: {cost: 5}", "a-secret", "x").Replace(filed), env, same),
-		"an agent more": revisionOfFile(t, strings.Replace(filed, "prices:", "  - {name: b, model: demo}\nprices:", 1), env, same),
-		"what is between runs": revisionOfFile(t, strings.Replace(filed, "    limits:", "    onRevision: pin\n    approvals: approver\n    policy: {chat: true}\n    description: D\n    limits:", 1), env,
+		"again": revisionOfFile(t, filed, env, same),
+		"other secrets": revisionOfFile(t, filed, map[string]string{"BASE": "http://elsewhere:2/v1", "KEY": "another"},
+			same),
+		"otherwise written": revisionOfFile(t,
+			strings.NewReplacer("temperature: 0.5, seed: 7", "seed: 7, temperature: 0.5", "Be kind.", "\"Be kind.\" # always",
+				"{thread: {cost: 5}}", "\n          thread: {cost: 5}", "a-secret", "x").Replace(filed), env, same),
+		"an agent more": revisionOfFile(t, strings.Replace(filed, "prices:", "  - {name: b, model: demo}\nprices:", 1),
+			env, same),
+		"what is between runs": revisionOfFile(t,
+			strings.Replace(filed, "    limits:",
+				"    onRevision: pin\n    approvals: approver\n    policy: {chat: true}\n    description: D\n    limits:",
+				1),
+			env,
 			func(c *server.Config) { c.OnRevision, c.MaxRuns = "pin", 3 }),
 	} {
 		if got != want {
@@ -88,8 +95,10 @@ func TestRevisionOfAFile(t *testing.T) {
 	}
 	seen := map[string]string{want: "the file"}
 	for change, to := range map[string]string{
-		"temperature: 0.5": "temperature: 0.6", "timeout: 2m": "timeout: 3m", "openai/two": "openai/three", "Be kind.": "Be brief.", "[calculate, child_do]": "[calculate, child_say]",
-		"cost: 5": "cost: 6", "attempts: 2": "attempts: 3", "input: 1": "input: 3", "maxIterations: 20": "maxIterations: 21", "tools: [calculate": "tools: [current_time",
+		"temperature: 0.5": "temperature: 0.6", "timeout: 2m": "timeout: 3m", "openai/two": "openai/three",
+		"Be kind.": "Be brief.", "[calculate, child_do]": "[calculate, child_say]",
+		"cost: 5": "cost: 6", "attempts: 2": "attempts: 3", "input: 1": "input: 3",
+		"maxIterations: 20": "maxIterations: 21", "tools: [calculate": "tools: [current_time",
 		"      - retry: {attempts: 2}\n": "",
 	} {
 		got := revisionOfFile(t, strings.Replace(filed, change, to, 1), env, same)

@@ -136,14 +136,18 @@ func TestNoRoom(t *testing.T) {
 		text   string
 		within time.Duration
 	}{
-		"nothing sent":                {"", headerTime},
-		"half a header":               {"POST /runs HTTP/1.1\r\nHost: localhost\r\nConte", headerTime},
-		"a second request, half":      {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he", 0},
-		"refused, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", 0},
-		"refused, half a body":        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf", 0},
-		"a key, length and no body":   {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", bodyTime},
-		"a key, half a body":          {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", bodyTime},
-		"not taken, no body":          {"GET /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", 0},
+		"nothing sent":           {"", headerTime},
+		"half a header":          {"POST /runs HTTP/1.1\r\nHost: localhost\r\nConte", headerTime},
+		"a second request, half": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he", 0},
+		"refused, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
+			0},
+		"refused, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf",
+			0},
+		"a key, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
+			bodyTime},
+		"a key, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+			bodyTime},
+		"not taken, no body": {"GET /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

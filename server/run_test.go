@@ -144,11 +144,15 @@ func TestRun(t *testing.T) {
 		http   []string
 	}{
 		"the same input again": {s.Run(t.Context(), me, input), overHTTP(t, s, http.MethodPost, "/runs", body)},
-		"the run's events":     {s.Events(t.Context(), me, "t", "r", ""), overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events", "")},
-		"the whole thread":     {s.Watch(t.Context(), me, "t"), overHTTP(t, s, http.MethodGet, "/threads/t/stream", "")},
-		"a run's rest":         {s.Events(t.Context(), me, "t", "r", live[1].Cursor), overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events?after="+live[1].Cursor, "")},
-		"a thread's rest":      {s.Events(t.Context(), me, "t", "", live[1].Cursor), overHTTP(t, s, http.MethodGet, "/threads/t/stream?after="+live[1].Cursor, "")},
-		"somebody's cursor":    {s.Events(t.Context(), me, "t", "", "1-zzzzzz"), overHTTP(t, s, http.MethodGet, "/threads/t/stream?after=1-zzzzzz", "")},
+		"the run's events": {s.Events(t.Context(), me, "t", "r", ""),
+			overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events", "")},
+		"the whole thread": {s.Watch(t.Context(), me, "t"), overHTTP(t, s, http.MethodGet, "/threads/t/stream", "")},
+		"a run's rest": {s.Events(t.Context(), me, "t", "r", live[1].Cursor),
+			overHTTP(t, s, http.MethodGet, "/threads/t/runs/r/events?after="+live[1].Cursor, "")},
+		"a thread's rest": {s.Events(t.Context(), me, "t", "", live[1].Cursor),
+			overHTTP(t, s, http.MethodGet, "/threads/t/stream?after="+live[1].Cursor, "")},
+		"somebody's cursor": {s.Events(t.Context(), me, "t", "", "1-zzzzzz"),
+			overHTTP(t, s, http.MethodGet, "/threads/t/stream?after=1-zzzzzz", "")},
 	} {
 		if got := lines(all(t, c.stream)); len(got) == 0 || !slices.Equal(got, c.http) {
 			t.Errorf("%s:\n%q\nover HTTP:\n%q", name, got, c.http)
@@ -289,17 +293,20 @@ func TestRunErrors(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for want, stream := range map[string]iter.Seq2[server.Event, error]{
-		codes.AgentNotFound + " ":              s.Run(t.Context(), me, server.Input{Agent: "nobody", Text: "hi"}),
-		codes.InvalidInput + " runId":          s.Run(t.Context(), me, server.Input{Run: "a\nb", Text: "hi"}),
-		codes.InvalidInput + " State":          s.Run(t.Context(), me, server.Input{Text: "hi", State: json.RawMessage("{")}),
-		codes.InvalidInput + " ForwardedProps": s.Run(t.Context(), me, server.Input{Text: "hi", Branch: true, ForwardedProps: json.RawMessage("[]")}),
-		codes.InvalidInput + " Answer.Payload": s.Run(t.Context(), me, server.Input{Answers: []server.Answer{{Interrupt: "i", Payload: json.RawMessage("x")}}}),
-		codes.InvalidInput + " messages[0].id": s.Run(t.Context(), me, server.Input{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "hi"}}}),
-		codes.NothingToRun + " ":               s.Run(t.Context(), me, server.Input{}),
-		codes.NotFound + " ":                   s.Watch(t.Context(), me, "nope"),
-		codes.NotFound + "  (a run)":           s.Events(t.Context(), me, "nope", "r", ""),
-		codes.InvalidCursor + " ":              s.Events(t.Context(), me, "t", "r", "soon"),
-		codes.StreamCut + " ":                  s.Run(gone, me, server.Input{Text: "hi"}),
+		codes.AgentNotFound + " ":     s.Run(t.Context(), me, server.Input{Agent: "nobody", Text: "hi"}),
+		codes.InvalidInput + " runId": s.Run(t.Context(), me, server.Input{Run: "a\nb", Text: "hi"}),
+		codes.InvalidInput + " State": s.Run(t.Context(), me, server.Input{Text: "hi", State: json.RawMessage("{")}),
+		codes.InvalidInput + " ForwardedProps": s.Run(t.Context(), me,
+			server.Input{Text: "hi", Branch: true, ForwardedProps: json.RawMessage("[]")}),
+		codes.InvalidInput + " Answer.Payload": s.Run(t.Context(), me,
+			server.Input{Answers: []server.Answer{{Interrupt: "i", Payload: json.RawMessage("x")}}}),
+		codes.InvalidInput + " messages[0].id": s.Run(t.Context(), me,
+			server.Input{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "hi"}}}),
+		codes.NothingToRun + " ":     s.Run(t.Context(), me, server.Input{}),
+		codes.NotFound + " ":         s.Watch(t.Context(), me, "nope"),
+		codes.NotFound + "  (a run)": s.Events(t.Context(), me, "nope", "r", ""),
+		codes.InvalidCursor + " ":    s.Events(t.Context(), me, "t", "r", "soon"),
+		codes.StreamCut + " ":        s.Run(gone, me, server.Input{Text: "hi"}),
 	} {
 		n := 0
 		for ev, err := range stream {

@@ -57,12 +57,15 @@ func config(t *testing.T) server.Config {
 // what to do.
 func TestConfigMistakes(t *testing.T) {
 	for want, change := range map[string]func(*server.Config){
-		"set Config.Agents":                    func(c *server.Config) { c.Agents = nil },
-		"set Agent.Name":                       func(c *server.Config) { c.Agents[0].Name = "" },
-		"set Agent.Model":                      func(c *server.Config) { c.Agents[0].Model = nil },
-		"Fallbacks that is nil":                func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
-		"two agents are named":                 func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
-		"two tools named":                      func(c *server.Config) { c.Agents[0].Tools = append(c.Agents[0].Tools, c.Agents[0].Tools[0]) },
+		"set Config.Agents":     func(c *server.Config) { c.Agents = nil },
+		"set Agent.Name":        func(c *server.Config) { c.Agents[0].Name = "" },
+		"set Agent.Model":       func(c *server.Config) { c.Agents[0].Model = nil },
+		"Fallbacks that is nil": func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
+		"two agents are named":  func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
+		"two tools named": func(c *server.Config) {
+			c.Agents[0].Tools = append(c.Agents[0].Tools,
+				c.Agents[0].Tools[0])
+		},
 		"use per_iteration":                    func(c *server.Config) { c.CheckpointFrequency = "hourly" },
 		"at least 100ms":                       func(c *server.Config) { c.Lease = time.Millisecond },
 		"listens on loopback only":             func(c *server.Config) { c.Addr = "0.0.0.0:8080" },

@@ -40,20 +40,24 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 		left string // nothing if the store can be closed
 	}{
 		"a model": {func(h *hang, c *server.Config) {
-			c.Agents[0].Model = holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			c.Agents[0].Model = holdfast.ModelFunc(func(context.Context,
+				*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				return func(func(holdfast.Delta, error) bool) { h.stay() }
 			})
 		}, "run "},
 		"a hook": {func(h *hang, c *server.Config) {
-			c.Agents[0].Middleware = []holdfast.Middleware{{Name: "test.stays", BeforeIteration: func(context.Context, *holdfast.Iteration) error { h.stay(); return nil }}}
+			c.Agents[0].Middleware = []holdfast.Middleware{{Name: "test.stays",
+				BeforeIteration: func(context.Context, *holdfast.Iteration) error { h.stay(); return nil }}}
 		}, "run "},
 		"a tool": {func(h *hang, c *server.Config) {
-			c.Agents[0].Model = holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			c.Agents[0].Model = holdfast.ModelFunc(func(context.Context,
+				*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				return func(yield func(holdfast.Delta, error) bool) {
 					_ = yield(calls, nil) && yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 				}
 			})
-			c.Agents[0].Tools = []holdfast.Tool{holdfast.NewTool("stay", "stays", func(context.Context, struct{}) (string, error) { h.stay(); return "", nil })}
+			c.Agents[0].Tools = []holdfast.Tool{holdfast.NewTool("stay", "stays",
+				func(context.Context, struct{}) (string, error) { h.stay(); return "", nil })}
 		}, ""},
 		"a handler under its thread's lock": {func(h *hang, c *server.Config) {
 			c.Authorize = func(context.Context, holdfast.Principal, access.Action, string) error { h.stay(); return nil }

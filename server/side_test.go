@@ -100,12 +100,13 @@ func TestSuggestionsChargeNothing(t *testing.T) {
 	t.Parallel()
 	url, j := demo(t)
 	for path, body := range map[string]string{
-		"/runs":                           suggestion("s1", "charge 1"),
-		"/agents/demo/runs":               suggestion("s2", "charge 1"),
-		"/copilotkit/agent/demo/run":      suggestion("s3", "charge 1"),
-		"/copilotkit/agent/default/run":   suggestion("s4", "charge 1"),
-		"/copilotkit/agent/demo/suggest":  suggestion("s5", "charge 1"),
-		"/copilotkit":                     `{"method":"agent/run","params":{"agentId":"demo"},"body":` + suggestion("s6", "charge 1") + `}`,
+		"/runs":                          suggestion("s1", "charge 1"),
+		"/agents/demo/runs":              suggestion("s2", "charge 1"),
+		"/copilotkit/agent/demo/run":     suggestion("s3", "charge 1"),
+		"/copilotkit/agent/default/run":  suggestion("s4", "charge 1"),
+		"/copilotkit/agent/demo/suggest": suggestion("s5", "charge 1"),
+		"/copilotkit": `{"method":"agent/run","params":{"agentId":"demo"},"body":` +
+			suggestion("s6", "charge 1") + `}`,
 		"/copilotkit/agent/demo/suggest?": suggestion("s1", "charge 1"),
 	} {
 		got := asks(t, "POST", url+path, body)

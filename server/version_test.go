@@ -9,8 +9,9 @@ import (
 // that the program requires.
 func TestVersionIn(t *testing.T) {
 	for want, info := range map[string]*debug.BuildInfo{
-		"v1.0.0":  {Main: debug.Module{Path: modulePath, Version: "v1.0.0"}},
-		"v1.1.0":  {Main: debug.Module{Path: "example.com/shop", Version: "v7.0.0"}, Deps: []*debug.Module{{Path: "example.com/x", Version: "v3.0.0"}, {Path: modulePath, Version: "v1.1.0"}}},
+		"v1.0.0": {Main: debug.Module{Path: modulePath, Version: "v1.0.0"}},
+		"v1.1.0": {Main: debug.Module{Path: "example.com/shop", Version: "v7.0.0"},
+			Deps: []*debug.Module{{Path: "example.com/x", Version: "v3.0.0"}, {Path: modulePath, Version: "v1.1.0"}}},
 		"(devel)": {Main: debug.Module{Path: modulePath}},
 	} {
 		if got := versionIn(info); got != want {

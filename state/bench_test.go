@@ -271,7 +271,9 @@ func BenchmarkStatesCompare(b *testing.B) {
 		states *state.States
 	}{
 		{"changed", schema.Restore(older.Info(), values, nil)},
-		{"equal", schema.Restore(state.SchemaInfo{Signature: info.Signature, Version: info.Version, StateVersions: info.StateVersions}, values, nil)},
+		{"equal", schema.Restore(state.SchemaInfo{Signature: info.Signature, Version: info.Version,
+			StateVersions: info.StateVersions},
+			values, nil)},
 		{"same", counted(schema.New(), keys)},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -145,7 +145,8 @@ func TestStatesMetadata(t *testing.T) {
 	want := state.SchemaInfo{Signature: "acme.failures", Version: 1, StateVersions: map[string]int{"acme.failures": 2}}
 	updated := k.With(original, failures{1})
 	for name, s := range map[string]*state.States{
-		"new": original, "updated": updated, "without": k.Without(updated), "a new run": schema.NewRun(updated), "read": fromForm(t, formText(t, updated)),
+		"new": original, "updated": updated, "without": k.Without(updated), "a new run": schema.NewRun(updated),
+		"read": fromForm(t, formText(t, updated)),
 	} {
 		if got := s.Info(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)

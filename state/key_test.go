@@ -80,15 +80,20 @@ func TestRegisterPanicsOnMistakes(t *testing.T) {
 		return func() { state.Register(spec) }
 	}
 	for want, f := range map[string]func(){
-		`the name "" is not owner.name`:                            register(state.Spec[visits]{}),
-		`the name "visits" is not owner.name`:                      register(state.Spec[visits]{Name: "visits"}),
-		`the name "acme.Visits" is not owner.name`:                 register(state.Spec[visits]{Name: "acme.Visits"}),
-		`the name "acme.a,b" is not owner.name`:                    register(state.Spec[visits]{Name: "acme.a,b"}),
-		`is longer than 128 bytes`:                                 register(state.Spec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
-		`("acme.visits"): version -1 is negative`:                  register(state.Spec[visits]{Name: "acme.visits", Version: -1}),
-		`("acme.visits"): unknown scope "tenant"; use ScopeThread`: register(state.Spec[visits]{Name: "acme.visits", Scope: "tenant"}),
-		`("acme.map"): map[string]int is not a struct; a state is`: func() { state.Register(state.Spec[map[string]int]{Name: "acme.map"}) },
-		`("acme.p"): *state_test.visits is not a struct; a state`:  func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
+		`the name "" is not owner.name`:            register(state.Spec[visits]{}),
+		`the name "visits" is not owner.name`:      register(state.Spec[visits]{Name: "visits"}),
+		`the name "acme.Visits" is not owner.name`: register(state.Spec[visits]{Name: "acme.Visits"}),
+		`the name "acme.a,b" is not owner.name`:    register(state.Spec[visits]{Name: "acme.a,b"}),
+		`is longer than 128 bytes`: register(state.Spec[visits]{Name: "acme." +
+			strings.Repeat("x", 124)}),
+		`("acme.visits"): version -1 is negative`: register(state.Spec[visits]{Name: "acme.visits",
+			Version: -1}),
+		`("acme.visits"): unknown scope "tenant"; use ScopeThread`: register(state.Spec[visits]{Name: "acme.visits",
+			Scope: "tenant"}),
+		`("acme.map"): map[string]int is not a struct; a state is`: func() {
+			state.Register(state.Spec[map[string]int]{Name: "acme.map"})
+		},
+		`("acme.p"): *state_test.visits is not a struct; a state`: func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
 	} {
 		if got := panicText(f); !strings.HasPrefix(got, "state.Register") || !strings.Contains(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
@@ -138,7 +143,8 @@ func TestStateWithAndWithout(t *testing.T) {
 		s    *state.States
 		want int
 		has  bool
-	}{{nil, 0, false}, {empty, 0, false}, {one, 1, true}, {two, 2, true}, {none, 0, false}, {k.With(nil, visits{Count: 4}), 4, true}} {
+	}{{nil, 0, false}, {empty, 0, false}, {one, 1, true}, {two, 2, true}, {none, 0, false},
+		{k.With(nil, visits{Count: 4}), 4, true}} {
 		if got := mustGet(t, k, c.s).Count; got != c.want || k.Has(c.s) != c.has {
 			t.Errorf("%d: %d, %v; want %d, %v", i, got, k.Has(c.s), c.want, c.has)
 		}
@@ -378,7 +384,8 @@ func TestStateUpdateFails(t *testing.T) {
 func TestStateOutsideARun(t *testing.T) {
 	t.Parallel()
 	k := state.Register(state.Spec[visits]{Name: "acme.visits"})
-	for _, ctx := range []context.Context{context.Background(), holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{})} {
+	for _, ctx := range []context.Context{context.Background(),
+		holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{})} {
 		if _, err := k.Load(ctx); !errors.Is(err, holdfast.ErrNoRun) {
 			t.Errorf("Load: %v", err)
 		}

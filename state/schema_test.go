@@ -65,18 +65,22 @@ func TestSchemaCompare(t *testing.T) {
 		from   *state.States
 		want   state.SchemaChange
 	}{
-		"none":       {old, nil, state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
-		"older":      {old, fromForm(t, `{"states": {"acme.a": {}}}`), state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
-		"the same":   {old, old.New(), state.SchemaChange{}},
-		"unchanged":  {schemaWith(t, b, a), old.New(), state.SchemaChange{}},
-		"removed":    {schemaWith(t, b), old.New(), state.SchemaChange{Removed: []string{"acme.a"}}},
-		"the last":   {schemaWith(t, a), old.New(), state.SchemaChange{Removed: []string{"acme.b"}}},
-		"added":      {schemaWith(t, a, b, c, z), old.New(), state.SchemaChange{Added: []string{"acme.c", "acme.z"}}},
-		"all new":    {old, schemaWith(t).New(), state.SchemaChange{Added: []string{"acme.a", "acme.b"}}},
-		"all gone":   {schemaWith(t), old.New(), state.SchemaChange{Removed: []string{"acme.a", "acme.b"}}},
-		"version":    {schemaWith(t, a, b2), old.New(), state.SchemaChange{Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"everything": {schemaWith(t, b2, z), old.New(), state.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"}, Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`), state.SchemaChange{}},
+		"none":      {old, nil, state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"older":     {old, fromForm(t, `{"states": {"acme.a": {}}}`), state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"the same":  {old, old.New(), state.SchemaChange{}},
+		"unchanged": {schemaWith(t, b, a), old.New(), state.SchemaChange{}},
+		"removed":   {schemaWith(t, b), old.New(), state.SchemaChange{Removed: []string{"acme.a"}}},
+		"the last":  {schemaWith(t, a), old.New(), state.SchemaChange{Removed: []string{"acme.b"}}},
+		"added":     {schemaWith(t, a, b, c, z), old.New(), state.SchemaChange{Added: []string{"acme.c", "acme.z"}}},
+		"all new":   {old, schemaWith(t).New(), state.SchemaChange{Added: []string{"acme.a", "acme.b"}}},
+		"all gone":  {schemaWith(t), old.New(), state.SchemaChange{Removed: []string{"acme.a", "acme.b"}}},
+		"version": {schemaWith(t, a, b2), old.New(),
+			state.SchemaChange{Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
+		"everything": {schemaWith(t, b2, z), old.New(),
+			state.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"},
+				Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
+		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`),
+			state.SchemaChange{}},
 	} {
 		got := test.schema.Compare(test.from)
 		test.want.Old, test.want.New = test.from.Info().Signature, test.schema.Info().Signature
@@ -211,10 +215,12 @@ func TestMigrationsThatFail(t *testing.T) {
 		stored string
 		want   []string
 	}{
-		"fails":        {good, `{"N": -1}`, []string{"from version 2 to 3 failed", "a negative total"}},
-		"cannot read":  {good, `{"N": "x"}`, []string{"from version 1 to 2 failed", "cannot unmarshal string"}},
-		"panics":       {with(func(json.RawMessage) (json.RawMessage, error) { panic("oh no") }), `{}`, []string{"from version 2 to 3 failed", "panic: oh no"}},
-		"no JSON":      {with(func(json.RawMessage) (json.RawMessage, error) { return nil, nil }), `{}`, []string{"from version 2 to 3 failed", "it did not return JSON"}},
+		"fails":       {good, `{"N": -1}`, []string{"from version 2 to 3 failed", "a negative total"}},
+		"cannot read": {good, `{"N": "x"}`, []string{"from version 1 to 2 failed", "cannot unmarshal string"}},
+		"panics": {with(func(json.RawMessage) (json.RawMessage, error) { panic("oh no") }), `{}`,
+			[]string{"from version 2 to 3 failed", "panic: oh no"}},
+		"no JSON": {with(func(json.RawMessage) (json.RawMessage, error) { return nil, nil }), `{}`,
+			[]string{"from version 2 to 3 failed", "it did not return JSON"}},
 		"missing":      {with(nil), `{}`, []string{"has version 1 and version 3 is needed", "no migration from 2 to 3"}},
 		"first absent": {map[int]state.Migration{2: good[2]}, `{}`, []string{"no migration from 1 to 2"}},
 		"spoils": {with(func(old json.RawMessage) (json.RawMessage, error) {
@@ -312,7 +318,10 @@ func TestNewerState(t *testing.T) {
 	wantError(t, err, codes.StateTooNew, `"acme.a" has version 3`, "up to version 1")
 	tooNew := []state.VersionChange{{Name: "acme.a", From: 3, To: 1}}
 	for name, states := range map[string]*state.States{
-		"by its schema": s, "by its value": older.Adopt(s), "by both, differently": older.Restore(state.SchemaInfo{Signature: "acme.a", Version: 1, StateVersions: map[string]int{"acme.a": 2}}, valuesOf(t, s), nil),
+		"by its schema": s, "by its value": older.Adopt(s),
+		"by both, differently": older.Restore(state.SchemaInfo{Signature: "acme.a", Version: 1,
+			StateVersions: map[string]int{"acme.a": 2}},
+			valuesOf(t, s), nil),
 	} {
 		if c := older.Compare(states); !reflect.DeepEqual(c.TooNew, tooNew) || !reflect.DeepEqual(c.Changed, tooNew) {
 			t.Errorf("%s: %+v", name, c)
@@ -449,7 +458,8 @@ func TestShown(t *testing.T) {
 	}
 	// What is printed or logged is what may be shown, also by a program that does not
 	// know the state.
-	for name, states := range map[string]*state.States{"written": s, "unknown": unknown, "carried": carried, "too new": tooNew} {
+	for name, states := range map[string]*state.States{"written": s, "unknown": unknown, "carried": carried,
+		"too new": tooNew} {
 		var log bytes.Buffer
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("states", "states", states)
 		slog.New(slog.NewTextHandler(&log, nil)).Info("states", "states", states)

@@ -38,10 +38,13 @@ func TestReservationValidate(t *testing.T) {
 		"too large amount":  func(r *store.Reservation) { r.Entries[1].Amount = store.MaxAmount + 1 },
 		"too large limit":   func(r *store.Reservation) { r.Entries[1].Limit = store.MaxAmount + 1 },
 		"expires in 1969":   func(r *store.Reservation) { r.Entries[1].Expires = time.Unix(-1, 0) },
-		"expires in 10000":  func(r *store.Reservation) { r.Entries[1].Expires = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"a long tenant":     func(r *store.Reservation) { r.Tenant = long },
-		"a long id":         func(r *store.Reservation) { r.ID = long },
-		"a long account":    func(r *store.Reservation) { r.Entries[1].Account = long },
+		"expires in 10000": func(r *store.Reservation) {
+			r.Entries[1].Expires = time.Date(10000, 1, 1, 0, 0, 0, 0,
+				time.UTC)
+		},
+		"a long tenant":  func(r *store.Reservation) { r.Tenant = long },
+		"a long id":      func(r *store.Reservation) { r.ID = long },
+		"a long account": func(r *store.Reservation) { r.Entries[1].Account = long },
 	} {
 		r := good()
 		change(r)
@@ -49,7 +52,8 @@ func TestReservationValidate(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
-	for amount, want := range map[int64]error{0: nil, store.MaxAmount: nil, -1: store.ErrInvalid, store.MaxAmount + 1: store.ErrInvalid} {
+	for amount, want := range map[int64]error{0: nil, store.MaxAmount: nil, -1: store.ErrInvalid, store.MaxAmount +
+		1: store.ErrInvalid} {
 		if err := store.ValidateActual(map[string]int64{"a": amount}); !errors.Is(err, want) {
 			t.Errorf("settling with %d: %v, want %v", amount, err, want)
 		}

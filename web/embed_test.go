@@ -75,7 +75,8 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 	for _, target := range []string{"/", "/ui/app.js", "/ui/none.js"} {
 		h := get(t, http.MethodGet, target, nil).Header
 		csp := h.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
+			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
 			if !strings.Contains(csp, part) {
 				t.Errorf("%s: the policy %q has no %q", target, csp, part)
 			}
@@ -211,7 +212,8 @@ func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
 		if m := elsewhere.FindString(content); m != "" && path.Ext(at) != ".js" {
 			t.Errorf("%s loads from another host: %s", at, m)
 		}
-		for _, target := range slices.Concat(references(at, content, named), references(at, content, imported), references(at, content, later)) {
+		for _, target := range slices.Concat(references(at, content, named), references(at, content, imported),
+			references(at, content, later)) {
 			if _, there := served[target]; !there {
 				t.Errorf("%s refers to %s, which is not there", at, target)
 			}

@@ -16,7 +16,8 @@ func TestNoPage(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
 		code         int
-	}{{"GET", "/", http.StatusOK}, {"HEAD", "/", http.StatusOK}, {"POST", "/", http.StatusMethodNotAllowed}, {"GET", "/ui/app.js", http.StatusNotFound}} {
+	}{{"GET", "/", http.StatusOK}, {"HEAD", "/", http.StatusOK}, {"POST", "/", http.StatusMethodNotAllowed},
+		{"GET", "/ui/app.js", http.StatusNotFound}} {
 		w := httptest.NewRecorder()
 		web.Handler().ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
 		if w.Code != c.code {

@@ -127,13 +127,17 @@ func TestTries(t *testing.T) {
 		took   time.Duration
 		fails  string
 	}{
-		"at once":            {status: []int{204}, tries: 1},
-		"after some trouble": {status: []int{0, 500, 503, 429, 408, 200}, tries: 6, took: (500 + 1000 + 2000 + 4000 + 8000) * time.Millisecond},
-		"asked to wait":      {status: []int{503, 200}, header: http.Header{"Retry-After": {"3"}}, tries: 2, took: 3 * time.Second},
-		"asked too much":     {status: []int{503, 200}, header: http.Header{"Retry-After": {"86400"}}, tries: 2, took: 15 * time.Second},
-		"no such place":      {status: []int{404}, tries: 1, fails: "the answer is 404"},
-		"moved":              {status: []int{307}, header: http.Header{"Location": {"https://elsewhere.example"}}, tries: 1, fails: "the answer is 307"},
-		"never":              {status: []int{0}, tries: 5, took: 10 * time.Second, fails: "nobody answers"},
+		"at once": {status: []int{204}, tries: 1},
+		"after some trouble": {status: []int{0, 500, 503, 429, 408, 200}, tries: 6,
+			took: (500 + 1000 + 2000 + 4000 + 8000) * time.Millisecond},
+		"asked to wait": {status: []int{503, 200}, header: http.Header{"Retry-After": {"3"}}, tries: 2,
+			took: 3 * time.Second},
+		"asked too much": {status: []int{503, 200}, header: http.Header{"Retry-After": {"86400"}}, tries: 2,
+			took: 15 * time.Second},
+		"no such place": {status: []int{404}, tries: 1, fails: "the answer is 404"},
+		"moved": {status: []int{307}, header: http.Header{"Location": {"https://elsewhere.example"}},
+			tries: 1, fails: "the answer is 307"},
+		"never": {status: []int{0}, tries: 5, took: 10 * time.Second, fails: "nobody answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -177,20 +181,23 @@ func TestTries(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for url, want := range map[string]string{"": "url is missing", "ftp://x": "url cannot", "//x": "url cannot", "https://": "url cannot", "https://x\x00": "url cannot", "https://x": ""} {
+	for url, want := range map[string]string{"": "url is missing", "ftp://x": "url cannot", "//x": "url cannot",
+		"https://": "url cannot", "https://x\x00": "url cannot", "https://x": ""} {
 		if err := (webhook.Options{URL: url}).Validate(); (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
-	for name, value := range map[string]string{"": "x", "X Team": "x", "X-Team:": "x", "X-Team\r\nHost": "x", "X-Team": "hidden\r\nX-Admin: 1", "X-Key": "hidden\x00", "Té": "x"} {
+	for name, value := range map[string]string{"": "x", "X Team": "x", "X-Team:": "x", "X-Team\r\nHost": "x",
+		"X-Team": "hidden\r\nX-Admin: 1", "X-Key": "hidden\x00", "Té": "x"} {
 		o := webhook.Options{URL: "https://x", Headers: map[string]string{name: value}}
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), "headers: ") ||
 			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%q: %q: %v", name, value, err)
 		}
 	}
-	for _, o := range []webhook.Options{{URL: "https://x", Timeout: -1}, {URL: "https://x", Headers: map[string]string{"idempotency-Key": "1"}}} {
+	for _, o := range []webhook.Options{{URL: "https://x", Timeout: -1},
+		{URL: "https://x", Headers: map[string]string{"idempotency-Key": "1"}}} {
 		if _, err := webhook.New(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}

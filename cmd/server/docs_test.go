@@ -18,7 +18,8 @@ func TestSettingsAreDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := map[string][2]string{}
-		for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| `([A-Z_]+)` \\| `?([^`|]*?)`? \\|").FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| `([A-Z_]+)` \\| `?([^`|]*?)`? \\|").
+			FindAllStringSubmatch(string(text), -1) {
 			rows[m[1]] = [2]string{m[2], m[3]}
 		}
 		(&options{}).flags(io.Discard).VisitAll(func(f *flag.Flag) {
@@ -57,7 +58,8 @@ func TestDurabilityPage(t *testing.T) {
 	}
 	headings := strings.Join(regexp.MustCompile("(?m)^### .*$").FindAllString(string(text), -1), "\n")
 	for _, name := range []string{
-		"checkpoint-frequency", "pending-writes", "retention", "recover", "on-store-failure", "store-timeout", "durability", "lease", "on-revision", "pin-timeout", "delta-window", "archive-after",
+		"checkpoint-frequency", "pending-writes", "retention", "recover", "on-store-failure", "store-timeout",
+		"durability", "lease", "on-revision", "pin-timeout", "delta-window", "archive-after",
 	} {
 		if !strings.Contains(headings, "`--"+name+"`") {
 			t.Errorf("docs/durability.md has no section about --%s", name)

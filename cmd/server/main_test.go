@@ -34,7 +34,8 @@ func TestOptions(t *testing.T) {
 
 // TestModelOption: one model or a chain of several.
 func TestModelOption(t *testing.T) {
-	for given, want := range map[string]string{"demo": "demo", "openai/x": "openai/x", "openai/x,gemini/y": "openai/x,gemini/y", " anthropic/x , demo,": "anthropic/x,demo"} {
+	for given, want := range map[string]string{"demo": "demo", "openai/x": "openai/x",
+		"openai/x,gemini/y": "openai/x,gemini/y", " anthropic/x , demo,": "anthropic/x,demo"} {
 		o, err := parseOptions([]string{"--model=" + given}, env(nil), &bytes.Buffer{})
 		if err != nil || o.model != want {
 			t.Errorf("%q is %q, %v", given, o.model, err)
@@ -55,7 +56,9 @@ func TestOptionMistakes(t *testing.T) {
 		"must be at least 1":    {args: []string{"--max-runs=0"}},
 		"use adopt or pin":      {args: []string{"--on-revision=wait"}},
 		"pin-timeout=0s is not": {args: []string{"--pin-timeout=0s"}},
-		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
+		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {
+			env: map[string]string{"HOLDFAST_LEASE": "soon"},
+		},
 		"unexpected argument":  {args: []string{"serve"}},
 		"not defined: -colour": {args: []string{"--colour"}},
 	} {
@@ -104,7 +107,8 @@ func TestProgram(t *testing.T) {
 	); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
-	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "durability  ", "no API key needed", "per_iteration", "shutting down"} {
+	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "durability  ", "no API key needed",
+		"per_iteration", "shutting down"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the program does not say %q:\n%s", want, out.String())
 		}
@@ -112,7 +116,8 @@ func TestProgram(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-	}{{[]string{"--version"}, exitOK}, {[]string{"--help"}, exitOK}, {[]string{"--what"}, exitUsage}, {[]string{"--addr=0.0.0.0:1"}, exitFailed}} {
+	}{{[]string{"--version"}, exitOK}, {[]string{"--help"}, exitOK}, {[]string{"--what"}, exitUsage},
+		{[]string{"--addr=0.0.0.0:1"}, exitFailed}} {
 		if code := run(
 			t.Context(),
 			append(c.args, "--store=memory:"),

@@ -38,7 +38,8 @@ func TestSettings(t *testing.T) {
 	})
 	for name, want := range map[string][2]string{
 		"--lease": {"5s", "flag"}, "--addr": {"localhost:1", "flag"}, "--max-runs": {"7", "env"}, "--recover": {"on", "default"},
-		"HOLDFAST_API_KEYS": {shownSecret, "env"}, "OPENAI_API_KEY": {"", "default"}, "OPENAI_BASE_URL": {"https://" + shownSecret + "@models.example.com/v1", "env"},
+		"HOLDFAST_API_KEYS": {shownSecret, "env"}, "OPENAI_API_KEY": {"", "default"},
+		"OPENAI_BASE_URL": {"https://" + shownSecret + "@models.example.com/v1", "env"},
 	} {
 		if s := got[name]; s.Value != want[0] || s.Source != want[1] {
 			t.Errorf("%s: %+v", name, s)

@@ -154,7 +154,8 @@ func TestCheckConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errOut = runCommand(t, env(nil), "check", store, "--config="+missing)
-	if want := missing + ":4:18: unknown middleware \"citcuitBreaker\"; did you mean \"circuitBreaker\"?\n"; code != exitUsage ||
+	if want := missing + ":4:18: unknown middleware \"citcuitBreaker\"; did you mean \"circuitBreaker\"?\n"; code !=
+		exitUsage ||
 		errOut != want {
 		t.Errorf("a mistake: %d %q, want %q", code, errOut, want)
 	}

@@ -253,9 +253,11 @@ func TestTheServer(t *testing.T) {
 		string(body.MiddlewareState.States["shop.spent"]) != `{"cents":990}` {
 		t.Errorf("%d %s %v", w.Code, w.Body, err)
 	}
-	for _, line := range []string{`holdfast_runs_total{agent="shop",outcome="success"} 1`, `shop_orders_total{result="success"} 1`, `shop_commits_total{result="ok"} `} {
+	for _, line := range []string{`holdfast_runs_total{agent="shop",outcome="success"} 1`,
+		`shop_orders_total{result="success"} 1`, `shop_commits_total{result="ok"} `} {
 		// A run counts as ended a moment after its last event was shown.
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(get("/metrics", "").Body.String(), "\n"+line); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(get("/metrics", "").Body.String(), "\n"+
+			line); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("/metrics has no %s", line)
 			}

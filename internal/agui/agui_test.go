@@ -450,7 +450,9 @@ func TestLegacyAttribution(t *testing.T) {
 func TestEncodeNeverFailsAClient(t *testing.T) {
 	minus := int64(-1)
 	for _, c := range []struct{ got, want string }{
-		{string(agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"), Metadata: json.RawMessage("[]")}, Name: "n", Value: json.RawMessage("{")}.AppendJSON(nil)), `{"type":"CUSTOM","name":"n","value":null}`},
+		{string(agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"), Metadata: json.RawMessage("[]")},
+			Name: "n", Value: json.RawMessage("{")}.AppendJSON(nil)),
+			`{"type":"CUSTOM","name":"n","value":null}`},
 		{string(agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")}.AppendJSON(nil)), `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`},
 		{string(agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}}.AppendJSON(nil)), `{"type":"RUN_ERROR","message":"x","usage":[{}]}`},
 		{message(agui.Message{ID: "1", Role: "tool", Name: "n", ActivityType: "t"}), `{"id":"1","role":"tool","content":"","toolCallId":""}`},

@@ -55,8 +55,9 @@ func TestCursorInMetadata(t *testing.T) {
 		frame agui.Frame
 		want  string
 	}{
-		"nothing else": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`)}, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d",` + cursor + `}`},
-		"a prelude":    {agui.Frame{Data: []byte(`{"type":"STATE_SNAPSHOT","snapshot":{}}`)}, `{"type":"STATE_SNAPSHOT","snapshot":{}}`},
+		"nothing else": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`)},
+			`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d",` + cursor + `}`},
+		"a prelude": {agui.Frame{Data: []byte(`{"type":"STATE_SNAPSHOT","snapshot":{}}`)}, `{"type":"STATE_SNAPSHOT","snapshot":{}}`},
 		"our own": {
 			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":{"holdfast":{"runId":"q"}}}`)},
 			`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"7-ab","runId":"q"}}}`,
@@ -66,11 +67,14 @@ func TestCursorInMetadata(t *testing.T) {
 			`{"type":"CUSTOM","name":"n","value":null,"metadata":{"a\"b":1,"holdfast":{"cursor":"7-ab"}}}`,
 		},
 		"metadata of a part": {
-			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","value":{"metadata":{"a":1}}}`)}, `{"type":"CUSTOM","name":"n","value":{"metadata":{"a":1}},` + cursor + `}`,
+			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","value":{"metadata":{"a":1}}}`)},
+			`{"type":"CUSTOM","name":"n","value":{"metadata":{"a":1}},` + cursor + `}`,
 		},
-		"no object": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","value":1,"metadata":null}`)}, `{"type":"CUSTOM","name":"n","value":1,` + cursor + `}`},
+		"no object": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","value":1,"metadata":null}`)},
+			`{"type":"CUSTOM","name":"n","value":1,` + cursor + `}`},
 		"a snapshot in pieces": {
-			agui.Frame{ID: "7-ab", Pieces: pieces(`{"type":"MESSAGES_SNAPSHOT","messages":[`, `{"id":"m","metadata":{"a":1}}`, `]}`)},
+			agui.Frame{ID: "7-ab", Pieces: pieces(`{"type":"MESSAGES_SNAPSHOT","messages":[`,
+				`{"id":"m","metadata":{"a":1}}`, `]}`)},
 			`{"type":"MESSAGES_SNAPSHOT",` + cursor + `,"messages":[{"id":"m","metadata":{"a":1}}]}`,
 		},
 		"a large event": {

@@ -160,10 +160,12 @@ func TestRunErrorOfOthers(t *testing.T) {
 		e             *holdfast.Error
 		message, hint string
 	}{
-		"an extension":         {holdfast.Errorf("too_dear", "That is too dear."), "That is too dear.", ""},
-		"with a hint":          {holdfast.Errorf("too_dear", "That is too dear.").WithHint("Raise the \"limit\"."), "That is too dear.", `That is too dear. Raise the "limit".`},
-		"a model for good":     {overloaded.Wrap(&holdfast.ModelError{}), "It is overloaded.", "It is overloaded. POST again."},
-		"a model for a moment": {overloaded.Wrap(&holdfast.ModelError{Retryable: true}), "It is overloaded. Try again in a moment.", "It is overloaded. POST again."},
+		"an extension": {holdfast.Errorf("too_dear", "That is too dear."), "That is too dear.", ""},
+		"with a hint": {holdfast.Errorf("too_dear", "That is too dear.").WithHint("Raise the \"limit\"."),
+			"That is too dear.", `That is too dear. Raise the "limit".`},
+		"a model for good": {overloaded.Wrap(&holdfast.ModelError{}), "It is overloaded.", "It is overloaded. POST again."},
+		"a model for a moment": {overloaded.Wrap(&holdfast.ModelError{Retryable: true}),
+			"It is overloaded. Try again in a moment.", "It is overloaded. POST again."},
 	} {
 		ev, err := agui.DecodeEvent(agui.NewRunError(tt.e).AppendJSON(nil))
 		if err != nil {

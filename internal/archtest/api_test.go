@@ -57,7 +57,8 @@ func TestAPI(t *testing.T) {
 		if string(committed) != now {
 			t.Errorf(`the public API of %s is not what api/%s says:
 %s
-If that is meant, run "make api" and say in CHANGELOG.md what users have to change.`, c.types.Path(), apiFile(c), changes(string(committed), now))
+If that is meant, run "make api" and say in CHANGELOG.md what users have to change.`, c.types.Path(), apiFile(c),
+				changes(string(committed), now))
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))

@@ -199,7 +199,8 @@ func parseGo(text string) error {
 	text = strings.ReplaceAll(text, "\n…\n", "\n")
 	var err error
 	for _, form := range []string{
-		text, "package p\n" + text, "package p\nfunc f() {\n" + text + "\n}", "package p\nvar l = []any{\n" + text + "\n}", "package p\ntype t struct {\n" + text + "\n}",
+		text, "package p\n" + text, "package p\nfunc f() {\n" + text + "\n}", "package p\nvar l = []any{\n" + text +
+			"\n}", "package p\ntype t struct {\n" + text + "\n}",
 	} {
 		if _, err = parser.ParseFile(token.NewFileSet(), "", form, parser.SkipObjectResolution); err == nil {
 			return nil

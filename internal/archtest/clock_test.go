@@ -76,7 +76,8 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 					return true
 				}
 				switch name := funcName(fn); {
-				case stamps && slices.Contains([]string{"time.Time.Sub", "time.Since", "time.Until"}, name) && !allowed(timers, file(n), needed):
+				case stamps && slices.Contains([]string{"time.Time.Sub", "time.Since", "time.Until"}, name) &&
+					!allowed(timers, file(n), needed):
 					say(
 						n,
 						"subtracts times where there are stamps. How long something took here is clock.Now() before it, and Ran or Elapsed "+
@@ -88,7 +89,9 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 						"compares a stamp with what was written down. Nothing in a process is measured like that: a clock that is set, or "+
 							"an answer that is late, would make it wrong by as much. If it stands in the store, give the file a reason in ages",
 					)
-				case (strings.HasSuffix(name, "store.Clock.Now") || strings.HasSuffix(name, "redisstore.redisClock.Now")) && !allowed(shown, file(n), needed):
+				case (strings.HasSuffix(name, "store.Clock.Now") ||
+					strings.HasSuffix(name, "redisstore.redisClock.Now")) &&
+					!allowed(shown, file(n), needed):
 					say(
 						n,
 						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the clock.Shared that you were given",

@@ -96,10 +96,11 @@ func compared(s source) []span {
 func within(all []span, text []byte, from, to int) bool {
 	for _, s := range all {
 		if s.from <= from && from < s.to {
-			return len(bytes.Trim(text[min(s.to, to):to], ")}],{\r\n")) == 0
+			from = min(s.to, to)
+			break
 		}
 	}
-	return false
+	return len(bytes.Trim(text[from:to], ")}],{+ \r\n")) == 0
 }
 
 // literals has the literals of more than a few fields that are packed: those with keys in

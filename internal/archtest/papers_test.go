@@ -34,10 +34,12 @@ func TestPapers(t *testing.T) {
 		}
 	}
 	for section, want := range map[string]int{
-		"Unit tests (21)": 21, "Integration tests (11)": 11, "Pending writes (11)": 11, "The limitations that the paper lists (8)": 8,
-		"Paper 1, schema versioning: tests (10)": 10, "Paper 1: what else it promises (9)": 9,
+		"Unit tests (21)": 21, "Integration tests (11)": 11, "Pending writes (11)": 11,
+		"The limitations that the paper lists (8)": 8,
+		"Paper 1, schema versioning: tests (10)":   10, "Paper 1: what else it promises (9)": 9,
 		"Paper 3, the container: tests (3)": 3, "Paper 3: what else it promises (8)": 8,
-		"Paper 4, direct properties: what it promises (7)": 7, "Paper 5, middleware owns its state: what it promises (10)": 10,
+		"Paper 4, direct properties: what it promises (7)":          7,
+		"Paper 5, middleware owns its state: what it promises (10)": 10,
 	} {
 		if rows[section] != want {
 			t.Errorf("docs/papers.md, %q: %d rows, want %d", section, rows[section], want)

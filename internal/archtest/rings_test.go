@@ -70,7 +70,8 @@ func newFileGraph(c *code) *fileGraph {
 	}
 	symbols := symbolsOf(c.types)
 	edges := map[[2]string]*fileEdge{}
-	for _, id := range slices.SortedFunc(maps.Keys(c.info.Uses), func(a, b *ast.Ident) int { return cmp.Compare(a.Pos(), b.Pos()) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.info.Uses),
+		func(a, b *ast.Ident) int { return cmp.Compare(a.Pos(), b.Pos()) }) {
 		obj := origin(c.info.Uses[id])
 		symbol, ok := symbols[obj]
 		if !ok {

@@ -259,7 +259,8 @@ func (tr *trip) carries(info *types.Info, e ast.Expr) bool {
 	case *ast.CallExpr:
 		fn, recv := callee(info, e)
 		return fn != nil && tr.fits(info.TypeOf(e)) &&
-			(recv != nil && tr.carries(info, recv) || slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return tr.carries(info, a) }))
+			(recv != nil && tr.carries(info, recv) ||
+				slices.ContainsFunc(e.Args, func(a ast.Expr) bool { return tr.carries(info, a) }))
 	}
 	return false
 }

@@ -281,14 +281,17 @@ func TestAuditFindsDamage(t *testing.T) {
 		want string
 		do   damage
 	}{
-		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") }},
+		"a head that is not JSON": {"head_unreadable",
+			func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") }},
 		"a negative counter":               {"head_invalid", changeState(func(st *thread.State) { st.Iteration = -1 })},
 		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
 		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
 		"a shared state that is not there": {"state_missing", changeState(func(st *thread.State) { st.Shared = "nope" })},
-		"a run that is not there":          {"run_missing", changeState(func(st *thread.State) { running(st, "nope"); _ = st.End(holdfast.OutcomeSuccess) })},
-		"an open call that has a result":   {"open_call_unknown", changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
-		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { running(st, st.Run()) })},
+		"a run that is not there": {"run_missing",
+			changeState(func(st *thread.State) { running(st, "nope"); _ = st.End(holdfast.OutcomeSuccess) })},
+		"an open call that has a result": {"open_call_unknown",
+			changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
+		"running without an owner": {"owner_missing", changeState(func(st *thread.State) { running(st, st.Run()) })},
 		"running at another record": {"boundary_wrong", changeState(func(st *thread.State) {
 			running(st, st.Run())
 			st.Boundary = store.Cursor{Number: 2, Tag: "zz"}
@@ -300,13 +303,15 @@ func TestAuditFindsDamage(t *testing.T) {
 		}},
 		"a result of nothing": {"result_without_call", says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "nope"})},
 		"a call without a result": {"call_without_result", says(holdfast.Message{
-			ID: "m1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
+			ID: "m1", Role: holdfast.RoleAssistant,
+			Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
 		})},
 		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *store.Commit) {
 			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
-		"a queued message that is not one": {"message_unreadable", changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
+		"a queued message that is not one": {"message_unreadable",
+			changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
 		"an unreadable checkpoint":         {"checkpoint_unreadable", put(store.KindCheckpoint, "000000000002", "{")},
 		"a checkpoint with another's name": {"checkpoint_misnamed", spoil(1, func(cp *thread.Checkpoint) { cp.ID = "000000000001" })},
 		"the newest checkpoint lost":       {"checkpoint_missing", drop(store.KindCheckpoint, -1)},
@@ -327,10 +332,13 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an intent of nothing":       {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},
 		"an unreadable intent":       {"intent_unreadable", put(store.KindIntent, "nope", "{")},
 		"a pending write of nothing": {"pending_unknown_call", put(store.KindPending, "nope", "{}")},
-		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *store.Commit) {
-			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
-			put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
-		}},
+		"a pending write without its message": {"pending_message_missing",
+			func(t *testing.T, all *everything, c *store.Commit) {
+				m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
+				put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t,
+					all,
+					c)
+			}},
 		"an unreadable pending write":   {"pending_unreadable", put(store.KindPending, "nope", "{")},
 		"an unreadable end of a call":   {"outside_unreadable", put(store.KindOutside, "nope", "{")},
 		"the end of a call of nothing":  {"outside_unknown_call", put(store.KindOutside, "nope", "{}")},
@@ -341,14 +349,16 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
 		"a large result too early": {"stream_illegal", appends(
 			agui.RunStarted{ThreadID: "t", RunID: "r2"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "look"},
-			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}}, agui.ToolCallEnd{ToolCallID: "c"},
+			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}},
+			agui.ToolCallEnd{ToolCallID: "c"},
 			agui.RunFinished{ThreadID: "t", RunID: "r2"},
 		)},
 		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = 3 }},
-		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = all.head.Next - 1 }},
-		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *store.Commit) { c.Fence.Nonce = "other" }},
-		"an unreadable archive":      {"archive_unreadable", put(store.KindLog, "r1", "{")},
-		"an archive of nothing":      {"archive_damaged", put(store.KindLog, "r1", `{"run":"r1"}`)},
+		"a log that is gone": {"log_missing",
+			func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = all.head.Next - 1 }},
+		"another fence":         {"log_tag", func(_ *testing.T, _ *everything, c *store.Commit) { c.Fence.Nonce = "other" }},
+		"an unreadable archive": {"archive_unreadable", put(store.KindLog, "r1", "{")},
+		"an archive of nothing": {"archive_damaged", put(store.KindLog, "r1", `{"run":"r1"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)

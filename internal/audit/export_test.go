@@ -296,7 +296,8 @@ func TestImportedCallIDs(t *testing.T) {
 		looptest.Succeeded(t, looptest.Resumed(t, two, "t", "r2"))
 		var shown []string
 		for _, run := range []string{"r1", "r2"} {
-			for _, ev := range looptest.Collect(t, looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t), nil) {
+			for _, ev := range looptest.Collect(t,
+				looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t), nil) {
 				if start, ok := ev.(agui.ToolCallStart); ok {
 					shown = append(shown, start.ToolCallID)
 				}
@@ -316,20 +317,26 @@ func TestDamagedDocuments(t *testing.T) {
 		want string
 		text string
 	}{
-		"not JSON":            {"cannot be imported", good[:len(good)/2]},
-		"something else":      {"not an exported thread", `{"agents":[]}`},
-		"two documents":       {"something follows its end", good + good},
-		"a newer document":    {"reads up to 1", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
-		"no head":             {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
-		"an unknown kind":     {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
-		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format), fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
-		"a message less":      {"message_hole", without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
-		"messages in a mess":  {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
-		"a message twice":     {"import thread", without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
-		"a record less":       {"log_gap", without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
-		"a later end":         {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
-		"an endless log":      {"50000000 is the most", without(t, good, endless)},
-		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[store.KindCheckpoint] = nil })},
+		"not JSON":         {"cannot be imported", good[:len(good)/2]},
+		"something else":   {"not an exported thread", `{"agents":[]}`},
+		"two documents":    {"something follows its end", good + good},
+		"a newer document": {"reads up to 1", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
+		"no head":          {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
+		"an unknown kind":  {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
+		"a newer thread": {"newer version",
+			strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format),
+				fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
+		"a message less": {"message_hole",
+			without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
+		"messages in a mess": {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
+		"a message twice": {"import thread",
+			without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
+		"a record less": {"log_gap",
+			without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
+		"a later end":    {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
+		"an endless log": {"50000000 is the most", without(t, good, endless)},
+		"a checkpoint less": {"checkpoint_missing",
+			without(t, good, func(d *Document) { d.Values[store.KindCheckpoint] = nil })},
 		"a cursor like no ID": {"cannot be imported", strings.Replace(good, `"cursor": "1-`, `"cursor": "one-`, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -444,7 +451,8 @@ func TestImportOrNothing(t *testing.T) {
 
 // FuzzBytes: whatever a store holds is the same after it was written and read.
 func FuzzBytes(f *testing.F) {
-	for _, s := range []string{"", "null", `{"a":1}`, `{"base64":"aGk="}`, `{"base64":"aGk=","b":1}`, "\xff", "\"\xff\"", `"<&>"`} {
+	for _, s := range []string{"", "null", `{"a":1}`, `{"base64":"aGk="}`, `{"base64":"aGk=","b":1}`, "\xff",
+		"\"\xff\"", `"<&>"`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

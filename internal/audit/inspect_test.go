@@ -85,9 +85,10 @@ func TestInspectADamagedThread(t *testing.T) {
 		messages int
 	}{
 		"a negative counter": {changeState(func(st *thread.State) { st.Iteration = -1 }), "unreadable", 6},
-		"no head":            {func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") }, "unreadable", 0},
-		"a newer version":    {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
-		"a hole":             {forget(2), "idle", 3},
+		"no head": {func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") },
+			"unreadable", 0},
+		"a newer version": {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
+		"a hole":          {forget(2), "idle", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)

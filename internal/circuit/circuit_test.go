@@ -114,7 +114,8 @@ func TestNeverCounted(t *testing.T) {
 // bounds.
 func TestAskedTime(t *testing.T) {
 	for asked, want := range map[time.Duration]time.Duration{
-		time.Millisecond: time.Millisecond, 20 * time.Second: 20 * time.Second, 24 * time.Hour: circuit.Longest, 1<<63 - 1: circuit.Longest,
+		time.Millisecond: time.Millisecond, 20 * time.Second: 20 * time.Second, 24 * time.Hour: circuit.Longest,
+		1<<63 - 1: circuit.Longest,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c, _ := made(nil)

@@ -153,7 +153,8 @@ func TestStrangeHints(t *testing.T) {
 		s := &counted{Hints: memstore.New()}
 		c, log := started(t, s)
 		for name, h := range map[string]store.Hint{
-			"circuit/" + key:            {Data: []byte("overloaded"), Left: store.MaxHintAge}, // longer than any circuit
+			"circuit/" + key: {Data: []byte("overloaded"),
+				Left: store.MaxHintAge}, // longer than any circuit
 			key:                         {Data: []byte("overloaded"), Left: time.Minute},
 			"circuit/":                  {Data: []byte("overloaded"), Left: time.Minute},
 			"circuit/acme/unknown":      {Data: []byte("overloaded"), Left: time.Minute},

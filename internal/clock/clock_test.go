@@ -36,7 +36,8 @@ func TestSteady(t *testing.T) {
 // TestStampsMeasureNothing: a stamp has no monotonic reading that would make a duration of two.
 func TestStampsMeasureNothing(t *testing.T) {
 	at := time.Now()
-	for name, s := range map[string]Stamp{"wall": Wall(), "at": At(at), "steady": Steady(time.Now)(), "plain": Plain(time.Now)(), "added": At(at).Add(time.Second)} {
+	for name, s := range map[string]Stamp{"wall": Wall(), "at": At(at), "steady": Steady(time.Now)(),
+		"plain": Plain(time.Now)(), "added": At(at).Add(time.Second)} {
 		if s.Time() != s.Time().Round(0) {
 			t.Errorf("%s has a monotonic reading", name)
 		}

@@ -159,7 +159,8 @@ func TestLoad(t *testing.T) {
 		a.InstructionsFile != filepath.Join("testdata", "support.md") ||
 		a.Limits != limits ||
 		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
-		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) ||
+		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none",
+			MediaFiles: true}) ||
 		!a.HideToolErrors ||
 		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
@@ -237,7 +238,8 @@ func TestParseBounds(t *testing.T) {
 		{"large", "#" + strings.Repeat("x", config.MaxSize), noFiles, "c.yaml:1:1: the file is larger than 1 MiB"},
 		{"deep", "agents: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), noFiles, "nested more than"},
 		{"very deep", "agents: " + strings.Repeat("[", 20000), noFiles, "this is not YAML"},
-		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]", noFiles, "use fewer aliases"},
+		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]",
+			noFiles, "use fewer aliases"},
 		{"NUL", "agents:\n  - name: a\n    description: \"a\\0b\"\n", noFiles, "c.yaml:3:18: description has a NUL character"},
 		{"control character", "agents: \x01", noFiles, "this is not YAML"},
 		{"large instructions", byFile, instructions(make([]byte, config.MaxSize+1), nil), `c.yaml:3:23: the file "a.md" is larger than 1 MiB`},
@@ -289,8 +291,12 @@ func TestExampleFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"name", "description", "model", "models", "timeout", "idleTimeout", "refusal", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "maxMedia", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals", "output", "schema"} {
+	for _, key := range []string{"name", "description", "model", "models", "timeout", "idleTimeout", "refusal",
+		"baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout",
+		"maxAnswer", "maxCalls", "maxArguments", "maxMedia", "toolTimeout", "maxToolResult", "import",
+		"clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy",
+		"onInterrupted", "onUnfinished", "approvals", "output", "schema"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -42,7 +42,8 @@ func TestWithEnv(t *testing.T) {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case c.want == "" && (a.BaseURL != "https://example.com/v1" || a.Proxy != "http://example.com:3128" ||
-			!maps.Equal(a.Headers, map[string]string{"Authorization": "Bearer s3cret${WHO}", "X-Title": "us, meme for $5"})):
+			!maps.Equal(a.Headers, map[string]string{"Authorization": "Bearer s3cret${WHO}",
+				"X-Title": "us, meme for $5"})):
 			t.Errorf("%s: %q, %q", name, a.BaseURL, a.Headers)
 		}
 	}

@@ -42,11 +42,14 @@ agents:
 		text, words    string
 		agents, others []string
 	}{
-		"nothing":          {text, "Be kind.", nil, nil},
-		"comments, quotes": {strings.NewReplacer("demo\n", "\"demo\" # as ever\n", "[wait]", "\n    - wait").Replace(text), "Be kind.", nil, nil},
-		"a tool":           {strings.Replace(text, "    tools: [wait]\n", "", 1), "Be kind.", []string{"one"}, nil},
-		"instructions":     {text, "Be brief.", []string{"two"}, []string{"two.md"}},
-		"limits, prices":   {strings.NewReplacer("runs: 3", "runs: 4", "input: 1", "input: 2").Replace(text), "Be kind.", nil, []string{"limits", "prices"}},
+		"nothing": {text, "Be kind.", nil, nil},
+		"comments, quotes": {strings.NewReplacer("demo\n", "\"demo\" # as ever\n", "[wait]", "\n    - wait").
+			Replace(text),
+			"Be kind.", nil, nil},
+		"a tool":       {strings.Replace(text, "    tools: [wait]\n", "", 1), "Be kind.", []string{"one"}, nil},
+		"instructions": {text, "Be brief.", []string{"two"}, []string{"two.md"}},
+		"limits, prices": {strings.NewReplacer("runs: 3", "runs: 4", "input: 1", "input: 2").Replace(text),
+			"Be kind.", nil, []string{"limits", "prices"}},
 	} {
 		after := read(c.text, c.words)
 		differ := func(x, y map[string]string) (names []string) {

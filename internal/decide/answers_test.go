@@ -128,7 +128,8 @@ func TestResumeRun(t *testing.T) {
 	if one != ResumeRun("t", []agui.ResumeEntry{b, a}) {
 		t.Error("the order counts")
 	}
-	for _, other := range []string{ResumeRun("u", []agui.ResumeEntry{a, b}), ResumeRun("t", []agui.ResumeEntry{a}), ResumeRun("t", nil)} {
+	for _, other := range []string{ResumeRun("u", []agui.ResumeEntry{a, b}), ResumeRun("t", []agui.ResumeEntry{a}),
+		ResumeRun("t", nil)} {
 		if other == one {
 			t.Errorf("%s is the id of two runs", one)
 		}
@@ -159,8 +160,10 @@ func TestSchemasThatTakeTooLong(t *testing.T) {
 	for _, c := range []struct{ reason, question, tool, payload, want string }{
 		{"mine", slow, "", list, `it cannot be checked against the schema of the question "i1": it takes more than allowed: a check of at most 500,000 steps`},
 		{"tool_call", approval, slow, `{"approved":true,"editedArgs":{"x":` + list + `}}`, ""},
-		{"tool_call", approval, `{"properties":{"x":` + slow + `}}`, `{"approved":true,"editedArgs":{"x":` + list + `}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a check of at most 500,000 steps`},
-		{"tool_call", approval, `{"pattern":"` + strings.Repeat("[a-z]{1000}", 25) + `"}`, `{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a pattern whose program has at most 20,000 instructions, repetitions counted`},
+		{"tool_call", approval, `{"properties":{"x":` + slow + `}}`, `{"approved":true,"editedArgs":{"x":` + list +
+			`}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a check of at most 500,000 steps`},
+		{"tool_call", approval, `{"pattern":"` + strings.Repeat("[a-z]{1000}", 25) + `"}`,
+			`{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a pattern whose program has at most 20,000 instructions, repetitions counted`},
 	} {
 		s, req := asked(c.reason, c.question, c.payload)
 		s.Parameters["i1"] = Parameters{Tool: "send", Schema: json.RawMessage(c.tool)}

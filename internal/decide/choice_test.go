@@ -33,8 +33,10 @@ func TestChoiceOf(t *testing.T) {
 		}
 	}
 	for _, sent := range []string{
-		`"any"`, `"suggest"`, `""`, `1`, `true`, `[]`, `{}`, `{"type":"function"}`, `{"type":"function","function":{}}`, `{"type":"tool","name":"x"}`,
-		`{"type":"function","function":"x"}`, `{"type":"none","name":"x"}`, `{"type":"function","name":"a","function":{"name":"b"}}`, `{"type":1}`,
+		`"any"`, `"suggest"`, `""`, `1`, `true`, `[]`, `{}`, `{"type":"function"}`,
+		`{"type":"function","function":{}}`, `{"type":"tool","name":"x"}`,
+		`{"type":"function","function":"x"}`, `{"type":"none","name":"x"}`,
+		`{"type":"function","name":"a","function":{"name":"b"}}`, `{"type":1}`,
 	} {
 		_, err := ChoiceOf(json.RawMessage(`{"toolChoice":` + sent + `}`))
 		if e := holdfast.AsError(

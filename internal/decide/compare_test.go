@@ -56,16 +56,27 @@ func TestImport(t *testing.T) {
 		want string
 		err  string
 	}{
-		"as it is":            {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y"), msg("user", "v", "z")}, "user:u assistant:a user:v", ""},
-		"results in place":    {[]agui.Message{msg("assistant", "a", "", "c1", "c2"), msg("user", "u", "x"), result("r2", "c2"), result("r1", "c1")}, "assistant:a** tool:r1 tool:r2 user:u", ""},
-		"missing result":      {[]agui.Message{msg("assistant", "a", "", "c1"), msg("user", "u", "x")}, "assistant:a* tool: user:u", ""},
-		"cut call":            {[]agui.Message{cut, msg("user", "u", "x")}, "user:u", ""},
-		"double result":       {[]agui.Message{msg("assistant", "a", "", "c1"), result("r1", "c1"), result("r2", "c1")}, "assistant:a* tool:r1", ""},
-		"repeated call id":    {[]agui.Message{msg("assistant", "a", "", "c"), result("r1", "c"), msg("assistant", "b", "", "c"), result("r2", "c")}, "assistant:a* tool:r1 assistant:b* tool:r2", ""},
-		"result before call":  {[]agui.Message{result("r", "c"), msg("assistant", "a", "", "c"), msg("user", "u", "x")}, "", codes.UnknownToolCall},
-		"ends in an answer":   {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y")}, "", codes.NothingToRun},
-		"instructions":        {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
-		"activities are ours": {[]agui.Message{msg("user", "u", "x"), {ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}}, "user:u", ""},
+		"as it is": {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y"), msg("user", "v", "z")},
+			"user:u assistant:a user:v", ""},
+		"results in place": {[]agui.Message{msg("assistant", "a", "", "c1", "c2"), msg("user", "u", "x"),
+			result("r2", "c2"), result("r1", "c1")},
+			"assistant:a** tool:r1 tool:r2 user:u", ""},
+		"missing result": {[]agui.Message{msg("assistant", "a", "", "c1"), msg("user", "u", "x")},
+			"assistant:a* tool: user:u", ""},
+		"cut call": {[]agui.Message{cut, msg("user", "u", "x")}, "user:u", ""},
+		"double result": {[]agui.Message{msg("assistant", "a", "", "c1"), result("r1", "c1"), result("r2", "c1")},
+			"assistant:a* tool:r1", ""},
+		"repeated call id": {[]agui.Message{msg("assistant", "a", "", "c"), result("r1", "c"),
+			msg("assistant", "b", "", "c"), result("r2", "c")},
+			"assistant:a* tool:r1 assistant:b* tool:r2", ""},
+		"result before call": {[]agui.Message{result("r", "c"), msg("assistant", "a", "", "c"), msg("user", "u", "x")},
+			"", codes.UnknownToolCall},
+		"ends in an answer": {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y")}, "",
+			codes.NothingToRun},
+		"instructions": {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
+		"activities are ours": {[]agui.Message{msg("user", "u", "x"),
+			{ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}},
+			"user:u", ""},
 	} {
 		got := Compare(nil, nil, c.sent, false, false)
 		switch {
@@ -101,27 +112,43 @@ func TestClean(t *testing.T) {
 		regen    bool
 		err      string
 	}{
-		"the whole history and something new": {sent: append(slices.Clone(all), msg("user", "u2", "two")), want: "user:u2", parent: "a2"},
-		"only what is new":                    {sent: []agui.Message{msg("user", "u2", "two")}, want: "user:u2", parent: "a2", resync: true},
-		"only what is new, branch":            {sent: []agui.Message{msg("user", "u2", "two")}, branch: true, want: "user:u2", parent: "a2", resync: true},
-		"all there is, branch":                {sent: []agui.Message{msg("user", "u2", "two")}, branch: true, whole: true, want: "user:u2", diverged: true, parent: "", resync: true},
-		"all there is":                        {sent: []agui.Message{msg("user", "u2", "two")}, whole: true, diverged: true, parent: "a2", resync: true},
-		"nothing at all":                      {sent: nil, branch: true, whole: true, parent: "a2", resync: true},
-		"all there is and something new":      {sent: append(slices.Clone(all), msg("user", "u2", "two")), branch: true, whole: true, want: "user:u2", parent: "a2"},
-		"half a message, after a cut":         {sent: append(slices.Clone(all[:3]), half), want: "", parent: "a2", resync: true},
-		"a message the server never kept":     {sent: append(slices.Clone(all), msg("assistant", "ghost", "boo"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
-		"a result nobody waits for":           {sent: append(slices.Clone(all), result("r9", "c9"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
-		"a shorter list":                      {sent: nil, want: "", parent: "a2", resync: true},
-		"an edited question":                  {sent: []agui.Message{msg("user", "u1", "ONE")}, diverged: true, parent: "a2", resync: true},
-		"an edited question, branch":          {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true, want: "user:", diverged: true, parent: "", resync: true},
-		"the last answer again":               {sent: all[:1], want: "", parent: "a2", resync: true},
-		"the last answer again, branch":       {sent: all[:1], branch: true, want: "", parent: "u1", resync: true, regen: true},
-		"the rest of the answer, branch":      {sent: all[:3], branch: true, want: "", parent: "r1", resync: true, regen: true},
-		"half of it seen, branch":             {sent: all[:2], branch: true, want: "", parent: "a2", resync: true},
-		"a ghost at its end, branch":          {sent: []agui.Message{all[0], msg("assistant", "ghost", "boo")}, branch: true, want: "", parent: "a2", resync: true},
-		"all of it, branch":                   {sent: all, branch: true, want: "", parent: "a2"},
-		"nothing, branch":                     {sent: nil, branch: true, want: "", parent: "a2", resync: true},
-		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: codes.InvalidInput},
+		"the whole history and something new": {sent: append(slices.Clone(all), msg("user", "u2", "two")),
+			want: "user:u2", parent: "a2"},
+		"only what is new": {sent: []agui.Message{msg("user", "u2", "two")}, want: "user:u2",
+			parent: "a2", resync: true},
+		"only what is new, branch": {sent: []agui.Message{msg("user", "u2", "two")}, branch: true,
+			want: "user:u2", parent: "a2", resync: true},
+		"all there is, branch": {sent: []agui.Message{msg("user", "u2", "two")}, branch: true,
+			whole: true, want: "user:u2", diverged: true, parent: "", resync: true},
+		"all there is": {sent: []agui.Message{msg("user", "u2", "two")}, whole: true,
+			diverged: true, parent: "a2", resync: true},
+		"nothing at all": {sent: nil, branch: true, whole: true, parent: "a2", resync: true},
+		"all there is and something new": {sent: append(slices.Clone(all), msg("user", "u2", "two")),
+			branch: true, whole: true, want: "user:u2", parent: "a2"},
+		"half a message, after a cut": {sent: append(slices.Clone(all[:3]), half), want: "", parent: "a2",
+			resync: true},
+		"a message the server never kept": {sent: append(slices.Clone(all), msg("assistant", "ghost", "boo"),
+			msg("user", "u2", "x")),
+			want: "user:u2", parent: "a2", resync: true},
+		"a result nobody waits for": {sent: append(slices.Clone(all), result("r9", "c9"), msg("user", "u2", "x")),
+			want: "user:u2", parent: "a2", resync: true},
+		"a shorter list": {sent: nil, want: "", parent: "a2", resync: true},
+		"an edited question": {sent: []agui.Message{msg("user", "u1", "ONE")}, diverged: true,
+			parent: "a2", resync: true},
+		"an edited question, branch": {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true,
+			want: "user:", diverged: true, parent: "", resync: true},
+		"the last answer again": {sent: all[:1], want: "", parent: "a2", resync: true},
+		"the last answer again, branch": {sent: all[:1], branch: true, want: "", parent: "u1", resync: true,
+			regen: true},
+		"the rest of the answer, branch": {sent: all[:3], branch: true, want: "", parent: "r1", resync: true,
+			regen: true},
+		"half of it seen, branch": {sent: all[:2], branch: true, want: "", parent: "a2", resync: true},
+		"a ghost at its end, branch": {sent: []agui.Message{all[0], msg("assistant", "ghost", "boo")},
+			branch: true, want: "", parent: "a2", resync: true},
+		"all of it, branch": {sent: all, branch: true, want: "", parent: "a2"},
+		"nothing, branch":   {sent: nil, branch: true, want: "", parent: "a2", resync: true},
+		"a known id with another role": {sent: []agui.Message{msg("assistant", "u1", "one")},
+			err: codes.InvalidInput},
 	} {
 		got := Compare(h(), nil, c.sent, c.branch, c.whole)
 		if c.err != "" {
@@ -249,7 +276,8 @@ func TestSwitch(t *testing.T) {
 			msg("assistant", "a2", "again"),
 		)
 		// u3 is what was edited; a4 is another answer to u2; r5 and a5 are one answer to u3.
-		for id, of := range map[string][2]string{"u3": {"user", "a1"}, "a4": {"assistant", "u2"}, "r5": {"reasoning", "u3"}, "a5": {"assistant", "r5"}} {
+		for id, of := range map[string][2]string{"u3": {"user", "a1"}, "a4": {"assistant", "u2"},
+			"r5": {"reasoning", "u3"}, "a5": {"assistant", "r5"}} {
 			h.Elsewhere[id], h.Parents[id] = of[0], of[1]
 		}
 		return h

@@ -210,7 +210,8 @@ func wantWithout(k threadKind, n newKind, r resumeKind, p holdfast.Policy) strin
 		return codes.MidExecution
 	case pendingCalls:
 		return map[newKind]string{
-			nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh", lastAgain: "hydrate", goesBack: "fresh/not_answered",
+			nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh",
+			lastAgain: "hydrate", goesBack: "fresh/not_answered",
 		}[n]
 	case outsideWaits, outsideAbandonable, outsideFinished, outsideAndPending:
 		return wantOutside(k, n)

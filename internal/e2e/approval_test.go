@@ -29,7 +29,8 @@ func TestStopAfterApprovals(t *testing.T) {
 			for i := range n {
 				c.stopAfterApproval(fmt.Sprint("t", i), time.Duration(i%13)*time.Millisecond, &tally)
 			}
-			rows <- fmt.Sprintf("| %s | %d | %d | %d | %d |", t.Name()[strings.LastIndex(t.Name(), "/")+1:], n, tally.elsewhere, tally.doubted, tally.twice)
+			rows <- fmt.Sprintf("| %s | %d | %d | %d | %d |", t.Name()[strings.LastIndex(t.Name(), "/")+1:], n,
+				tally.elsewhere, tally.doubted, tally.twice)
 		})
 	})
 	close(rows)

@@ -22,7 +22,8 @@ func TestCutOffOwnersAreHarmless(t *testing.T) {
 	// Each server has a user of its own, so that its connections can be told from the others'.
 	users := []string{"first", "second"}
 	for i, user := range users {
-		if err := admin.Do(t.Context(), "ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "allcommands").
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels",
+			"allcommands").
 			Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -144,7 +144,8 @@ func (p *peer) accepts() {
 // connected waits until the worker has the server's tools: a model calls those that there are.
 func (p *peer) connected() {
 	p.Helper()
-	for begun := time.Now(); !strings.Contains(p.p.out.String(), "connected to an MCP server"); time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); !strings.Contains(p.p.out.String(),
+		"connected to an MCP server"); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > patience {
 			p.Fatalf("the worker does not connect: %s", p.p.out)
 		}

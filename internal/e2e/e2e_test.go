@@ -29,9 +29,10 @@ import (
 )
 
 // binary is the program under test, crashing the same with crash points, and
-// workerBinary one with agents of the tests, and crashingWorker that with crash points. They are built once for all tests, and
-// without the race detector: a program that is killed reports no race, and the packages
-// it is made of run under the detector in tests of their own.
+// workerBinary one with agents of the tests, and crashingWorker that with crash points.
+// They are built once for all tests, and without the race detector: a program that is
+// killed reports no race, and the packages it is made of run under the detector in tests
+// of their own.
 var (
 	binary, workerBinary string
 	shopBinary           string // the MCP server of examples/tools

@@ -241,7 +241,8 @@ func (c *campaign) follow(ctx context.Context, at, thread string, a *audience) {
 					}
 					a.ended = a.ended ||
 						len(a.restarts) > 0 &&
-							(r.kind() == "RUN_FINISHED" || r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" && r.Data["code"] != "store_unavailable")
+							(r.kind() == "RUN_FINISHED" || r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" &&
+								r.Data["code"] != "store_unavailable")
 				default:
 					a.seen = append(a.seen, at)
 					cursor = r.ID

@@ -248,7 +248,8 @@ func (b *branched) check(t *testing.T, p *process, journal string) {
 	if len(happened) != b.Calls {
 		t.Errorf("the question says that %d calls happened, want %d: %v", len(happened), b.Calls, b.Interrupt)
 	}
-	resume := `{"threadId":"` + chatWaits + `","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + fmt.Sprint(
+	resume := `{"threadId":"` + chatWaits +
+		`","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + fmt.Sprint(
 		b.Interrupt["id"],
 	) +
 		`","status":"resolved","payload":{"approved":true}}]}`

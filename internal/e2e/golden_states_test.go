@@ -192,7 +192,9 @@ func TestGoldenUpgrade(t *testing.T) {
 
 func checkUpgraded(t *testing.T, p *process, k *talk) {
 	t.Helper()
-	want := `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=` + k.thread + " "
+	want := `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=` +
+		k.thread +
+		" "
 	if n := strings.Count(p.out.String(), want); n != 1 {
 		t.Errorf("the log has %d times %s\n%s", n, want, p.out)
 	}

@@ -219,7 +219,8 @@ func checkGolden(t *testing.T, p *process, want golden) {
 			t.Errorf("%s, which had gone back, ended with %s, %v", thread, end.Raw, err)
 		}
 	}
-	answer := `{"threadId":"asked","runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + want.Question + `","status":"resolved","payload":{"answer":"tea"}}]}`
+	answer := `{"threadId":"asked","runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` +
+		want.Question + `","status":"resolved","payload":{"answer":"tea"}}]}`
 	res, err := post(t.Context(), p.url, []byte(answer))
 	if err != nil {
 		t.Fatal(err)

@@ -204,7 +204,8 @@ func (g *goldenTools) check(k *crew, s *taskServer) {
 		answer map[string]any
 		read   string
 	}{
-		"lose":  {map[string]any{"status": "resolved", "payload": map[string]string{"outcome": "happened"}}, loop.TextHappened},
+		"lose": {map[string]any{"status": "resolved", "payload": map[string]string{"outcome": "happened"}},
+			loop.TextHappened},
 		"enter": {map[string]any{"status": "resolved", "payload": map[string]bool{"continue": true}}, "You are in."},
 		"ask":   {map[string]any{"status": "cancelled"}, `Declined: true, after \"what was asked\"`},
 	} {
@@ -282,7 +283,9 @@ func (s *taskServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "tasks/get":
 		result = `{"resultType":"complete","status":"working",` + task + `}`
 		if s.done.Load() {
-			result = `{"resultType":"complete","status":"completed","result":{"content":[{"type":"text","text":"the task is done"}]},` + task + `}`
+			result = `{"resultType":"complete","status":"completed","result":{"content":[{"type":"text","text":"the task is done"}]},` +
+				task +
+				`}`
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

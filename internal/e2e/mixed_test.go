@@ -104,8 +104,10 @@ type mixedRow struct {
 }
 
 func (r *mixedRow) add(c *mixedCount) {
-	r.runs, r.records, r.handed, r.taken, r.again = r.runs+c.runs, r.records+c.records, r.handed+c.handed, r.taken+c.taken, r.again+c.again
-	r.lost, r.doubled, r.effectsLost, r.effectsTwice = r.lost+c.lost, r.doubled+c.doubled, r.effectsLost+c.effectsLost, r.effectsTwice+c.effectsTwice
+	r.runs, r.records, r.handed, r.taken, r.again = r.runs+c.runs, r.records+c.records, r.handed+c.handed, r.taken+
+		c.taken, r.again+c.again
+	r.lost, r.doubled, r.effectsLost, r.effectsTwice = r.lost+c.lost, r.doubled+c.doubled, r.effectsLost+
+		c.effectsLost, r.effectsTwice+c.effectsTwice
 }
 
 // newMixed starts servers of these builds. The first is of the build before in any case, so

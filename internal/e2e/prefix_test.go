@@ -303,7 +303,8 @@ func (p *prefixTable) log(t *testing.T) {
 			c := p.rows[name]
 			row(name, p.kills[name], c)
 			kills += p.kills[name]
-			sum.Requests, sum.After, sum.Whole, sum.Again = sum.Requests+c.Requests, sum.After+c.After, sum.Whole+c.Whole, sum.Again+c.Again
+			sum.Requests, sum.After, sum.Whole, sum.Again = sum.Requests+c.Requests, sum.After+c.After, sum.Whole+
+				c.Whole, sum.Again+c.Again
 			sum.Bytes, sum.Repeated = sum.Bytes+c.Bytes, sum.Repeated+c.Repeated
 		}
 	}

@@ -205,7 +205,9 @@ var geminiFake = provider{
 		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I count.\",\"thoughtSignature\":\"sig-d+/=\"}]}}]}\n\n" +
 		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"calculate\",\"args\":{\"expression\":\"1+1\"}},\"thoughtSignature\":\"sig-e+/=\"},{\"functionCall\":{\"name\":\"calculate\",\"args\":{\"expression\":\"2+2\"}}}]}}]}\n\n" +
 		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}]," + geminiEnd + "}\n\n",
-	text: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"It is 2 and 4.\"}]},\"finishReason\":\"STOP\"}]," + geminiEnd + "}\n\n",
+	text: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"It is 2 and 4.\"}]},\"finishReason\":\"STOP\"}]," +
+		geminiEnd +
+		"}\n\n",
 }
 
 // chatEnd has only the counts that every server with this API has.
@@ -274,7 +276,8 @@ func TestProvidersAtTheOfficialClient(t *testing.T) {
 	s := httptest.NewServer(fakes)
 	t.Cleanup(s.Close)
 	file := "agents:\n"
-	for model, path := range map[string]string{"anthropic": "/anthropic", "responses": "/openai", "gemini": "/gemini", "openai": "/openai"} {
+	for model, path := range map[string]string{"anthropic": "/anthropic", "responses": "/openai", "gemini": "/gemini",
+		"openai": "/openai"} {
 		file += fmt.Sprintf("  - {name: %s, model: %[1]s/m1, baseURL: %q, tools: [calculate]}\n", model, s.URL+path)
 	}
 	config := filepath.Join(t.TempDir(), "holdfast.yaml")

@@ -75,7 +75,8 @@ func TestRunawayModel(t *testing.T) {
 // toolCall is an event with a piece of a call; the first of a call has a name.
 func toolCall(index int, name, arguments string) string {
 	return fmt.Sprintf(
-		`data: {"choices":[{"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"name":%q,"arguments":%q}}]}}]}`+"\n\n",
+		`data: {"choices":[{"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"name":%q,"arguments":%q}}]}}]}`+
+			"\n\n",
 		index,
 		name,
 		arguments,

@@ -243,7 +243,10 @@ func TestAccountsAreChecked(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for want, change := range map[string]func(*account){
-		"was done 2 times":       func(a *account) { a.effects = append(a.effects, effect{"did", "calculate", "b", "p2", "2"}) },
+		"was done 2 times": func(a *account) {
+			a.effects = append(a.effects,
+				effect{"did", "calculate", "b", "p2", "2"})
+		},
 		"was made again":         func(a *account) { a.effects = append(a.effects, effect{"sent", "lookup", "a", "p2", "1"}) },
 		"and then with lookup 9": func(a *account) { a.effects[2].Arguments = "9" },
 		"never owned the run":    func(a *account) { a.effects[0].Process = "p7" },
@@ -291,7 +294,8 @@ func TestTranscriptsAreCompared(t *testing.T) {
 		}
 	}
 	for _, other := range []string{
-		said("m1", "c1", "hellohello", "c1", "c1b"), said("m1", "c1", "hello", "c1"), said("m1", "m1", "hello", "m1", "m1b", "m1b"),
+		said("m1", "c1", "hellohello", "c1", "c1b"), said("m1", "c1", "hello", "c1"),
+		said("m1", "m1", "hello", "m1", "m1b", "m1b"),
 		strings.Replace(want, "result of b", "result of c", 1), want + "\n" + want, "",
 	} {
 		if differs(other, want) == "" {

@@ -236,7 +236,8 @@ func (rs *replicas) follow(p *process, name string) {
 	told := map[string]bool{}
 	for over := false; !over; {
 		text, grown := p.out.read()
-		for line, what := range map[string]string{"listening   http": signReady, "resuming agent loop from checkpoint": signTakeover} {
+		for line, what := range map[string]string{"listening   http": signReady,
+			"resuming agent loop from checkpoint": signTakeover} {
 			if !told[line] && strings.Contains(text, line) {
 				told[line] = true
 				rs.signs <- sign{at: time.Now(), process: name, what: what}

@@ -188,7 +188,8 @@ func TestCrashPointsOfASummary(t *testing.T) {
 	}
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {
 		crashing := buildCrashing(t)
-		for point, asked := range map[string]int{"before activity 1": 2, "after activity 1": 1, "after delta 1": 1, "before answer 1": 1} {
+		for point, asked := range map[string]int{"before activity 1": 2, "after activity 1": 1, "after delta 1": 1,
+			"before answer 1": 1} {
 			t.Run(strings.ReplaceAll(point, " ", "_"), func(t *testing.T) {
 				t.Parallel()
 				k := newCrashKiller(t, newStore(t), "on")

@@ -102,15 +102,23 @@ func TestSwitches(t *testing.T) {
 		f    fallback.Failure
 		want fallback.Step
 	}{
-		"refused, if another may":           {fallback.Failure{Kind: failure.Refused, RefusedToo: true, Others: fallback.Healthy}, fallback.FallBack},
-		"refused, if there is no other":     {fallback.Failure{Kind: failure.Refused, RefusedToo: true}, fallback.End},
-		"too long, shown less":              {fallback.Failure{Kind: failure.TooLong, Shrunk: true, Others: fallback.Healthy}, fallback.FallBack},
-		"too long, shown less, no other":    {fallback.Failure{Kind: failure.TooLong, Shrunk: true}, fallback.End},
-		"the provider says not to retry":    {fallback.Failure{Kind: failure.Overloaded, Tries: 1, MaxTries: 3, Others: fallback.Healthy}, fallback.FallBack},
-		"a mistake of a model":              {fallback.Failure{Tries: 1, MaxTries: 3, Others: fallback.Healthy}, fallback.FallBack},
-		"a mistake of the only model":       {fallback.Failure{Tries: 1, MaxTries: 3}, fallback.End},
-		"one try is allowed, with others":   {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1, Others: fallback.Broken}, fallback.FallBack},
-		"one try is allowed, and no others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1}, fallback.End},
+		"refused, if another may": {fallback.Failure{Kind: failure.Refused, RefusedToo: true, Others: fallback.Healthy},
+			fallback.FallBack},
+		"refused, if there is no other": {fallback.Failure{Kind: failure.Refused, RefusedToo: true}, fallback.End},
+		"too long, shown less": {fallback.Failure{Kind: failure.TooLong, Shrunk: true, Others: fallback.Healthy},
+			fallback.FallBack},
+		"too long, shown less, no other": {fallback.Failure{Kind: failure.TooLong, Shrunk: true}, fallback.End},
+		"the provider says not to retry": {fallback.Failure{Kind: failure.Overloaded, Tries: 1, MaxTries: 3,
+			Others: fallback.Healthy},
+			fallback.FallBack},
+		"a mistake of a model": {fallback.Failure{Tries: 1, MaxTries: 3, Others: fallback.Healthy},
+			fallback.FallBack},
+		"a mistake of the only model": {fallback.Failure{Tries: 1, MaxTries: 3}, fallback.End},
+		"one try is allowed, with others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1,
+			Others: fallback.Broken},
+			fallback.FallBack},
+		"one try is allowed, and no others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1},
+			fallback.End},
 	} {
 		if d := fallback.Decide(c.f, nil); d.Step != c.want || d.Wait != 0 {
 			t.Errorf("%s: %+v, want %s", name, d, c.want)
@@ -152,7 +160,8 @@ func TestAlways(t *testing.T) {
 // not shortened.
 func TestJitter(t *testing.T) {
 	f := fallback.Failure{Kind: failure.Overloaded, Retryable: true, Tries: 2, MaxTries: 5}
-	for random, want := range map[float64]time.Duration{0: 200 * time.Millisecond, 0.5: 300 * time.Millisecond, 1: 400 * time.Millisecond} {
+	for random, want := range map[float64]time.Duration{0: 200 * time.Millisecond, 0.5: 300 * time.Millisecond,
+		1: 400 * time.Millisecond} {
 		if d := fallback.Decide(f, func() float64 { return random }); d.Wait != want {
 			t.Errorf("random %v: %s, want %s", random, d.Wait, want)
 		}

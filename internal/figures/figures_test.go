@@ -29,7 +29,8 @@ var nowhere holdfast.Iteration
 func TestFigures(t *testing.T) {
 	r, o, c := newRing()
 	in, cached, out, wrong := int64(100), int64(40), int64(7), int64(-5)
-	for _, outcome := range []holdfast.Outcome{holdfast.OutcomeSuccess, holdfast.OutcomeInterrupt, holdfast.OutcomeCancelled, observe.OutcomeLeft} {
+	for _, outcome := range []holdfast.Outcome{holdfast.OutcomeSuccess, holdfast.OutcomeInterrupt,
+		holdfast.OutcomeCancelled, observe.OutcomeLeft} {
 		o.RunStarted(nowhere, false, 0)
 		o.RunEnded(nowhere, outcome, "", time.Second)
 	}
@@ -54,7 +55,8 @@ func TestFigures(t *testing.T) {
 	o.Committed(nowhere, nil, time.Hour, holdfast.Errorf("store_unavailable", "no"))
 
 	got := r.Figures()
-	if want := (Runs{Running: 1, Started: 6, Finished: 1, Waiting: 1, Cancelled: 1, Failed: 2, Left: 1, TakenOver: 1}); got.Runs != want {
+	if want := (Runs{Running: 1, Started: 6, Finished: 1, Waiting: 1, Cancelled: 1, Failed: 2, Left: 1,
+		TakenOver: 1}); got.Runs != want {
 		t.Errorf("runs: %+v", got.Runs)
 	}
 	if len(got.Errors) != 2 || got.Errors[0] != (ErrorCount{"recovery_gave_up", 1, c.at}) ||

@@ -219,21 +219,53 @@ func TestOpenImpossible(t *testing.T) {
 		spoil func(t *testing.T, dir string) string
 		want  string
 	}{
-		"the format is not one":  {func(t *testing.T, dir string) string { put(t, "holdfast 0\n", dir, formatFile); return dir }, damaged},
-		"the format is damaged":  {func(t *testing.T, dir string) string { put(t, "holdfqst 1\n", dir, formatFile); return dir }, damaged},
-		"the format is missing":  {func(t *testing.T, dir string) string { remove(t, dir, formatFile); return dir }, "name a new or an empty folder"},
-		"the marker is missing":  {func(t *testing.T, dir string) string { remove(t, dir, "marker.manifest*"); return dir }, damaged},
-		"the list is missing":    {func(t *testing.T, dir string) string { remove(t, dir, "MANIFEST*"); return dir }, damaged},
-		"the list is empty":      {func(t *testing.T, dir string) string { truncate(t, dir, "MANIFEST*"); return dir }, damaged},
-		"the version is missing": {func(t *testing.T, dir string) string { remove(t, dir, "marker.format*"); return dir }, damaged},
+		"the format is not one": {func(t *testing.T, dir string) string {
+			put(t, "holdfast 0\n", dir,
+				formatFile)
+			return dir
+		},
+			damaged},
+		"the format is damaged": {func(t *testing.T, dir string) string {
+			put(t, "holdfqst 1\n", dir,
+				formatFile)
+			return dir
+		},
+			damaged},
+		"the format is missing": {func(t *testing.T, dir string) string { remove(t, dir, formatFile); return dir }, "name a new or an empty folder"},
+		"the marker is missing": {func(t *testing.T, dir string) string { remove(t, dir, "marker.manifest*"); return dir },
+			damaged},
+		"the list is missing": {func(t *testing.T, dir string) string { remove(t, dir, "MANIFEST*"); return dir },
+			damaged},
+		"the list is empty": {func(t *testing.T, dir string) string { truncate(t, dir, "MANIFEST*"); return dir },
+			damaged},
+		"the version is missing": {func(t *testing.T, dir string) string { remove(t, dir, "marker.format*"); return dir },
+			damaged},
 		"a file in its way": {func(t *testing.T, dir string) string {
 			put(t, "", dir, "file")
 			return filepath.Join(dir, "file", "data")
 		}, "a part of this path is a file"},
-		"a file in its place":    {func(t *testing.T, dir string) string { put(t, "", dir, "file"); return filepath.Join(dir, "file") }, "a part of this path is a file"},
-		"an earlier store":       {func(t *testing.T, dir string) string { put(t, "", dir, "x.db"); return filepath.Join(dir, "x.db") }, "export its threads with that version"},
-		"an earlier store in it": {func(t *testing.T, dir string) string { remove(t, dir, "*"); put(t, "", dir, boltFile); return dir }, "export its threads with that version"},
-		"somebody else's folder": {func(t *testing.T, dir string) string { remove(t, dir, "*"); put(t, "", dir, "notes.txt"); return dir }, "it has no file FORMAT, but has notes.txt: this is not a store: it was left as it is: name a new or an empty folder"},
+		"a file in its place": {func(t *testing.T, dir string) string {
+			put(t, "", dir,
+				"file")
+			return filepath.Join(dir, "file")
+		},
+			"a part of this path is a file"},
+		"an earlier store": {func(t *testing.T, dir string) string { put(t, "", dir, "x.db"); return filepath.Join(dir, "x.db") },
+			"export its threads with that version"},
+		"an earlier store in it": {func(t *testing.T, dir string) string {
+			remove(t, dir, "*")
+			put(t, "", dir,
+				boltFile)
+			return dir
+		},
+			"export its threads with that version"},
+		"somebody else's folder": {func(t *testing.T, dir string) string {
+			remove(t, dir, "*")
+			put(t, "", dir,
+				"notes.txt")
+			return dir
+		},
+			"it has no file FORMAT, but has notes.txt: this is not a store: it was left as it is: name a new or an empty folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,8 @@ func TestFolderGone(t *testing.T) {
 				}
 				spoil(t, dir)
 				look(t, s)
-				for what, err := range map[string]error{"a commit": s.Commit(t.Context(), w.next(10)), "a check": s.CanCommit(t.Context())} {
+				for what, err := range map[string]error{"a commit": s.Commit(t.Context(), w.next(10)),
+					"a check": s.CanCommit(t.Context())} {
 					if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), dir+": ") ||
 						!strings.Contains(err.Error(), "removed or replaced") {
 						t.Errorf("%s: %v, want what happened to the folder", what, err)
@@ -79,7 +80,8 @@ func TestLockGone(t *testing.T) {
 				openAt(t, dir) // as a second server does
 			}
 			_ = s.Announce(t.Context(), "p", time.Minute) // the heartbeat
-			for what, err := range map[string]error{"a commit": s.Commit(t.Context(), w.next(10)), "a check": s.CanCommit(t.Context())} {
+			for what, err := range map[string]error{"a commit": s.Commit(t.Context(), w.next(10)),
+				"a check": s.CanCommit(t.Context())} {
 				if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "LOCK was removed or replaced") {
 					t.Errorf("%s: %v, want what happened to the lock", what, err)
 				}

@@ -154,7 +154,8 @@ func closed(t *testing.T, commits, size int) (dir string, w *writer) {
 // is room.
 func TestOpenWithoutRoom(t *testing.T) {
 	t.Parallel()
-	for file, kind := range map[string]errorfs.OpKind{".log": errorfs.OpCreate, ".sst": errorfs.OpFileWrite, "MANIFEST": errorfs.OpFileWrite, "dbtmp": errorfs.OpFileWrite} {
+	for file, kind := range map[string]errorfs.OpKind{".log": errorfs.OpCreate, ".sst": errorfs.OpFileWrite,
+		"MANIFEST": errorfs.OpFileWrite, "dbtmp": errorfs.OpFileWrite} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			dir, w := closed(t, 50, 10_000)

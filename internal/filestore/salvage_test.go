@@ -155,7 +155,8 @@ func TestSalvageLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer is.Close()
-	for _, space := range []byte{spaceMeta, spaceNames, spaceThreads, spaceOwned, spaceActive, spaceChildren, spaceLedger} {
+	for _, space := range []byte{spaceMeta, spaceNames, spaceThreads, spaceOwned, spaceActive, spaceChildren,
+		spaceLedger} {
 		if got, want := entries(t, is, space), entries(t, was, space); !maps.Equal(got, want) {
 			t.Errorf("space %d has %d entries, want %d as they were", space, len(got), len(want))
 		}

@@ -67,7 +67,8 @@ func TestStoredForever(t *testing.T) {
 		"\x06\xa7\rRa":        "",
 		"\x06\x81?\xb8|hello": "hello",
 		"\ny\x12\r\x14(\xb5/\xfd`\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2": strings.Repeat("holdfast ", 200),
-		"\f\xa2\xf4`\xc5(\xb5/\xfd\x01\x00\x01U\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b\x00Y\xe4\x0eh\x01~X\x82\x94}\x17\r\x03\x1b\xc0\x80\x85\xb3\xe8\x01\x9c\xb6\x03\x9c\x83": own,
+		"\f\xa2\xf4`\xc5(\xb5/\xfd\x01\x00\x01U\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b" +
+			"\x00Y\xe4\x0eh\x01~X\x82\x94}\x17\r\x03\x1b\xc0\x80\x85\xb3\xe8\x01\x9c\xb6\x03\x9c\x83": own,
 	} {
 		if got, err := c.Decode(
 			[]byte("own"),
@@ -101,7 +102,8 @@ const own = `{"format":8,"callId":"call_18ea6a855a93d11d_0","tool":"report","mes
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
-	for _, raw := range []string{"", "short", own, own + string(noise(100)), strings.Repeat(own, 20), strings.Repeat(own, 40), string(noise(2000)), string(noise(8000))} {
+	for _, raw := range []string{"", "short", own, own + string(noise(100)), strings.Repeat(own, 20),
+		strings.Repeat(own, 40), string(noise(2000)), string(noise(8000))} {
 		data := c.EncodeOwn([]byte("own"), "name", []byte(raw))
 		got, err := c.Decode(data[:3], "name", data[3:])
 		if err != nil || string(got) != raw || len(data) > len(raw)+3+overhead || !frame.Summed(data[3:]) {

@@ -14,7 +14,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestEnds: something has as long as the context, and a while more.
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for takes, ends := range map[time.Duration]bool{0: true, time.Second: true, 1900 * time.Millisecond: true, time.Hour: false} {
+		for takes, ends := range map[time.Duration]bool{0: true, time.Second: true, 1900 * time.Millisecond: true,
+			time.Hour: false} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			last, stop := After(ctx, time.Second)
 			began := time.Now()

@@ -74,7 +74,8 @@ func TestCredentialsOfTools(t *testing.T) {
 			return holdfast.ToolResult{}, fmt.Errorf("t0ken-of-us: %w", cause)
 		},
 		func() (holdfast.ToolResult, error) {
-			return holdfast.ToolResult{}, holdfast.Errorf("code", "with t0ken-of-us").Wrap(fmt.Errorf("t0ken-of-us: %w", cause))
+			return holdfast.ToolResult{}, holdfast.Errorf("code", "with t0ken-of-us").
+				Wrap(fmt.Errorf("t0ken-of-us: %w", cause))
 		},
 		func() (holdfast.ToolResult, error) { panic("with t0ken-of-us") },
 	} {
@@ -177,7 +178,8 @@ func BenchmarkEmptyChain(b *testing.B) {
 	model := holdfast.ModelFunc(
 		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas },
 	)
-	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).CallModel, "model without a chain": model.Stream} {
+	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).CallModel,
+		"model without a chain": model.Stream} {
 		b.Run(name, func(b *testing.B) {
 			req := &holdfast.ModelRequest{}
 			b.ReportAllocs()

@@ -67,7 +67,8 @@ func TestAccept(t *testing.T) {
 // unless what follows names the same media types; and an additional element that is
 // unacceptable makes no difference.
 func FuzzAccept(f *testing.F) {
-	for _, s := range []string{"*/*", "application/json;q=0.5,text/*", `a/b;c="d,e\"`, "application/json;q=1e400", ",", ";", "\x00/\xff"} {
+	for _, s := range []string{"*/*", "application/json;q=0.5,text/*", `a/b;c="d,e\"`, "application/json;q=1e400", ",",
+		";", "\x00/\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, accept string) {

@@ -70,7 +70,8 @@ func TestFinish(t *testing.T) {
 		what       string
 		want       threads.CallResult
 	}{
-		{byID, `{"result": {"n": 9007199254740993}}`, true, 200, "alice t/1 call/1", threads.CallResult{Result: json.RawMessage(`{"n": 9007199254740993}`)}},
+		{byID, `{"result": {"n": 9007199254740993}}`, true, 200, "alice t/1 call/1",
+			threads.CallResult{Result: json.RawMessage(`{"n": 9007199254740993}`)}},
 		{byID, `{"error": "closed"}`, true, 200, "alice t/1 call/1", threads.CallResult{Error: "closed", Failed: true}},
 		{byID, `{"error": ""}`, true, 200, "alice t/1 call/1", threads.CallResult{Failed: true}},
 		{byID, `{"result": 1}`, false, 401, "", threads.CallResult{}},
@@ -99,7 +100,8 @@ func TestFinish(t *testing.T) {
 		}
 		if c.what == "" && len(f.finished) > 0 ||
 			c.what != "" && (len(f.finished) != 1 || f.finished[0].what != c.what ||
-				!bytes.Equal(f.finished[0].result.Result, c.want.Result) || f.finished[0].result.Failed != c.want.Failed || f.finished[0].result.Error != c.want.Error) {
+				!bytes.Equal(f.finished[0].result.Result, c.want.Result) ||
+				f.finished[0].result.Failed != c.want.Failed || f.finished[0].result.Error != c.want.Error) {
 			t.Errorf("%s %s: finished %+v", c.path, c.body, f.finished)
 		}
 	}
@@ -123,7 +125,8 @@ func TestFinishLogsNoToken(t *testing.T) {
 	s := serve(t, f, func(c *Config) {
 		c.Log = slog.New(slog.NewTextHandler(io.MultiWriter(&log), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	for _, err := range []error{nil, holdfast.Errorf("store_unavailable", "gone"), holdfast.Errorf("not_found", "no"), context.DeadlineExceeded} {
+	for _, err := range []error{nil, holdfast.Errorf("store_unavailable", "gone"), holdfast.Errorf("not_found", "no"),
+		context.DeadlineExceeded} {
 		f.err = err
 		do(
 			t,

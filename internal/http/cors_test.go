@@ -53,8 +53,10 @@ func TestParseOrigins(t *testing.T) {
 // says what to write.
 func TestOriginMistakes(t *testing.T) {
 	for _, list := range []string{
-		"null", "example.com", "localhost:3000", "https://", "https://a.example/", "https://a.example/x", "https://a.example?", "https://u:p@a.example",
-		"https://*", "https://*.com", "https://*.1.2.3.4", "https://a.*.example.com", "https://*a.example.com", "https://ü.example", "* https://a.example", "https://a.example #",
+		"null", "example.com", "localhost:3000", "https://", "https://a.example/", "https://a.example/x",
+		"https://a.example?", "https://u:p@a.example",
+		"https://*", "https://*.com", "https://*.1.2.3.4", "https://a.*.example.com", "https://*a.example.com",
+		"https://ü.example", "* https://a.example", "https://a.example #",
 	} {
 		if _, err := ParseOrigins(strings.Fields(list), false); err == nil {
 			t.Errorf("%q is accepted", list)
@@ -98,11 +100,14 @@ func TestCORS(t *testing.T) {
 		"no keys, * names none": {func(c *Config) { c.AllowedOrigins = origins(t, false, "*") }, evil, "", 403, 403},
 		// A page behind a proxy has an Origin too, so it is served; pages of other
 		// origins cannot read the response.
-		"keys, none allowed":       {nobodyKnown, app, "", 401, 403},
-		"keys, not this machine":   {nobodyKnown, local, "", 401, 403},
-		"keys, allowed":            {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) }, app, app, 401, 204},
-		"keys, another is allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) }, evil, "", 401, 403},
-		"keys, all":                {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, "*") }, evil, "*", 401, 204},
+		"keys, none allowed":     {nobodyKnown, app, "", 401, 403},
+		"keys, not this machine": {nobodyKnown, local, "", 401, 403},
+		"keys, allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) },
+			app, app, 401, 204},
+		"keys, another is allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) },
+			evil, "", 401, 403},
+		"keys, all": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, "*") },
+			evil, "*", 401, 204},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, &fake{}, c.change)

@@ -194,7 +194,9 @@ func TestDetached(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := openSilently(t, posts("alice", "/runs", minimal))
 				for n := 2; n < 5; n++ {
-					s.frames <- []agui.Frame{{ID: fmt.Sprint(n, "-x"), Data: []byte(strings.Repeat("long ", 50_000*(n-2)+1))}, {ID: fmt.Sprint(n, "-y"), Data: []byte("{}")}}
+					s.frames <- []agui.Frame{{ID: fmt.Sprint(n, "-x"),
+						Data: []byte(strings.Repeat("long ", 50_000*(n-2)+1))},
+						{ID: fmt.Sprint(n, "-y"), Data: []byte("{}")}}
 					s.next(t, fmt.Sprint(n, "-x"))
 					s.next(t, fmt.Sprint(n, "-y"))
 					time.Sleep(time.Hour)
@@ -313,14 +315,16 @@ func TestStaysInItsHandler(t *testing.T) {
 		request string
 		change  func(*Config)
 	}{
-		"HTTP/1.0":       {strings.Replace(posts("alice", "/runs", minimal), "HTTP/1.1", "HTTP/1.0", 1), nil},
-		"another server": {posts("alice", "/runs", minimal), func(c *Config) { c.Detached = detached.New(time.Minute, nil, nil) }},
+		"HTTP/1.0": {strings.Replace(posts("alice", "/runs", minimal), "HTTP/1.1", "HTTP/1.0", 1), nil},
+		"another server": {posts("alice", "/runs", minimal),
+			func(c *Config) { c.Detached = detached.New(time.Minute, nil, nil) }},
 		"a body is left": {strings.Replace(posts("alice", "/threads/t/stream", "x"), "POST", "GET", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fake{
-					post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+					post: func(ctx context.Context, _ holdfast.Principal, _ string,
+						_ *agui.RunAgentInput) (*agui.Reply, error) {
 						return &agui.Reply{
 							ThreadID: "t",
 							RunID:    "r",

@@ -45,7 +45,8 @@ func TestParseHosts(t *testing.T) {
 			t.Errorf("%q names %q: %v", tt.list, tt.host, got)
 		}
 	}
-	for _, wrong := range []string{"http://localhost", "localhost/", "a b", "*.example.com", "user@localhost", ":8080", "", "localhost:x", "a?b"} {
+	for _, wrong := range []string{"http://localhost", "localhost/", "a b", "*.example.com", "user@localhost", ":8080",
+		"", "localhost:x", "a?b"} {
 		if _, err := ParseHosts([]string{wrong}); err == nil || !strings.Contains(err.Error(), "write a name") {
 			t.Errorf("%q: %v", wrong, err)
 		}
@@ -115,8 +116,10 @@ func TestRebinding(t *testing.T) {
 	s := serve(t, f, anonymous(t))
 	const host, origin = "rebind.attacker.example:8080", "http://rebind.attacker.example:8080"
 	for _, r := range append([][2]string{
-		{"GET", "/threads"}, {"GET", "/threads/t"}, {"GET", "/threads/t/messages"}, {"GET", "/threads/t/stream"}, {"GET", "/agents"},
-		{"POST", "/runs"}, {"POST", "/agents/a/runs"}, {"POST", "/maintenance/delete-inactive"}, {"GET", "/"}, {"GET", "/ui/app.js"}, {"GET", "/openapi.json"},
+		{"GET", "/threads"}, {"GET", "/threads/t"}, {"GET", "/threads/t/messages"}, {"GET", "/threads/t/stream"},
+		{"GET", "/agents"},
+		{"POST", "/runs"}, {"POST", "/agents/a/runs"}, {"POST", "/maintenance/delete-inactive"}, {"GET", "/"},
+		{"GET", "/ui/app.js"}, {"GET", "/openapi.json"},
 		{"GET", "/nowhere"},
 	}, changing...) {
 		code, name := send(
@@ -167,19 +170,25 @@ func TestCrossSite(t *testing.T) {
 		header []string
 		want   int // 0: the request is served
 	}{
-		"another origin":               {[]string{"Origin", other}, 403},
-		"another origin, as JSON":      {[]string{"Origin", other, "Content-Type", "application/json"}, 403},
-		"an origin without a name":     {[]string{"Origin", "null", "Content-Type", "application/json"}, 403},
-		"another port":                 {[]string{"Origin", "http://localhost:3000", "Content-Type", "application/json"}, 403},
-		"a longer name":                {[]string{"Origin", here + ".evil.example", "Content-Type", "application/json"}, 403},
-		"only Sec-Fetch-Site":          {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
-		"an old page of this name":     {[]string{"Origin", here, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json"}, 403},
-		"its own page, but a form":     {[]string{"Origin", here, "Content-Type", "application/x-www-form-urlencoded"}, 415},
+		"another origin":           {[]string{"Origin", other}, 403},
+		"another origin, as JSON":  {[]string{"Origin", other, "Content-Type", "application/json"}, 403},
+		"an origin without a name": {[]string{"Origin", "null", "Content-Type", "application/json"}, 403},
+		"another port": {[]string{"Origin", "http://localhost:3000", "Content-Type", "application/json"},
+			403},
+		"a longer name": {[]string{"Origin", here + ".evil.example", "Content-Type", "application/json"},
+			403},
+		"only Sec-Fetch-Site": {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		"an old page of this name": {[]string{"Origin", here, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json"},
+			403},
+		"its own page, but a form": {[]string{"Origin", here, "Content-Type", "application/x-www-form-urlencoded"},
+			415},
 		"its own page, but text":       {[]string{"Origin", here, "Content-Type", "text/plain"}, 415},
 		"its own page, without a type": {[]string{"Origin", here}, 415},
-		"its own page":                 {[]string{"Origin", here, "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}, 0},
-		"a listed page":                {[]string{"Origin", listed, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json; charset=utf-8"}, 0},
-		"no browser":                   {nil, 0},
+		"its own page": {[]string{"Origin", here, "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"},
+			0},
+		"a listed page": {[]string{"Origin", listed, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json; charset=utf-8"},
+			0},
+		"no browser": {nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, &fake{info: &threads.Info{ID: "t", Status: threads.StatusIdle}}, anonymous(t, listed))
@@ -215,7 +224,8 @@ func TestAnonymousReads(t *testing.T) {
 		{"/threads/t", []string{"Sec-Fetch-Site", "none"}, 200},
 		{"/threads/t", []string{"Sec-Fetch-Site", "same-origin"}, 200},
 	} {
-		for mode, change := range map[string]func(*Config){"anonymous": anonymous(t), "loopback": func(c *Config) { c.UI = says("page") }} {
+		for mode, change := range map[string]func(*Config){"anonymous": anonymous(t),
+			"loopback": func(c *Config) { c.UI = says("page") }} {
 			s := serve(t, &fake{}, change)
 			if code, text := send(t, s.URL, "GET", tt.path, "localhost:8080", "", tt.header...); code != tt.want {
 				t.Errorf("%s: %s %v: %d %s", mode, tt.path, tt.header, code, text)
@@ -269,7 +279,8 @@ func TestHostsWithKeys(t *testing.T) {
 // of a page without a body.
 func TestContentTypes(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = false })
-	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", "application/jsonp", "application/json, text/plain", "application/json;", "application"} {
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+		"text/json", "application/jsonp", "application/json, text/plain", "application/json;", "application"} {
 		want := 415
 		if kind == "application/json;" {
 			want = 0 // an empty parameter is ignored

@@ -248,8 +248,10 @@ func atNoon(t *testing.T, f *fake) string {
 func TestHistoryRoutes(t *testing.T) {
 	zero := time.Time{}.Unix()
 	for request, want := range map[string]string{
-		"GET /threads/t/checkpoints":                                                    fmt.Sprintf("200 list[t  %d 50]", zero),
-		"GET /threads/a%2Fb/checkpoints?limit=7&before=000000000009":                    fmt.Sprintf("200 list[a/b 000000000009 %d 7]", zero),
+		"GET /threads/t/checkpoints": fmt.Sprintf("200 list[t  %d 50]",
+			zero),
+		"GET /threads/a%2Fb/checkpoints?limit=7&before=000000000009": fmt.Sprintf("200 list[a/b 000000000009 %d 7]",
+			zero),
 		"GET /threads/t/checkpoints?before=1970-01-01T00:01:00Z":                        "200 list[t  60 50]",
 		"GET /threads/t/checkpoints/000000000001":                                       "200 load[t 000000000001]",
 		"POST /threads/t/checkpoints":                                                   "201 mark[t   ]",
@@ -345,7 +347,9 @@ func TestIfMatch(t *testing.T) {
 	if etag != `"c12"` {
 		t.Errorf("the ETag is %s", etag)
 	}
-	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "POST /threads/t/prune", "DELETE /threads/t", "DELETE /copilotkit/threads/t", "POST /copilotkit/threads/t/archive", "PATCH /copilotkit/threads/t"} {
+	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind",
+		"POST /threads/t/prune", "DELETE /threads/t", "DELETE /copilotkit/threads/t",
+		"POST /copilotkit/threads/t/archive", "PATCH /copilotkit/threads/t"} {
 		method, path, _ := strings.Cut(request, " ")
 		for given, want := range map[string]string{etag: "c12", "c12": "c12", `W/"c12"`: "c12", "*": "", " * ": ""} {
 			res, body := do(t, method, s.URL+path, "", "If-Match", given)
@@ -407,9 +411,11 @@ func TestHistoryBodiesMatchTheDocument(t *testing.T) {
 	}
 	for name, path := range paths {
 		for _, body := range []string{
-			bodies[name], `{"x":1}`, `{"label":""}`, `{"label":1}`, `{"state":null}`, `{"messageId":"m"}`, `{"checkpointId":"c"}`, `{"reuseResults":"yes"}`,
+			bodies[name], `{"x":1}`, `{"label":""}`, `{"label":1}`, `{"state":null}`, `{"messageId":"m"}`,
+			`{"checkpointId":"c"}`, `{"reuseResults":"yes"}`,
 			`{"messageId":"m","checkpointId":"c"}`, `{"messageId":"m","threadId":"t2"}`, `{"keep":1}`, `{"keep":0}`, `{"keep":"1"}`,
-			`{"before":"2026-01-31T12:00:00Z"}`, `{"before":"now"}`, `{"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`, `{"threshold":"1h"}`, `[]`,
+			`{"before":"2026-01-31T12:00:00Z"}`, `{"before":"now"}`,
+			`{"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`, `{"threshold":"1h"}`, `[]`,
 		} {
 			v, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 			if err != nil {

@@ -197,7 +197,8 @@ func TestStreamOnTheWire(t *testing.T) {
 		t.Errorf("%d\n%q", res.StatusCode, body)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store, no-transform", "Holdfast-Run": "r",
+		"Content-Type": "text/event-stream", "X-Accel-Buffering": "no",
+		"Cache-Control": "no-cache, no-store, no-transform", "Holdfast-Run": "r",
 	} {
 		if got := res.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -292,7 +293,8 @@ func TestLoopbackOnly(t *testing.T) {
 			t.Errorf("isLoopback(%q) = %v", host, got)
 		}
 	}
-	for origin, want := range map[string]bool{"http://localhost:3000": true, "https://127.0.0.1": true, "null": false, "http://evil.example": false, "file://localhost": false} {
+	for origin, want := range map[string]bool{"http://localhost:3000": true, "https://127.0.0.1": true, "null": false,
+		"http://evil.example": false, "file://localhost": false} {
 		if got := isLocalOrigin(origin); got != want {
 			t.Errorf("isLocalOrigin(%q) = %v", origin, got)
 		}

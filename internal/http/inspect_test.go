@@ -211,7 +211,8 @@ func TestLog(t *testing.T) {
 	gone := holdfast.Errorf(codes.StoreUnavailable, "The store is gone.")
 	for _, page := range []*agui.Page{
 		{Frames: pageOf(frames, gone)},
-		{Frames: pageOf([]agui.Frame{{ID: "1-x", Pieces: func(yield func([]byte, error) bool) { yield(nil, gone) }}}, nil)},
+		{Frames: pageOf([]agui.Frame{{ID: "1-x", Pieces: func(yield func([]byte, error) bool) { yield(nil, gone) }}},
+			nil)},
 	} {
 		// A server of its own: the client may ask once more by itself.
 		res, err := http.Get(inside(t, &insider{page: page}) + "/threads/t/runs/r/log")

@@ -31,7 +31,8 @@ func TestMounted(t *testing.T) {
 		return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "Who are you?").WithHint("Send a key.")
 	}
 	s := serve(t, &fake{}, func(c *Config) { c.Authenticate, c.UI, c.Metrics = locked, says("page"), says("metrics") })
-	for path, want := range map[string]string{"/": "page /", "/ui/": "page /ui/", "/ui/a/b.js": "page /ui/a/b.js", "/metrics": "metrics /metrics"} {
+	for path, want := range map[string]string{"/": "page /", "/ui/": "page /ui/", "/ui/a/b.js": "page /ui/a/b.js",
+		"/metrics": "metrics /metrics"} {
 		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != 200 || body != want {
 			t.Errorf("%s: %d %q", path, res.StatusCode, body)
 		}

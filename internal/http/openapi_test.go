@@ -184,7 +184,8 @@ func TestKeysAreDocumented(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		doc := document(t, keys)
 		for _, r := range routes {
-			op := doc["paths"].(map[string]any)[documented(r.path)].(map[string]any)[strings.ToLower(r.method)].(map[string]any)
+			path := doc["paths"].(map[string]any)[documented(r.path)].(map[string]any)
+			op := path[strings.ToLower(r.method)].(map[string]any)
 			if wants := op["security"] != nil; wants != (keys && !r.open) {
 				t.Errorf("keys %v: %s %s wants a key: %v", keys, r.method, r.path, wants)
 			}
@@ -324,7 +325,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Console = &operated{}
 	})
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}", "calculate", "{checkpoint}", "000000000001", "*", "app.js").
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}",
+			"calculate", "{checkpoint}", "000000000001", "*", "app.js").
 			Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {
@@ -375,7 +377,8 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
 	s := serve(t, f, nil)
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001",
+			"*", "app.js").
 			Replace(r.path)
 		if res, body := do(
 			t,

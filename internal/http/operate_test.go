@@ -95,13 +95,15 @@ func TestPageConfig(t *testing.T) {
 	}
 	s := serve(t, &fake{}, func(c *Config) {
 		o := &operated{kill: true}
-		c.Version, c.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o, twoAgents
+		c.Version, c.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o,
+			twoAgents
 		c.MayUse = func(_ context.Context, who holdfast.Principal, _ string) bool { return who.User == "alice" }
 	})
 	if c := configOf(
 		t,
 		s.URL,
-	); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator || c.DefaultAgent != "" || c.Version != "v1" || !c.Demo ||
+	); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator || c.DefaultAgent != "" ||
+		c.Version != "v1" || !c.Demo ||
 		!c.Kill {
 		t.Errorf("without a key: %+v", c)
 	}
@@ -148,7 +150,8 @@ func TestForOperatorsOnly(t *testing.T) {
 	}{{func(c *Config) { c.Console, c.Others = o, o }, http.StatusForbidden}, {nil, http.StatusNotFound}} {
 		s := serve(t, &fake{}, server.change)
 		for _, request := range [][]string{
-			{"GET", "/overview"}, {"GET", "/settings"}, {"POST", "/agents/a/tools/f/call"}, {"GET", "/threads?user=*"}, {"GET", "/threads/t", headerUser, "bob"},
+			{"GET", "/overview"}, {"GET", "/settings"}, {"POST", "/agents/a/tools/f/call"}, {"GET", "/threads?user=*"},
+			{"GET", "/threads/t", headerUser, "bob"},
 		} {
 			if res, body := do(t, request[0], s.URL+request[1], "", request[2:]...); res.StatusCode != server.code {
 				t.Errorf("%v: %d %s", request, res.StatusCode, body)
@@ -181,7 +184,8 @@ func TestToolByHand(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Console = o })
 	at := s.URL + "/agents/my%2Fagent/tools/a%2Fb/call"
 	for body, want := range map[string]string{
-		``: `{}`, `{}`: `{}`, `{"arguments":null}`: `{}`, `{"arguments": {"a": 1}, "idempotencyKey": "k1"}`: `{"a": 1}`, `{"arguments":[1]}`: `[1]`,
+		``: `{}`, `{}`: `{}`, `{"arguments":null}`: `{}`,
+		`{"arguments": {"a": 1}, "idempotencyKey": "k1"}`: `{"a": 1}`, `{"arguments":[1]}`: `[1]`,
 	} {
 		o.called = ToolByHand{}
 		res, got := do(t, "POST", at, body, "Content-Type", typeJSON)
@@ -194,7 +198,8 @@ func TestToolByHand(t *testing.T) {
 		}
 	}
 	o.called = ToolByHand{}
-	for _, body := range []string{`{"args":{}}`, `[]`, `{"idempotencyKey":7}`, `{"idempotencyKey":"` + strings.Repeat("k", 257) + `"}`} {
+	for _, body := range []string{`{"args":{}}`, `[]`, `{"idempotencyKey":7}`, `{"idempotencyKey":"` +
+		strings.Repeat("k", 257) + `"}`} {
 		if res, got := do(
 			t,
 			"POST",
@@ -247,7 +252,8 @@ func TestOtherUsers(t *testing.T) {
 			"Content-Type",
 			typeJSON,
 		)
-		switch want := "read bob@home " + strings.Trim(map[bool]string{true: "t1"}[strings.Contains(r.path, "{thread}")], " "); {
+		switch want := "read bob@home " +
+			strings.Trim(map[bool]string{true: "t1"}[strings.Contains(r.path, "{thread}")], " "); {
 		case r.method == "GET" && (strings.HasPrefix(r.path, "/threads") || r.path == "/questions"):
 			read++
 			if res.StatusCode >= 400 || !slices.Equal(o.asked, []string{want}) {

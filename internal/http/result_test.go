@@ -52,7 +52,8 @@ func TestRunAsJSON(t *testing.T) {
 		want   string
 	}{
 		"success": {
-			[]any{records(started), []agui.Frame{}, records(agui.TextMessageStart{MessageID: "a", Role: "assistant"}), records(finished(nil))},
+			[]any{records(started), []agui.Frame{}, records(agui.TextMessageStart{MessageID: "a", Role: "assistant"}),
+				records(finished(nil))},
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `}`,
 		},
 		"success with a result": {
@@ -60,11 +61,15 @@ func TestRunAsJSON(t *testing.T) {
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"result":{"a":[1]},"state":{"of":"thread"},"usage":[]}`,
 		},
 		"success, frontend calls open": {
-			[]any{records(started, state(`{"n":1}`)), records(state(`{"n":2}`), finished(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c1"}}))},
+			[]any{records(started, state(`{"n":1}`)),
+				records(state(`{"n":2}`),
+					finished(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c1"}}))},
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"pendingToolCallIds":["c1"]}`,
 		},
 		"interrupt": {
-			[]any{records(started, state(`{}`), finished(&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{{ID: "i", Reason: "confirmation", Message: "Sure?"}}}))},
+			[]any{records(started, state(`{}`),
+				finished(&agui.Outcome{Type: agui.OutcomeInterrupt,
+					Interrupts: []agui.Interrupt{{ID: "i", Reason: "confirmation", Message: "Sure?"}}}))},
 			`{"outcome":"interrupt","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"interrupts":[{"id":"i","reason":"confirmation","message":"Sure?"}]}`,
 		},
 		"cancelled": {
@@ -72,7 +77,8 @@ func TestRunAsJSON(t *testing.T) {
 			`{"outcome":"cancelled","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `}`,
 		},
 		"a run that was accepted and failed": {
-			[]any{records(started, state(`{}`), agui.RunError{Message: "The model could not answer.", Code: "model_failed", Usage: usage})},
+			[]any{records(started, state(`{}`),
+				agui.RunError{Message: "The model could not answer.", Code: "model_failed", Usage: usage})},
 			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"error":{"code":"model_failed","message":"The model could not answer."}}`,
 		},
 		"a run whose error has a text for people": {
@@ -105,7 +111,8 @@ func TestJSONIsNoDialect(t *testing.T) {
 			records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)}, agui.RunFinished{ThreadID: "t", RunID: "r"}),
 		)
 		post := f.post
-		f.post = func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+		f.post = func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply,
+			error) {
 			if in.ProtocolVersion != want {
 				t.Errorf("%s: protocolVersion %q", accept, in.ProtocolVersion)
 			}
@@ -124,11 +131,15 @@ func TestJSONCannotWait(t *testing.T) {
 		status int
 		code   string
 	}{
-		"shutdown":            {posting(begun, holdfast.Errorf(codes.StreamCut, "Attach with its cursor.")), 503, codes.StreamCut},
-		"store gone":          {posting(begun, holdfast.Errorf(codes.StoreUnavailable, "No store.").WithHint("Nothing was started.")), 503, codes.StoreUnavailable},
-		"something else":      {posting(begun, errors.New("hunter2")), 500, codes.Internal},
-		"an end without end":  {posting(begun), 503, codes.StreamCut},
-		"history not to read": {&fake{post: posting(begun, records(agui.RunFinished{ThreadID: "t", RunID: "r"})).post, err: errors.New("hunter2")}, 500, codes.Internal},
+		"shutdown": {posting(begun, holdfast.Errorf(codes.StreamCut, "Attach with its cursor.")), 503,
+			codes.StreamCut},
+		"store gone": {posting(begun, holdfast.Errorf(codes.StoreUnavailable, "No store.").WithHint("Nothing was started.")),
+			503, codes.StoreUnavailable},
+		"something else":     {posting(begun, errors.New("hunter2")), 500, codes.Internal},
+		"an end without end": {posting(begun), 503, codes.StreamCut},
+		"history not to read": {&fake{post: posting(begun, records(agui.RunFinished{ThreadID: "t", RunID: "r"})).post,
+			err: errors.New("hunter2")},
+			500, codes.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := do(t, "POST", serve(t, c.f, nil).URL+"/runs", minimal, jsonHeaders...)

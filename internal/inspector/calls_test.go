@@ -104,7 +104,8 @@ func TestWork(t *testing.T) {
 		}
 		for _, c := range work.Calls {
 			switch {
-			case c.State == threads.CallRecorded && (string(c.Result) != `"look done"` || c.Message == "" || c.EndedAt.IsZero()),
+			case c.State == threads.CallRecorded &&
+				(string(c.Result) != `"look done"` || c.Message == "" || c.EndedAt.IsZero()),
 				c.State == threads.CallWaiting && c.Interrupt == "",
 				c.State == threads.CallStarted && (c.Key == "" || c.StartedAt.IsZero()):
 				t.Errorf("%+v", c)
@@ -222,7 +223,8 @@ func TestWorkInDoubt(t *testing.T) {
 		work := looptest.Must(of(other).Work(t.Context(), looptest.Alice, "t"))(t)
 		if got, want := states(
 			work,
-		), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:in_doubt:once:1 slow:in_doubt:idempotent:1"; got != want ||
+		), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:in_doubt:once:1 slow:in_doubt:idempotent:1"; got !=
+			want ||
 			work.Status != threads.StatusStopped {
 			t.Errorf("%s, want %s; %+v", got, want, work)
 		}
@@ -354,7 +356,8 @@ func TestCallsOfTheFrontend(t *testing.T) {
 	list := looptest.Must(of(e).Calls(t.Context(), looptest.Alice, "t", "", "", 10))(t)
 	if got := shown(
 		list,
-	); len(got) != 2 || list.Calls[0].Effect != "frontend" || list.Calls[0].Key != "" || list.Calls[1].Effect != "unknown" ||
+	); len(got) != 2 || list.Calls[0].Effect != "frontend" || list.Calls[0].Key != "" ||
+		list.Calls[1].Effect != "unknown" ||
 		list.Calls[1].Attempts != 0 {
 		t.Errorf("%+v", list.Calls)
 	}

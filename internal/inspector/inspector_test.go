@@ -43,7 +43,8 @@ func limited(e *looptest.Engine, refused error) *inspector.Inspector {
 		Runs:  e.Runs,
 		Tools: e.Tools,
 		Price: free,
-		Log: func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, limit int) (*agui.Page, error) {
+		Log: func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor,
+			limit int) (*agui.Page, error) {
 			return loop.Log(ctx, e.Engine, who, thread, run, after, limit)
 		},
 	})
@@ -55,7 +56,11 @@ func TestNotAllowed(t *testing.T) {
 	run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0].ID
 	in := limited(e, holdfast.Errorf(codes.Forbidden, "No."))
 	for what, ask := range map[string]func() error{
-		"log":       func() error { _, err := in.Log(t.Context(), looptest.Alice, "t", run, store.Cursor{}, 1); return err },
+		"log": func() error {
+			_, err := in.Log(t.Context(), looptest.Alice, "t", run, store.Cursor{},
+				1)
+			return err
+		},
 		"usage":     func() error { _, err := in.Usage(t.Context(), looptest.Alice, "t"); return err },
 		"work":      func() error { _, err := in.Work(t.Context(), looptest.Alice, "t"); return err },
 		"calls":     func() error { _, err := in.Calls(t.Context(), looptest.Alice, "t", run, "", 1); return err },

@@ -202,8 +202,10 @@ func TestTailJoins(t *testing.T) {
 			n      int
 			behind bool
 		}{
-			{store.Cursor{Number: 2, Tag: "a"}, 0, true}, {store.Cursor{Number: 3, Tag: "b"}, 0, true}, {store.Cursor{Number: 4, Tag: "b"}, 0, true}, {store.Cursor{Number: 5, Tag: "b"}, 0, true},
-			{store.Cursor{Number: 3, Tag: "a"}, 2, false}, {store.Cursor{Number: 4, Tag: "a"}, 1, false}, {store.Cursor{Number: 5, Tag: "a"}, 0, false}, {store.Cursor{Number: 9, Tag: "a"}, 0, false},
+			{store.Cursor{Number: 2, Tag: "a"}, 0, true}, {store.Cursor{Number: 3, Tag: "b"}, 0, true},
+			{store.Cursor{Number: 4, Tag: "b"}, 0, true}, {store.Cursor{Number: 5, Tag: "b"}, 0, true},
+			{store.Cursor{Number: 3, Tag: "a"}, 2, false}, {store.Cursor{Number: 4, Tag: "a"}, 1, false},
+			{store.Cursor{Number: 5, Tag: "a"}, 0, false}, {store.Cursor{Number: 9, Tag: "a"}, 0, false},
 		} {
 			records, behind, more := tail.After(c.after)
 			if len(records) != c.n || behind != c.behind || more == nil {

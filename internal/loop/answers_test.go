@@ -101,7 +101,8 @@ func TestEditedCall(t *testing.T) {
 		},
 	)
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n", `{"approved":7}`: "/approved"} {
+	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n",
+		`{"approved":7}`: "/approved"} {
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", payload, open...))
 		if looptest.Code(err) != codes.InvalidAnswer || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", payload, err)
@@ -165,9 +166,13 @@ func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, carefulPayer(keys))
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	all := looptest.Checkpoints(t, e, "t")
-	asked := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool { return c.Status == threads.StatusInterrupted })].ID
+	asked := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool {
+		return c.Status ==
+			threads.StatusInterrupted
+	})].ID
 	plain, seven, eight := `{"approved":true}`, `{"approved":true,"editedArgs":{"n":7}}`, `{"approved":true,"editedArgs":{"n":8}}`
-	for i, payload := range []string{plain, seven, `{"approved":true,"editedArgs":{ "n": 7 }}`, eight, `{"approved":true,"editedArgs":{"n":1}}`, seven} {
+	for i, payload := range []string{plain, seven, `{"approved":true,"editedArgs":{ "n": 7 }}`, eight,
+		`{"approved":true,"editedArgs":{"n":1}}`, seven} {
 		if i > 0 {
 			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
 			open = looptest.OpenOf(t, looptest.Resumed(t, e, "t", fmt.Sprint("asked", i)))

@@ -142,7 +142,8 @@ func TestFallback(t *testing.T) {
 		{Text: "I wi"},
 		{Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: "{"}},
 	}
-	for kind, tries := range map[failure.Kind]int{failure.Cut: 3, failure.Overloaded: 2, failure.Rate: 2, failure.Quota: 1, failure.Auth: 1, failure.TooLong: 1, "": 1} {
+	for kind, tries := range map[failure.Kind]int{failure.Cut: 3, failure.Overloaded: 2, failure.Rate: 2,
+		failure.Quota: 1, failure.Auth: 1, failure.TooLong: 1, "": 1} {
 		for shown, deltas := range map[string][]holdfast.Delta{"nothing": nil, "a part": half} {
 			t.Run(string(kind)+" after "+shown, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -197,7 +198,8 @@ func TestNoFallback(t *testing.T) {
 		refused bool
 		others  bool
 	}{
-		"invalid": {failure.Invalid, true, false}, "refused": {failure.Refused, false, false}, "refused, as configured": {failure.Refused, true, true},
+		"invalid": {failure.Invalid, true, false}, "refused": {failure.Refused, false, false},
+		"refused, as configured": {failure.Refused, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := plays("one", breaks(c.kind, holdfast.Delta{Text: "I"})), plays("two", says("done"))
@@ -352,11 +354,13 @@ func TestOpenCircuit(t *testing.T) {
 		until map[string]time.Time
 		told  []string
 	}{
-		"none":   {nil, []string{`test/one`, `test/one "" 0s`}},
-		"first":  {map[string]time.Time{"test/one": now}, []string{`test/two`, `test/two "auth" 0s`, `test/three`, `test/three "" 0s`}},
-		"both":   {map[string]time.Time{"test/one": now, "test/two": now}, []string{`test/three`, `test/three "" 0s`}},
-		"all":    {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(3), "test/three": now.Add(1)}, []string{`test/three "" 0s`}},
-		"all, 2": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(1), "test/three": now.Add(3)}, []string{`test/two "auth" 0s`, `test/one "" 0s`}},
+		"none":  {nil, []string{`test/one`, `test/one "" 0s`}},
+		"first": {map[string]time.Time{"test/one": now}, []string{`test/two`, `test/two "auth" 0s`, `test/three`, `test/three "" 0s`}},
+		"both":  {map[string]time.Time{"test/one": now, "test/two": now}, []string{`test/three`, `test/three "" 0s`}},
+		"all": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(3), "test/three": now.Add(1)},
+			[]string{`test/three "" 0s`}},
+		"all, 2": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(1), "test/three": now.Add(3)},
+			[]string{`test/two "auth" 0s`, `test/one "" 0s`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := &circuits{until: c.until}
@@ -407,13 +411,16 @@ func TestTooLong(t *testing.T) {
 		overflows     []int
 		second, fails bool
 	}{
-		"shown less":             {true, []turn{long, pings("c1"), says("done")}, true, []int{3, 2, 5}, []int{0, 1, 0}, false, false},
-		"still too long":         {true, []turn{long}, true, []int{3, 2}, []int{0, 1}, true, false},
-		"still too long, alone":  {true, []turn{long}, false, []int{3, 2}, []int{0, 1}, false, true},
-		"nothing less":           {false, []turn{long}, true, []int{3}, []int{0}, true, false},
-		"nothing less, alone":    {false, []turn{long}, false, []int{3}, []int{0}, false, true},
-		"too long again, later":  {true, []turn{long, pings("c1"), long, says("done")}, false, []int{3, 2, 5, 4}, []int{0, 1, 0, 1}, false, false},
-		"too long for two tries": {true, []turn{long, breaks(failure.Cut), says("done")}, false, []int{3, 2, 2}, []int{0, 1, 1}, false, false},
+		"shown less": {true, []turn{long, pings("c1"), says("done")}, true, []int{3, 2, 5}, []int{0, 1, 0},
+			false, false},
+		"still too long":        {true, []turn{long}, true, []int{3, 2}, []int{0, 1}, true, false},
+		"still too long, alone": {true, []turn{long}, false, []int{3, 2}, []int{0, 1}, false, true},
+		"nothing less":          {false, []turn{long}, true, []int{3}, []int{0}, true, false},
+		"nothing less, alone":   {false, []turn{long}, false, []int{3}, []int{0}, false, true},
+		"too long again, later": {true, []turn{long, pings("c1"), long, says("done")}, false, []int{3, 2, 5, 4},
+			[]int{0, 1, 0, 1}, false, false},
+		"too long for two tries": {true, []turn{long, breaks(failure.Cut), says("done")}, false, []int{3, 2, 2},
+			[]int{0, 1, 1}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := plays("one", c.first...), plays("two", says("done"))
@@ -605,7 +612,8 @@ func TestOperatorsAreTold(t *testing.T) {
 		}
 		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
 			c.Log, c.Observer = slog.New(slog.NewTextHandler(&log, nil)), observer
-		}, chained(plays("one", failed(failure.Overloaded, 529, "q1"), failed(failure.Quota, 402, "q2")), plays("two", failed(failure.Auth, 401, "q3"))))
+		}, chained(plays("one", failed(failure.Overloaded, 529, "q1"), failed(failure.Quota, 402, "q2")),
+			plays("two", failed(failure.Auth, 401, "q3"))))
 		looptest.Failed(t, looptest.Started(t, e, "t"), codes.ModelFailed)
 		synctest.Wait()
 		want := []string{

@@ -126,7 +126,10 @@ func BenchmarkResume(b *testing.B) {
 				Ended:            func(store.ThreadKey) {},
 				Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
 				Now:              clock.Wall,
-				NewID:            func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+				NewID: func(prefix string) string {
+					return fmt.Sprintf("%s%08d", prefix,
+						looptest.Serial.Add(1))
+				},
 			})
 			if err != nil {
 				b.Fatal(err)

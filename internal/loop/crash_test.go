@@ -283,7 +283,8 @@ func TestStreamingIsProgress(t *testing.T) {
 		}
 	})
 	for servers, status := range map[int]threads.Status{
-		2 + loop.MaxTakeovers: threads.StatusIdle, loop.MaxRetaken: threads.StatusIdle, 1 + loop.MaxRetaken: threads.StatusStopped,
+		2 + loop.MaxTakeovers: threads.StatusIdle, loop.MaxRetaken: threads.StatusIdle, 1 +
+			loop.MaxRetaken: threads.StatusStopped,
 	} {
 		t.Run(strconv.Itoa(servers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -311,7 +312,8 @@ func TestStreamingIsProgress(t *testing.T) {
 // is noticed, because it does not wait for its call to be durable.
 func TestStoreAway(t *testing.T) {
 	for effect, may := range map[holdfast.Effect]bool{
-		holdfast.EffectPure: true, holdfast.EffectIdempotent: false, holdfast.EffectOnce: false, holdfast.EffectQuery: false,
+		holdfast.EffectPure: true, holdfast.EffectIdempotent: false, holdfast.EffectOnce: false,
+		holdfast.EffectQuery: false,
 	} {
 		t.Run(string(effect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { storeAway(t, effect, may) })

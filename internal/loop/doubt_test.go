@@ -280,9 +280,12 @@ func TestQueryAfterLogin(t *testing.T) {
 		starts int
 		result string
 	}{
-		"done":      {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)}, holdfast.FateDone, 0, "paid before"},
-		"not done":  {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)}, holdfast.FateNotDone, 1, "paid"},
-		"no":        {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)}, "", 0, thread.TextUnknown},
+		"done": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)},
+			holdfast.FateDone, 0, "paid before"},
+		"not done": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)},
+			holdfast.FateNotDone, 1, "paid"},
+		"no": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)}, "", 0,
+			thread.TextUnknown},
 		"cancelled": {agui.ResumeEntry{Status: agui.ResumeCancelled}, "", 0, thread.TextUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,8 @@ func TestKeysAreOfOneThread(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, payer(noting(j, quickly)))
 	seen := map[string]holdfast.Principal{}
 	for _, who := range []holdfast.Principal{
-		looptest.Alice, looptest.Alice, {Tenant: looptest.Alice.Tenant, User: "bob"}, {Tenant: "evil", User: "alice"}, {Tenant: "evil", User: "mallory"},
+		looptest.Alice, looptest.Alice, {Tenant: looptest.Alice.Tenant, User: "bob"}, {Tenant: "evil", User: "alice"},
+		{Tenant: "evil", User: "mallory"},
 	} {
 		reply, err := e.Post(t.Context(), who, "", looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
@@ -162,7 +163,8 @@ func TestKeysOfEarlierFormats(t *testing.T) {
 		"answered": func(*testing.T, *looptest.Engine) string { return "t" },
 		"rewound": func(t *testing.T, e *looptest.Engine) string {
 			last := looptest.Checkpoints(t, e, "t")
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: last[len(last)-1].ID}))(t)
+			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t",
+				threads.Travel{Checkpoint: last[len(last)-1].ID}))(t)
 			return "t"
 		},
 		"forked": func(t *testing.T, e *looptest.Engine) string {

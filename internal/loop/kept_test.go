@@ -24,7 +24,8 @@ import (
 // TestKeptIsHandedBack: a call that has kept a value goes on from there in another process,
 // whatever its effect, and is neither started anew nor in doubt.
 func TestKeptIsHandedBack(t *testing.T) {
-	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce, holdfast.EffectQuery} {
+	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce,
+		holdfast.EffectQuery} {
 		t.Run(string(effect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var j looptest.Notebook
@@ -241,7 +242,8 @@ func TestUnknownOutcome(t *testing.T) {
 		option holdfast.ToolOption
 		result string
 	}{
-		"idempotent":      {holdfast.WithEffect(holdfast.EffectIdempotent), "the connection broke: " + holdfast.ErrOutcomeUnknown.Error()},
+		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent), "the connection broke: " +
+			holdfast.ErrOutcomeUnknown.Error()},
 		"once":            {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown},
 		"query, done":     {fate(holdfast.FateDone), "paid, says the bank"},
 		"query, not done": {fate(holdfast.FateNotDone), thread.TextNotDone},
@@ -291,8 +293,10 @@ func TestTimeUpIsDoubt(t *testing.T) {
 		result string
 		calls  int
 	}{
-		"once":       {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
-		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent), "pay did not finish within 1m0s and was given up. It may have taken effect all the same.\n[It was tried 3 times.]", 3},
+		"once": {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
+		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent),
+			"pay did not finish within 1m0s and was given up. It may have taken effect all the same.\n[It was tried 3 times.]",
+			3},
 		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 			return holdfast.ToolResult{Text: "paid, says the bank"}, holdfast.FateDone, nil
 		}), "paid, says the bank", 1},

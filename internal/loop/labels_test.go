@@ -183,7 +183,8 @@ func TestMarkWhileItRuns(t *testing.T) {
 		})
 		model := holdfast.ModelFunc(
 			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}).
+				return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"),
+					holdfast.Delta{Text: "done"}).
 					Stream(t.Context(), req)
 			},
 		)

@@ -92,7 +92,8 @@ func TestHookFailures(t *testing.T) {
 				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 					return func(yield func(holdfast.Delta, error) bool) {
 						if err := fail(); err != nil {
-							yield(holdfast.Delta{}, holdfast.Errorf(codes.MiddlewareFailed, "test.broken model").Wrap(err))
+							yield(holdfast.Delta{},
+								holdfast.Errorf(codes.MiddlewareFailed, "test.broken model").Wrap(err))
 							return
 						}
 						next(ctx, req)(yield)
@@ -104,14 +105,17 @@ func TestHookFailures(t *testing.T) {
 			return holdfast.Middleware{Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 					if err := fail(); err != nil {
-						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed, "test.broken tool").Wrap(err)}
+						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed,
+							"test.broken tool").
+							Wrap(err)}
 					}
 					return next(ctx, tool, call)
 				}
 			}}
 		},
 	} {
-		for how, fail := range map[string]func() error{"error": func() error { return broken }, "panic": func() error { panic("a secret") }} {
+		for how, fail := range map[string]func() error{"error": func() error { return broken },
+			"panic": func() error { panic("a secret") }} {
 			t.Run(hook+"/"+how, func(t *testing.T) {
 				seen, fails := &looptest.Notebook{}, 1
 				m := make(func() error {

@@ -110,7 +110,8 @@ func TestOutputIsAskedAgain(t *testing.T) {
 	first, second := asked[0], asked[1]
 	if n := len(
 		first.Messages,
-	); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+1].Role != holdfast.RoleUser ||
+	); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+
+		1].Role != holdfast.RoleUser ||
 		!strings.Contains(
 			second.Messages[n+1].Text,
 			`"city" is missing`,
@@ -282,7 +283,8 @@ func TestCrashBetweenTheAnswers(t *testing.T) {
 					if end := looptest.Succeeded(t, events); string(end.Result) != last {
 						t.Errorf("the result is %s", end.Result)
 					}
-				} else if failed, ok := looptest.LastOf(events).(agui.RunError); !ok || failed.Code != codes.OutputInvalid {
+				} else if failed, ok := looptest.LastOf(events).(agui.RunError); !ok ||
+					failed.Code != codes.OutputInvalid {
 					t.Errorf("%s", looptest.Show(events))
 				}
 			})
@@ -415,8 +417,11 @@ func TestCrashBeforeTheError(t *testing.T) {
 		// Without a pause the answer and the end are one commit.
 		agent.Middleware = []holdfast.Middleware{
 			{
-				Name:           "acme.slow",
-				AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { time.Sleep(time.Second) },
+				Name: "acme.slow",
+				AfterIteration: func(context.Context, *holdfast.Iteration,
+					*holdfast.IterationResult) {
+					time.Sleep(time.Second)
+				},
 			},
 		}
 		one := looptest.Start(t, first, nil, agent)

@@ -300,7 +300,11 @@ func TestOutsideAllowedFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var handed string
 			p := &postbox{
-				before: func(_ context.Context, c holdfast.OutsideCall) error { handed = string(c.Call.Arguments); return nil },
+				before: func(_ context.Context,
+					c holdfast.OutsideCall) error {
+					handed = string(c.Call.Arguments)
+					return nil
+				},
 			}
 			a := outsideAgent(finance(p, holdfast.Outside{}))
 			a.Middleware = []holdfast.Middleware{permission.New(permission.Options{Default: permission.Ask})}

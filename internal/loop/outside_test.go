@@ -249,7 +249,8 @@ func TestOutsideRefuses(t *testing.T) {
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 		place, _, _ := strings.Cut(p.token(), ".")
 		unknown := ""
-		for _, token := range []string{"x", place, place + ".", place + ".x", p.token() + "x", thread.NewToken(looptest.KeyOf("nobody"), call, "s"), thread.NewToken(looptest.KeyOf("t"), "other", "s")} {
+		for _, token := range []string{"x", place, place + ".", place + ".x", p.token() + "x",
+			thread.NewToken(looptest.KeyOf("nobody"), call, "s"), thread.NewToken(looptest.KeyOf("t"), "other", "s")} {
 			_, err := finish(e, token, `{"approved":true}`)
 			if looptest.Code(err) != codes.NotFound || unknown != "" && err.Error() != unknown {
 				t.Errorf("%q: %v", token, err)
@@ -257,7 +258,8 @@ func TestOutsideRefuses(t *testing.T) {
 			unknown = err.Error()
 		}
 		for result, code := range map[string]string{
-			`{"approved":"yes"}`: codes.InvalidInput, `"yes"`: codes.InvalidInput, `{`: codes.InvalidInput, `null`: codes.InvalidInput,
+			`{"approved":"yes"}`: codes.InvalidInput, `"yes"`: codes.InvalidInput, `{`: codes.InvalidInput,
+			`null`: codes.InvalidInput,
 			`"` + strings.Repeat("x", threads.MaxCallResult) + `"`: codes.PayloadTooLarge,
 		} {
 			if _, err := finish(e, p.token(), result); looptest.Code(err) != code {
@@ -495,7 +497,8 @@ func TestOutsideByKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := looptest.Start(t, memstore.New(), func(cfg *looptest.Config) {
-					cfg.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
+					cfg.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action,
+						agent string) error {
 						if !who.Rights.Allow(action, agent) {
 							return holdfast.Errorf(codes.Forbidden, "no")
 						}
@@ -546,7 +549,10 @@ func TestOutsideObserved(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
 			withURLs(c)
 			c.Observer = observe.Observer{
-				OutsideCalled: func(_ holdfast.Iteration, tool string, r observe.OutsideResult) { j.Note(tool + " " + string(r)) },
+				OutsideCalled: func(_ holdfast.Iteration, tool string, r observe.OutsideResult) {
+					j.Note(tool + " " +
+						string(r))
+				},
 				ToolCalled: func(_ holdfast.Iteration, tool string, r observe.ToolResult, _ time.Duration) {
 					j.Note(tool + ": " + string(r))
 				},

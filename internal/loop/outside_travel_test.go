@@ -169,9 +169,11 @@ func TestOutsideRewind(t *testing.T) {
 		handed  int
 		another bool
 	}{
-		"once, when it was finished":       {effect: holdfast.EffectOnce, handed: 1, result: "Not started: this call was carried out before"},
-		"once, with its result":            {effect: holdfast.EffectOnce, handed: 1, travel: threads.Travel{ReuseResults: true}, result: `{"approved":true}`},
-		"idempotent, when it was finished": {effect: holdfast.EffectIdempotent, handed: 2, result: `{"approved":false}`, another: true},
+		"once, when it was finished": {effect: holdfast.EffectOnce, handed: 1, result: "Not started: this call was carried out before"},
+		"once, with its result": {effect: holdfast.EffectOnce, handed: 1,
+			travel: threads.Travel{ReuseResults: true}, result: `{"approved":true}`},
+		"idempotent, when it was finished": {effect: holdfast.EffectIdempotent, handed: 2,
+			result: `{"approved":false}`, another: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

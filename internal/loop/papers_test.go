@@ -32,7 +32,8 @@ func TestStatesThatAreRefused(t *testing.T) {
 		change func(st *thread.State) []byte
 		code   string
 	}{
-		"newer":    {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() }, codes.VersionTooNew},
+		"newer": {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() },
+			codes.VersionTooNew},
 		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, codes.CheckpointUnreadable},
 		"negative": {func(st *thread.State) []byte { st.Iteration = -1; return st.Encode() }, codes.CheckpointInvalid},
 		"claims":   {func(st *thread.State) []byte { st.Takeovers = -1; return st.Encode() }, codes.CheckpointInvalid},

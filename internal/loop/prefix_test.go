@@ -266,7 +266,8 @@ func TestChangingInstructions(t *testing.T) {
 			tail int
 		}{
 			{"Speak Danish.", observe.CutFirst, 0}, {"Speak Danish.", observe.CutNone, 0},
-			{"Speak Finnish.", observe.CutInstructions, 1}, {"Speak Welsh.", observe.CutNone, 1}, {"Speak Danish.", observe.CutNone, 1}, {"", observe.CutNone, 0},
+			{"Speak Finnish.", observe.CutInstructions, 1}, {"Speak Welsh.", observe.CutNone, 1},
+			{"Speak Danish.", observe.CutNone, 1}, {"", observe.CutNone, 0},
 		} {
 			e := looptest.Start(t, shared, p.observe, agent) // another process each time
 			var more []agui.Message

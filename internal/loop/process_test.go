@@ -41,7 +41,8 @@ func TestWhoRanWhat(t *testing.T) {
 					switch ev := ev.(type) {
 					case agui.Custom:
 						takenOver = true
-						for _, part := range []string{`"from":"` + first.Process + `"`, `"process":"` + second.Process + `"`, `"outageMs":`, `"reason":"owner_gone"`} {
+						for _, part := range []string{`"from":"` + first.Process + `"`, `"process":"` +
+							second.Process + `"`, `"outageMs":`, `"reason":"owner_gone"`} {
 							if !strings.Contains(string(ev.Value), part) {
 								t.Errorf("%s does not have %s", ev.Value, part)
 							}

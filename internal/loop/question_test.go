@@ -44,7 +44,8 @@ func TestHookAsks(t *testing.T) {
 		told   string
 	}{
 		"yes": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "true", i) }, "", "test:go_on true"},
-		"no":  {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "false", i) }, "test_no", "test:go_on false"},
+		"no": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "false", i) },
+			"test_no", "test:go_on false"},
 		"declined": {func(i agui.Interrupt) *agui.RunAgentInput {
 			in := looptest.RunInput("t", "r2")
 			in.Resume = []agui.ResumeEntry{{InterruptID: i.ID, Status: agui.ResumeCancelled}}

@@ -179,7 +179,8 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 						return
 					}
 					for _, c := range done.Calls {
-						saw <- fmt.Sprintf("%d %s %s %q %t", it.Number, c.Call.Name, c.Call.Arguments, c.Result.Text, c.Result.Failed)
+						saw <- fmt.Sprintf("%d %s %s %q %t", it.Number, c.Call.Name, c.Call.Arguments, c.Result.Text,
+							c.Result.Failed)
 					}
 				},
 			}
@@ -363,7 +364,8 @@ func TestDeployments(t *testing.T) {
 		t.Errorf("the stream says %q", records)
 	}
 	e, _ := logged(t, store, nil, looptest.Pinger(0, kept(2, nil), named("acme.fresh")))
-	for name, want := range map[string]string{"acme.kept": `{"iterations":21}`, "acme.gone": `{"iterations":2}`, "acme.fresh": `{"iterations":1}`} {
+	for name, want := range map[string]string{"acme.kept": `{"iterations":21}`, "acme.gone": `{"iterations":2}`,
+		"acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
 			t.Errorf("after the second deployment %s is %s, want %s", name, got, want)
 		}
@@ -397,7 +399,8 @@ func TestDeployments(t *testing.T) {
 		looptest.Pinger(0, kept(1, nil), named("acme.gone")),
 	)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u5", "go"))))
-	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`, "acme.fresh": `{"iterations":1}`} {
+	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`,
+		"acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
 			t.Errorf("after the rollback %s is %s, want %s", name, got, want)
 		}

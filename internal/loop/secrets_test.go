@@ -108,7 +108,8 @@ func TestSecretsReturn(t *testing.T) {
 // start, even if what there is of it is valid JSON.
 func TestCutAtTheLimit(t *testing.T) {
 	t.Parallel()
-	for finish, want := range map[holdfast.FinishReason]string{holdfast.FinishToolCalls: "[cut whole]", holdfast.FinishLength: "[whole]", holdfast.FinishFilter: "[whole]"} {
+	for finish, want := range map[holdfast.FinishReason]string{holdfast.FinishToolCalls: "[cut whole]",
+		holdfast.FinishLength: "[whole]", holdfast.FinishFilter: "[whole]"} {
 		var mu sync.Mutex
 		var ran []string
 		tool := func(name string) holdfast.Tool {

@@ -353,26 +353,30 @@ func TestSideRunHooks(t *testing.T) {
 		code string // of the error that it ends in
 		text string // in the stream
 	}{
-		"a hook changes the request": {hook: holdfast.Middleware{Name: "m", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
-			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				if !holdfast.IterationFrom(ctx).Side {
-					t.Error("the hook cannot tell that it is a side run")
+		"a hook changes the request": {hook: holdfast.Middleware{Name: "m",
+			Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					if !holdfast.IterationFrom(ctx).Side {
+						t.Error("the hook cannot tell that it is a side run")
+					}
+					return next(ctx, req)
 				}
-				return next(ctx, req)
-			}
-		}}, text: "TOOL_CALL_END"},
-		"a hook refuses": {hook: holdfast.Middleware{Name: "m", BeforeIteration: func(context.Context, *holdfast.Iteration) error {
-			return holdfast.Errorf("budget_exceeded", "no more")
-		}}, code: "budget_exceeded"},
+			}}, text: "TOOL_CALL_END"},
+		"a hook refuses": {hook: holdfast.Middleware{Name: "m",
+			BeforeIteration: func(context.Context, *holdfast.Iteration) error {
+				return holdfast.Errorf("budget_exceeded", "no more")
+			}}, code: "budget_exceeded"},
 		"a hook asks before the answer": {hook: holdfast.Middleware{Name: "m", BeforeIteration: ask}, code: "middleware_failed"},
-		"a hook asks about the call": {hook: holdfast.Middleware{Name: "m", Batch: func(_ context.Context, b *holdfast.Batch) error {
-			b.Ask(0, &holdfast.Interrupt{Message: "may it?"})
-			return nil
-		}}, text: "nobody can be asked"},
-		"a hook denies the call": {hook: holdfast.Middleware{Name: "m", Batch: func(_ context.Context, b *holdfast.Batch) error {
-			b.Deny(0, "forbidden here")
-			return nil
-		}}, text: "forbidden here"},
+		"a hook asks about the call": {hook: holdfast.Middleware{Name: "m",
+			Batch: func(_ context.Context, b *holdfast.Batch) error {
+				b.Ask(0, &holdfast.Interrupt{Message: "may it?"})
+				return nil
+			}}, text: "nobody can be asked"},
+		"a hook denies the call": {hook: holdfast.Middleware{Name: "m",
+			Batch: func(_ context.Context, b *holdfast.Batch) error {
+				b.Deny(0, "forbidden here")
+				return nil
+			}}, text: "forbidden here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -164,8 +164,11 @@ func TestToolsetPanics(t *testing.T) {
 // result says so; of a call that had started, what the tool had declared decides.
 func TestToolVanished(t *testing.T) {
 	for effect, want := range map[holdfast.Effect]string{
-		holdfast.EffectPure: `There is no tool "work" any more; the call was not made again.`, holdfast.EffectIdempotent: `There is no tool "work" any more. The call had been started`,
-		"": `There is no tool "work" any more. The call had been started`, holdfast.EffectOnce: thread.TextInDoubt, holdfast.EffectQuery: thread.TextInDoubt,
+		holdfast.EffectPure:       `There is no tool "work" any more; the call was not made again.`,
+		holdfast.EffectIdempotent: `There is no tool "work" any more. The call had been started`,
+		"":                        `There is no tool "work" any more. The call had been started`,
+		holdfast.EffectOnce:       thread.TextInDoubt,
+		holdfast.EffectQuery:      thread.TextInDoubt,
 	} {
 		for _, doubt := range []holdfast.Doubt{holdfast.DoubtTell, holdfast.DoubtAsk} {
 			t.Run(fmt.Sprint(effect, " ", doubt), func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestToolErrorTexts(t *testing.T) {
 		{"plain", cause, false, cause.Error()},
 		{"plain, hidden", cause, true, "ping failed; the server's log has the cause."},
 		{"public", holdfast.Errorf("db_down", "The data base is down.").Wrap(cause), false, "The data base is down."},
-		{"public, hidden", fmt.Errorf("ping: %w", holdfast.Errorf("db_down", "The data base is down.").Wrap(cause)), true, "The data base is down."},
+		{"public, hidden", fmt.Errorf("ping: %w", holdfast.Errorf("db_down", "The data base is down.").Wrap(cause)),
+			true, "The data base is down."},
 		{"public without a text", holdfast.Errorf("db_down", "").Wrap(cause), false, "ping failed; the server's log has the cause."},
 		{"arguments, hidden", fmt.Errorf("n is missing: %w", holdfast.ErrArguments), true, "n is missing: invalid arguments"},
 	} {

@@ -439,8 +439,10 @@ func TestGoldenRun(t *testing.T) {
 						}
 					case req.Iteration == 0:
 						for _, d := range []holdfast.Delta{
-							{Reasoning: "two at once"}, {Text: "Let me see."}, {Call: &holdfast.CallDelta{Index: 0, ID: "call_0", Name: "look", Arguments: "{}"}},
-							{Call: &holdfast.CallDelta{Index: 1, ID: "call_1", Name: "ask", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
+							{Reasoning: "two at once"}, {Text: "Let me see."},
+							{Call: &holdfast.CallDelta{Index: 0, ID: "call_0", Name: "look", Arguments: "{}"}},
+							{Call: &holdfast.CallDelta{Index: 1, ID: "call_1", Name: "ask", Arguments: "{}"}},
+							{Finish: holdfast.FinishToolCalls},
 						} {
 							if !yield(d, nil) {
 								return

@@ -86,7 +86,8 @@ func TestAlerts(t *testing.T) {
 			seen[r.Alert] = true
 		}
 	}
-	for _, name := range []string{"HoldfastDown", "HoldfastStoreUnavailable", "HoldfastCheckpointErrors", "HoldfastTakeoverBurst", "HoldfastSlowFirstDelta", "HoldfastRunsFailing"} {
+	for _, name := range []string{"HoldfastDown", "HoldfastStoreUnavailable", "HoldfastCheckpointErrors",
+		"HoldfastTakeoverBurst", "HoldfastSlowFirstDelta", "HoldfastRunsFailing"} {
 		if !seen[name] {
 			t.Errorf("there is no alert %s", name)
 		}
@@ -314,7 +315,8 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"FROM scratch", "USER 65532:65532", "VOLUME /data", "EXPOSE 8080", `ENTRYPOINT ["/holdfast"]`, "RUN CGO_ENABLED=0 go build -trimpath", "ARG VERSION=\n", "HEALTHCHECK ",
+		"FROM scratch", "USER 65532:65532", "VOLUME /data", "EXPOSE 8080", `ENTRYPOINT ["/holdfast"]`,
+		"RUN CGO_ENABLED=0 go build -trimpath", "ARG VERSION=\n", "HEALTHCHECK ",
 	} {
 		if !strings.Contains(string(text), "\n"+line) {
 			t.Errorf("the Dockerfile has no line that begins with %q", line)

@@ -33,9 +33,11 @@ func TestErrorTypes(t *testing.T) {
 		"invalid":         {store.ErrInvalid},
 		"version_too_new": {store.ErrVersionTooNew},
 		"cancelled":       {context.Canceled},
-		"timeout":         {context.DeadlineExceeded, os.ErrDeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
+		"timeout": {context.DeadlineExceeded, os.ErrDeadlineExceeded,
+			&net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
 		"unavailable": {
-			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "data/000004.log", Err: syscall.ENOSPC},
+			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed,
+			&os.PathError{Op: "write", Path: "data/000004.log", Err: syscall.ENOSPC},
 			holdfast.Errorf(codes.StoreUnavailable, "away"), fmt.Errorf("%w: full", store.ErrRefused),
 		},
 		"other": {errors.New("strange")},
@@ -60,7 +62,10 @@ func TestErrorTypes(t *testing.T) {
 func TestDurations(t *testing.T) {
 	m := metrics.New(nil)
 	m.Observer().
-		Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}, {Kind: store.KindCheckpoint}}}, 2*time.Second, nil)
+		Committed(holdfast.Iteration{},
+			&store.Commit{
+				Put: []store.Value{{Kind: store.KindPending}, {Kind: store.KindCheckpoint}},
+			}, 2*time.Second, nil)
 	m.Observer().
 		Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}}}, time.Second, nil)
 	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Records: [][]byte{nil}}, time.Second, nil)

@@ -32,10 +32,11 @@ func TestMCPConnected(t *testing.T) {
 	})
 	shows := func(want ...string) {
 		t.Helper()
-		text := "# HELP holdfast_mcp_connected Whether this process is connected to an MCP server whose tools an agent has: 1, or 0.\n# TYPE holdfast_mcp_connected gauge\n" + strings.Join(
-			want,
-			"\n",
-		) + "\n"
+		text := "# HELP holdfast_mcp_connected Whether this process is connected to an MCP server whose tools an agent has: 1, or 0.\n# TYPE holdfast_mcp_connected gauge\n" +
+			strings.Join(
+				want,
+				"\n",
+			) + "\n"
 		if err := testutil.GatherAndCompare(
 			m.Registry(),
 			strings.NewReader(text),

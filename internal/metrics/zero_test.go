@@ -126,7 +126,8 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	}
 	o.ToolCalled(at, "a tool that there is not", observe.ToolRefused, 0)
 	o.Notified(at, "acme.refused")
-	for _, hook := range []string{hooks.Run, hooks.BeforeIteration, hooks.AfterIteration, hooks.Batch, hooks.Model, hooks.Tool} {
+	for _, hook := range []string{hooks.Run, hooks.BeforeIteration, hooks.AfterIteration, hooks.Batch, hooks.Model,
+		hooks.Tool} {
 		o.HookFailed(at, "acme.guard", hook)
 		o.HookFailed(at, "holdfast.iteration_limit", hook)
 	}
@@ -161,7 +162,8 @@ func everything(t *testing.T, m *metrics.Metrics) {
 		0,
 		nil,
 	)
-	for _, err := range []error{store.ErrConflict, store.ErrFenced, store.ErrInvalid, store.ErrUnreadable, store.ErrVersionTooNew, context.Canceled, context.DeadlineExceeded} {
+	for _, err := range []error{store.ErrConflict, store.ErrFenced, store.ErrInvalid, store.ErrUnreadable,
+		store.ErrVersionTooNew, context.Canceled, context.DeadlineExceeded} {
 		o.Committed(at, &store.Commit{}, 0, err)
 		o.LeaseRenewed(err)
 	}

@@ -79,9 +79,11 @@ func TestWaits(t *testing.T) {
 		body   string
 		want   time.Duration
 	}{
-		"seconds":          {map[string]string{"Retry-After": "1.5"}, "", 1500 * time.Millisecond},
-		"a date":           {map[string]string{"Retry-After": now.Add(30 * time.Second).Format(http.TimeFormat)}, "", 30 * time.Second},
-		"a far date":       {map[string]string{"Retry-After": now.AddDate(5, 0, 0).Format(http.TimeFormat)}, "", maxRetryAfter},
+		"seconds": {map[string]string{"Retry-After": "1.5"}, "", 1500 * time.Millisecond},
+		"a date": {map[string]string{"Retry-After": now.Add(30 * time.Second).Format(http.TimeFormat)}, "",
+			30 * time.Second},
+		"a far date": {map[string]string{"Retry-After": now.AddDate(5, 0, 0).Format(http.TimeFormat)}, "",
+			maxRetryAfter},
 		"milliseconds":     {map[string]string{"Retry-After-Ms": "250", "Retry-After": "9"}, "", 250 * time.Millisecond},
 		"more than fits":   {map[string]string{"Retry-After": "1e300"}, "", maxRetryAfter},
 		"infinite":         {map[string]string{"Retry-After": "Inf"}, "", maxRetryAfter},
@@ -90,12 +92,18 @@ func TestWaits(t *testing.T) {
 		"words":            {map[string]string{"Retry-After": "soon"}, "", 0},
 		"no header at all": {map[string]string{"X": "5"}, "", 0},
 		"OpenAI's limits": {map[string]string{
-			"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "12s", "X-Ratelimit-Remaining-Tokens": "900", "X-Ratelimit-Reset-Tokens": "6m0s"}, "", 12 * time.Second},
-		"a limit for long":   {map[string]string{"X-Ratelimit-Reset-Tokens": "6m0s"}, "", maxRetryAfter},
-		"Anthropic's limits": {map[string]string{"Anthropic-Ratelimit-Tokens-Remaining": "0", "Anthropic-Ratelimit-Tokens-Reset": now.Add(9 * time.Second).Format(time.RFC3339)}, "", 9 * time.Second},
-		"Gemini's body":      {nil, `[{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}]`, 22 * time.Second},
-		"in words":           {nil, `{"error":{"message":"Rate limit reached. Please try again in 1m12.5s. Visit us."}}`, 72500 * time.Millisecond},
-		"in bad words":       {nil, `{"error":{"message":"Try again in a while"}}`, 0},
+			"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "12s",
+			"X-Ratelimit-Remaining-Tokens": "900", "X-Ratelimit-Reset-Tokens": "6m0s"},
+			"", 12 * time.Second},
+		"a limit for long": {map[string]string{"X-Ratelimit-Reset-Tokens": "6m0s"}, "", maxRetryAfter},
+		"Anthropic's limits": {map[string]string{"Anthropic-Ratelimit-Tokens-Remaining": "0",
+			"Anthropic-Ratelimit-Tokens-Reset": now.Add(9 * time.Second).Format(time.RFC3339)},
+			"", 9 * time.Second},
+		"Gemini's body": {nil, `[{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}]`,
+			22 * time.Second},
+		"in words": {nil, `{"error":{"message":"Rate limit reached. Please try again in 1m12.5s. Visit us."}}`,
+			72500 * time.Millisecond},
+		"in bad words": {nil, `{"error":{"message":"Try again in a while"}}`, 0},
 	} {
 		h := http.Header{}
 		for k, v := range w.header {
@@ -122,38 +130,63 @@ func TestKinds(t *testing.T) {
 		kind   failure.Kind
 		retry  bool
 	}{
-		{500, "", failure.Overloaded, true}, {502, "<html>", failure.Overloaded, true}, {503, "", failure.Overloaded, true},
+		{500, "", failure.Overloaded, true}, {502, "<html>", failure.Overloaded, true},
+		{503, "", failure.Overloaded, true},
 		{504, "", failure.Overloaded, true}, {529, said("overloaded_error", "", ""), failure.Overloaded, true},
 		{408, "", failure.Overloaded, true}, {409, "", failure.Overloaded, true}, {425, "", failure.Overloaded, true},
-		{0, said("overloaded_error", "", "Overloaded"), failure.Overloaded, true}, {0, said("api_error", "", ""), failure.Overloaded, true},
-		{0, said("timeout_error", "", ""), failure.Overloaded, true}, {0, said("", "server_error", ""), failure.Overloaded, true},
-		{0, said("", "server_is_overloaded", ""), failure.Overloaded, true}, {0, `{"error":{"code":503,"status":"UNAVAILABLE"}}`, failure.Overloaded, true},
+		{0, said("overloaded_error", "", "Overloaded"), failure.Overloaded, true},
+		{0, said("api_error", "", ""), failure.Overloaded, true},
+		{0, said("timeout_error", "", ""), failure.Overloaded, true},
+		{0, said("", "server_error", ""), failure.Overloaded, true},
+		{0, said("", "server_is_overloaded", ""), failure.Overloaded, true},
+		{0, `{"error":{"code":503,"status":"UNAVAILABLE"}}`, failure.Overloaded, true},
 		{0, said("", "", "whatever"), failure.Overloaded, true}, {0, "GPU on fire", failure.Overloaded, true},
-		{429, "", failure.Rate, true}, {429, said("rate_limit_error", "", ""), failure.Rate, true}, {503, said("", "slow_down", ""), failure.Rate, true},
-		{0, said("", "rate_limit_exceeded", ""), failure.Rate, true}, {0, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, failure.Rate, true},
-		{402, "", failure.Quota, false}, {429, said("insufficient_quota", "insufficient_quota", ""), failure.Quota, false},
-		{429, said("", "credit_balance_exhausted", ""), failure.Quota, false}, {403, said("billing_error", "", ""), failure.Quota, false},
-		{400, said("invalid_request_error", "", "Your credit balance is too low to access the API."), failure.Quota, false}, {429, perDay, failure.Quota, false},
-		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false}, {429, said("exceeded_current_quota_error", "", ""), failure.Quota, false},
-		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will regain access on 2026-12-01."), failure.Quota, false},
-		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"), failure.TooLong, false},
-		{400, said("", "", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."), failure.TooLong, false},
-		{422, said("", "", "Input is too long for requested model."), failure.TooLong, false}, {500, said("", "", "the context window is out"), failure.Overloaded, true},
-		{429, said("rate_limit_error", "", "Usage credits are required for long context requests."), failure.TooLong, false},
+		{429, "", failure.Rate, true}, {429, said("rate_limit_error", "", ""), failure.Rate, true},
+		{503, said("", "slow_down", ""), failure.Rate, true},
+		{0, said("", "rate_limit_exceeded", ""), failure.Rate, true},
+		{0, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, failure.Rate, true},
+		{402, "", failure.Quota, false},
+		{429, said("insufficient_quota", "insufficient_quota", ""), failure.Quota, false},
+		{429, said("", "credit_balance_exhausted", ""), failure.Quota, false},
+		{403, said("billing_error", "", ""), failure.Quota, false},
+		{400, said("invalid_request_error", "", "Your credit balance is too low to access the API."), failure.Quota,
+			false},
+		{429, perDay, failure.Quota, false},
+		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false},
+		{429, said("exceeded_current_quota_error", "", ""), failure.Quota, false},
+		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will regain access on 2026-12-01."),
+			failure.Quota, false},
+		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
+			failure.TooLong, false},
+		{400, said("", "", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
+			failure.TooLong, false},
+		{422, said("", "", "Input is too long for requested model."), failure.TooLong, false},
+		{500, said("", "", "the context window is out"), failure.Overloaded, true},
+		{429, said("rate_limit_error", "", "Usage credits are required for long context requests."), failure.TooLong,
+			false},
 		{400, said("invalid_request_error", "", "Output blocked by content filtering policy"), failure.Refused, false},
-		{403, said("", "", "Your chosen model requires moderation and your input was flagged for \"violence\"."), failure.Refused, false},
-		{0, said("", "invalid_encrypted_content", "The encrypted content could not be verified."), failure.Invalid, false},
-		{401, "", failure.Auth, false}, {403, "", failure.Auth, false}, {404, said("", "model_not_found", ""), failure.Auth, false},
-		{0, said("authentication_error", "", ""), failure.Auth, false}, {400, `{"error":{"code":400,"status":"UNAUTHENTICATED"}}`, failure.Auth, false},
-		{400, said("invalid_request_error", "context_length_exceeded", ""), failure.TooLong, false}, {413, "", failure.TooLong, false},
-		{400, said("invalid_request_error", "", "prompt is too long: 210000 tokens > 200000 maximum"), failure.TooLong, false},
+		{403, said("", "", "Your chosen model requires moderation and your input was flagged for \"violence\"."),
+			failure.Refused, false},
+		{0, said("", "invalid_encrypted_content", "The encrypted content could not be verified."), failure.Invalid,
+			false},
+		{401, "", failure.Auth, false}, {403, "", failure.Auth, false},
+		{404, said("", "model_not_found", ""), failure.Auth, false},
+		{0, said("authentication_error", "", ""), failure.Auth, false},
+		{400, `{"error":{"code":400,"status":"UNAUTHENTICATED"}}`, failure.Auth, false},
+		{400, said("invalid_request_error", "context_length_exceeded", ""), failure.TooLong, false},
+		{413, "", failure.TooLong, false},
+		{400, said("invalid_request_error", "", "prompt is too long: 210000 tokens > 200000 maximum"), failure.TooLong,
+			false},
 		{0, said("", "", "Your input exceeds the context window of this model."), failure.TooLong, false},
-		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}}`, failure.TooLong, false},
+		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}}`,
+			failure.TooLong, false},
 		{429, said("tokens", "rate_limit_exceeded", "Request too large for gpt-x"), failure.TooLong, false},
-		{400, said("", "content_filter", ""), failure.Refused, false}, {400, said("", "invalid_prompt", ""), failure.Refused, false},
+		{400, said("", "content_filter", ""), failure.Refused, false},
+		{400, said("", "invalid_prompt", ""), failure.Refused, false},
 		{403, said("", "usage_policy_violation", ""), failure.Refused, false},
 		{400, said("invalid_request_error", "", "what?"), failure.Invalid, false}, {422, "", failure.Invalid, false},
-		{0, said("invalid_request_error", "", "what?"), failure.Invalid, false}, {400, said("", "invalid_image_url", ""), failure.Invalid, false},
+		{0, said("invalid_request_error", "", "what?"), failure.Invalid, false},
+		{400, said("", "invalid_image_url", ""), failure.Invalid, false},
 	} {
 		e := (&Client{}).classify(ParseFailure(c.status, []byte(c.body)))
 		if e.Kind != c.kind || e.Retryable != c.retry || e.Public == "" {
@@ -204,7 +237,8 @@ func TestDeepSchema(t *testing.T) {
 		return strings.Repeat(`{"items":`, n) + `{"description":"{[\"{[\\"}` + strings.Repeat("}", n)
 	}
 	for schema, want := range map[string]string{
-		"": `{"type":"object","properties":{}}`, deep(0): deep(0), deep(maxNesting - 1): deep(maxNesting - 1), deep(maxNesting): `{"type":"object"}`,
+		"": `{"type":"object","properties":{}}`, deep(0): deep(0), deep(maxNesting - 1): deep(maxNesting - 1),
+		deep(maxNesting): `{"type":"object"}`,
 	} {
 		if got := Parameters(&holdfast.ToolSpec{Parameters: json.RawMessage(schema)}); string(got) != want {
 			t.Errorf("%.80s… becomes %.80s", schema, got)
@@ -232,18 +266,26 @@ func TestPieces(t *testing.T) {
 		messages []holdfast.Message
 		want     []string // of each assistant message
 	}{
-		"plain":               {[]holdfast.Message{says("hi", "f")}, []string{"hi f()"}},
-		"before all":          {[]holdfast.Message{thought(c.Seal(0, 0, block(1), block(2))), says("hi", "f")}, []string{"1 2 hi f()"}},
-		"between":             {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), thought(c.Seal(1, 0, block(2))), thought(c.Seal(2, 1, block(3))), says("ab", "f", "g")}, []string{"1 a 2 b f() 3 g()"}},
-		"another model's":     {[]holdfast.Message{thought(other.Seal(0, 0, block(1))), says("hi")}, []string{"hi"}},
-		"nobody's":            {[]holdfast.Message{thought("opaque"), thought(""), says("hi")}, []string{"hi"}},
-		"after the text":      {[]holdfast.Message{says("ab"), thought(c.Seal(1, 0, block(1)))}, []string{"a 1 b"}},
-		"two answers":         {[]holdfast.Message{says("ab"), thought(c.Seal(2, 0, block(1))), thought(c.Seal(0, 0, block(2))), says("cd")}, []string{"ab 1", "2 cd"}},
-		"a shorter text":      {[]holdfast.Message{thought(c.Seal(99, 9, block(1))), says("ab", "f")}, []string{"ab f() 1"}},
-		"in the middle of é":  {[]holdfast.Message{thought(c.Seal(1, 0, block(1))), says("éa")}, []string{"é 1 a"}},
-		"less than no text":   {[]holdfast.Message{thought(`{"provider":"p","model":"m","text":-5,"calls":-1,"blocks":[1]}`), says("ab")}, []string{"1 ab"}},
-		"without any answer":  {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}}, nil},
-		"before another user": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}, says("ab")}, []string{"ab"}},
+		"plain": {[]holdfast.Message{says("hi", "f")}, []string{"hi f()"}},
+		"before all": {[]holdfast.Message{thought(c.Seal(0, 0, block(1), block(2))), says("hi", "f")},
+			[]string{"1 2 hi f()"}},
+		"between": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), thought(c.Seal(1, 0, block(2))),
+			thought(c.Seal(2, 1, block(3))), says("ab", "f", "g")},
+			[]string{"1 a 2 b f() 3 g()"}},
+		"another model's": {[]holdfast.Message{thought(other.Seal(0, 0, block(1))), says("hi")}, []string{"hi"}},
+		"nobody's":        {[]holdfast.Message{thought("opaque"), thought(""), says("hi")}, []string{"hi"}},
+		"after the text":  {[]holdfast.Message{says("ab"), thought(c.Seal(1, 0, block(1)))}, []string{"a 1 b"}},
+		"two answers": {[]holdfast.Message{says("ab"), thought(c.Seal(2, 0, block(1))),
+			thought(c.Seal(0, 0, block(2))), says("cd")},
+			[]string{"ab 1", "2 cd"}},
+		"a shorter text":     {[]holdfast.Message{thought(c.Seal(99, 9, block(1))), says("ab", "f")}, []string{"ab f() 1"}},
+		"in the middle of é": {[]holdfast.Message{thought(c.Seal(1, 0, block(1))), says("éa")}, []string{"é 1 a"}},
+		"less than no text": {[]holdfast.Message{thought(`{"provider":"p","model":"m","text":-5,"calls":-1,"blocks":[1]}`),
+			says("ab")},
+			[]string{"1 ab"}},
+		"without any answer": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}}, nil},
+		"before another user": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}, says("ab")},
+			[]string{"ab"}},
 	} {
 		var got []string
 		for i, m := range test.messages {
@@ -290,7 +332,8 @@ func TestSlowUpload(t *testing.T) {
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	o := Options{Model: "m", BaseURL: "https://host", Getenv: func(string) string { return "" }}
-	for proxy, want := range map[string]string{"http://user:hush-hush@proxy:3128": "proxy:3128", "socks5://proxy:1080": "proxy:1080", "direct": ""} {
+	for proxy, want := range map[string]string{"http://user:hush-hush@proxy:3128": "proxy:3128",
+		"socks5://proxy:1080": "proxy:1080", "direct": ""} {
 		o.Proxy = proxy
 		c, err := New(o)
 		if err != nil {
@@ -389,8 +432,8 @@ func TestUsage(t *testing.T) {
 		},
 	)
 	got, err := json.Marshal(u)
-	if want := `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`; err != nil ||
-		string(got) != want {
+	const want = `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`
+	if err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 	if u := Total(

@@ -154,7 +154,8 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 		if strings.Contains(a, ":") {
 			literal = "[" + a + "]"
 		}
-		for _, host := range []string{literal, literal + ":8080", "trap.example", "trap.example.", "TRAP.example:81", "user@trap.example", "example.com@" + literal} {
+		for _, host := range []string{literal, literal + ":8080", "trap.example", "trap.example.", "TRAP.example:81",
+			"user@trap.example", "example.com@" + literal} {
 			_, err := get(t, g, "http://"+host+"/")
 			var refused *Refused
 			if !errors.As(err, &refused) {
@@ -170,7 +171,8 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 		}
 	}
 	for _, host := range []string{
-		"127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0", "0x", "169.254.43518", "08.0.0.1", "1.2.3.4.5", "8.8.8.8.", "134744072", "[fe80::1%25eth0]",
+		"127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0", "0x", "169.254.43518", "08.0.0.1",
+		"1.2.3.4.5", "8.8.8.8.", "134744072", "[fe80::1%25eth0]",
 		"[2606:4700::1111%25eth0]", "a..b", "-", "ex%41mple.com", "a_b%2fc", "foo.0x7f",
 	} {
 		n := newInternet(t, hello)
@@ -184,7 +186,8 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 // TestPublicAddressesAreDialed: also through the names and translations of public ones.
 func TestPublicAddressesAreDialed(t *testing.T) {
 	t.Parallel()
-	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8", "2001:4860:4860::8888"} {
+	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8",
+		"::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8", "2001:4860:4860::8888"} {
 		n := newInternet(t, hello)
 		g := newGuard(
 			t,
@@ -331,7 +334,8 @@ func TestAllow(t *testing.T) {
 // TestOptions: an error names the option.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	for _, allow := range []string{"", " ", "http://orders.internal", "orders.internal/x", "a b", "10.0.0.0/33", "10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80", "::ffff:10.0.0.0/104"} {
+	for _, allow := range []string{"", " ", "http://orders.internal", "orders.internal/x", "a b", "10.0.0.0/33",
+		"10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80", "::ffff:10.0.0.0/104"} {
 		if _, err := New(
 			Options{Allow: []string{"localhost", allow}},
 		); err == nil ||
@@ -366,16 +370,21 @@ func TestProxy(t *testing.T) {
 	}
 	for _, o := range []Options{
 		{Proxy: proxied.server.URL},
-		{Proxy: "environment", FromEnvironment: func(*http.Request) (*url.URL, error) { return url.Parse(proxied.server.URL) }},
+		{Proxy: "environment", FromEnvironment: func(*http.Request) (*url.URL,
+			error) {
+			return url.Parse(proxied.server.URL)
+		}},
 	} {
 		o.Resolver, o.Allow = resolver, []string{"orders.internal", "later.internal"}
 		g := newGuard(t, o)
-		for _, u := range []string{"http://good.example/a?b=c", "http://unknown.example/", "http://8.8.8.8/", "http://orders.internal/", "http://later.internal/"} {
+		for _, u := range []string{"http://good.example/a?b=c", "http://unknown.example/", "http://8.8.8.8/",
+			"http://orders.internal/", "http://later.internal/"} {
 			if body, err := get(t, g, u); err != nil || body != "proxy: "+u {
 				t.Errorf("%s: %q, %v", u, body, err)
 			}
 		}
-		for _, u := range []string{"http://trap.example/", "http://10.0.0.1/", "http://2130706433/", "http://localhost/", "https://metadata.google.internal/", "http://vault/", "http://printer.local:631/"} {
+		for _, u := range []string{"http://trap.example/", "http://10.0.0.1/", "http://2130706433/",
+			"http://localhost/", "https://metadata.google.internal/", "http://vault/", "http://printer.local:631/"} {
 			if body, err := get(t, g, u); !errors.As(err, new(*Refused)) {
 				t.Errorf("%s: %q, %v", u, body, err)
 			}
@@ -421,7 +430,8 @@ func TestBaseCannotLeadAround(t *testing.T) {
 
 // FuzzHosts: whatever host a URL has, no private address is dialed.
 func FuzzHosts(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1", "[::1]", "0x7f.1", "017700000001", "localhost.", "a@b", "[::ffff:a00:1]", "2130706433", "１２７.0.0.1", "xn--a", "[fe80::1%25x]", "a:80:90", "%31%32%37.0.0.1"} {
+	for _, seed := range []string{"127.0.0.1", "[::1]", "0x7f.1", "017700000001", "localhost.", "a@b",
+		"[::ffff:a00:1]", "2130706433", "１２７.0.0.1", "xn--a", "[fe80::1%25x]", "a:80:90", "%31%32%37.0.0.1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, host string) {

@@ -55,7 +55,8 @@ func TestContact(t *testing.T) {
 		t.Errorf("the tokens are %q and %q", a.Token, b.Token)
 	}
 	r := httptest.NewRequest("POST", "/", nil)
-	for shown, want := range map[string]bool{"": false, "Bearer ": false, "Bearer " + b.Token: false, a.Token: false, "Bearer " + a.Token: true} {
+	for shown, want := range map[string]bool{"": false, "Bearer ": false, "Bearer " + b.Token: false, a.Token: false,
+		"Bearer " + a.Token: true} {
 		r.Header.Set("Authorization", shown)
 		if a.Allows(r) != want {
 			t.Errorf("%q is let in: %t", shown, !want)

@@ -90,13 +90,15 @@ func TestLook(t *testing.T) {
 		want   pin.Verdict
 		err    error
 	}{
-		"all is well":      {func(*shelf) {}, pin.Stored, nil},
-		"it is cancelled":  {func(s *shelf) { s.inbox = []store.InboxItem{{ID: "describe/r"}, {ID: "cancel/r"}} }, pin.Cancelled, nil},
-		"another run was":  {func(s *shelf) { s.inbox = []store.InboxItem{{ID: "cancel/r0"}} }, pin.Stored, nil},
-		"no inbox":         {func(s *shelf) { s.inboxErr = errAway }, pin.Wait, errAway},
-		"no answer":        {func(s *shelf) { s.leaseErr = errAway }, pin.Wait, errAway},
-		"no lease":         {func(s *shelf) { s.lease = store.Lease{} }, pin.Wait, nil},
-		"a lease is over":  {func(s *shelf) { s.lease = store.Lease{Until: storeNow.Add(-time.Hour), Left: -time.Hour} }, pin.Stored, nil},
+		"all is well": {func(*shelf) {}, pin.Stored, nil},
+		"it is cancelled": {func(s *shelf) { s.inbox = []store.InboxItem{{ID: "describe/r"}, {ID: "cancel/r"}} },
+			pin.Cancelled, nil},
+		"another run was": {func(s *shelf) { s.inbox = []store.InboxItem{{ID: "cancel/r0"}} }, pin.Stored, nil},
+		"no inbox":        {func(s *shelf) { s.inboxErr = errAway }, pin.Wait, errAway},
+		"no answer":       {func(s *shelf) { s.leaseErr = errAway }, pin.Wait, errAway},
+		"no lease":        {func(s *shelf) { s.lease = store.Lease{} }, pin.Wait, nil},
+		"a lease is over": {func(s *shelf) { s.lease = store.Lease{Until: storeNow.Add(-time.Hour), Left: -time.Hour} },
+			pin.Stored, nil},
 		"another is first": {func(s *shelf) { s.commitErr = store.ErrConflict }, pin.Stored, store.ErrConflict},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,8 @@ func TestClockJumps(t *testing.T) {
 		t.Errorf("before Redis was asked, it is %s", at)
 	}
 	c.read(5_000_000_000, c.local())
-	for _, step := range []struct{ off, want time.Duration }{{0, 5000 * time.Second}, {7 * time.Second, 5007 * time.Second}, {time.Hour, 8600 * time.Second}} {
+	for _, step := range []struct{ off, want time.Duration }{{0, 5000 * time.Second},
+		{7 * time.Second, 5007 * time.Second}, {time.Hour, 8600 * time.Second}} {
 		off = step.off
 		if at := c.Now(); at.UnixNano() != int64(step.want) {
 			t.Errorf("after %s it is %s", off, at)
@@ -120,7 +121,8 @@ func TestLateReadings(t *testing.T) {
 		{time.Second, 0, time.Millisecond, 0, time.Millisecond},
 		{time.Second, -time.Hour, time.Millisecond, time.Second, time.Millisecond}, // Redis was put back
 		{time.Second, 0, 0, time.Millisecond, 0},
-		{time.Second, 2 * time.Hour, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}, // and forward
+		{time.Second, 2 * time.Hour, 100 * time.Millisecond, 100 * time.Millisecond,
+			100 * time.Millisecond}, // and forward
 		{time.Hour, 0, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		now, redis = now.Add(step.wait), redis+step.set

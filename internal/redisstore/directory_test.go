@@ -98,7 +98,8 @@ func TestDeadOwnersLeaveNoHints(t *testing.T) {
 	own("dead") // it comes back, and is about to commit
 	own("last")
 	hints("dead")
-	if err := s.client.ZAdd(ctx, s.keys.owned("dead"), redis.Z{Score: float64(time.Now().Add(time.Second).UnixMicro()), Member: "acme/busy"}).
+	if err := s.client.ZAdd(ctx, s.keys.owned("dead"),
+		redis.Z{Score: float64(time.Now().Add(time.Second).UnixMicro()), Member: "acme/busy"}).
 		Err(); err != nil {
 		t.Fatal(err)
 	}

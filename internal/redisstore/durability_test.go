@@ -187,7 +187,8 @@ func TestWeakest(t *testing.T) {
 // TestInspectVersion: a version that is too old is an error, an old one a note.
 func TestInspectVersion(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]string{"5.0.7": "use 6.2 or newer", "6.0.16": "use 6.2 or newer", "6.2.14": "older than 7.0", "7.0.15": "", "7.2.4": "", "10.0.1": ""} {
+	for version, want := range map[string]string{"5.0.7": "use 6.2 or newer", "6.0.16": "use 6.2 or newer",
+		"6.2.14": "older than 7.0", "7.0.15": "", "7.2.4": "", "10.0.1": ""} {
 		note, err := (&facts{info: map[string]string{"redis_version": version}}).version()
 		if err != nil {
 			note = err.Error()

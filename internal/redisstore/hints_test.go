@@ -15,13 +15,16 @@ import (
 // what it can.
 func TestStrangeHints(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]*Store{"redis": openShared(t), "miniredis": openAt(t, "redis://"+miniredis.RunT(t).Addr(), "hf:")} {
+	for name, s := range map[string]*Store{"redis": openShared(t),
+		"miniredis": openAt(t, "redis://"+miniredis.RunT(t).Addr(), "hf:")} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			micros := func(in time.Duration) string { return strconv.FormatInt(now.Add(in).UnixMicro(), 10) }
 			for field, value := range map[string]string{
-				"text": "text", "empty": "", "no data": micros(time.Minute), "no time": ":x", "negative": "-1:x", "huge": "99999999999999999999999999:x",
-				"the year 2500": "16725225600000000:x", "longer than any": micros(store.MaxHintAge+time.Minute) + ":x", "over": micros(-time.Second) + ":x",
+				"text": "text", "empty": "", "no data": micros(time.Minute), "no time": ":x", "negative": "-1:x",
+				"huge":          "99999999999999999999999999:x",
+				"the year 2500": "16725225600000000:x", "longer than any": micros(store.MaxHintAge+time.Minute) + ":x",
+				"over": micros(-time.Second) + ":x",
 				"good": micros(time.Minute) + ":a:b",
 			} {
 				if err := s.client.HSet(t.Context(), s.keys.hints(), field, value).Err(); err != nil {

@@ -13,13 +13,14 @@ func TestLinkNeeds(t *testing.T) {
 		trips, connects []time.Duration
 		want            time.Duration
 	}{
-		"nothing is known":            {nil, []time.Duration{3 * ms}, 0},
-		"it has not connected again":  {[]time.Duration{10 * ms}, nil, 35 * ms},
-		"a plain link":                {[]time.Duration{10 * ms, 12 * ms}, []time.Duration{31 * ms, 45 * ms}, 36 * ms},
-		"with TLS":                    {[]time.Duration{10 * ms}, []time.Duration{52 * ms}, 57 * ms},
-		"a connection that was slow":  {[]time.Duration{1 * ms}, []time.Duration{300 * ms}, 7500 * time.Microsecond},
-		"renewals that were broken":   {[]time.Duration{900 * ms, 10 * ms, 800 * ms}, []time.Duration{30 * ms}, 35 * ms},
-		"a link that is slow by now":  {[]time.Duration{1 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms}, nil, 140 * ms},
+		"nothing is known":           {nil, []time.Duration{3 * ms}, 0},
+		"it has not connected again": {[]time.Duration{10 * ms}, nil, 35 * ms},
+		"a plain link":               {[]time.Duration{10 * ms, 12 * ms}, []time.Duration{31 * ms, 45 * ms}, 36 * ms},
+		"with TLS":                   {[]time.Duration{10 * ms}, []time.Duration{52 * ms}, 57 * ms},
+		"a connection that was slow": {[]time.Duration{1 * ms}, []time.Duration{300 * ms}, 7500 * time.Microsecond},
+		"renewals that were broken":  {[]time.Duration{900 * ms, 10 * ms, 800 * ms}, []time.Duration{30 * ms}, 35 * ms},
+		"a link that is slow by now": {[]time.Duration{1 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms}, nil,
+			140 * ms},
 		"a link that is fast by now":  {[]time.Duration{40 * ms, 2 * ms}, []time.Duration{120 * ms, 6 * ms}, 7 * ms},
 		"greeted before it was there": {[]time.Duration{20 * ms}, []time.Duration{1 * ms}, 70 * ms},
 	} {

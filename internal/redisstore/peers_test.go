@@ -280,7 +280,8 @@ func TestWithoutPermission(t *testing.T) {
 			r := redistest.Start(t)
 			admin := redis.NewClient(&redis.Options{Addr: r.Addr})
 			defer admin.Close()
-			if err := admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">secret", "allkeys", "allchannels", "allcommands", rule).
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">secret", "allkeys", "allchannels",
+				"allcommands", rule).
 				Err(); err != nil {
 				t.Fatal(err)
 			}

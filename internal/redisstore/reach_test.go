@@ -41,18 +41,29 @@ func TestReach(t *testing.T) {
 		want     string // in the error; none if it is empty
 		took     time.Duration
 	}{
-		"ready":                   {patience: 10 * time.Second},
-		"refused for a while":     {err: refused, ready: 4 * time.Second, patience: 10 * time.Second, took: 5 * time.Second},
-		"loading for a while":     {err: loading, ready: 9 * time.Second, patience: 10 * time.Second, took: 10 * time.Second},
-		"accepted and closed":     {err: io.EOF, ready: 4 * time.Second, patience: 10 * time.Second, took: 5 * time.Second},
-		"a master without slots":  {err: reply("CLUSTERDOWN The cluster is down"), ready: time.Second, patience: 10 * time.Second, took: 2 * time.Second},
-		"refused for too long":    {err: refused, ready: time.Hour, patience: 10 * time.Second, want: "connection refused; is it running, and is the address right?", took: 10 * time.Second},
-		"closed for too long":     {err: io.EOF, ready: time.Hour, patience: 10 * time.Second, want: "EOF; is it running", took: 10 * time.Second},
-		"loading for too long":    {err: loading, ready: time.Hour, patience: 10 * time.Second, want: "it has been loading for 10s", took: 10 * time.Second},
-		"no patience":             {err: refused, ready: time.Hour, want: "is it running"},
-		"a wrong password":        {err: reply("WRONGPASS invalid username-password pair"), ready: time.Hour, patience: 10 * time.Second, want: "password right?"},
-		"three sentinels":         {err: fmt.Errorf("no sentinel answers: %w", errors.Join(refused, refused, io.EOF)), ready: time.Hour, patience: 10 * time.Second, want: "no sentinel answers: dial: connection refused; EOF; is it", took: 10 * time.Second},
-		"somebody else's address": {err: &tls.CertificateVerificationError{Err: errors.New("not for you")}, ready: time.Hour, patience: 10 * time.Second, want: "not for you"},
+		"ready": {patience: 10 * time.Second},
+		"refused for a while": {err: refused, ready: 4 * time.Second, patience: 10 * time.Second,
+			took: 5 * time.Second},
+		"loading for a while": {err: loading, ready: 9 * time.Second, patience: 10 * time.Second,
+			took: 10 * time.Second},
+		"accepted and closed": {err: io.EOF, ready: 4 * time.Second, patience: 10 * time.Second,
+			took: 5 * time.Second},
+		"a master without slots": {err: reply("CLUSTERDOWN The cluster is down"), ready: time.Second,
+			patience: 10 * time.Second, took: 2 * time.Second},
+		"refused for too long": {err: refused, ready: time.Hour, patience: 10 * time.Second,
+			want: "connection refused; is it running, and is the address right?", took: 10 * time.Second},
+		"closed for too long": {err: io.EOF, ready: time.Hour, patience: 10 * time.Second,
+			want: "EOF; is it running", took: 10 * time.Second},
+		"loading for too long": {err: loading, ready: time.Hour, patience: 10 * time.Second,
+			want: "it has been loading for 10s", took: 10 * time.Second},
+		"no patience": {err: refused, ready: time.Hour, want: "is it running"},
+		"a wrong password": {err: reply("WRONGPASS invalid username-password pair"), ready: time.Hour,
+			patience: 10 * time.Second, want: "password right?"},
+		"three sentinels": {err: fmt.Errorf("no sentinel answers: %w", errors.Join(refused, refused, io.EOF)),
+			ready: time.Hour, patience: 10 * time.Second,
+			want: "no sentinel answers: dial: connection refused; EOF; is it", took: 10 * time.Second},
+		"somebody else's address": {err: &tls.CertificateVerificationError{Err: errors.New("not for you")},
+			ready: time.Hour, patience: 10 * time.Second, want: "not for you"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -66,7 +77,8 @@ func TestReach(t *testing.T) {
 				}, c.patience, slog.New(slog.NewTextHandler(&log, nil)))
 				if (err != nil) != (c.want != "") ||
 					err != nil &&
-						(!strings.HasPrefix(err.Error(), "cannot reach Redis: ") || !strings.Contains(err.Error(), c.want)) {
+						(!strings.HasPrefix(err.Error(), "cannot reach Redis: ") ||
+							!strings.Contains(err.Error(), c.want)) {
 					t.Errorf("got %v, want %q", err, c.want)
 				}
 				if took := time.Since(begun); took > c.took || took < min(c.ready, c.took) {

@@ -84,7 +84,8 @@ func TestTrouble(t *testing.T) {
 			},
 		},
 		"LOADING": {
-			args:       []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--key-load-delay", "30000", "--loading-process-events-interval-bytes", "1024"},
+			args: []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--key-load-delay",
+				"30000", "--loading-process-events-interval-bytes", "1024"},
 			begin:      reload,
 			end:        reloaded,
 			unreadable: true,
@@ -212,7 +213,8 @@ func (r *troubled) commits() []*store.Commit {
 // contains what Redis said, once.
 func (r *troubled) refused(want string, err error) {
 	r.Helper()
-	for _, final := range []error{store.ErrFenced, store.ErrConflict, store.ErrInvalid, store.ErrNotFound, store.ErrVersionTooNew} {
+	for _, final := range []error{store.ErrFenced, store.ErrConflict, store.ErrInvalid, store.ErrNotFound,
+		store.ErrVersionTooNew} {
 		if err == nil || errors.Is(err, final) {
 			r.Fatalf("in trouble: %v, want an error of Redis", err)
 		}

@@ -149,11 +149,20 @@ func TestDifferent(t *testing.T) {
 		return func(a *holdfast.Agent, _ *revision.Limits) { specOf(a, 1, change) }
 	}
 	for name, change := range map[string]func(*holdfast.Agent, *revision.Limits){
-		"instructions":               func(a *holdfast.Agent, _ *revision.Limits) { a.Instructions += " And brief." },
-		"a provider":                 func(a *holdfast.Agent, _ *revision.Limits) { a.Model = named{provider: "azure", name: "one"} },
-		"a model":                    func(a *holdfast.Agent, _ *revision.Limits) { a.Model = named{provider: "openai", name: "three"} },
-		"a model without a name":     func(a *holdfast.Agent, _ *revision.Limits) { a.Model = holdfast.ModelFunc(nil) },
-		"the order of models":        func(a *holdfast.Agent, _ *revision.Limits) { a.Model, a.Fallbacks[0] = a.Fallbacks[0], a.Model },
+		"instructions": func(a *holdfast.Agent, _ *revision.Limits) { a.Instructions += " And brief." },
+		"a provider": func(a *holdfast.Agent, _ *revision.Limits) {
+			a.Model = named{provider: "azure",
+				name: "one"}
+		},
+		"a model": func(a *holdfast.Agent, _ *revision.Limits) {
+			a.Model = named{provider: "openai",
+				name: "three"}
+		},
+		"a model without a name": func(a *holdfast.Agent, _ *revision.Limits) { a.Model = holdfast.ModelFunc(nil) },
+		"the order of models": func(a *holdfast.Agent,
+			_ *revision.Limits) {
+			a.Model, a.Fallbacks[0] = a.Fallbacks[0], a.Model
+		},
 		"no fallback":                func(a *holdfast.Agent, _ *revision.Limits) { a.Fallbacks = nil },
 		"refusals":                   func(a *holdfast.Agent, _ *revision.Limits) { a.FallbackRefused = true },
 		"a tool's name":              tool(func(s *holdfast.ToolSpec) { s.Name = "seal" }),

@@ -54,21 +54,38 @@ func TestManyWaysToTheSameAreOne(t *testing.T) {
 	nested := strings.Repeat(`{"a":`, 22) + "1" + strings.Repeat("}", 22)
 	tree := `{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`
 	for name, tt := range map[string]struct{ schema, value string }{
-		"allOf":            {levels(40, twice("allOf"), `{"type":"object"}`), object},
-		"allOf, wrong":     {levels(40, twice("allOf"), `{"type":"string"}`), object},
-		"anyOf":            {levels(40, twice("anyOf"), `{"type":"string"}`), object},
-		"oneOf":            {levels(40, twice("oneOf"), `{"type":"string"}`), object},
-		"not":              {levels(40, func(next string) string { return `{"not":{"allOf":[` + next + `,{"not":` + next + `}]}}` }, `{"type":"string"}`), object},
-		"if":               {levels(40, func(next string) string { return `{"if":` + next + `,"then":` + next + `,"else":` + next + `}` }, `{"type":"string"}`), object},
-		"dependentSchemas": {levels(40, func(next string) string { return `{"dependentSchemas":{"a":` + next + `,"b":` + next + `}}` }, `{"type":"string"}`), object},
-		"beside $ref":      {levels(40, func(next string) string { return strings.TrimSuffix(next, "}") + `,"allOf":[` + next + `]}` }, `{"type":"string"}`), object},
+		"allOf":        {levels(40, twice("allOf"), `{"type":"object"}`), object},
+		"allOf, wrong": {levels(40, twice("allOf"), `{"type":"string"}`), object},
+		"anyOf":        {levels(40, twice("anyOf"), `{"type":"string"}`), object},
+		"oneOf":        {levels(40, twice("oneOf"), `{"type":"string"}`), object},
+		"not": {levels(40, func(next string) string { return `{"not":{"allOf":[` + next + `,{"not":` + next + `}]}}` }, `{"type":"string"}`),
+			object},
+		"if": {levels(40, func(next string) string {
+			return `{"if":` + next + `,"then":` + next + `,"else":` + next +
+				`}`
+		}, `{"type":"string"}`),
+			object},
+		"dependentSchemas": {levels(40, func(next string) string {
+			return `{"dependentSchemas":{"a":` + next +
+				`,"b":` + next + `}}`
+		}, `{"type":"string"}`),
+			object},
+		"beside $ref": {levels(40, func(next string) string {
+			return strings.TrimSuffix(next, "}") + `,"allOf":[` +
+				next + `]}`
+		}, `{"type":"string"}`),
+			object},
 		"unevaluated": {levels(40, func(next string) string {
 			return `{"allOf":[` + next + `,` + next + `],"unevaluatedProperties":` + next + `}`
 		},
 			`{"properties":{"a":{}}}`), object},
 		"properties beside properties": {tree, nested},
-		"patternProperties":            {strings.ReplaceAll(tree, `"properties":{"a"`, `"patternProperties":{"^a"`), nested},
-		"$dynamicRef":                  {strings.NewReplacer(`"n":{`, `"n":{"$dynamicAnchor":"n",`, `{"$ref":"#/$defs/n"}`, `{"$dynamicRef":"#n"}`).Replace(tree), nested},
+		"patternProperties": {strings.ReplaceAll(tree, `"properties":{"a"`, `"patternProperties":{"^a"`),
+			nested},
+		"$dynamicRef": {strings.NewReplacer(`"n":{`, `"n":{"$dynamicAnchor":"n",`, `{"$ref":"#/$defs/n"}`,
+			`{"$dynamicRef":"#n"}`).
+			Replace(tree),
+			nested},
 		"$recursiveRef": {`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,` +
 			`"allOf":[{"properties":{"a":{"$recursiveRef":"#"}}},{"properties":{"a":{"$recursiveRef":"#"}}}]}`, nested},
 	} {
@@ -83,11 +100,17 @@ func TestManyWaysToTheSameAreOne(t *testing.T) {
 func TestChecksEnd(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ schema, value string }{
-		"every item in every reference": {levels(3_000, func(next string) string { return next }, `{"items":{"type":"string"}}`), "[" + listOf(3_000, func(int) string { return "[1]" }) + "]"},
-		"a pattern and long texts":      {`{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}`, "[" + listOf(200, func(int) string { return `"` + strings.Repeat("abc", 100) + `"` }) + "]"},
-		"names":                         {`{"anyOf":[` + listOf(2_000, func(i int) string { return fmt.Sprintf(`{"required":["a%d","b"]}`, i) }) + `]}`, "{" + listOf(3_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + "}"},
-		"numbers":                       {`{"items":{"allOf":[` + listOf(200, func(i int) string { return fmt.Sprintf(`{"multipleOf":1e-%d}`, i+100) }) + `]}}`, "[" + listOf(2_000, func(i int) string { return fmt.Sprintf("%de300", i+1) }) + "]"},
-		"too many values":               {`{}`, "[" + strings.Repeat("1,", MaxChecking) + "1]"},
+		"every item in every reference": {levels(3_000, func(next string) string { return next }, `{"items":{"type":"string"}}`),
+			"[" + listOf(3_000, func(int) string { return "[1]" }) + "]"},
+		"a pattern and long texts": {`{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}`, "[" +
+			listOf(200, func(int) string { return `"` + strings.Repeat("abc", 100) + `"` }) + "]"},
+		"names": {`{"anyOf":[` +
+			listOf(2_000, func(i int) string { return fmt.Sprintf(`{"required":["a%d","b"]}`, i) }) + `]}`, "{" +
+			listOf(3_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + "}"},
+		"numbers": {`{"items":{"allOf":[` +
+			listOf(200, func(i int) string { return fmt.Sprintf(`{"multipleOf":1e-%d}`, i+100) }) + `]}}`, "[" +
+			listOf(2_000, func(i int) string { return fmt.Sprintf("%de300", i+1) }) + "]"},
+		"too many values": {`{}`, "[" + strings.Repeat("1,", MaxChecking) + "1]"},
 	} {
 		if strings.HasPrefix(name, "every") {
 			tt.schema = strings.Replace(tt.schema, `"$ref":"#/$defs/a0"`, `"items":{"$ref":"#/$defs/a0"}`, 1)
@@ -103,9 +126,11 @@ func TestChecksEnd(t *testing.T) {
 	}
 	// As many values as somebody may really send are no problem.
 	for name, tt := range map[string]struct{ schema, value string }{
-		"uniqueItems": {`{"uniqueItems":true}`, "[" + listOf(30_000, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":[1]}`, i) }) + "]"},
-		"a table":     {`{"items":{"type":"integer"}}`, "[" + strings.Repeat("1,", 199_999) + "1]"},
-		"a text":      {`{"properties":{"a":{"type":"string","maxLength":5000000}}}`, `{"a":"` + strings.Repeat("x", 4_000_000) + `"}`},
+		"uniqueItems": {`{"uniqueItems":true}`, "[" +
+			listOf(30_000, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":[1]}`, i) }) + "]"},
+		"a table": {`{"items":{"type":"integer"}}`, "[" + strings.Repeat("1,", 199_999) + "1]"},
+		"a text": {`{"properties":{"a":{"type":"string","maxLength":5000000}}}`, `{"a":"` +
+			strings.Repeat("x", 4_000_000) + `"}`},
 	} {
 		if n, texts, err := steps(t, tt.schema, tt.value); err != nil || len(texts) > 0 {
 			t.Errorf("%s: %d steps, %v, %v", name, n, texts, err)
@@ -123,19 +148,27 @@ func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 		) + `}`
 	}
 	for name, schema := range map[string]string{
-		"enum":                   `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
-		"parts":                  `{` + strs(9_000) + `}`,
-		"bytes":                  `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
-		"depth":                  strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat("}", 500),
-		"a pattern of repeats":   `{"pattern":"[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}"}`,
-		"a pattern of classes":   `{"pattern":"` + strings.Repeat(`\\pL`, 1_000) + `"}`,
-		"a long pattern":         `{"pattern":"` + strings.Repeat(`x`, maxPattern+1) + `"}`,
-		"many patterns":          `{"patternProperties":{` + listOf(5_000, func(i int) string { return fmt.Sprintf(`"%d":{}`, i) }) + `}}`,
-		"many unusable patterns": `{"allOf":[` + listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"%d%s("}`, i, strings.Repeat(`\\pL`, 1_000)) }) + `]}`,
-		"references elsewhere":   `{"x":{},"allOf":[` + listOf(200, func(i int) string { return fmt.Sprintf(`{"$ref":"#/x/y%d"}`, i) }) + `],` + strs(1_000) + `}`,
-		"other names of a place": `{"allOf":[{` + strs(300) + `},` + listOf(60, func(i int) string { return `{"$ref":"#/allOf/` + strings.Repeat("0", i+2) + `"}` }) + `]}`,
-		"other spellings":        `{"allOf":[{` + strs(300) + `},` + listOf(60, func(i int) string { return `{"$ref":"holdfast:///schema#/allOf/` + strings.Repeat("0", i+2) + `"}` }) + `]}`,
-		"ids":                    `{"allOf":[` + listOf(400, func(i int) string { return fmt.Sprintf(`{"$id":"http://a.example/%d"}`, i) }) + `]}`,
+		"enum":                 `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
+		"parts":                `{` + strs(9_000) + `}`,
+		"bytes":                `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"depth":                strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat("}", 500),
+		"a pattern of repeats": `{"pattern":"[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}"}`,
+		"a pattern of classes": `{"pattern":"` + strings.Repeat(`\\pL`, 1_000) + `"}`,
+		"a long pattern":       `{"pattern":"` + strings.Repeat(`x`, maxPattern+1) + `"}`,
+		"many patterns": `{"patternProperties":{` +
+			listOf(5_000, func(i int) string { return fmt.Sprintf(`"%d":{}`, i) }) + `}}`,
+		"many unusable patterns": `{"allOf":[` +
+			listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"%d%s("}`, i, strings.Repeat(`\\pL`, 1_000)) }) +
+			`]}`,
+		"references elsewhere": `{"x":{},"allOf":[` +
+			listOf(200, func(i int) string { return fmt.Sprintf(`{"$ref":"#/x/y%d"}`, i) }) + `],` + strs(1_000) + `}`,
+		"other names of a place": `{"allOf":[{` + strs(300) + `},` +
+			listOf(60, func(i int) string { return `{"$ref":"#/allOf/` + strings.Repeat("0", i+2) + `"}` }) + `]}`,
+		"other spellings": `{"allOf":[{` + strs(300) + `},` +
+			listOf(60, func(i int) string { return `{"$ref":"holdfast:///schema#/allOf/` + strings.Repeat("0", i+2) + `"}` }) +
+			`]}`,
+		"ids": `{"allOf":[` +
+			listOf(400, func(i int) string { return fmt.Sprintf(`{"$id":"http://a.example/%d"}`, i) }) + `]}`,
 	} {
 		if _, err := Compile([]byte(schema)); !IsBound(err) || len(err.Error()) > 200 {
 			t.Errorf("%s: %.300v", name, err)
@@ -151,13 +184,25 @@ func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 func TestSchemasOfRealSize(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
-		"2,000 members":       `{"properties":{` + listOf(2_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string","description":"what it is for"}`, i) }) + `}}`,
-		"200 levels":          strings.Repeat(`{"items":`, 200) + `{}` + strings.Repeat("}", 200),
-		"an enum of places":   `{"enum":[` + listOf(9_000, func(i int) string { return fmt.Sprintf(`"place %d"`, i) }) + `]}`,
-		"definitions":         `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{` + listOf(300, func(i int) string { return fmt.Sprintf(`"d%d":{"type":"string"}`, i) }) + `},"allOf":[` + listOf(300, func(i int) string { return fmt.Sprintf(`{"$ref":"#/definitions/d%d"}`, i) }) + `]}`,
-		"$defs in an old one": `{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{` + listOf(100, func(i int) string { return fmt.Sprintf(`"d%d":{"type":"string"}`, i) }) + `},"allOf":[` + listOf(100, func(i int) string { return fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i) }) + `]}`,
-		"patterns":            `{"allOf":[` + listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"^[A-Za-z0-9._%%+-]{1,64}@[a-z]{%d}$"}`, i+1) }) + `]}`,
-		"a draft's own":       `{"properties":{"schema":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`,
+		"2,000 members": `{"properties":{` +
+			listOf(2_000, func(i int) string {
+				return fmt.Sprintf(`"p%d":{"type":"string","description":"what it is for"}`,
+					i)
+			}) +
+			`}}`,
+		"200 levels": strings.Repeat(`{"items":`, 200) + `{}` + strings.Repeat("}", 200),
+		"an enum of places": `{"enum":[` +
+			listOf(9_000, func(i int) string { return fmt.Sprintf(`"place %d"`, i) }) + `]}`,
+		"definitions": `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{` +
+			listOf(300, func(i int) string { return fmt.Sprintf(`"d%d":{"type":"string"}`, i) }) + `},"allOf":[` +
+			listOf(300, func(i int) string { return fmt.Sprintf(`{"$ref":"#/definitions/d%d"}`, i) }) + `]}`,
+		"$defs in an old one": `{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{` +
+			listOf(100, func(i int) string { return fmt.Sprintf(`"d%d":{"type":"string"}`, i) }) + `},"allOf":[` +
+			listOf(100, func(i int) string { return fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i) }) + `]}`,
+		"patterns": `{"allOf":[` +
+			listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"^[A-Za-z0-9._%%+-]{1,64}@[a-z]{%d}$"}`, i+1) }) +
+			`]}`,
+		"a draft's own": `{"properties":{"schema":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`,
 	} {
 		if _, err := Compile([]byte(schema)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -269,9 +314,13 @@ func (g generator) object(depth int) string {
 	named := func() string { return fmt.Sprintf(`{"%s":%s,"%s":%s}`, "a", sub(), "b", sub()) }
 	number := func() string { return fmt.Sprint(g.IntN(4)) }
 	for range 1 + g.IntN(3) {
-		switch keyword := g.one("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "properties", "patternProperties", "additionalProperties",
-			"propertyNames", "required", "dependentRequired", "dependentSchemas", "dependencies", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems", "contains", "minContains",
-			"maxContains", "uniqueItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "unevaluatedProperties", "unevaluatedItems", "format"); keyword {
+		switch keyword := g.one("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then",
+			"else", "properties", "patternProperties", "additionalProperties",
+			"propertyNames", "required", "dependentRequired", "dependentSchemas", "dependencies", "minProperties",
+			"maxProperties", "items", "prefixItems", "additionalItems", "contains", "minContains",
+			"maxContains", "uniqueItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum",
+			"maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "unevaluatedProperties",
+			"unevaluatedItems", "format"); keyword {
 		case "type":
 			members[keyword] = g.one(
 				`"string"`,

@@ -88,7 +88,8 @@ func TestForRefusesWhatIsNoObject(t *testing.T) {
 			t.Errorf("For(%s) = %s, want an error", typ, s.JSON())
 		}
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[struct{}](), reflect.TypeFor[map[string]any](), reflect.TypeFor[*trip]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[struct{}](), reflect.TypeFor[map[string]any](),
+		reflect.TypeFor[*trip]()} {
 		if _, err := For(typ); err != nil {
 			t.Errorf("For(%s): %v", typ, err)
 		}
@@ -219,7 +220,8 @@ func TestCompileKeepsTheTextAndDropsPatternsGoCannotRead(t *testing.T) {
 		t.Errorf("a member that only the dropped pattern could allow is refused: %v", err)
 	}
 	err = s.Validate(t.Context(), []byte(`{"n":"x","k1":1}`))
-	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err == nil ||
+	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err ==
+		nil ||
 		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

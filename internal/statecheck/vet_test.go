@@ -32,7 +32,8 @@ func TestVet(t *testing.T) {
 			t.Error("go vet succeeds")
 		}
 		for _, want := range []string{
-			"wrong.go:16:6: HF001: ", "wrong.go:23:2: HF002: ", "wrong.go:17:51: HF003: ", "wrong.go:12:2: HF004: ", "wrong.go:18:51: HF005: ", "wrong.go:22:11: HF006: ",
+			"wrong.go:16:6: HF001: ", "wrong.go:23:2: HF002: ", "wrong.go:17:51: HF003: ", "wrong.go:12:2: HF004: ",
+			"wrong.go:18:51: HF005: ", "wrong.go:22:11: HF006: ",
 			"State (example.com/wrong/other, other.go:7:11)",
 		} {
 			if !strings.Contains(out, want) {

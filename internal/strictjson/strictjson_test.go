@@ -85,7 +85,8 @@ func TestCheck(t *testing.T) {
 		{`{"free":` + deep(256) + `}`, "", "nested more than 256 deep"},
 		{`{"free":` + deep(9_999) + `}`, "", "nested more than 256 deep"},
 		{strings.Repeat("[", 1_000_000), "", "nested more than 256 deep"},
-		{`{"free":{"` + strings.Repeat("long", 100) + `":{"a":1,"a":1}}}`, "free." + strings.Repeat("long", 16) + "….a", "is there twice."},
+		{`{"free":{"` + strings.Repeat("long", 100) + `":{"a":1,"a":1}}}`, "free." + strings.Repeat("long", 16) +
+			"….a", "is there twice."},
 	} {
 		var refused *strictjson.Error
 		_, err := strictjson.Check([]byte(c.body), shape())

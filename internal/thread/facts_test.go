@@ -27,7 +27,8 @@ func TestRunOwners(t *testing.T) {
 	}
 	if n := len(
 		rec.Processes,
-	); n != maxProcesses || rec.Processes[0].Process != "p0" || rec.Processes[1].Process != "p11" || rec.Processes[n-1].Process != "p59" ||
+	); n != maxProcesses || rec.Processes[0].Process != "p0" || rec.Processes[1].Process != "p11" ||
+		rec.Processes[n-1].Process != "p59" ||
 		rec.Processes[0].Tag != "abcdef" {
 		t.Errorf("%d: %+v", n, rec.Processes)
 	}

@@ -40,13 +40,18 @@ func TestTransitions(t *testing.T) {
 		outcome holdfast.Outcome
 	}{
 		"begin": {nil, func(s *State) error { return s.Begin("r2", "a") },
-			[]threads.Status{threads.StatusIdle, threads.StatusInterrupted, threads.StatusStopped}, threads.StatusRunning, ""},
-		"success":          {nil, func(s *State) error { return s.End(holdfast.OutcomeSuccess) }, []threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeSuccess},
-		"cancelled":        {nil, func(s *State) error { return s.End(holdfast.OutcomeCancelled) }, []threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeCancelled},
-		"no end":           {nil, func(s *State) error { return s.End(holdfast.OutcomeError) }, nil, "", ""},
-		"wait":             {open, (*State).Wait, []threads.Status{threads.StatusRunning}, threads.StatusInterrupted, holdfast.OutcomeInterrupt},
+			[]threads.Status{threads.StatusIdle, threads.StatusInterrupted, threads.StatusStopped},
+			threads.StatusRunning, ""},
+		"success": {nil, func(s *State) error { return s.End(holdfast.OutcomeSuccess) },
+			[]threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeSuccess},
+		"cancelled": {nil, func(s *State) error { return s.End(holdfast.OutcomeCancelled) },
+			[]threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeCancelled},
+		"no end": {nil, func(s *State) error { return s.End(holdfast.OutcomeError) }, nil, "", ""},
+		"wait": {open, (*State).Wait, []threads.Status{threads.StatusRunning}, threads.StatusInterrupted,
+			holdfast.OutcomeInterrupt},
 		"wait for nothing": {nil, (*State).Wait, nil, "", ""},
-		"stop":             {nil, func(s *State) error { return s.Stop(CutOff(3)) }, []threads.Status{threads.StatusRunning}, threads.StatusStopped, holdfast.OutcomeError},
+		"stop": {nil, func(s *State) error { return s.Stop(CutOff(3)) },
+			[]threads.Status{threads.StatusRunning}, threads.StatusStopped, holdfast.OutcomeError},
 	} {
 		for from, state := range standings() {
 			s := state()

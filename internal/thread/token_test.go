@@ -26,7 +26,8 @@ func TestToken(t *testing.T) {
 			t.Error("the hash has the secret")
 		}
 	}
-	for _, bad := range []string{"", "hfc_", "hfc_.", "hfc_AAAA.", "AAAA.secret", "hfc_AAAA.secret.", "hfc_A.secret", "hfc_AAAAAA.secret", "hfc_AAA=.s", strings.Repeat("hfc_", 1000) + ".s"} {
+	for _, bad := range []string{"", "hfc_", "hfc_.", "hfc_AAAA.", "AAAA.secret", "hfc_AAAA.secret.", "hfc_A.secret",
+		"hfc_AAAAAA.secret", "hfc_AAA=.s", strings.Repeat("hfc_", 1000) + ".s"} {
 		if key, call, err := ParseToken(bad); err == nil && bad != "hfc_AAAA.secret." {
 			t.Errorf("%q is taken for a token of %v %q", bad, key, call)
 		}

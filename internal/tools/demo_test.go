@@ -17,7 +17,8 @@ import (
 // TestDemoModelKnowsTheTools: the tools accept every call that the demo model makes on
 // its own.
 func TestDemoModelKnowsTheTools(t *testing.T) {
-	for _, user := range []string{"plan 12", "parallel 8", "wait 1", "time in Asia/Tokyo", "sum 2^10", "lookup lease", "charge 2", "ask me why"} {
+	for _, user := range []string{"plan 12", "parallel 8", "wait 1", "time in Asia/Tokyo", "sum 2^10", "lookup lease",
+		"charge 2", "ask me why"} {
 		synctest.Test(t, func(t *testing.T) { converse(t, user) })
 	}
 }

@@ -68,7 +68,8 @@ func TestFiles(t *testing.T) {
 	write("docs/empty", "")
 	write("docs/binary", "a\x00b")
 	write("docs/latin", "h\xe9")
-	for link, to := range map[string]string{"out": "../secret.txt", "abs": filepath.Join(top, "secret.txt"), "up": "..", "in": "a.md"} {
+	for link, to := range map[string]string{"out": "../secret.txt", "abs": filepath.Join(top, "secret.txt"),
+		"up": "..", "in": "a.md"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,8 @@ func TestFiles(t *testing.T) {
 		{list, m{"after": "out"}, "pipe (no file that can be read)\nsub/\nup (a link)\n"},
 		{list, m{"path": "sub"}, "b.md 5\n"},
 		{list, m{"path": "sub", "after": "z"}, "There is nothing."},
-		{list, m{"path": ".."}, "error: "}, {list, m{"path": "up"}, "error: "}, {list, m{"path": "/"}, "error: "}, {list, m{"path": "none"}, `error: there is no "none"`},
+		{list, m{"path": ".."}, "error: "}, {list, m{"path": "up"}, "error: "}, {list, m{"path": "/"}, "error: "},
+		{list, m{"path": "none"}, `error: there is no "none"`},
 		{read, m{"path": "a.md"}, "one\ntwo\n\n[8 of 17 bytes; go on with offset 8]"},
 		{read, m{"path": "in", "offset": 8}, "three é\n"},
 		{read, m{"path": "a.md", "offset": 17}, "[nothing more]"},
@@ -108,8 +110,10 @@ func TestFiles(t *testing.T) {
 		{read, m{"path": "sub"}, "error: sub is a directory"},
 		{read, m{"path": "pipe"}, "error: pipe is no file"},
 		{read, m{"path": "a.md", "offset": -1}, "error: "},
-		{read, m{"path": "out"}, "error: "}, {read, m{"path": "abs"}, "error: "}, {read, m{"path": "../secret.txt"}, "error: "}, {read, m{"path": "up/secret.txt"}, "error: "},
-		{read, m{"path": filepath.Join(top, "secret.txt")}, "error: "}, {read, m{"path": ""}, "error: "}, {read, m{"path": "a\x00b"}, "error: "},
+		{read, m{"path": "out"}, "error: "}, {read, m{"path": "abs"}, "error: "},
+		{read, m{"path": "../secret.txt"}, "error: "}, {read, m{"path": "up/secret.txt"}, "error: "},
+		{read, m{"path": filepath.Join(top, "secret.txt")}, "error: "}, {read, m{"path": ""}, "error: "},
+		{read, m{"path": "a\x00b"}, "error: "},
 	} {
 		got := use(t, c.tool, c.arguments, nil)
 		if got != c.want && (!strings.HasPrefix(c.want, "error: ") || !strings.HasPrefix(got, c.want)) {
@@ -141,7 +145,8 @@ func TestScratchpad(t *testing.T) {
 		{m{"action": "append", "text": "a"}, "Saved.", `{"plan":[1.0],"scratchpad":"a"}`},
 		{m{"action": "append", "text": "b\n"}, "Saved.", `{"plan":[1.0],"scratchpad":"ab\n"}`},
 		{m{"action": "read"}, "ab\n", `{"plan":[1.0],"scratchpad":"ab\n"}`},
-		{m{"action": "write", "text": strings.Repeat("x", 32<<10+1)}, "error: the scratchpad would have 32769 bytes; it has room for 32768", `{"plan":[1.0],"scratchpad":"ab\n"}`},
+		{m{"action": "write", "text": strings.Repeat("x", 32<<10+1)},
+			"error: the scratchpad would have 32769 bytes; it has room for 32768", `{"plan":[1.0],"scratchpad":"ab\n"}`},
 		{m{"action": "write", "text": "c"}, "Saved.", `{"plan":[1.0],"scratchpad":"c"}`},
 		{m{"action": "delete"}, `error: action must be read, write or append, not "delete"`, `{"plan":[1.0],"scratchpad":"c"}`},
 	} {
@@ -268,7 +273,8 @@ func TestSwappedDirectory(t *testing.T) {
 	}()
 	fine := 0
 	for range 500 {
-		for _, got := range []string{use(t, f.Tools[1], m{"path": "sub/f"}, nil), use(t, f.Tools[0], m{"path": "sub"}, nil)} {
+		for _, got := range []string{use(t, f.Tools[1], m{"path": "sub/f"}, nil),
+			use(t, f.Tools[0], m{"path": "sub"}, nil)} {
 			if strings.Contains(got, "hidden") {
 				t.Fatalf("got %q", got)
 			}

@@ -304,10 +304,12 @@ func TestRefused(t *testing.T) {
 		id, text string
 		code     string
 	}{
-		"not allowed":      {nobody, "x", text, codes.Forbidden},
-		"no document":      {looptest.Alice, "x", `{}`, codes.InvalidInput},
-		"a newer version":  {looptest.Alice, "x", strings.Replace(text, `"version": 1`, `"version": 99`, 1), codes.VersionTooNew},
-		"a damaged one":    {looptest.Alice, "x", strings.Replace(text, `"role": "user"`, `"role": "tool"`, 1), codes.InvalidInput},
+		"not allowed": {nobody, "x", text, codes.Forbidden},
+		"no document": {looptest.Alice, "x", `{}`, codes.InvalidInput},
+		"a newer version": {looptest.Alice, "x", strings.Replace(text, `"version": 1`, `"version": 99`, 1),
+			codes.VersionTooNew},
+		"a damaged one": {looptest.Alice, "x", strings.Replace(text, `"role": "user"`, `"role": "tool"`, 1),
+			codes.InvalidInput},
 		"too many records": {looptest.Alice, "x", strings.ReplaceAll(text, `"next": `, `"next": 99`), codes.InvalidInput},
 		"an id too long":   {looptest.Alice, strings.Repeat("x", 300), text, codes.InvalidInput},
 	} {

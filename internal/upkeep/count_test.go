@@ -153,7 +153,8 @@ func TestCounts(t *testing.T) {
 			return looptest.Must(filestore.Open(filepath.Join(t.TempDir(), "data"), filestore.Options{}))(t)
 		},
 		"redis": func(t *testing.T) store.Store {
-			return looptest.Must(redisstore.Open(t.Context(), "redis://"+miniredis.RunT(t).Addr(), redisstore.Options{}))(t)
+			return looptest.Must(redisstore.Open(t.Context(), "redis://"+miniredis.RunT(t).Addr(),
+				redisstore.Options{}))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -764,8 +764,10 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	}
 	h := thread.NewHistory()
 	for _, m := range []holdfast.Message{
-		{ID: "u", Role: holdfast.RoleUser}, {ID: "a", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c"}, {ID: "d"}}},
-		{ID: "th", Role: holdfast.RoleReasoning}, {ID: "t1", Role: holdfast.RoleTool, CallID: "c"}, {ID: "t2", Role: holdfast.RoleTool, CallID: "d"},
+		{ID: "u", Role: holdfast.RoleUser},
+		{ID: "a", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c"}, {ID: "d"}}},
+		{ID: "th", Role: holdfast.RoleReasoning}, {ID: "t1", Role: holdfast.RoleTool, CallID: "c"},
+		{ID: "t2", Role: holdfast.RoleTool, CallID: "d"},
 		{ID: "th2", Role: holdfast.RoleReasoning}, {ID: "b", Role: holdfast.RoleAssistant},
 	} {
 		h.Add(agui.FromDomain(m), nil)

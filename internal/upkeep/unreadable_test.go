@@ -392,7 +392,8 @@ func TestHoleInTheHistory(t *testing.T) {
 	_, read := e.Messages(t.Context(), looptest.Alice, "t")
 	_, rewound := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[len(all)-1].ID})
 	_, forked := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
-	for what, err := range map[string]error{"post": posted, "messages": read, "rewind": rewound, "fork of the damaged head": forked} {
+	for what, err := range map[string]error{"post": posted, "messages": read, "rewind": rewound,
+		"fork of the damaged head": forked} {
 		if pub := holdfast.AsError(err); pub.Code != codes.CheckpointUnreadable || pub.Details["threadId"] != "t" {
 			t.Errorf("%s: %v, %v", what, err, pub.Details)
 		}
@@ -505,7 +506,8 @@ func TestPoisonedStates(t *testing.T) {
 			_, forked := e.Fork(t.Context(), looptest.Alice, "b", travel)
 			_, rewound := e.Rewind(t.Context(), looptest.Alice, "b", travel)
 			_, pruned := e.Prune(t.Context(), looptest.Alice, "b", "", 1, true)
-			for what, err := range map[string]error{"attach": attached, "cancel": cancelled, "state": state, "fork": forked, "rewind": rewound, "prune": pruned} {
+			for what, err := range map[string]error{"attach": attached, "cancel": cancelled, "state": state,
+				"fork": forked, "rewind": rewound, "prune": pruned} {
 				if err != nil && looptest.Code(err) != code && looptest.Code(err) != codes.NotFound {
 					t.Errorf("%s: %v, want %s", what, err, code)
 				}
@@ -524,7 +526,8 @@ func TestWentBackHasNotFailed(t *testing.T) {
 	at := looptest.Checkpoints(t, e, "t")[1].ID
 	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "t2"}))(t)
 	back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
-	for _, info := range []threads.Info{fork.Thread, back.Thread, *looptest.Must(e.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
+	for _, info := range []threads.Info{fork.Thread, back.Thread,
+		*looptest.Must(e.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
 		if info.Status != threads.StatusStopped || info.Outcome != "" || info.Code != "" ||
 			!strings.Contains(info.Text, "went back to iteration 1") {
 			t.Errorf("%+v", info)

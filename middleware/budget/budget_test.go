@@ -242,7 +242,8 @@ func TestBudgetAccounts(t *testing.T) {
 	h.WantUsed("budget/run/th/r1/tokens", 210)
 	h.WantUsed("budget/thread/th/tokens", 210)
 	// No two threads share a name, and no name is too long for a store.
-	for name, thread := range map[string]string{"budget/thread/a%2Fb/tokens": "a/b", "budget/thread/%F0%9F%92%B0/tokens": "💰"} {
+	for name, thread := range map[string]string{"budget/thread/a%2Fb/tokens": "a/b",
+		"budget/thread/%F0%9F%92%B0/tokens": "💰"} {
 		other := hooktest.New(t)
 		other.At.Thread = thread
 		if err := other.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
@@ -312,21 +313,24 @@ func TestBudgetWithoutReports(t *testing.T) {
 		want  int64
 		said  bool
 	}{
-		"nothing":                {hooktest.Says(done), 100, true},
-		"a report of nothing":    {reports(holdfast.Usage{Model: "m"}), 100, true},
-		"a total":                {reports(holdfast.Usage{TotalTokens: tokens(90)}), 90, false},
-		"a total and input":      {reports(holdfast.Usage{TotalTokens: tokens(90), InputTokens: tokens(80)}), 90, false},
-		"a total and output":     {reports(holdfast.Usage{TotalTokens: tokens(90), OutputTokens: tokens(80)}), 90, false},
-		"input":                  {reports(holdfast.Usage{InputTokens: tokens(7)}), 47, false},
-		"output":                 {reports(holdfast.Usage{OutputTokens: tokens(7)}), 67, false},
-		"a total beyond its sum": {reports(holdfast.Usage{InputTokens: tokens(7), OutputTokens: tokens(3), TotalTokens: tokens(30)}), 30, false},
-		"nonsense":               {hooktest.Costing(hooktest.Usage(1<<62, 1<<62)), store.MaxAmount, false},
-		"a cut":                  {hooktest.Breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
-		"a cut before anything":  {hooktest.Breaking(context.Canceled), 100, true},
-		"a failure":              {hooktest.Breaking(&holdfast.ModelError{Retryable: true}), 100, true},
-		"a refusal":              {hooktest.Breaking(&holdfast.ModelError{}), 0, false},
-		"come back later":        {hooktest.Breaking(&holdfast.ModelError{Retryable: true, RetryAfter: time.Second}), 0, false},
-		"a late refusal":         {hooktest.Breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
+		"nothing":             {hooktest.Says(done), 100, true},
+		"a report of nothing": {reports(holdfast.Usage{Model: "m"}), 100, true},
+		"a total":             {reports(holdfast.Usage{TotalTokens: tokens(90)}), 90, false},
+		"a total and input":   {reports(holdfast.Usage{TotalTokens: tokens(90), InputTokens: tokens(80)}), 90, false},
+		"a total and output":  {reports(holdfast.Usage{TotalTokens: tokens(90), OutputTokens: tokens(80)}), 90, false},
+		"input":               {reports(holdfast.Usage{InputTokens: tokens(7)}), 47, false},
+		"output":              {reports(holdfast.Usage{OutputTokens: tokens(7)}), 67, false},
+		"a total beyond its sum": {reports(holdfast.Usage{InputTokens: tokens(7), OutputTokens: tokens(3),
+			TotalTokens: tokens(30)}),
+			30, false},
+		"nonsense":              {hooktest.Costing(hooktest.Usage(1<<62, 1<<62)), store.MaxAmount, false},
+		"a cut":                 {hooktest.Breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
+		"a cut before anything": {hooktest.Breaking(context.Canceled), 100, true},
+		"a failure":             {hooktest.Breaking(&holdfast.ModelError{Retryable: true}), 100, true},
+		"a refusal":             {hooktest.Breaking(&holdfast.ModelError{}), 0, false},
+		"come back later": {hooktest.Breaking(&holdfast.ModelError{Retryable: true, RetryAfter: time.Second}),
+			0, false},
+		"a late refusal": {hooktest.Breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
 	} {
 		h := hooktest.New(t)
 		m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = store.MaxAmount }))
@@ -437,12 +441,22 @@ func TestBudgetEstimate(t *testing.T) {
 	}{
 		"nothing":      {holdfast.ModelRequest{}, 1},
 		"instructions": {holdfast.ModelRequest{Instructions: []string{nine, "1"}}, 5},
-		"a message":    {holdfast.ModelRequest{Messages: []holdfast.Message{{Text: nine, Name: nine, Error: nine, EncryptedValue: nine}}}, 13},
-		"a call":       {holdfast.ModelRequest{Messages: []holdfast.Message{{Calls: []holdfast.ToolCall{{Name: nine, Arguments: []byte(nine)}}}}}, 7},
-		"parts":        {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{{Text: nine}, image(holdfast.SourceData, 30)}}}}, 14},
-		"large media":  {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{image(holdfast.SourceData, 1<<20), image(holdfast.SourceURL, 5)}}}}, 2*4096 + 1},
-		"tools":        {holdfast.ModelRequest{Tools: []holdfast.ToolSpec{{Name: nine, Description: nine, Parameters: []byte(nine)}}}, 10},
-		"context":      {holdfast.ModelRequest{Context: []holdfast.ContextItem{{Description: nine, Value: nine}}}, 7},
+		"a message": {holdfast.ModelRequest{Messages: []holdfast.Message{{Text: nine, Name: nine, Error: nine,
+			EncryptedValue: nine}}},
+			13},
+		"a call": {holdfast.ModelRequest{Messages: []holdfast.Message{{Calls: []holdfast.ToolCall{{Name: nine,
+			Arguments: []byte(nine)}}}}},
+			7},
+		"parts": {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{{Text: nine},
+			image(holdfast.SourceData, 30)}}}},
+			14},
+		"large media": {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{
+			image(holdfast.SourceData, 1<<20), image(holdfast.SourceURL, 5)}}}},
+			2*4096 + 1},
+		"tools": {holdfast.ModelRequest{Tools: []holdfast.ToolSpec{{Name: nine, Description: nine,
+			Parameters: []byte(nine)}}},
+			10},
+		"context": {holdfast.ModelRequest{Context: []holdfast.ContextItem{{Description: nine, Value: nine}}}, 7},
 	} {
 		got := int64(-1)
 		for range m.Model(hooktest.Says(holdfast.Delta{Text: "x"}))(h.Context(), &tt.req) {

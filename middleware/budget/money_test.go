@@ -14,16 +14,19 @@ import (
 func TestParseMoney(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]budget.Money{
-		"0": 0, "10": 10_000_000, "2.5": 2_500_000, "2.50": 2_500_000, "0.000001": 1, "007": 7_000_000, "9007199254.740992": 1 << 53,
+		"0": 0, "10": 10_000_000, "2.5": 2_500_000, "2.50": 2_500_000, "0.000001": 1, "007": 7_000_000,
+		"9007199254.740992": 1 << 53,
 	} {
 		if got, err := budget.ParseMoney(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"": "write it like 10 or 2.50", "-1": "write it like", "+1": "write it like", "1e3": "write it like", "1.": "write it like", ".5": "write it like",
+		"": "write it like 10 or 2.50", "-1": "write it like", "+1": "write it like", "1e3": "write it like",
+		"1.": "write it like", ".5": "write it like",
 		"1,5": "write it like", " 1": "write it like", "1.2.3": "write it like", "NaN": "write it like", "٣": "write it like",
-		"0.0000001": "more than 6 decimals", "9007199254.740993": "the most that is counted is 9007199254.740992", "99999999999999999999": "too much money",
+		"0.0000001": "more than 6 decimals", "9007199254.740993": "the most that is counted is 9007199254.740992",
+		"99999999999999999999": "too much money",
 	} {
 		if got, err := budget.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %d, %v, want an error with %q", text, got, err, want)
@@ -34,7 +37,8 @@ func TestParseMoney(t *testing.T) {
 func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
 	t.Parallel()
 	for money, want := range map[budget.Money]string{
-		0: "0.00", 1: "0.000001", 10_000_000: "10.00", 2_500_000: "2.50", 75_000: "0.075", -1_500_000: "-1.50", math.MinInt64: "-9223372036854.775808",
+		0: "0.00", 1: "0.000001", 10_000_000: "10.00", 2_500_000: "2.50", 75_000: "0.075", -1_500_000: "-1.50",
+		math.MinInt64: "-9223372036854.775808",
 	} {
 		if got := money.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -65,7 +69,8 @@ func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
 // FuzzParseMoney: an amount is read exactly, and written in a form that is read as the
 // same amount.
 func FuzzParseMoney(f *testing.F) {
-	for _, seed := range []string{"0", "10", "2.50", "0.000001", "9007199254.740992", "1e3", "-1", "1.", ".5", "0.1234567", "00000000000000000000001"} {
+	for _, seed := range []string{"0", "10", "2.50", "0.000001", "9007199254.740992", "1e3", "-1", "1.", ".5",
+		"0.1234567", "00000000000000000000001"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -89,7 +89,8 @@ func TestPermissionWithoutALedger(t *testing.T) {
 	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
-	for name, ledger := range map[string]store.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "none": nil} {
+	for name, ledger := range map[string]store.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1},
+		"none": nil} {
 		p.Ledger, p.Notices = ledger, nil
 		if got := p.batch(holdfast.ToolCall{ID: "later", Name: "refund", Thread: "t"}); got[0] != "ask" {
 			t.Errorf("%s: got %q", name, got)

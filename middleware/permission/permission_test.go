@@ -190,9 +190,12 @@ func TestPermissionQuestion(t *testing.T) {
 	for _, tt := range []struct{ call, message, metadata, scopes string }{
 		{`refund {"amount": 50}`, "May the agent call refund? It costs money.",
 			`{"arguments":{"amount":50},"rule":"refund*","tool":"refund","toolCallId":"c1"}`, `["run","thread","user"]`},
-		{`other broken`, "May the agent call other?", `{"arguments":"broken","rule":"default","tool":"other","toolCallId":"c2"}`, `["run","thread"]`},
-		{`mail {"to":"x"}`, "May the agent call mail?", `{"arguments":{"to":"x"},"rule":"mail exact","tool":"mail","toolCallId":"c3"}`, `["thread"]`},
-		{`once ` + long, "May the agent call once?", `{"argumentsBytes":20002,"rule":"once","tool":"once","toolCallId":"c4"}`, ""},
+		{`other broken`, "May the agent call other?",
+			`{"arguments":"broken","rule":"default","tool":"other","toolCallId":"c2"}`, `["run","thread"]`},
+		{`mail {"to":"x"}`, "May the agent call mail?",
+			`{"arguments":{"to":"x"},"rule":"mail exact","tool":"mail","toolCallId":"c3"}`, `["thread"]`},
+		{`once ` + long, "May the agent call once?",
+			`{"argumentsBytes":20002,"rule":"once","tool":"once","toolCallId":"c4"}`, ""},
 	} {
 		q := p.question(p.call(tt.call))
 		var schema struct {

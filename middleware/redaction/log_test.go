@@ -142,7 +142,8 @@ func TestLogHandlerWithInvalidOptions(t *testing.T) {
 
 func BenchmarkLogHandler(b *testing.B) {
 	quiet := slog.NewJSONHandler(io.Discard, nil)
-	for name, h := range map[string]slog.Handler{"plain": quiet, "redacted": redaction.NewLogHandler(quiet, redaction.Options{})} {
+	for name, h := range map[string]slog.Handler{"plain": quiet,
+		"redacted": redaction.NewLogHandler(quiet, redaction.Options{})} {
 		b.Run(name, func(b *testing.B) {
 			l := slog.New(h)
 			ctx := context.Background()

@@ -514,7 +514,8 @@ func TestRedactionLeavesMeanings(t *testing.T) {
 	}
 	public := holdfast.Errorf("pay_failed", "The bank does not answer to %s.", secrets["aws"])
 	for _, give := range []error{
-		fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, public), errors.Join(public, holdfast.ErrOutcomeUnknown), public.Wrap(holdfast.ErrOutcomeUnknown),
+		fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, public), errors.Join(public, holdfast.ErrOutcomeUnknown),
+		public.Wrap(holdfast.ErrOutcomeUnknown),
 		fmt.Errorf("%s: %w", secrets["aws"], holdfast.ErrOutcomeUnknown),
 	} {
 		if got := after(

@@ -144,7 +144,8 @@ func TestThinkingReturns(t *testing.T) {
 		begin(
 			0,
 			`{"type":"thinking","thinking":"a ","signature":""}`,
-		) + delta(0, "thinking_delta", "thinking", "<b>") + delta(0, "signature_delta", "signature", "s1") + delta(0, "signature_delta", "signature", "=") + end(0) +
+		) + delta(0, "thinking_delta", "thinking", "<b>") + delta(0, "signature_delta", "signature", "s1") +
+		delta(0, "signature_delta", "signature", "=") + end(0) +
 		begin(1, `{"type":"redacted_thinking","data":"hidden"}`) + end(1) +
 		begin(2, `{"type":"text","text":"One"}`) + delta(2, "text_delta", "text", ".") + end(2) +
 		begin(3, `{"type":"thinking","thinking":"","signature":"s2"}`) + end(3) +
@@ -450,9 +451,13 @@ func TestKeys(t *testing.T) {
 		o                     Options
 		url, key, bearer, bad string
 	}{
-		"the default":    {o: Options{Getenv: env(map[string]string{"ANTHROPIC_API_KEY": modeltest.Key})}, url: DefaultBaseURL, key: modeltest.Key},
-		"a variable":     {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "ANTHROPIC_BASE_URL": "http://gate/"})}, url: "http://gate", key: "k"},
-		"a header":       {o: Options{Headers: map[string]string{"authorization": "Bearer x", "anthropic-version": "2099-01-01"}, Getenv: env(nil)}, url: DefaultBaseURL, bearer: "Bearer x"},
+		"the default": {o: Options{Getenv: env(map[string]string{"ANTHROPIC_API_KEY": modeltest.Key})},
+			url: DefaultBaseURL, key: modeltest.Key},
+		"a variable": {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "ANTHROPIC_BASE_URL": "http://gate/"})},
+			url: "http://gate", key: "k"},
+		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x", "anthropic-version": "2099-01-01"},
+			Getenv: env(nil)},
+			url: DefaultBaseURL, bearer: "Bearer x"},
 		"none":           {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL"},
 		"our parameter":  {o: Options{Key: "k", Params: map[string]any{"system": "x"}}, bad: `the parameter "system" cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
@@ -554,7 +559,8 @@ func BenchmarkDelta(b *testing.B) {
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
 			start := begin(
 				0,
-				map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`, "arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name],
+				map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`,
+					"arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name],
 			)
 			stream := io.MultiReader(
 				strings.NewReader(start),

@@ -94,7 +94,8 @@ func fake(a modeltest.Answer) []string {
 	for i := range a.Calls {
 		events = append(events, end(index+i))
 	}
-	reason := map[holdfast.FinishReason]string{holdfast.FinishStop: "end_turn", holdfast.FinishToolCalls: "tool_use", holdfast.FinishLength: "max_tokens"}[a.Finish]
+	reason := map[holdfast.FinishReason]string{holdfast.FinishStop: "end_turn", holdfast.FinishToolCalls: "tool_use",
+		holdfast.FinishLength: "max_tokens"}[a.Finish]
 	return append(events, closing(reason)...)
 }
 

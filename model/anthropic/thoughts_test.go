@@ -25,19 +25,22 @@ const (
 func TestThinkingRefused(t *testing.T) {
 	t.Parallel()
 	const asWhole, asBare = "thinking sent", "no thinking"
-	asBound := asWhole + `, asked {"block_binding":{"prefix_mismatch_behavior":"drop_block"},"type":"adaptive"}, beta ` + bindingBeta
+	asBound := asWhole + `, asked {"block_binding":{"prefix_mismatch_behavior":"drop_block"},"type":"adaptive"}, beta ` +
+		bindingBeta
 	for name, c := range map[string]struct {
 		params  map[string]any
 		refusal []string // of the first requests
 		want    []string // of two answers
 	}{
-		"taken":               {nil, nil, []string{asWhole, asWhole}},
-		"bound":               {nil, []string{saysBound}, []string{asWhole, asBound, asBound}}, // asked at once from then on
-		"bound, but not so":   {nil, []string{saysBound, saysWrong}, []string{asWhole, asBound, asBare, asBound}},
-		"never taken":         {nil, []string{saysWrong, saysWrong}, []string{asWhole, asBare, asWhole}},
-		"another key":         {nil, []string{saysWrong}, []string{asWhole, asBare, asWhole}},
-		"changed":             {nil, []string{saysKept}, []string{asWhole, asBare, asWhole}},
-		"another model's":     {map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2048}}, []string{saysFirst}, []string{`thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`, asBare, `thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`}},
+		"taken": {nil, nil, []string{asWhole, asWhole}},
+		"bound": {nil, []string{saysBound},
+			[]string{asWhole, asBound, asBound}}, // asked at once from then on
+		"bound, but not so": {nil, []string{saysBound, saysWrong}, []string{asWhole, asBound, asBare, asBound}},
+		"never taken":       {nil, []string{saysWrong, saysWrong}, []string{asWhole, asBare, asWhole}},
+		"another key":       {nil, []string{saysWrong}, []string{asWhole, asBare, asWhole}},
+		"changed":           {nil, []string{saysKept}, []string{asWhole, asBare, asWhole}},
+		"another model's": {map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2048}},
+			[]string{saysFirst}, []string{`thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`, asBare, `thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`}},
 		"another thing wrong": {nil, []string{"thinking: budget_tokens is too small"}, []string{asWhole, asWhole}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +62,10 @@ func TestThinkingRefused(t *testing.T) {
 						}
 						said := refusal[0]
 						refusal = refusal[1:]
-						return http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":` + modeltest.JSON(
-							said,
-						) + `}}`
+						return http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":` +
+							modeltest.JSON(
+								said,
+							) + `}}`
 					}),
 				},
 			)
@@ -145,8 +149,11 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 		said []holdfast.Message
 		want string
 	}{
-		"nothing said": {[]holdfast.Message{{Role: holdfast.RoleReasoning, EncryptedValue: sealed(0)}, {Role: holdfast.RoleAssistant}}, `{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`},
-		"broken off": {[]holdfast.Message{{Role: holdfast.RoleAssistant, Text: "I"}, {Role: holdfast.RoleReasoning, EncryptedValue: sealed(1)}},
+		"nothing said": {[]holdfast.Message{{Role: holdfast.RoleReasoning, EncryptedValue: sealed(0)},
+			{Role: holdfast.RoleAssistant}},
+			`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`},
+		"broken off": {[]holdfast.Message{{Role: holdfast.RoleAssistant, Text: "I"},
+			{Role: holdfast.RoleReasoning, EncryptedValue: sealed(1)}},
 			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text","text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
 	} {
 		if got := asked(

@@ -111,7 +111,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestMalformedOnce(t *testing.T) {
 	t.Parallel()
 	for attempt, want := range []bool{true, false, false} {
-		for _, stream := range []string{finish("MALFORMED_FUNCTION_CALL"), finish("OTHER"), chunk(callPart("", "", "{}", ""))} {
+		for _, stream := range []string{finish("MALFORMED_FUNCTION_CALL"), finish("OTHER"),
+			chunk(callPart("", "", "{}", ""))} {
 			if e := failureOf(t, http.StatusOK, stream, attempt); e.Retryable != want {
 				t.Errorf("%s at attempt %d: %v", stream, attempt, e)
 			}
@@ -196,17 +197,25 @@ func TestSignaturesReturn(t *testing.T) {
 	const oneResult = `{"role":"user","parts":[{"functionResponse":{"id":"c0","name":"f","response":{"output":"done"}}}]}`
 	for name, c := range map[string]struct{ stream, own, other string }{
 		"parallel calls": {
-			chunk(thought("hm")) + chunk(text("I ")) + chunk(signedText("léok", "s1=")) + chunk(text("."), callPart("x", "f", `{"b": 1.50}`, "s2="), callPart("", "g", "{}", "")) + finish("STOP"),
-			`{"role":"model","parts":[{"text":"I "},{"text":"léok","thoughtSignature":"s1="},{"text":"."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"s2="},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` + results,
-			`{"role":"model","parts":[{"text":"I léok."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"` + standIn + `"},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` + results,
+			chunk(thought("hm")) + chunk(text("I ")) + chunk(signedText("léok", "s1=")) +
+				chunk(text("."), callPart("x", "f", `{"b": 1.50}`, "s2="), callPart("", "g", "{}", "")) + finish("STOP"),
+			`{"role":"model","parts":[{"text":"I "},{"text":"léok","thoughtSignature":"s1="},{"text":"."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"s2="},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` +
+				results,
+			`{"role":"model","parts":[{"text":"I léok."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"` +
+				standIn +
+				`"},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` +
+				results,
 		},
 		"an unsigned call": {
 			chunk(callPart("", "f", "null", "")) + finish("STOP"),
 			`{"role":"model","parts":[{"functionCall":{"id":"c0","name":"f","args":{}}}]},` + oneResult,
-			`{"role":"model","parts":[{"functionCall":{"id":"c0","name":"f","args":{}},"thoughtSignature":"` + standIn + `"}]},` + oneResult,
+			`{"role":"model","parts":[{"functionCall":{"id":"c0","name":"f","args":{}},"thoughtSignature":"` +
+				standIn + `"}]},` + oneResult,
 		},
 		"thoughts and text in a row": {
-			chunk(`{"text": "hm","thought": true,"thoughtSignature": "s4="}`, thought("so")) + chunk(signedText("Hello", "s5="), text(", you")) + finish("MAX_TOKENS", signedText("", "s6="), signedText("", "s7=")),
+			chunk(`{"text": "hm","thought": true,"thoughtSignature": "s4="}`, thought("so")) +
+				chunk(signedText("Hello", "s5="), text(", you")) +
+				finish("MAX_TOKENS", signedText("", "s6="), signedText("", "s7=")),
 			`{"role":"model","parts":[{"text":"","thought":true,"thoughtSignature":"s4="},{"text":"Hello","thoughtSignature":"s5="},{"text":", you"},{"text":"","thoughtSignature":"s6="},{"text":"","thoughtSignature":"s7="}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
 			`{"role":"model","parts":[{"text":"Hello, you"}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
 		},
@@ -467,15 +476,20 @@ func TestPrefix(t *testing.T) {
 // TestSubset: the schema that the API takes.
 func TestSubset(t *testing.T) {
 	t.Parallel()
-	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"z":{"type":"string","pattern":"x","default":"y"},"pattern":{"const":1.0}},"required":["z"],"$schema":"s"}`: `{"type":"object","properties":{"z":{"type":"string"},"pattern":{"enum":[1.0]}},"required":["z"]}`,
-		`{"items":{"not":{}},"anyOf":[{"if":1,"type":"null"},true],"additionalProperties":false}`:                                                   `{"items":{},"anyOf":[{"type":"null"},true],"additionalProperties":false}`,
-		`{"definitions":{"a":{"title":"A","examples":[]}},"$ref":"#/definitions/a"}`:                                                                `{"$defs":{"a":{"title":"A"}},"$ref":"#/$defs/a"}`,
-		`true`: `true`, `{"type":`: `{"type":`, `{}`: `{}`,
-		`{"properties":[1],"anyOf":{}}`: `{"properties":[1],"anyOf":{}}`,
+	for _, c := range []struct{ schema, want string }{
+		{`{"type":"object","properties":{"z":{"type":"string","pattern":"x","default":"y"},"pattern":{"const":1.0}},"required":["z"],"$schema":"s"}`,
+			`{"type":"object","properties":{"z":{"type":"string"},"pattern":{"enum":[1.0]}},"required":["z"]}`},
+		{`{"items":{"not":{}},"anyOf":[{"if":1,"type":"null"},true],"additionalProperties":false}`,
+			`{"items":{},"anyOf":[{"type":"null"},true],"additionalProperties":false}`},
+		{`{"definitions":{"a":{"title":"A","examples":[]}},"$ref":"#/definitions/a"}`,
+			`{"$defs":{"a":{"title":"A"}},"$ref":"#/$defs/a"}`},
+		{`true`, `true`},
+		{`{"type":`, `{"type":`},
+		{`{}`, `{}`},
+		{`{"properties":[1],"anyOf":{}}`, `{"properties":[1],"anyOf":{}}`},
 	} {
-		if got := string(subset(json.RawMessage(schema))); got != want {
-			t.Errorf("%s becomes %s, want %s", schema, got, want)
+		if got := string(subset(json.RawMessage(c.schema))); got != c.want {
+			t.Errorf("%s becomes %s, want %s", c.schema, got, c.want)
 		}
 	}
 }
@@ -490,10 +504,14 @@ func TestKeys(t *testing.T) {
 		o                     Options
 		url, key, bearer, bad string
 	}{
-		"the default":    {o: Options{Getenv: env(map[string]string{"GEMINI_API_KEY": modeltest.Key, "GOOGLE_API_KEY": "other"})}, url: DefaultBaseURL, key: modeltest.Key},
-		"the other":      {o: Options{Getenv: env(map[string]string{"GOOGLE_API_KEY": "other"})}, url: DefaultBaseURL, key: "other"},
-		"a variable":     {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "GEMINI_BASE_URL": "http://gate/"})}, url: "http://gate", key: "k"},
-		"a header":       {o: Options{Headers: map[string]string{"authorization": "Bearer x"}, Getenv: env(nil)}, url: DefaultBaseURL, bearer: "Bearer x"},
+		"the default": {o: Options{Getenv: env(map[string]string{"GEMINI_API_KEY": modeltest.Key, "GOOGLE_API_KEY": "other"})},
+			url: DefaultBaseURL, key: modeltest.Key},
+		"the other": {o: Options{Getenv: env(map[string]string{"GOOGLE_API_KEY": "other"})}, url: DefaultBaseURL,
+			key: "other"},
+		"a variable": {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "GEMINI_BASE_URL": "http://gate/"})},
+			url: "http://gate", key: "k"},
+		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x"}, Getenv: env(nil)},
+			url: DefaultBaseURL, bearer: "Bearer x"},
 		"none":           {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set GEMINI_API_KEY, or name a server that needs none with GEMINI_BASE_URL"},
 		"our parameter":  {o: Options{Key: "k", Params: map[string]any{"contents": "x"}}, bad: `the parameter "contents" cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
@@ -592,7 +610,8 @@ func (u unbounded) Event(ev modelhttp.Event) error {
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x.
 func BenchmarkDelta(b *testing.B) {
-	for name, line := range map[string]string{"text": chunk(text("some words")), "thoughts": chunk(thought("some words")), "a call": chunk(callPart("a", "f", `{"x": 1}`, "c2lnbmF0dXJl"))} {
+	for name, line := range map[string]string{"text": chunk(text("some words")),
+		"thoughts": chunk(thought("some words")), "a call": chunk(callPart("a", "f", `{"x": 1}`, "c2lnbmF0dXJl"))} {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0

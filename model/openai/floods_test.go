@@ -73,7 +73,8 @@ func TestLongIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, short := range map[string]bool{"toolu_1": false, strings.Repeat("x", 40): false, strings.Repeat("x", 41): true} {
+	for id, short := range map[string]bool{"toolu_1": false, strings.Repeat("x", 40): false,
+		strings.Repeat("x", 41): true} {
 		body, err := m.body(&holdfast.ModelRequest{Messages: []holdfast.Message{
 			{
 				Role:  holdfast.RoleAssistant,

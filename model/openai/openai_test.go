@@ -66,7 +66,8 @@ func ask(ctx context.Context, t *testing.T, m *Model) said {
 	var s said
 	type building struct{ id, name, args string }
 	calls := map[int]*building{}
-	for d, err := range m.Stream(ctx, &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "private prompt"}}}) {
+	for d, err := range m.Stream(ctx, &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser,
+		Text: "private prompt"}}}) {
 		if s.finish != "" || s.err != nil {
 			t.Error("something came after the end")
 		}
@@ -116,16 +117,20 @@ func TestAnswers(t *testing.T) {
 		want   said
 	}{
 		"two interleaved calls, reasoning, usage": {
-			delta(`{"role":"assistant","content":null,"reasoning_content":"think "}`) + delta(`{"reasoning":"more"}`) + delta(`{"content":"Hel"}`) + delta(`{"content":"lo"}`) +
+			delta(`{"role":"assistant","content":null,"reasoning_content":"think "}`) + delta(`{"reasoning":"more"}`) +
+				delta(`{"content":"Hel"}`) + delta(`{"content":"lo"}`) +
 				delta(fmt.Sprintf(begin, 0, "a", "one", "")) + delta(fmt.Sprintf(begin, 1, "b", "two", "{")) +
 				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`) + delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
 				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`) + finish("tool_calls") +
-				sse(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":1},"completion_tokens_details":{"reasoning_tokens":2}}}`) + done,
-			said{text: "Hello", reasoning: "think more", calls: []string{`0 a one {"x":1}`, "1 b two {}"}, finish: holdfast.FinishToolCalls,
-				usage: `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3,"cacheWriteInputTokens":1}`},
+				sse(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":1},"completion_tokens_details":{"reasoning_tokens":2}}}`) +
+				done,
+			said{text: "Hello", reasoning: "think more", calls: []string{`0 a one {"x":1}`, "1 b two {}"},
+				finish: holdfast.FinishToolCalls,
+				usage:  `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3,"cacheWriteInputTokens":1}`},
 		},
 		"index 0 again with another id": {
-			delta(fmt.Sprintf(begin, 0, "a", "one", "{}")) + delta(fmt.Sprintf(begin, 0, "b", "two", `{"y":2}`)) + finish("tool_calls") + done,
+			delta(fmt.Sprintf(begin, 0, "a", "one", "{}")) + delta(fmt.Sprintf(begin, 0, "b", "two", `{"y":2}`)) +
+				finish("tool_calls") + done,
 			said{calls: []string{"0 a one {}", `1 b two {"y":2}`}, finish: holdfast.FinishToolCalls},
 		},
 		"calls without index, pieces without id": {
@@ -139,21 +144,34 @@ func TestAnswers(t *testing.T) {
 			said{calls: []string{"0  one {}", "1  two {}"}, finish: holdfast.FinishToolCalls},
 		},
 		"arguments as an object": {
-			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":{"x":1}}}]}`) + finish("tool_calls") + done,
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":{"x":1}}}]}`) +
+				finish("tool_calls") + done,
 			said{calls: []string{`0 a one {"x":1}`}, finish: holdfast.FinishToolCalls},
 		},
-		"no [DONE]":                 {delta(`{"content":"x"}`) + finish("stop"), said{text: "x", finish: holdfast.FinishStop}},
-		"no finish reason":          {delta(`{"content":"x"}`) + done, said{text: "x", finish: holdfast.FinishStop}},
-		"no last line end":          {delta(`{"content":"x"}`) + finish("stop") + "data: [DONE]", said{text: "x", finish: holdfast.FinishStop}},
-		"finish with the text":      {sse(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) + done, said{text: "x", finish: holdfast.FinishStop}},
-		"a finish reason of a kind": {delta(`{"content":"x"}`) + finish("eos") + done, said{text: "x", finish: holdfast.FinishStop}},
-		"cut by its limit":          {delta(`{"content":"x"}`) + finish("length") + done, said{text: "x", finish: holdfast.FinishLength}},
-		"cut by a filter":           {delta(`{"refusal":"no"}`) + finish("content_filter") + done, said{text: "no", finish: holdfast.FinishFilter}},
-		"nothing to say":            {finish("stop") + done, said{finish: holdfast.FinishStop}},
-		"line ends of all kinds":    {": hi\r\n\r\nevent: x\r\ndata:{\"choices\":[{\"delta\":{\"content\":\r\ndata: \"x\"}}]}\r\n\r\n" + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop}},
-		"content in parts":          {delta(`{"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`) + finish("stop") + done, said{text: "xy", finish: holdfast.FinishStop}},
-		"usage before the finish":   {sse(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
-		"a long line":               {delta(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`) + finish("stop") + done, said{text: strings.Repeat("x", 1<<20), finish: holdfast.FinishStop}},
+		"no [DONE]": {delta(`{"content":"x"}`) + finish("stop"),
+			said{text: "x", finish: holdfast.FinishStop}},
+		"no finish reason": {delta(`{"content":"x"}`) + done, said{text: "x", finish: holdfast.FinishStop}},
+		"no last line end": {delta(`{"content":"x"}`) + finish("stop") + "data: [DONE]",
+			said{text: "x", finish: holdfast.FinishStop}},
+		"finish with the text": {sse(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) + done,
+			said{text: "x", finish: holdfast.FinishStop}},
+		"a finish reason of a kind": {delta(`{"content":"x"}`) + finish("eos") + done,
+			said{text: "x", finish: holdfast.FinishStop}},
+		"cut by its limit": {delta(`{"content":"x"}`) + finish("length") + done,
+			said{text: "x", finish: holdfast.FinishLength}},
+		"cut by a filter": {delta(`{"refusal":"no"}`) + finish("content_filter") + done,
+			said{text: "no", finish: holdfast.FinishFilter}},
+		"nothing to say": {finish("stop") + done, said{finish: holdfast.FinishStop}},
+		"line ends of all kinds": {": hi\r\n\r\nevent: x\r\ndata:{\"choices\":[{\"delta\":{\"content\":\r\ndata: \"x\"}}]}\r\n\r\n" +
+			finish("stop") +
+			done,
+			said{text: "x", finish: holdfast.FinishStop}},
+		"content in parts": {delta(`{"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`) +
+			finish("stop") + done, said{text: "xy", finish: holdfast.FinishStop}},
+		"usage before the finish": {sse(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) +
+			finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
+		"a long line": {delta(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`) + finish("stop") + done,
+			said{text: strings.Repeat("x", 1<<20), finish: holdfast.FinishStop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,31 +209,52 @@ func TestMisbehaviour(t *testing.T) {
 		truncation bool
 		cause      string
 	}{
-		"a clean end too early": {f: says(delta(`{"content":"half"}`)), text: "half", retry: true, public: "cut off", truncation: true},
-		"nothing at all":        {f: says(""), retry: true, public: "cut off", truncation: true},
+		"a clean end too early": {f: says(delta(`{"content":"half"}`)), text: "half", retry: true, public: "cut off",
+			truncation: true},
+		"nothing at all": {f: says(""), retry: true, public: "cut off", truncation: true},
 		"an aborted connection": {f: func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, delta(`{"content":"half"}`))
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, text: "half", retry: true, public: "cut off", truncation: true},
-		"no JSON in the middle":       {f: says(delta(`{"content":"half"}`) + sse(`{"choices":[{"del`)), text: "half", retry: true, public: "cut off", truncation: true},
-		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + sse(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke off its answer", cause: "GPU on fire"},
-		"an error as a text":          {f: says(sse(`{"error":"GPU on fire"}`)), retry: true, public: "broke off its answer", cause: "GPU on fire"},
-		"a final error in the middle": {f: says(sse(apiErr("context_length_exceeded", "too long"))), public: "too long for the model", cause: "too long"},
-		"a status in the middle":      {f: says(sse(`{"error":{"message":"slow down","code":429}}`)), retry: true, public: "limits the rate", cause: "slow down"},
-		"503":                         {f: status(503, "application/json", apiErr("", "busy")), retry: true, public: "overloaded", cause: "busy"},
-		"502 in HTML":                 {f: status(502, "text/html", "<html>bad gateway</html>"), retry: true, public: "overloaded", cause: "<html>bad gateway"},
-		"429 in seconds":              {f: status(429, "application/json", apiErr("rate_limit_exceeded", "slow down"), "Retry-After", "7"), retry: true, after: 7 * time.Second, public: "limits the rate"},
-		"429 in milliseconds":         {f: status(429, "application/json", "{}", "Retry-After", "7", "Retry-After-Ms", "1500"), retry: true, after: 1500 * time.Millisecond, public: "limits the rate"},
-		"429 for a day":               {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true, after: 2 * time.Minute, public: "limits the rate"},
-		"429 in the past":             {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"), retry: true, public: "limits the rate"},
-		"no quota left":               {f: status(429, "application/json", apiErr("insufficient_quota", "pay")), public: "no quota", cause: "pay"},
-		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [secret]"},
-		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the configured model", cause: "m1?"},
-		"too long":                    {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")), public: "too long for the model"},
-		"a bad request":               {f: status(400, "application/json", apiErr("", "what?")), public: "refused the request", cause: "what?"},
-		"an error with status 200":    {f: status(200, "application/json", apiErr("server_error", "oops")), retry: true, public: "broke off its answer", cause: "oops"},
-		"half an answer as JSON":      {f: status(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`), text: "x", retry: true, public: "cut off", truncation: true},
+		"no JSON in the middle": {f: says(delta(`{"content":"half"}`) + sse(`{"choices":[{"del`)), text: "half",
+			retry: true, public: "cut off", truncation: true},
+		"an error in the middle": {f: says(delta(`{"content":"half"}`) + sse(apiErr("server_error", "GPU on fire")) +
+			done),
+			text: "half", retry: true, public: "broke off its answer", cause: "GPU on fire"},
+		"an error as a text": {f: says(sse(`{"error":"GPU on fire"}`)), retry: true,
+			public: "broke off its answer", cause: "GPU on fire"},
+		"a final error in the middle": {f: says(sse(apiErr("context_length_exceeded", "too long"))),
+			public: "too long for the model", cause: "too long"},
+		"a status in the middle": {f: says(sse(`{"error":{"message":"slow down","code":429}}`)), retry: true,
+			public: "limits the rate", cause: "slow down"},
+		"503": {f: status(503, "application/json", apiErr("", "busy")), retry: true,
+			public: "overloaded", cause: "busy"},
+		"502 in HTML": {f: status(502, "text/html", "<html>bad gateway</html>"), retry: true,
+			public: "overloaded", cause: "<html>bad gateway"},
+		"429 in seconds": {f: status(429, "application/json", apiErr("rate_limit_exceeded", "slow down"),
+			"Retry-After", "7"),
+			retry: true, after: 7 * time.Second, public: "limits the rate"},
+		"429 in milliseconds": {f: status(429, "application/json", "{}", "Retry-After", "7", "Retry-After-Ms", "1500"),
+			retry: true, after: 1500 * time.Millisecond, public: "limits the rate"},
+		"429 for a day": {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true,
+			after: 2 * time.Minute, public: "limits the rate"},
+		"429 in the past": {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"),
+			retry: true, public: "limits the rate"},
+		"no quota left": {f: status(429, "application/json", apiErr("insufficient_quota", "pay")),
+			public: "no quota", cause: "pay"},
+		"a wrong key": {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)),
+			public: "refused the server's key", cause: "wrong key [secret]"},
+		"an unknown model": {f: status(404, "application/json", apiErr("model_not_found", "m1?")),
+			public: "does not know the configured model", cause: "m1?"},
+		"too long": {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")),
+			public: "too long for the model"},
+		"a bad request": {f: status(400, "application/json", apiErr("", "what?")),
+			public: "refused the request", cause: "what?"},
+		"an error with status 200": {f: status(200, "application/json", apiErr("server_error", "oops")),
+			retry: true, public: "broke off its answer", cause: "oops"},
+		"half an answer as JSON": {f: status(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
+			text: "x", retry: true, public: "cut off", truncation: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -470,20 +509,25 @@ func TestKeys(t *testing.T) {
 		url     string // the default is OpenAI's
 		refused string // the error
 	}{
-		"the default variable":      {env: map[string]string{"OPENAI_API_KEY": key}, bearer: "Bearer " + key},
-		"a variable":                {options: Options{KeyEnv: "OUR_KEY"}, env: map[string]string{"OUR_KEY": key, "OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
-		"a key":                     {options: Options{Key: key}, env: map[string]string{"OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
-		"a header":                  {options: Options{Headers: map[string]string{"authorization": "Basic x"}}, bearer: "Basic x"},
-		"a server without":          {options: Options{BaseURL: local}, url: local},
-		"one of the environment":    {env: map[string]string{"OPENAI_BASE_URL": local}, url: local},
-		"the option comes first":    {options: Options{BaseURL: local}, env: map[string]string{"OPENAI_BASE_URL": "http://elsewhere"}, url: local},
-		"none":                      {refused: "the model m needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL"},
-		"a variable without":        {options: Options{KeyEnv: "OUR_KEY"}, env: map[string]string{"OPENAI_API_KEY": key}, refused: "the model m needs a key: set OUR_KEY"},
-		"also for another server":   {options: Options{KeyEnv: "OUR_KEY", BaseURL: local}, refused: "the model m needs a key: set OUR_KEY"},
-		"both":                      {options: Options{Key: key, KeyEnv: "OUR_KEY"}, refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
-		"the key as name":           {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
-		"a line end":                {env: map[string]string{"OPENAI_API_KEY": key + "\n"}, refused: "the model's key contains a line ending or another control character; often it is the last line ending of the key's file"},
-		"no URL in the environment": {options: Options{Key: "k"}, env: map[string]string{"OPENAI_BASE_URL": key}, refused: "the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1"},
+		"the default variable": {env: map[string]string{"OPENAI_API_KEY": key}, bearer: "Bearer " + key},
+		"a variable": {options: Options{KeyEnv: "OUR_KEY"},
+			env: map[string]string{"OUR_KEY": key, "OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
+		"a key": {options: Options{Key: key}, env: map[string]string{"OPENAI_API_KEY": "other"},
+			bearer: "Bearer " + key},
+		"a header":               {options: Options{Headers: map[string]string{"authorization": "Basic x"}}, bearer: "Basic x"},
+		"a server without":       {options: Options{BaseURL: local}, url: local},
+		"one of the environment": {env: map[string]string{"OPENAI_BASE_URL": local}, url: local},
+		"the option comes first": {options: Options{BaseURL: local},
+			env: map[string]string{"OPENAI_BASE_URL": "http://elsewhere"}, url: local},
+		"none": {refused: "the model m needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL"},
+		"a variable without": {options: Options{KeyEnv: "OUR_KEY"},
+			env: map[string]string{"OPENAI_API_KEY": key}, refused: "the model m needs a key: set OUR_KEY"},
+		"also for another server": {options: Options{KeyEnv: "OUR_KEY", BaseURL: local}, refused: "the model m needs a key: set OUR_KEY"},
+		"both":                    {options: Options{Key: key, KeyEnv: "OUR_KEY"}, refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
+		"the key as name":         {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
+		"a line end":              {env: map[string]string{"OPENAI_API_KEY": key + "\n"}, refused: "the model's key contains a line ending or another control character; often it is the last line ending of the key's file"},
+		"no URL in the environment": {options: Options{Key: "k"}, env: map[string]string{"OPENAI_BASE_URL": key},
+			refused: "the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1"},
 	} {
 		c.options.Model, c.options.Getenv = "m", func(name string) string { return c.env[name] }
 		m, err := New(c.options)

@@ -63,7 +63,8 @@ func TestShapeIsUsed(t *testing.T) {
 	if text, ok := s.text([]byte(`{"choices":[{"delta":{"content":"there"}}]}`)); !ok || text != "there" {
 		t.Errorf("%q, %v", text, ok)
 	}
-	for _, other := range []string{`{"choices":[{"delta":{"content":"a\n"}}]}`, `{"choices":[{"delta":{"content":"a","x":"b"}}]}`, `{"choices":[{"delta":{"content":""}}]}`} {
+	for _, other := range []string{`{"choices":[{"delta":{"content":"a\n"}}]}`,
+		`{"choices":[{"delta":{"content":"a","x":"b"}}]}`, `{"choices":[{"delta":{"content":""}}]}`} {
 		if text, ok := s.text([]byte(other)); ok {
 			t.Errorf("%s was taken for %q", other, text)
 		}

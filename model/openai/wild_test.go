@@ -27,20 +27,32 @@ func TestErrorsInDisguise(t *testing.T) {
 		retry                 bool
 	}{
 		"a field of its own, as llama.cpp had until the end of 2025": {
-			"error: {\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"invalid_request_error\"}\n\n" + done,
+			"error: {\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"invalid_request_error\"}\n\n" +
+				done,
 			"too long for the model", "exceeds the available", false,
 		},
-		"a field of its own that is no JSON":  {"error: GPU on fire\n\n" + done, "broke off its answer", "GPU on fire", true},
-		"a named event":                       {"event: error\ndata: {\"message\":\"GPU on fire\"}\n\n" + done, "broke off its answer", "GPU on fire", true},
-		"a named event with an error":         {"event: error\ndata: {\"error\":{\"message\":\"GPU on fire\"}}\n\n" + done, "broke off its answer", "GPU on fire", true},
-		"an object that says so":              {sse(`{"object":"error","message":"slow down","type":"x","code":429}`) + done, "limits the rate", "slow down", true},
-		"an error that is neither":            {sse(`{"error":["GPU on fire"]}`) + done, "broke off its answer", "GPU on fire", true},
-		"a finish reason, as OpenRouter has":  {finish("error") + done, "broke off its answer", "finish reason", true},
-		"a call that never gets a name":       {delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`) + finish("tool_calls") + done, "without a name", "name", true},
-		"a web page, from a wrong base URL":   {"<!doctype html>\n<html>welcome</html>\n", "base URL", "welcome", true},
-		"JSON that is said to be a stream":    {`{"error":{"message":"bad key","code":"invalid_api_key"}}`, "refused the server's key", "bad key", false},
-		"JSON in an array, as Gemini has":     {`[{"error":{"message":"bad key","code":401}}]`, "refused the server's key", "bad key", false},
-		"an error in a chunk with its choice": {sse(`{"error":{"message":"slow","code":502},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`), "overloaded", "slow", true},
+		"a field of its own that is no JSON": {"error: GPU on fire\n\n" + done, "broke off its answer", "GPU on fire",
+			true},
+		"a named event": {"event: error\ndata: {\"message\":\"GPU on fire\"}\n\n" + done,
+			"broke off its answer", "GPU on fire", true},
+		"a named event with an error": {"event: error\ndata: {\"error\":{\"message\":\"GPU on fire\"}}\n\n" +
+			done, "broke off its answer", "GPU on fire", true},
+		"an object that says so": {sse(`{"object":"error","message":"slow down","type":"x","code":429}`) +
+			done, "limits the rate", "slow down", true},
+		"an error that is neither": {sse(`{"error":["GPU on fire"]}`) + done, "broke off its answer",
+			"GPU on fire", true},
+		"a finish reason, as OpenRouter has": {finish("error") + done, "broke off its answer", "finish reason", true},
+		"a call that never gets a name": {delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`) +
+			finish("tool_calls") +
+			done,
+			"without a name", "name", true},
+		"a web page, from a wrong base URL": {"<!doctype html>\n<html>welcome</html>\n", "base URL", "welcome", true},
+		"JSON that is said to be a stream": {`{"error":{"message":"bad key","code":"invalid_api_key"}}`,
+			"refused the server's key", "bad key", false},
+		"JSON in an array, as Gemini has": {`[{"error":{"message":"bad key","code":401}}]`,
+			"refused the server's key", "bad key", false},
+		"an error in a chunk with its choice": {sse(`{"error":{"message":"slow","code":502},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`),
+			"overloaded", "slow", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,22 +77,45 @@ func TestOddButWhole(t *testing.T) {
 		stream string
 		want   said
 	}{
-		"empty events":                {"data:\n\n" + x + "data: \n\ndata\n\n" + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop}},
-		"spaces around the end":       {x + "data:  [DONE] \n\n", said{text: "x", finish: holdfast.FinishStop}},
-		"garbage after the finish":    {x + finish("stop") + sse(`{"choi`), said{text: "x", finish: holdfast.FinishStop}},
-		"an error after the finish":   {x + finish("stop") + sse(`{"error":"no usage"}`), said{text: "x", finish: holdfast.FinishStop}},
-		"the name comes late":         {piece(`{"index":0,"id":"a","function":{"arguments":"{"}}`) + piece(`{"index":0,"function":{"name":"one","arguments":"}"}}`) + done, said{calls: []string{"0 a one {}"}, finish: holdfast.FinishToolCalls}},
-		"the id comes late":           {piece(`{"index":0,"function":{"name":"one","arguments":"{"}}`) + piece(`{"index":0,"id":"a","function":{"arguments":"}"}}`) + done, said{calls: []string{"0  one {}"}, finish: holdfast.FinishToolCalls}},
-		"another id in each piece":    {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) + piece(`{"index":0,"id":"b","function":{"arguments":"}"}}`) + done, said{calls: []string{"0 a one {}"}, finish: holdfast.FinishToolCalls}},
-		"the name in each piece":      {piece(`{"index":0,"function":{"name":"one","arguments":"{"}}`) + piece(`{"index":0,"function":{"name":"one","arguments":"}"}}`) + done, said{calls: []string{"0  one {}"}, finish: holdfast.FinishToolCalls}},
-		"index 0 again, no ids":       {piece(`{"index":0,"function":{"name":"one","arguments":"{}"}}`) + piece(`{"index":0,"function":{"name":"two","arguments":"{}"}}`) + done, said{calls: []string{"0  one {}", "1  two {}"}, finish: holdfast.FinishToolCalls}},
-		"index 0 twice, interleaved":  {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) + piece(`{"index":0,"id":"b","function":{"name":"two","arguments":"{"}}`) + piece(`{"index":0,"id":"a","function":{"arguments":"}"}}`) + piece(`{"index":0,"id":"b","function":{"arguments":"}"}}`) + done, said{calls: []string{"0 a one {}", "1 b two {}"}, finish: holdfast.FinishToolCalls}},
-		"one id, two indexes":         {piece(`{"index":0,"id":"call","function":{"name":"f","arguments":"{}"}}`) + piece(`{"index":1,"id":"call","function":{"name":"f","arguments":"{}"}}`) + done, said{calls: []string{"0 call f {}", "1 call f {}"}, finish: holdfast.FinishToolCalls}},
-		"index 0 again, same name":    {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`) + piece(`{"index":0,"id":"b","function":{"name":"one","arguments":"{}"}}`) + done, said{calls: []string{"0 a one {}", "1 b one {}"}, finish: holdfast.FinishToolCalls}},
-		"an empty call":               {x + piece(`{"index":0}`) + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop}},
-		"tool_calls without any":      {x + finish("tool_calls") + done, said{text: "x", finish: holdfast.FinishStop}},
-		"cut in a call":               {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) + finish("length") + done, said{calls: []string{"0 a one {"}, finish: holdfast.FinishLength}},
-		"JSON that is not said to be": {`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, said{text: "x", finish: holdfast.FinishStop}},
+		"empty events": {"data:\n\n" + x + "data: \n\ndata\n\n" + finish("stop") + done,
+			said{text: "x", finish: holdfast.FinishStop}},
+		"spaces around the end":    {x + "data:  [DONE] \n\n", said{text: "x", finish: holdfast.FinishStop}},
+		"garbage after the finish": {x + finish("stop") + sse(`{"choi`), said{text: "x", finish: holdfast.FinishStop}},
+		"an error after the finish": {x + finish("stop") + sse(`{"error":"no usage"}`),
+			said{text: "x", finish: holdfast.FinishStop}},
+		"the name comes late": {piece(`{"index":0,"id":"a","function":{"arguments":"{"}}`) +
+			piece(`{"index":0,"function":{"name":"one","arguments":"}"}}`) + done,
+			said{calls: []string{"0 a one {}"}, finish: holdfast.FinishToolCalls}},
+		"the id comes late": {piece(`{"index":0,"function":{"name":"one","arguments":"{"}}`) +
+			piece(`{"index":0,"id":"a","function":{"arguments":"}"}}`) + done,
+			said{calls: []string{"0  one {}"}, finish: holdfast.FinishToolCalls}},
+		"another id in each piece": {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) +
+			piece(`{"index":0,"id":"b","function":{"arguments":"}"}}`) + done,
+			said{calls: []string{"0 a one {}"}, finish: holdfast.FinishToolCalls}},
+		"the name in each piece": {piece(`{"index":0,"function":{"name":"one","arguments":"{"}}`) +
+			piece(`{"index":0,"function":{"name":"one","arguments":"}"}}`) + done,
+			said{calls: []string{"0  one {}"}, finish: holdfast.FinishToolCalls}},
+		"index 0 again, no ids": {piece(`{"index":0,"function":{"name":"one","arguments":"{}"}}`) +
+			piece(`{"index":0,"function":{"name":"two","arguments":"{}"}}`) + done,
+			said{calls: []string{"0  one {}", "1  two {}"}, finish: holdfast.FinishToolCalls}},
+		"index 0 twice, interleaved": {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) +
+			piece(`{"index":0,"id":"b","function":{"name":"two","arguments":"{"}}`) +
+			piece(`{"index":0,"id":"a","function":{"arguments":"}"}}`) +
+			piece(`{"index":0,"id":"b","function":{"arguments":"}"}}`) + done,
+			said{calls: []string{"0 a one {}", "1 b two {}"}, finish: holdfast.FinishToolCalls}},
+		"one id, two indexes": {piece(`{"index":0,"id":"call","function":{"name":"f","arguments":"{}"}}`) +
+			piece(`{"index":1,"id":"call","function":{"name":"f","arguments":"{}"}}`) + done,
+			said{calls: []string{"0 call f {}", "1 call f {}"}, finish: holdfast.FinishToolCalls}},
+		"index 0 again, same name": {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}`) +
+			piece(`{"index":0,"id":"b","function":{"name":"one","arguments":"{}"}}`) + done,
+			said{calls: []string{"0 a one {}", "1 b one {}"}, finish: holdfast.FinishToolCalls}},
+		"an empty call": {x + piece(`{"index":0}`) + finish("stop") + done,
+			said{text: "x", finish: holdfast.FinishStop}},
+		"tool_calls without any": {x + finish("tool_calls") + done, said{text: "x", finish: holdfast.FinishStop}},
+		"cut in a call": {piece(`{"index":0,"id":"a","function":{"name":"one","arguments":"{"}}`) +
+			finish("length") + done, said{calls: []string{"0 a one {"}, finish: holdfast.FinishLength}},
+		"JSON that is not said to be": {`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`,
+			said{text: "x", finish: holdfast.FinishStop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -279,9 +314,11 @@ func TestSilentEnd(t *testing.T) {
 		want   holdfast.FinishReason // empty for an error
 	}{
 		"after a finish reason": {delta(`{"content":"x"}`) + finish("stop") + late, afterFinish, holdfast.FinishStop},
-		"after [DONE]":          {delta(`{"content":"x"}`) + finish("stop") + late + done, time.Second, holdfast.FinishStop},
+		"after [DONE]": {delta(`{"content":"x"}`) + finish("stop") + late + done, time.Second,
+			holdfast.FinishStop},
 		"after a useless answer": {
-			delta(`{"content":"x","tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`) + finish("stop") + late + done, time.Second, "",
+			delta(`{"content":"x","tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`) + finish("stop") + late +
+				done, time.Second, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -381,7 +418,8 @@ func TestOwnHeaders(t *testing.T) {
 		t.Errorf("%v", got.err)
 	}
 	for name, h := range map[string]map[string]string{
-		"a line end": {"X": secret + "\nY: 1"}, "no name": {"": secret}, "a space": {"a b": secret}, "ours": {"content-type": secret},
+		"a line end": {"X": secret + "\nY: 1"}, "no name": {"": secret}, "a space": {"a b": secret},
+		"ours": {"content-type": secret},
 	} {
 		if _, err := New(
 			Options{Model: "m", Key: key, Headers: h},

@@ -65,7 +65,8 @@ func TestImages(t *testing.T) {
 // TestOwnTools: an agent's tools are not parameters.
 func TestOwnTools(t *testing.T) {
 	t.Parallel()
-	for _, tools := range []any{"image_generation", []any{map[string]any{"type": "function", "name": "look"}}, []any{"image_generation"}, []any{map[string]any{}}} {
+	for _, tools := range []any{"image_generation", []any{map[string]any{"type": "function", "name": "look"}},
+		[]any{"image_generation"}, []any{map[string]any{}}} {
 		if _, err := New(
 			Options{Model: "m", Key: "k", Params: map[string]any{"tools": tools}},
 		); err == nil ||

@@ -89,7 +89,8 @@ func TestPlainTextIsUsed(t *testing.T) {
 	for _, tail := range []string{`}`, `,"logprobs":[]}`, `,"logprobs":[],"obfuscation":"tzo4lGqn"}`, `,"obfuscation":""}`} {
 		text, index, ok := plainText(
 			[]byte(
-				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,"content_index":0,"delta":"hi, é"` + tail,
+				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,"content_index":0,"delta":"hi, é"` +
+					tail,
 			),
 		)
 		if !ok || text != "hi, é" || index != 3 {
@@ -112,30 +113,51 @@ func TestForms(t *testing.T) {
 		return out + "\"\" \"\" \"\"  tool_calls\n<nil>"
 	}
 	for name, c := range map[string][2]string{
-		"a text at its end alone":     {done(0, message) + terminal("completed", ""), hello},
-		"a text in the response":      {sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`), hello},
-		"not a stream":                {`{"object":"response","status":"completed","error":null,"output":[` + message + `]}`, hello},
-		"a text after its pieces":     {delta(0, "output_text", "Hel") + delta(0, "output_text", "lo") + done(0, message) + done(0, message) + terminal("completed", ""), hello},
-		"null as an error":            {sse("response.output_text.delta", `,"error":null,"output_index":0,"delta":"Hel"`) + delta(0, "output_text", "lo") + terminal("completed", ""), hello},
-		"a refusal":                   {added(0, refusal) + delta(0, "refusal", "No.") + done(0, refusal) + terminal("completed", ""), noMore},
-		"a refusal at its end":        {done(0, refusal) + terminal("completed", ""), noMore},
-		"a filter":                    {delta(0, "output_text", "No.") + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), noMore},
-		"a call at its end alone":     {done(3, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{}")},
-		"a call that ends twice":      {added(0, callItem("c1", "f", "")) + done(0, callItem("c1", "f", "{}")) + done(0, callItem("c1", "f", `{"x":1}`)) + terminal("completed", ""), called("", "{}")},
-		"a call that begins twice":    {added(0, callItem("c1", "f", "")) + added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
-		"a call under two indexes":    {added(0, callItem("c1", "f", "")) + done(1, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{}")},
-		"a text that begins twice":    {added(0, message) + delta(0, "output_text", "Hel") + added(0, message) + delta(0, "output_text", "lo") + done(0, message) + terminal("completed", ""), hello},
-		"items that all are first":    {added(0, refusal) + delta(0, "reasoning_text", "") + added(0, message) + done(0, message) + terminal("completed", ""), hello},
-		"a call named at its end":     {added(0, callItem("c1", "", "")) + delta(0, "function_call_arguments", "{") + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("{", "}")},
-		"arguments that go on":        {added(0, callItem("c1", "f", "{")) + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{", "}")},
-		"arguments with other spaces": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + done(0, callItem("c1", "f", "{ }")) + terminal("completed", ""), called("", "{}")},
-		"a call without an end":       {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
-		"arguments in one piece":      {added(0, callItem("c1", "f", "")) + sse("response.function_call_arguments.done", `,"output_index":0,"arguments":"{}"`) + terminal("completed", ""), called("", "{}")},
+		"a text at its end alone": {done(0, message) + terminal("completed", ""), hello},
+		"a text in the response": {sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`),
+			hello},
+		"not a stream": {`{"object":"response","status":"completed","error":null,"output":[` + message +
+			`]}`, hello},
+		"a text after its pieces": {delta(0, "output_text", "Hel") + delta(0, "output_text", "lo") +
+			done(0, message) + done(0, message) + terminal("completed", ""), hello},
+		"null as an error": {sse("response.output_text.delta", `,"error":null,"output_index":0,"delta":"Hel"`) +
+			delta(0, "output_text", "lo") + terminal("completed", ""),
+			hello},
+		"a refusal": {added(0, refusal) + delta(0, "refusal", "No.") + done(0, refusal) +
+			terminal("completed", ""), noMore},
+		"a refusal at its end": {done(0, refusal) + terminal("completed", ""), noMore},
+		"a filter": {delta(0, "output_text", "No.") +
+			terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), noMore},
+		"a call at its end alone": {done(3, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{}")},
+		"a call that ends twice": {added(0, callItem("c1", "f", "")) + done(0, callItem("c1", "f", "{}")) +
+			done(0, callItem("c1", "f", `{"x":1}`)) + terminal("completed", ""), called("", "{}")},
+		"a call that begins twice": {added(0, callItem("c1", "f", "")) + added(0, callItem("c1", "f", "")) +
+			delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
+		"a call under two indexes": {added(0, callItem("c1", "f", "")) + done(1, callItem("c1", "f", "{}")) +
+			terminal("completed", ""), called("", "{}")},
+		"a text that begins twice": {added(0, message) + delta(0, "output_text", "Hel") + added(0, message) +
+			delta(0, "output_text", "lo") + done(0, message) + terminal("completed", ""), hello},
+		"items that all are first": {added(0, refusal) + delta(0, "reasoning_text", "") + added(0, message) +
+			done(0, message) + terminal("completed", ""), hello},
+		"a call named at its end": {added(0, callItem("c1", "", "")) + delta(0, "function_call_arguments", "{") +
+			done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("{", "}")},
+		"arguments that go on": {added(0, callItem("c1", "f", "{")) + done(0, callItem("c1", "f", "{}")) +
+			terminal("completed", ""), called("", "{", "}")},
+		"arguments with other spaces": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") +
+			done(0, callItem("c1", "f", "{ }")) + terminal("completed", ""), called("", "{}")},
+		"a call without an end": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") +
+			terminal("completed", ""), called("", "{}")},
+		"arguments in one piece": {added(0, callItem("c1", "f", "")) +
+			sse("response.function_call_arguments.done", `,"output_index":0,"arguments":"{}"`) +
+			terminal("completed", ""), called("", "{}")},
 		"a text only announced": {added(0, `{"id":"msg_1","type":"message","role":"assistant","content":[]}`) +
 			sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`), hello},
 		"the state in the response": {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
-		"a filter in a call":        {done(0, callItem("c1", "f", "{}")) + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
-		"two thoughts": {summary(0, 0, "a") + summary(0, 0, "b") + summary(0, 1, "c") + done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) + terminal("completed", ""),
+		"a filter in a call": {done(0, callItem("c1", "f", "{}")) +
+			terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`),
+			strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
+		"two thoughts": {summary(0, 0, "a") + summary(0, 0, "b") + summary(0, 1, "c") +
+			done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) + terminal("completed", ""),
 			"\"\" \"a\" \"\"  \n\"\" \"b\" \"\"  \n\"\" \"\\n\\nc\" \"\"  \n\"\" \"\\n\\nd\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>"},
 	} {
 		want := c[1]
@@ -150,7 +172,8 @@ func TestForms(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, nil)
-	for _, event := range []string{failedFlat("rate_limit_exceeded", "Please try again in 1m2s."), failedAfter("rate_limit_exceeded", "Rate limit reached. Please try again in 1m2s.")} {
+	for _, event := range []string{failedFlat("rate_limit_exceeded", "Please try again in 1m2s."),
+		failedAfter("rate_limit_exceeded", "Rate limit reached. Please try again in 1m2s.")} {
 		var e *holdfast.ModelError
 		err := m.client.Read(strings.NewReader(event), func(holdfast.Delta, error) bool { return true }, m.parser)
 		if !errors.As(err, &e) || e.RetryAfter != 62*time.Second {
@@ -509,7 +532,8 @@ func (r *repeating) Read(p []byte) (int, error) {
 // the least that holds its text. The bar is 1.5 x, also for the events that are decoded.
 func BenchmarkDelta(b *testing.B) {
 	for name, line := range map[string]string{
-		"text": delta(0, "output_text", "some words"), "reasoning": summary(0, 0, "some words"), "arguments": delta(0, "function_call_arguments", `{"some`),
+		"text": delta(0, "output_text", "some words"), "reasoning": summary(0, 0, "some words"),
+		"arguments": delta(0, "function_call_arguments", `{"some`),
 	} {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()

@@ -379,7 +379,8 @@ func TestFailures(t *testing.T) {
 }
 
 func TestToolsThatAreMissing(t *testing.T) {
-	for _, user := range []string{"plan 3", "parallel 2", "wait 1", "ask me", "time", "calculate 1", "lookup run", "bad args", "length"} {
+	for _, user := range []string{"plan 3", "parallel 2", "wait 1", "ask me", "time", "calculate 1", "lookup run",
+		"bad args", "length"} {
 		req := userSays(user)
 		req.Tools = tools("show_map")
 		if got := listen(
@@ -536,7 +537,8 @@ func TestForms(t *testing.T) {
 func TestPaint(t *testing.T) {
 	t.Parallel()
 	var media []*holdfast.Part
-	for d, err := range New(Options{}).Stream(t.Context(), &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "paint the sea"}}}) {
+	for d, err := range New(Options{}).Stream(t.Context(),
+		&holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "paint the sea"}}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

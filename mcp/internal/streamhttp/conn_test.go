@@ -147,7 +147,8 @@ func (connected) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestStatusError: which answers mean that nothing was started.
 func TestStatusError(t *testing.T) {
 	t.Parallel()
-	for status, refused := range map[int]bool{302: true, 307: true, 400: true, 401: true, 404: true, 408: false, 409: false, 413: true, 429: true, 499: false, 500: false, 503: false} {
+	for status, refused := range map[int]bool{302: true, 307: true, 400: true, 401: true, 404: true, 408: false,
+		409: false, 413: true, 429: true, 499: false, 500: false, 503: false} {
 		conn, stale := connTo(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(status)
@@ -193,7 +194,8 @@ func TestClosed(t *testing.T) {
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		"plain": "plain", "": "", " space": "=?base64?IHNwYWNl?=", "Köln": "=?base64?S8O2bG4=?=", "a\nb": "=?base64?YQpi?=", "=?base64?x?=": "=?base64?PT9iYXNlNjQ/eD89?=",
+		"plain": "plain", "": "", " space": "=?base64?IHNwYWNl?=", "Köln": "=?base64?S8O2bG4=?=",
+		"a\nb": "=?base64?YQpi?=", "=?base64?x?=": "=?base64?PT9iYXNlNjQ/eD89?=",
 	} {
 		if got := Encode(value); got != want {
 			t.Errorf("%q: got %q, want %q", value, got, want)

@@ -17,7 +17,8 @@ func TestName(t *testing.T) {
 	seen := map[string]bool{}
 	long := strings.Repeat("x", store.MaxName)
 	for _, parts := range [][]string{
-		{"rate", "a", "b"}, {"rate", "a/b"}, {"rate", "a%2Fb"}, {"rate", ""}, {"rate"}, {"rate", "💰"}, {"rate", long}, {"rate", long + "y"}, {"rate", "b", long},
+		{"rate", "a", "b"}, {"rate", "a/b"}, {"rate", "a%2Fb"}, {"rate", ""}, {"rate"}, {"rate", "💰"}, {"rate", long},
+		{"rate", long + "y"}, {"rate", "b", long},
 	} {
 		name := ledgers.Name(parts...)
 		if seen[name] || len(name) > store.MaxName-64 || !strings.HasPrefix(name, "rate") {
