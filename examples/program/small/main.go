@@ -30,19 +30,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tool := holdfast.NewTool(
-		"weather",
-		"Tells the weather in a city.",
-		weather,
-		holdfast.WithEffect(holdfast.EffectPure),
-	)
-	agent := holdfast.Agent{Name: "helper", Model: model, Tools: []holdfast.Tool{tool}}
-	cfg := server.Config{
-		Addr:         os.Getenv("ADDR"),
-		Agents:       []holdfast.Agent{agent},
-		Authenticate: keys.Authenticate,
-		UI:           web.Handler(),
-	}
+	pure := holdfast.WithEffect(holdfast.EffectPure)
+	tool := holdfast.NewTool("weather", "Tells the weather in a city.", weather, pure)
+	agents := []holdfast.Agent{{Name: "helper", Model: model, Tools: []holdfast.Tool{tool}}}
+	cfg := server.Config{Addr: os.Getenv("ADDR"), Agents: agents, Authenticate: keys.Authenticate, UI: web.Handler()}
 	if err := server.ListenAndServe(cfg); err != nil {
 		log.Fatal(err)
 	}
