@@ -13,9 +13,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// MaxSize bounds the file, and each one that it names but OpenAPI documents, in bytes.
-const MaxSize = 1 << 20
-
 // Known is what the file may refer to.
 type Known struct {
 	// Tools are the names of the built-in tools.

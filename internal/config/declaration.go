@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
@@ -80,7 +79,7 @@ const unknownAddress = "https://variable.invalid"
 // value in it. Without getenv the file is only checked: something stands for each variable,
 // or nothing if it is a path.
 func (d *Declaration) Decode(into any, getenv func(string) string) error {
-	fill := &filler{parser{name: d.file}, getenv}
+	fill := &filler{mistakes{file: d.file}, getenv}
 	values := fill.filled(d.values)
 	if err := fill.err(); err != nil {
 		return err
@@ -97,43 +96,36 @@ func (d *Declaration) Decode(into any, getenv func(string) string) error {
 	return nil
 }
 
-// filler puts values of the environment in; nil as getenv means something that stands for
-// them.
-type filler struct {
-	parser
-	getenv func(string) string
-}
-
 // filled returns a value with the phrases in it filled in.
-func (p *filler) filled(v any) any {
+func (f *filler) filled(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		filled := make(map[string]any, len(v))
 		for key, value := range v {
-			filled[key] = p.filled(value)
+			filled[key] = f.filled(value)
 		}
 		return filled
 	case []any:
 		filled := make([]any, len(v))
 		for i, value := range v {
-			filled[i] = p.filled(value)
+			filled[i] = f.filled(value)
 		}
 		return filled
 	case phrase:
-		return p.phrase(v)
+		return f.phrase(v)
 	}
 	return v
 }
 
 // phrase returns a text with its variables filled in.
-func (p *filler) phrase(t phrase) string {
+func (f *filler) phrase(t phrase) string {
 	has, text := variables.MatchString(t.text), t.text
 	switch {
-	case p.getenv != nil && t.as == template:
-		p.fill(text, t.what, t.at, p.getenv) // only to find what is not set
+	case f.getenv != nil && t.as == template:
+		f.fill(text, t.what, t.at) // only to find what is not set
 		return text
-	case p.getenv != nil:
-		text = p.fill(text, t.what, t.at, p.getenv)
+	case f.getenv != nil:
+		text = f.fill(text, t.what, t.at)
 	case has && t.as == addressText:
 		return unknownAddress
 	case has && t.as == pathText:
@@ -142,17 +134,9 @@ func (p *filler) phrase(t phrase) string {
 		return variables.ReplaceAllString(text, "x")
 	}
 	if t.as == pathText {
-		return p.beside(text)
+		return beside(f.file, text)
 	}
 	return text
-}
-
-// beside returns a path that is relative to the file.
-func (p *parser) beside(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(filepath.Dir(p.name), path)
 }
 
 // Errorf makes a mistake that only the caller can find. It is reported at the value of the

@@ -13,41 +13,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxDocument bounds an OpenAPI document, in bytes.
-const maxDocument = 16 << 20
-
 // declarer reads what a file declares.
 type declarer struct {
-	*parser
-	f *File
+	p       *parser
+	look    func(*Declaration) ([]string, error) // Known.Declared
+	catalog *catalog
+	all     []*Declaration
 }
 
 // declare takes over a declaration without mistakes: whoever knows its options looks at it,
-// and says which tools it makes. known is the number of mistakes before it was read.
-func (p declarer) declare(d *Declaration, before int) {
-	names := []string{}
-	switch {
-	case len(p.mistakes) > before:
-		p.catalog.unsure = p.catalog.unsure || d.Name == ""
-	case p.known.Declared != nil:
-		made, err := p.known.Declared(d)
-		var wrong *Error
-		switch {
-		case errors.As(err, &wrong):
-			p.mistakes = append(p.mistakes, wrong.Mistakes...)
-		case err != nil:
-			p.mistake(d.start, "%v", err)
-		}
-		p.catalog.unsure = p.catalog.unsure || err != nil && d.Name == ""
-		names = made
-	}
-	p.f.Declared = append(p.f.Declared, d)
+// and says which tools it makes. before is the number of mistakes before it was read.
+func (s *declarer) declare(d *Declaration, before int) {
+	s.all = append(s.all, d)
+	names := s.toolsOf(d, before)
 	if d.Kind == KindMCP {
-		p.catalog.servers, p.catalog.unsure = append(
-			p.catalog.servers,
-			d,
-		), p.catalog.unsure ||
-			strings.Contains(d.Name, "_")
+		s.catalog.servers = append(s.catalog.servers, d)
+		s.catalog.unsure = s.catalog.unsure || strings.Contains(d.Name, "_")
 		return
 	}
 	if d.Name != "" {
@@ -60,14 +41,35 @@ func (p declarer) declare(d *Declaration, before int) {
 				at = where
 			}
 		}
-		p.declareTool(name, at)
+		s.declareTool(name, at)
 	}
 }
 
+// toolsOf returns the names of the tools that a declaration makes, as far as they are known.
+func (s *declarer) toolsOf(d *Declaration, before int) []string {
+	if len(s.p.found) > before {
+		s.catalog.unsure = s.catalog.unsure || d.Name == ""
+		return nil
+	}
+	if s.look == nil {
+		return nil
+	}
+	names, err := s.look(d)
+	var wrong *Error
+	switch {
+	case errors.As(err, &wrong):
+		s.p.found = append(s.p.found, wrong.Mistakes...)
+	case err != nil:
+		s.p.mistake(d.start, "%v", err)
+	}
+	s.catalog.unsure = s.catalog.unsure || err != nil && d.Name == ""
+	return names
+}
+
 // declareTool takes over the name of a tool.
-func (p declarer) declareTool(name string, at place) {
-	if first, twice := p.catalog.places[name]; twice {
-		p.mistake(
+func (s *declarer) declareTool(name string, at place) {
+	if first, twice := s.catalog.places[name]; twice {
+		s.p.mistake(
 			at,
 			"the tool %s is declared twice, the first on line %d; give each a name of its own",
 			show(name),
@@ -75,30 +77,29 @@ func (p declarer) declareTool(name string, at place) {
 		)
 		return
 	}
-	if i := slices.IndexFunc(
-		p.catalog.servers,
-		func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") },
-	); i >= 0 {
-		server := p.catalog.servers[i].Name
-		p.mistake(
-			at,
-			"the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins "+
-				"with %s_; choose another",
-			show(name),
-			server,
-			p.catalog.servers[i].start.line,
-			server,
-		)
+	for _, server := range s.catalog.servers {
+		if strings.HasPrefix(name, server.Name+"_") {
+			s.p.mistake(
+				at,
+				"the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins "+
+					"with %s_; choose another",
+				show(name),
+				server.Name,
+				server.start.line,
+				server.Name,
+			)
+			break
+		}
 	}
-	p.catalog.places[name] = at
-	p.catalog.names = append(p.catalog.names, name)
+	s.catalog.places[name] = at
+	s.catalog.names = append(s.catalog.names, name)
 }
 
 // servers reads the MCP servers.
-func (p declarer) servers(n *yaml.Node) {
-	p.entries(n, "mcpServers", func(name string, at place, value *yaml.Node) {
-		before := len(p.mistakes)
-		r := p.begin(KindMCP, at)
+func (s *declarer) servers(n *yaml.Node) {
+	s.p.entries(n, "mcpServers", func(name string, at place, value *yaml.Node) {
+		before := len(s.p.found)
+		r := newDeclaring(s.p, KindMCP, at)
 		r.d.Name, r.d.at["name"], r.d.values["name"] = name, at, name
 		var args *yaml.Node
 		known := r.into(r.d.values, "", mcpKeys())
@@ -111,13 +112,13 @@ func (p declarer) servers(n *yaml.Node) {
 			"disabled":  "remove the server, or put a # before its lines",
 		})
 		r.arguments(args)
-		if r.d.Credential != nil && r.d.values["url"] == nil && len(p.mistakes) == before {
-			r.mistake(
+		if r.d.Credential != nil && r.d.values["url"] == nil && len(s.p.found) == before {
+			r.p.mistake(
 				r.d.at["credential"],
 				"credential is for a server that is reached with url; a command gets what it needs with env",
 			)
 		}
-		p.declare(r.d, before)
+		s.declare(r.d, before)
 	})
 }
 
@@ -166,16 +167,16 @@ func (r declaring) arguments(args *yaml.Node) {
 	program, _ := r.d.values["command"].([]any)
 	if args == nil {
 		if p, ok := r.d.values["command"].([]any); ok && len(p) == 1 && resolveText(p[0]) {
-			r.mistake(r.d.at["command"], "command is only the program; list its arguments in args, one by one")
+			r.p.mistake(r.d.at["command"], "command is only the program; list its arguments in args, one by one")
 		}
 		return
 	}
 	all, _ := each(with(plainText))(r, args, "args").([]any)
 	switch {
 	case r.d.at["command"] == (place{}):
-		r.mistake(position(resolve(args)), "args are the arguments of command, which is missing")
+		r.p.mistake(position(resolve(args)), "args are the arguments of command, which is missing")
 	case len(program) > 1:
-		r.mistake(position(resolve(args)), "command is a list, so it has the arguments already; keep one of them")
+		r.p.mistake(position(resolve(args)), "command is a list, so it has the arguments already; keep one of them")
 	default:
 		r.d.values["command"] = slices.Concat(program, all)
 	}
@@ -236,12 +237,12 @@ func pointer(r declaring, n *yaml.Node, what string) any {
 }
 
 // tools reads the list of tools.
-func (p declarer) tools(n *yaml.Node) {
-	p.list(n, "tools", func(n *yaml.Node) {
-		before := len(p.mistakes)
-		r := p.begin("", position(n))
+func (s *declarer) tools(n *yaml.Node) {
+	s.p.list(n, "tools", func(n *yaml.Node) {
+		before := len(s.p.found)
+		r := newDeclaring(s.p, "", position(n))
 		r.tool(n)
-		p.declare(r.d, before)
+		s.declare(r.d, before)
 	})
 }
 
@@ -261,7 +262,7 @@ func (r declaring) tool(n *yaml.Node) {
 		keys := kinds[kind]
 		known[kind] = func(n *yaml.Node) {
 			if r.d.Kind = kind; first != "" {
-				r.mistake(
+				r.p.mistake(
 					position(resolve(n)),
 					"a tool is made of one thing, and this one has %s and %s; make two entries of it",
 					first,
@@ -283,13 +284,13 @@ func (r declaring) tool(n *yaml.Node) {
 			hints[key] = or(hints[key], "indent it below what the tool is made of, ", kind)
 		}
 	}
-	before := len(r.mistakes)
+	before := len(r.p.found)
 	at := r.hinted(n, "a tool", known, hints)
 	r.onlyOne(at, "parameters", "parametersFile")
 	if name, ok := r.d.values["name"].(string); ok {
 		r.d.Name = name
 	}
-	if len(r.mistakes) == before {
+	if len(r.p.found) == before {
 		r.complete(n, first, at)
 	}
 }
@@ -297,7 +298,7 @@ func (r declaring) tool(n *yaml.Node) {
 // onlyOne reports two keys that mean the same.
 func (r declaring) onlyOne(at map[string]place, a, b string) {
 	if at[a] != (place{}) && at[b] != (place{}) {
-		r.mistake(later(at[a], at[b]), "%s and %s are both set; keep one", a, b)
+		r.p.mistake(later(at[a], at[b]), "%s and %s are both set; keep one", a, b)
 	}
 }
 
@@ -313,27 +314,27 @@ func or(list, beginning, word string) string {
 func (r declaring) complete(n *yaml.Node, kind string, at map[string]place) {
 	switch kind {
 	case "":
-		r.mistake(position(n), "this tool has nothing that it is made of; add http, outside, files or fetch")
+		r.p.mistake(position(n), "this tool has nothing that it is made of; add http, outside, files or fetch")
 	case KindFiles, KindFetch:
 		for _, key := range []string{"name", "description", "parameters", "parametersFile", "effect", "inDoubt"} {
 			if where, set := at[key]; set && !(key == "name" && r.d.Name == "http_get" && kind == KindFetch) {
-				r.mistake(where, "%s makes tools that have a %s already; remove it. %s", kind, key, map[string]string{
+				r.p.mistake(where, "%s makes tools that have a %s already; remove it. %s", kind, key, map[string]string{
 					KindFiles: "They are list_files and read_file, after the prefix if there is one",
 					KindFetch: "It is http_get",
 				}[kind])
 			}
 		}
 		if kind == KindFiles && r.d.values["directory"] == nil {
-			r.mistake(r.d.start, "files needs directory, the one that can be read")
+			r.p.mistake(r.d.start, "files needs directory, the one that can be read")
 		}
 		r.d.Name, r.d.values["name"] = "", nil
 		delete(r.d.values, "name")
 	default:
 		if _, ok := at["name"]; !ok {
-			r.mistake(position(n), "this tool has no name; add name:, which agents list")
+			r.p.mistake(position(n), "this tool has no name; add name:, which agents list")
 		}
 		if _, ok := r.d.values["url"]; !ok && kind == KindHTTP {
-			r.mistake(r.d.start, "http needs url, like https://api.example/orders/{id}")
+			r.p.mistake(r.d.start, "http needs url, like https://api.example/orders/{id}")
 		}
 	}
 }
@@ -342,9 +343,9 @@ var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // toolName reads the name of a tool, or a part of it.
 func toolName(r declaring, n *yaml.Node, what string) any {
-	name, ok := r.text(n, what)
+	name, ok := r.p.text(n, what)
 	if ok && !toolNames.MatchString(name) {
-		r.mistake(
+		r.p.mistake(
 			position(resolve(n)),
 			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -",
 			what,
@@ -359,7 +360,7 @@ func toolName(r declaring, n *yaml.Node, what string) any {
 }
 
 // openAPI reads the list of OpenAPI documents.
-func (p declarer) openAPI(n *yaml.Node) {
+func (s *declarer) openAPI(n *yaml.Node) {
 	operation := map[string]reader{
 		"operation":   plain,
 		"name":        toolName,
@@ -370,9 +371,9 @@ func (p declarer) openAPI(n *yaml.Node) {
 		"lookUp":      with(template),
 		"result":      toolKinds(nil)[KindHTTP]["result"],
 	}
-	p.list(n, "openapi", func(n *yaml.Node) {
-		before := len(p.mistakes)
-		r := p.begin(KindOpenAPI, position(n))
+	s.p.list(n, "openapi", func(n *yaml.Node) {
+		before := len(s.p.found)
+		r := newDeclaring(s.p, KindOpenAPI, position(n))
 		known := r.into(r.d.values, "", map[string]reader{
 			"server":          with(template),
 			"variables":       mapped(plain),
@@ -392,22 +393,22 @@ func (p declarer) openAPI(n *yaml.Node) {
 		})
 		known["document"] = func(n *yaml.Node) {
 			r.d.at["document"] = position(resolve(n))
-			r.d.Document, _ = r.besideFile(n, "document", maxDocument)
+			_, r.d.Document, _ = r.p.besideFile(n, "document", maxDocument, "")
 		}
-		at := r.object(n, "an entry of openapi", known)
-		if _, ok := at["document"]; !ok && len(p.mistakes) == before {
-			r.mistake(
+		at := r.p.object(n, "an entry of openapi", known)
+		if _, ok := at["document"]; !ok && len(s.p.found) == before {
+			r.p.mistake(
 				position(n),
 				"this entry has no document; add document: with the path of an OpenAPI document in JSON or YAML",
 			)
 		}
 		if r.d.Credential != nil && r.d.values["server"] == nil {
-			r.mistake(
+			r.p.mistake(
 				r.d.at["credential"],
 				"credential needs server, the URL of the one that gets it: otherwise the document would say who does",
 			)
 		}
-		p.declare(r.d, before)
+		s.declare(r.d, before)
 	})
 }
 
@@ -419,7 +420,7 @@ func (r declaring) hinted(n *yaml.Node, what string, known fields, hints map[str
 		names = append(names, key)
 	}
 	slices.Sort(names)
-	r.entries(n, what, func(key string, where place, value *yaml.Node) {
+	r.p.entries(n, what, func(key string, where place, value *yaml.Node) {
 		read, ok := known[key]
 		hint, meant := hints[key]
 		switch {
@@ -427,9 +428,9 @@ func (r declaring) hinted(n *yaml.Node, what string, known fields, hints map[str
 			at[key] = where
 			read(value)
 		case meant:
-			r.mistake(where, "unknown key %s; %s", show(key), hint)
+			r.p.mistake(where, "unknown key %s; %s", show(key), hint)
 		default:
-			r.mistake(where, "%s", unknownKey(key, names))
+			r.p.mistake(where, "%s", unknownKey(key, names))
 		}
 	})
 	return at

@@ -5,8 +5,6 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,18 +15,18 @@ import (
 
 // declaring reads one declaration.
 type declaring struct {
-	*parser
+	p *parser
 	d *Declaration
 }
 
 // reader reads a value. what is its path in the declaration. Without a value it returns nil.
 type reader func(r declaring, n *yaml.Node, what string) any
 
-// begin begins a declaration.
-func (p declarer) begin(kind string, at place) declaring {
-	return declaring{p.parser, &Declaration{
+// newDeclaring begins a declaration.
+func newDeclaring(p *parser, kind string, at place) declaring {
+	return declaring{p, &Declaration{
 		Kind:   kind,
-		file:   p.name,
+		file:   p.file,
 		start:  at,
 		at:     map[string]place{},
 		values: map[string]any{},
@@ -54,7 +52,7 @@ func (r declaring) into(values map[string]any, path string, readers map[string]r
 func nested(readers map[string]reader) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
 		values := map[string]any{}
-		r.object(n, what, r.into(values, what, readers))
+		r.p.object(n, what, r.into(values, what, readers))
 		return values
 	}
 }
@@ -63,7 +61,7 @@ func nested(readers map[string]reader) reader {
 func each(read reader) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
 		all := []any{}
-		r.list(n, what, func(n *yaml.Node) {
+		r.p.list(n, what, func(n *yaml.Node) {
 			at := item(what, len(all))
 			r.d.at[at] = position(n)
 			all = append(all, read(r, n, at))
@@ -76,7 +74,7 @@ func each(read reader) reader {
 func mapped(read reader) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
 		all := map[string]any{}
-		r.entries(n, what, func(key string, _ place, value *yaml.Node) {
+		r.p.entries(n, what, func(key string, _ place, value *yaml.Node) {
 			at := join(what, key)
 			r.d.at[at] = position(resolve(value))
 			if v := read(r, value, member(what, key)); v != nil {
@@ -89,7 +87,7 @@ func mapped(read reader) reader {
 
 // plain reads a text without variables.
 func plain(r declaring, n *yaml.Node, what string) any {
-	value, ok := r.text(n, what)
+	value, ok := r.p.text(n, what)
 	if !ok {
 		return nil
 	}
@@ -99,13 +97,13 @@ func plain(r declaring, n *yaml.Node, what string) any {
 // with reads a text that may have variables.
 func with(as phraseKind) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
-		value, ok := r.text(n, what)
+		value, ok := r.p.text(n, what)
 		at := position(resolve(n))
-		if !ok || !r.variablesIn(value, what, at) || r.hasKey(value, what, n) {
+		if !ok || !r.p.variablesIn(value, what, at) || r.hasKey(value, what, n) {
 			return nil
 		}
 		if (as == addressText || as == template) && hasPassword(value) {
-			r.mistake(at, "%s has a password or a token in it; %s", what, useVariable)
+			r.p.mistake(at, "%s has a password or a token in it; %s", what, useVariable)
 			return nil
 		}
 		return phrase{text: value, what: what, at: at, as: as}
@@ -129,24 +127,20 @@ func (r declaring) hasKey(value, what string, n *yaml.Node) bool {
 				slices.ContainsFunc(keyPrefixes(), func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
 	}
 	if found {
-		r.mistake(position(resolve(n)), "%s looks like a key; %s", what, useVariable)
+		r.p.mistake(position(resolve(n)), "%s looks like a key; %s", what, useVariable)
 	}
 	return found
 }
 
-// useVariable is what to do about a secret in the file.
-const useVariable = "write ${NAME} with the NAME of the environment variable that holds it, and replace that key, " +
-	"because it is no longer secret"
-
 // secretText reads a text that is nothing but a secret.
 func secretText(r declaring, n *yaml.Node, what string) any {
-	value, ok := r.text(n, what)
+	value, ok := r.p.text(n, what)
 	at := position(resolve(n))
-	if !ok || !r.variablesIn(value, what, at) {
+	if !ok || !r.p.variablesIn(value, what, at) {
 		return nil
 	}
 	if !variables.MatchString(value) {
-		r.mistake(at, "%s must not be in this file; %s", what, useVariable)
+		r.p.mistake(at, "%s must not be in this file; %s", what, useVariable)
 		return nil
 	}
 	return phrase{text: value, what: what, at: at}
@@ -156,12 +150,12 @@ func secretText(r declaring, n *yaml.Node, what string) any {
 func headersAs(as phraseKind) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
 		all := map[string]any{}
-		texts, at := r.headers(n)
+		texts, at := r.p.headers(n)
 		for name, value := range texts {
 			r.d.at[join(what, name)] = at[name]
 			if slices.Contains([]string{"authorization", "proxy-authorization", "cookie"}, strings.ToLower(name)) &&
 				!variables.MatchString(value) {
-				r.mistake(at[name], "%s must not be in this file; %s", member(what, name), useVariable)
+				r.p.mistake(at[name], "%s must not be in this file; %s", member(what, name), useVariable)
 				continue
 			}
 			all[name] = phrase{text: value, what: member(what, name), at: at[name], as: as}
@@ -172,25 +166,25 @@ func headersAs(as phraseKind) reader {
 
 // environment reads the variables of a process.
 func environment(r declaring, n *yaml.Node, what string) any {
-	r.entries(n, what, func(name string, at place, _ *yaml.Node) {
+	r.p.entries(n, what, func(name string, at place, _ *yaml.Node) {
 		if !variableNames.MatchString(name) {
-			r.mistake(at, "%s cannot be the name of an environment variable; use letters, digits and _", show(name))
+			r.p.mistake(at, "%s cannot be the name of an environment variable; use letters, digits and _", show(name))
 		}
 	})
-	before := len(r.mistakes)
+	before := len(r.p.found)
 	all := mapped(with(plainText))(r, n, what)
-	if len(r.mistakes) > before { // the first walk has found the same
+	if len(r.p.found) > before { // the first walk has found the same
 		return nil
 	}
 	return all
 }
 
-func duration(r declaring, n *yaml.Node, what string) any { return int64(r.parser.duration(n, what)) }
-func size(r declaring, n *yaml.Node, what string) any     { return r.parser.size(n, what) }
-func count(r declaring, n *yaml.Node, what string) any    { return r.parser.count(n, what) }
-func yes(r declaring, n *yaml.Node, what string) any      { return r.parser.yes(n, what) }
+func duration(r declaring, n *yaml.Node, what string) any { return int64(r.p.duration(n, what)) }
+func size(r declaring, n *yaml.Node, what string) any     { return r.p.size(n, what) }
+func count(r declaring, n *yaml.Node, what string) any    { return r.p.count(n, what) }
+func yes(r declaring, n *yaml.Node, what string) any      { return r.p.yes(n, what) }
 func anything(r declaring, n *yaml.Node, what string) any {
-	return formParser{r.parser}.ordered(n, what)
+	return r.p.ordered(n, what)
 }
 
 // choice reads one of the known words.
@@ -201,7 +195,7 @@ func choice[T ~string](known ...T) reader {
 	}
 	return func(r declaring, n *yaml.Node, what string) any {
 		var value string
-		r.oneOf(&value, what, names...)(n)
+		r.p.oneOf(&value, what, names...)(n)
 		return value
 	}
 }
@@ -217,21 +211,21 @@ func doubt() reader { return choice(holdfast.DoubtTell, holdfast.DoubtAsk) }
 // schemaHere reads a JSON Schema.
 func schemaHere(r declaring, n *yaml.Node, what string) any {
 	if resolve(n).Kind != yaml.MappingNode {
-		r.wrongType(resolve(n), what, "a mapping (key: value)")
+		r.p.wrongType(resolve(n), what, "a mapping (key: value)")
 		return nil
 	}
-	return formParser{r.parser}.ordered(n, what)
+	return r.p.ordered(n, what)
 }
 
 // schemaIn reads a JSON Schema from a file of its own; key is where it belongs.
 func schemaIn(key string, values map[string]any) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
-		data, ok := r.besideFile(n, what, MaxSize)
+		_, data, ok := r.p.besideFile(n, what, MaxSize, "")
 		at := position(resolve(n))
 		switch {
 		case !ok:
 		case !json.Valid(data):
-			r.mistake(at, "the file %s is not JSON", show(resolve(n).Value))
+			r.p.mistake(at, "the file %s is not JSON", show(resolve(n).Value))
 		default:
 			values[key], r.d.at[key] = json.RawMessage(data), at
 		}
@@ -239,43 +233,22 @@ func schemaIn(key string, values map[string]any) reader {
 	}
 }
 
-// besideFile reads a file that the declaration names.
-func (r declaring) besideFile(n *yaml.Node, what string, limit int) ([]byte, bool) {
-	path, ok := r.text(n, what)
-	if !ok {
-		return nil, false
-	}
-	at, shown := position(resolve(n)), show(path)
-	data, err := r.readFile(r.beside(path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		r.mistake(at, "there is no file %s; the path is relative to this file", shown)
-	case err != nil:
-		r.mistake(at, "%s cannot be read: %v", what, err)
-	case len(data) > limit:
-		r.mistake(at, "the file %s is larger than %d MiB", shown, limit>>20)
-	default:
-		return data, true
-	}
-	return nil, false
-}
-
 // credential reads where the credential for a service is.
 func credential(r declaring, n *yaml.Node, what string) any {
 	c := &Credential{}
-	before := len(r.mistakes)
+	before := len(r.p.found)
 	note := func(key string, n *yaml.Node) string {
 		r.d.at[join(what, key)] = position(resolve(n))
 		return join(what, key)
 	}
-	at := r.object(n, what, fields{
+	at := r.p.object(n, what, fields{
 		"env":    func(n *yaml.Node) { c.Env = r.variableName(n, note("env", n)) },
-		"file":   func(n *yaml.Node) { c.File, _ = r.text(n, note("file", n)) },
+		"file":   func(n *yaml.Node) { c.File, _ = r.p.text(n, note("file", n)) },
 		"header": func(n *yaml.Node) { c.Header = r.headerName(n, what+".header") },
-		"prefix": func(n *yaml.Node) { c.Prefix, _ = r.text(n, what+".prefix") },
+		"prefix": func(n *yaml.Node) { c.Prefix, _ = r.p.text(n, what+".prefix") },
 		"scopes": func(n *yaml.Node) {
-			r.list(n, what+".scopes", func(n *yaml.Node) {
-				scope, _ := r.text(n, what+".scopes")
+			r.p.list(n, what+".scopes", func(n *yaml.Node) {
+				scope, _ := r.p.text(n, what+".scopes")
 				c.Scopes = append(c.Scopes, scope)
 			})
 		},
@@ -283,9 +256,9 @@ func credential(r declaring, n *yaml.Node, what string) any {
 	_, env := at["env"]
 	_, file := at["file"]
 	switch {
-	case len(r.mistakes) > before:
+	case len(r.p.found) > before:
 	case env == file:
-		r.mistake(
+		r.p.mistake(
 			position(resolve(n)),
 			"%s needs either env, the NAME of an environment variable, or file, the path of a file that "+
 				"has only the credential",
@@ -293,7 +266,7 @@ func credential(r declaring, n *yaml.Node, what string) any {
 		)
 	default:
 		if file {
-			c.File = r.beside(c.File)
+			c.File = beside(r.p.file, c.File)
 		}
 		r.d.Credential = c
 	}
@@ -302,9 +275,9 @@ func credential(r declaring, n *yaml.Node, what string) any {
 
 // variableName never shows the value, which may be a key.
 func (r declaring) variableName(n *yaml.Node, what string) string {
-	name, ok := r.text(n, what)
+	name, ok := r.p.text(n, what)
 	if ok && (looksLikeKey(name) || !variableNames.MatchString(name)) {
-		r.mistake(
+		r.p.mistake(
 			position(resolve(n)),
 			"%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself",
 			what,
@@ -315,9 +288,9 @@ func (r declaring) variableName(n *yaml.Node, what string) string {
 }
 
 func (r declaring) headerName(n *yaml.Node, what string) string {
-	name, ok := r.text(n, what)
+	name, ok := r.p.text(n, what)
 	if ok && (looksLikeKey(name) || !headerNames.MatchString(name)) {
-		r.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
+		r.p.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
 	}
 	return name
 }

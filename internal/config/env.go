@@ -5,7 +5,7 @@ package config
 // are filled in later, and what is wrong with them is reported at the same places.
 
 import (
-	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +15,12 @@ import (
 )
 
 var variables = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// useVariable is what to do about a secret in the file.
+const useVariable = "write ${NAME} with the NAME of the environment variable that holds it, and replace that key, " +
+	"because it is no longer secret"
 
 // variablesIn checks the ${NAME}s of a value.
 func (p *parser) variablesIn(text, what string, at place) bool {
@@ -104,33 +110,20 @@ func (p *parser) headers(n *yaml.Node) (headers map[string]string, at map[string
 	return headers, at
 }
 
-// WithEnv returns the model with values of the environment in its BaseURL, Proxy and Headers. The
-// error is an [*Error] with each variable that is not set, and never has a value in it.
-func (m Model) WithEnv(getenv func(string) string) (Model, error) {
-	fill := &parser{name: m.file}
-	m.BaseURL = fill.fill(m.BaseURL, "baseURL", m.valueAt, getenv)
-	if wrong := wrongURL(m.BaseURL); m.BaseURL != "" && wrong != "" {
-		fill.mistake(m.valueAt, "%s", wrong)
-	}
-	m.Proxy = fill.fill(m.Proxy, "proxy", m.proxyAt, getenv)
-	if wrong := wrongProxy(m.Proxy); m.Proxy != "" && wrong != "" {
-		fill.mistake(m.proxyAt, "%s", wrong)
-	}
-	m.Headers = maps.Clone(m.Headers)
-	for name, text := range m.Headers {
-		m.Headers[name] = fill.fill(text, member("headers", name), m.headersAt[name], getenv)
-	}
-	return m, fill.err()
+// filler puts values of the environment in.
+type filler struct {
+	mistakes
+	getenv func(string) string
 }
 
 // fill returns a text with the values of its variables; "" if one is not set.
-func (p *parser) fill(text, what string, at place, getenv func(string) string) string {
+func (f *filler) fill(text, what string, at place) string {
 	complete := true
 	text = variables.ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]
-		value := getenv(name)
+		value := f.getenv(name)
 		if value == "" {
-			p.mistake(at, "%s needs the environment variable %s, which is not set", what, name)
+			f.mistake(at, "%s needs the environment variable %s, which is not set", what, name)
 			complete = false
 		}
 		return value
@@ -139,4 +132,12 @@ func (p *parser) fill(text, what string, at place, getenv func(string) string) s
 		return ""
 	}
 	return text
+}
+
+// beside returns a path that is relative to the file that names it.
+func beside(file, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
 }

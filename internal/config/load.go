@@ -27,17 +27,11 @@ func Load(path string, known Known) (*File, error) {
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
 	files := map[string]string{}
-	p := &parser{
-		name:     name,
-		known:    known,
-		readFile: noting(files, readFile),
-		catalog:  catalog{places: map[string]place{}},
-	}
+	p := &parser{mistakes{file: name}, noting(files, readFile)}
 	f := &File{Name: name}
 	root := p.document(data)
 	if root != nil {
-		p.file(f, root)
-		f.Prices = p.priced
+		p.sections(f, root, known)
 	}
 	if err := p.err(); err != nil {
 		return nil, err
@@ -58,8 +52,8 @@ func readBounded(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxDocument+1))
 }
 
-// file reads the file's keys.
-func (p *parser) file(f *File, root *yaml.Node) {
+// sections reads the file's keys.
+func (p *parser) sections(f *File, root *yaml.Node, known Known) {
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
 		p.mistake(position(root), "the file is empty; it needs agents, see holdfast.example.yaml")
 		return
@@ -70,11 +64,12 @@ func (p *parser) file(f *File, root *yaml.Node) {
 		"mcpServers": func(n *yaml.Node) { servers = n },
 		"tools":      func(n *yaml.Node) { tools = n },
 		"openapi":    func(n *yaml.Node) { openAPI = n },
-		"prices":     p.prices,
+		"prices":     func(n *yaml.Node) { f.Prices = p.prices(n, known.Price) },
 		"limits":     func(n *yaml.Node) { f.Quotas = p.quotas(n) },
 	})
 	// Agents come after the prices and the tools, wherever those are: they are made with them.
-	d := declarer{p, f}
+	catalog := &catalog{places: map[string]place{}}
+	d := &declarer{p: p, look: known.Declared, catalog: catalog}
 	for _, section := range []struct {
 		n    *yaml.Node
 		read func(*yaml.Node)
@@ -83,9 +78,17 @@ func (p *parser) file(f *File, root *yaml.Node) {
 			section.read(section.n)
 		}
 	}
+	f.Declared = d.all
 	switch {
 	case agents != nil:
-		p.agents(f, agents)
+		r := &agentReader{
+			p:       p,
+			known:   known,
+			catalog: catalog,
+			prices:  f.Prices,
+			names:   map[string]int{},
+		}
+		f.Agents = r.agents(agents)
 	case resolve(root).Kind == yaml.MappingNode:
 		p.mistake(
 			position(root),

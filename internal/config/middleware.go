@@ -18,16 +18,16 @@ import (
 
 // middleware reads an agent's list. Each entry is the name of a kind, or a mapping
 // from the name to its options, which are returned as JSON.
-func (p *parser) middleware(n *yaml.Node) (all []holdfast.Middleware, options []json.RawMessage) {
-	p.list(n, "middleware", func(n *yaml.Node) {
+func (r *agentReader) middleware(n *yaml.Node) (all []holdfast.Middleware, options []json.RawMessage) {
+	r.p.list(n, "middleware", func(n *yaml.Node) {
 		name, given := n, (*yaml.Node)(nil)
 		switch {
 		case n.Kind == yaml.ScalarNode:
 		case n.Kind != yaml.MappingNode || len(n.Content) == 0:
-			p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
+			r.p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
 			return
 		case len(n.Content) > 2:
-			p.mistake(
+			r.p.mistake(
 				position(n.Content[2]),
 				"%s is next to %s; indent options further than the name, and start another middleware with a dash",
 				show(resolve(n.Content[2]).Value),
@@ -37,7 +37,7 @@ func (p *parser) middleware(n *yaml.Node) (all []holdfast.Middleware, options []
 		default:
 			name, given = n.Content[0], n.Content[1]
 		}
-		if m, raw, ok := p.made(name, given); ok {
+		if m, raw, ok := r.made(name, given); ok {
 			all, options = append(all, m), append(options, raw)
 		}
 	})
@@ -45,29 +45,29 @@ func (p *parser) middleware(n *yaml.Node) (all []holdfast.Middleware, options []
 }
 
 // made makes a middleware. options is nil if there are none.
-func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, raw json.RawMessage, ok bool) {
-	name, ok := p.text(at, "a middleware")
+func (r *agentReader) made(at, options *yaml.Node) (m holdfast.Middleware, raw json.RawMessage, ok bool) {
+	name, ok := r.p.text(at, "a middleware")
 	if !ok {
 		return m, nil, false
 	}
-	i := slices.IndexFunc(p.known.Middleware, func(k holdfast.MiddlewareKind) bool { return k.Name == name })
+	i := slices.IndexFunc(r.known.Middleware, func(k holdfast.MiddlewareKind) bool { return k.Name == name })
 	if i < 0 {
 		var names []string
-		for _, k := range p.known.Middleware {
+		for _, k := range r.known.Middleware {
 			names = append(names, k.Name)
 		}
-		p.mistake(position(at), "unknown middleware %s%s", show(name), suggest(name, names))
+		r.p.mistake(position(at), "unknown middleware %s%s", show(name), suggest(name, names))
 		return m, nil, false
 	}
-	if raw, ok = p.options(name, options); !ok {
+	if raw, ok = r.options(name, options); !ok {
 		return m, nil, false
 	}
-	m, err := p.known.Middleware[i].New(raw)
+	m, err := r.known.Middleware[i].New(raw)
 	if err != nil {
 		if options == nil || resolve(options).ShortTag() == "!!null" {
 			options = at
 		}
-		p.badOptions(name, options, err)
+		r.p.badOptions(name, options, err)
 		return m, nil, false
 	}
 	return m, raw, true
@@ -75,53 +75,54 @@ func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, raw json.R
 
 // options returns the options of a middleware as a JSON object. It adds the file's
 // prices for kinds that use them.
-func (p *parser) options(name string, n *yaml.Node) (raw json.RawMessage, ok bool) {
+func (r *agentReader) options(name string, n *yaml.Node) (raw json.RawMessage, ok bool) {
 	values := map[string]any{}
 	if n != nil && resolve(n).ShortTag() != "!!null" {
 		if resolve(n).Kind != yaml.MappingNode {
-			p.wrongType(resolve(n), "the options of "+name, "a mapping (key: value)")
+			r.p.wrongType(resolve(n), "the options of "+name, "a mapping (key: value)")
 			return nil, false
 		}
-		before := len(p.mistakes)
-		values, _ = p.free(n, name).(map[string]any)
-		if len(p.mistakes) > before {
+		before := len(r.p.found)
+		values, _ = r.p.free(n, name).(map[string]any)
+		if len(r.p.found) > before {
 			return nil, false
 		}
 	}
-	if _, own := values["prices"]; !own && len(p.priced) > 0 && slices.Contains(p.known.Priced, name) {
-		values["prices"] = p.priced
+	if _, own := values["prices"]; !own && len(r.prices) > 0 && slices.Contains(r.known.Priced, name) {
+		values["prices"] = r.prices
 	}
 	raw, err := json.Marshal(values)
 	if err != nil {
-		p.mistake(position(n), "the options of %s cannot be written as JSON: %v", name, err)
+		r.p.mistake(position(n), "the options of %s cannot be written as JSON: %v", name, err)
 	}
 	return raw, err == nil
 }
 
-// prices reads what models cost. It leaves out prices with mistakes.
-func (p *parser) prices(n *yaml.Node) {
-	p.priced = map[string]any{}
+// prices reads what models cost. It leaves out prices with mistakes; wrong says what is one.
+func (p *parser) prices(n *yaml.Node, wrong func(price json.RawMessage) error) map[string]any {
+	prices := map[string]any{}
 	p.entries(n, "prices", func(model string, _ place, value *yaml.Node) {
 		what := "the price of " + show(model)
 		if resolve(value).Kind != yaml.MappingNode {
 			p.wrongType(resolve(value), what, "a mapping, like {input: 0.25, output: 2}")
 			return
 		}
-		before := len(p.mistakes)
+		before := len(p.found)
 		price := p.free(value, what)
-		if len(p.mistakes) > before {
+		if len(p.found) > before {
 			return
 		}
 		raw, err := json.Marshal(price)
-		if err == nil && p.known.Price != nil {
-			err = p.known.Price(raw)
+		if err == nil && wrong != nil {
+			err = wrong(raw)
 		}
 		if err != nil {
 			p.badOptions(what, value, err)
 			return
 		}
-		p.priced[model] = price
+		prices[model] = price
 	})
+	return prices
 }
 
 // unknownField matches how encoding/json reports a member that a struct does not have,

@@ -49,8 +49,21 @@ type place struct {
 	line, column int
 }
 
-func (p *parser) mistake(at place, format string, args ...any) {
-	p.mistakes = append(p.mistakes, mistakeAt(at, format, args...))
+func later(a, b place) place {
+	if a.line > b.line || (a.line == b.line && a.column > b.column) {
+		return a
+	}
+	return b
+}
+
+// mistakes are those that were found in a file.
+type mistakes struct {
+	file  string
+	found []Mistake
+}
+
+func (m *mistakes) mistake(at place, format string, args ...any) {
+	m.found = append(m.found, mistakeAt(at, format, args...))
 }
 
 // mistakeAt points to the start of the file if the place is not known.
@@ -60,12 +73,12 @@ func mistakeAt(at place, format string, args ...any) Mistake {
 
 // err returns the mistakes in the order of the file. A mistake behind an anchor is found
 // once per alias but reported only once.
-func (p *parser) err() error {
-	if len(p.mistakes) == 0 {
+func (m *mistakes) err() error {
+	if len(m.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.mistakes, func(a, b Mistake) int {
+	slices.SortStableFunc(m.found, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
 	})
-	return &Error{File: p.name, Mistakes: slices.Compact(p.mistakes)}
+	return &Error{File: m.file, Mistakes: slices.Compact(m.found)}
 }

@@ -5,7 +5,6 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"strings"
 	"time"
 
@@ -55,6 +54,25 @@ func (m Model) Errorf(key, format string, args ...any) error {
 	return &Error{File: m.file, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
 }
 
+// WithEnv returns the model with values of the environment in its BaseURL, Proxy and Headers. The
+// error is an [*Error] with each variable that is not set, and never has a value in it.
+func (m Model) WithEnv(getenv func(string) string) (Model, error) {
+	fill := &filler{mistakes{file: m.file}, getenv}
+	m.BaseURL = fill.fill(m.BaseURL, "baseURL", m.valueAt)
+	if wrong := wrongURL(m.BaseURL); m.BaseURL != "" && wrong != "" {
+		fill.mistake(m.valueAt, "%s", wrong)
+	}
+	m.Proxy = fill.fill(m.Proxy, "proxy", m.proxyAt)
+	if wrong := wrongProxy(m.Proxy); m.Proxy != "" && wrong != "" {
+		fill.mistake(m.proxyAt, "%s", wrong)
+	}
+	m.Headers = maps.Clone(m.Headers)
+	for name, text := range m.Headers {
+		m.Headers[name] = fill.fill(text, member("headers", name), m.headersAt[name])
+	}
+	return m, fill.err()
+}
+
 // Set returns the first key that says how the model is asked; "" if none does.
 func (m Model) Set() string {
 	for _, key := range modelKeys {
@@ -70,37 +88,37 @@ func (m Model) Set() string {
 var modelKeys = []string{"baseURL", "headers", "proxy", "apiKeyEnv", "params"}
 
 // modelFields reads the values of modelKeys.
-func (p *parser) modelFields(m *Model) fields {
+func (r *agentReader) modelFields(m *Model) fields {
 	return fields{
-		"baseURL":   func(n *yaml.Node) { m.BaseURL, m.valueAt = p.baseURL(n), position(resolve(n)) },
-		"headers":   func(n *yaml.Node) { m.Headers, m.headersAt = p.headers(n) },
-		"proxy":     func(n *yaml.Node) { m.Proxy, m.proxyAt = p.proxy(n), position(resolve(n)) },
-		"apiKeyEnv": func(n *yaml.Node) { m.APIKeyEnv = p.apiKeyEnv(n) },
+		"baseURL":   func(n *yaml.Node) { m.BaseURL, m.valueAt = r.p.baseURL(n), position(resolve(n)) },
+		"headers":   func(n *yaml.Node) { m.Headers, m.headersAt = r.p.headers(n) },
+		"proxy":     func(n *yaml.Node) { m.Proxy, m.proxyAt = r.p.proxy(n), position(resolve(n)) },
+		"apiKeyEnv": func(n *yaml.Node) { m.APIKeyEnv = r.apiKeyEnv(n) },
 		"params": func(n *yaml.Node) {
 			if resolve(n).Kind != yaml.MappingNode {
-				p.wrongType(resolve(n), "params", "a mapping (key: value)")
+				r.p.wrongType(resolve(n), "params", "a mapping (key: value)")
 				return
 			}
-			m.Params, _ = p.free(n, "params").(map[string]any)
+			m.Params, _ = r.p.free(n, "params").(map[string]any)
 		},
 	}
 }
 
 // modelsOf returns the models of an agent: those of the list, or without one the one beside
 // it, which may have no name.
-func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
+func (r *agentReader) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 	if list == nil {
 		return []Model{one}
 	}
 	if at, both := a.at["model"]; both {
-		p.mistake(
+		r.p.mistake(
 			later(at, a.at["models"]),
 			"model and models are both set; keep models, and make the model that is asked first its first entry",
 		)
 	}
 	for _, key := range modelKeys {
 		if at, there := a.at[key]; there {
-			p.mistake(
+			r.p.mistake(
 				at,
 				"beside models, %s would be for all of them; write it into the entry of the model that it "+
 					"is for: {name: …, %s: …}",
@@ -110,11 +128,11 @@ func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		}
 	}
 	var models []Model
-	p.list(list, "models", func(n *yaml.Node) {
-		m := p.modelEntry(n)
+	r.p.list(list, "models", func(n *yaml.Node) {
+		m := r.modelEntry(n)
 		for i := range models {
 			if m.Name != "" && m.sameAs(&models[i]) {
-				p.mistake(
+				r.p.mistake(
 					m.start,
 					"the model %s is listed twice and asked in the same way; remove one: how often a "+
 						"model is tried is modelTries",
@@ -126,27 +144,27 @@ func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		models = append(models, m)
 	})
 	if n := resolve(list); n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-		p.mistake(position(n), "models has no model; it needs at least one, like responses/gpt-6-luna")
+		r.p.mistake(position(n), "models has no model; it needs at least one, like responses/gpt-6-luna")
 	}
 	return models
 }
 
 // modelEntry reads an entry of models: a name, or a mapping.
-func (p *parser) modelEntry(n *yaml.Node) Model {
-	m := Model{file: p.name, start: position(n)}
+func (r *agentReader) modelEntry(n *yaml.Node) Model {
+	m := Model{file: r.p.file, start: position(n)}
 	if n.Kind != yaml.MappingNode {
-		m.Name = p.modelName(n, "a model")
+		m.Name = r.modelName(n, "a model")
 		return m
 	}
-	known := p.modelFields(&m)
+	known := r.modelFields(&m)
 	maps.Copy(known, fields{
-		"name":        func(n *yaml.Node) { m.Name = p.modelName(n, "name") },
-		"timeout":     func(n *yaml.Node) { m.Timeout = p.duration(n, "timeout") },
-		"idleTimeout": func(n *yaml.Node) { m.IdleTimeout = p.duration(n, "idleTimeout") },
+		"name":        func(n *yaml.Node) { m.Name = r.modelName(n, "name") },
+		"timeout":     func(n *yaml.Node) { m.Timeout = r.p.duration(n, "timeout") },
+		"idleTimeout": func(n *yaml.Node) { m.IdleTimeout = r.p.duration(n, "idleTimeout") },
 	})
-	m.at = p.object(n, "a model", known)
+	m.at = r.p.object(n, "a model", known)
 	if _, ok := m.at["name"]; !ok {
-		p.mistake(m.start, "this model has no name; add name:, like responses/gpt-6-luna")
+		r.p.mistake(m.start, "this model has no name; add name:, like responses/gpt-6-luna")
 	}
 	return m
 }
@@ -158,27 +176,32 @@ func (m *Model) sameAs(o *Model) bool {
 }
 
 // modelName reads the name of a model, which is the value of the key.
-func (p *parser) modelName(n *yaml.Node, key string) string {
-	model, ok := p.text(n, key)
+func (r *agentReader) modelName(n *yaml.Node, key string) string {
+	model, ok := r.p.text(n, key)
 	if !ok {
 		return ""
 	}
 	if strings.Contains(model, ",") {
-		p.mistake(position(resolve(n)), "%s has a comma; list several models under models, one entry each", show(model))
+		r.p.mistake(
+			position(resolve(n)),
+			"%s has a comma; list several models under models, one entry each",
+			show(model),
+		)
 		return ""
 	}
-	for _, known := range p.known.Models {
+	for _, known := range r.known.Models {
 		rest, found := strings.CutPrefix(model, known)
-		if prefix := strings.HasSuffix(
-			known,
-			"/",
-		); found &&
-			(prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
+		if !strings.HasSuffix(known, "/") {
+			found = found && rest == ""
+		} else {
+			found = found && rest != "" && !strings.ContainsAny(rest, " \t\n")
+		}
+		if found {
 			return model
 		}
 	}
-	shapes := make([]string, len(p.known.Models))
-	for i, known := range p.known.Models {
+	shapes := make([]string, len(r.known.Models))
+	for i, known := range r.known.Models {
 		shapes[i] = known
 		if strings.HasSuffix(known, "/") {
 			shapes[i] += "<model>"
@@ -187,35 +210,33 @@ func (p *parser) modelName(n *yaml.Node, key string) string {
 	provider, rest, slash := strings.Cut(model, "/")
 	hint := listing(shapes)
 	if !slash {
-		if meant := closest(model, p.known.Models); meant != "" && !strings.HasSuffix(meant, "/") {
+		if meant := closest(model, r.known.Models); meant != "" && !strings.HasSuffix(meant, "/") {
 			hint = suggest(model, []string{meant})
 		}
-	} else if meant := closest(provider+"/", p.known.Models); strings.HasSuffix(meant, "/") && rest != "" &&
+	} else if meant := closest(provider+"/", r.known.Models); strings.HasSuffix(meant, "/") && rest != "" &&
 		meant != provider+"/" && !looksLikeKey(rest) {
 		hint = "; did you mean " + show(meant+rest) + "?"
 	}
-	p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
+	r.p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
 	return ""
 }
 
-var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // apiKeyEnv never shows the value, which may be the key itself.
-func (p *parser) apiKeyEnv(n *yaml.Node) string {
-	name, ok := p.text(n, "apiKeyEnv")
+func (r *agentReader) apiKeyEnv(n *yaml.Node) string {
+	name, ok := r.p.text(n, "apiKeyEnv")
 	if !ok {
 		return ""
 	}
 	at := position(resolve(n))
 	switch {
 	case looksLikeKey(name):
-		p.mistake(
+		r.p.mistake(
 			at,
 			"apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, "+
 				"and replace that key, because it is no longer secret",
 		)
 	case !variableNames.MatchString(name):
-		p.mistake(
+		r.p.mistake(
 			at,
 			"apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _",
 		)

@@ -5,16 +5,20 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
+
+// MaxSize bounds the file, and each one that it names but OpenAPI documents, in bytes.
+const MaxSize = 1 << 20
+
+// maxDocument bounds an OpenAPI document, in bytes.
+const maxDocument = 16 << 20
 
 // Bounds on what one file may expand to. With aliases a few lines can stand for billions
 // of values, and an anchor may even contain itself.
@@ -26,14 +30,8 @@ const (
 // parser collects mistakes while it walks the file's nodes. Only the nodes come from the
 // YAML library: its own decoder stops at the first mistake and has no suggestions.
 type parser struct {
-	name     string
-	known    Known
+	mistakes
 	readFile func(path string) ([]byte, error)
-	mistakes []Mistake
-	// priced are the file's prices, by model.
-	priced map[string]any
-	// catalog is what agents can list besides what is known.
-	catalog catalog
 }
 
 // document returns the file's one value, or nil if there is nothing more to check.
@@ -245,43 +243,4 @@ func member(what, key string) string {
 		return what
 	}
 	return what + "." + key
-}
-
-// free returns a value of any type that JSON has.
-func (p *parser) free(n *yaml.Node, what string) any {
-	n = resolve(n)
-	switch n.Kind {
-	case yaml.MappingNode:
-		m := map[string]any{}
-		p.entries(n, what, func(key string, _ place, value *yaml.Node) { m[key] = p.free(value, member(what, key)) })
-		return m
-	case yaml.SequenceNode:
-		list := []any{}
-		p.list(n, what, func(n *yaml.Node) { list = append(list, p.free(n, what)) })
-		return list
-	}
-	switch n.ShortTag() {
-	case "!!str", "!!timestamp":
-		return n.Value
-	case "!!null":
-		return nil
-	case "!!bool", "!!int", "!!float":
-		var v any
-		if err := n.Decode(&v); err != nil {
-			break
-		}
-		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-			break
-		}
-		if n.ShortTag() != "!!bool" && json.Valid([]byte(n.Value)) {
-			return json.Number(n.Value) // money must not become a float
-		}
-		return v
-	}
-	p.mistake(
-		position(n),
-		"%s must be a value that JSON can express: text, a number, true, false, null, a list or a mapping",
-		what,
-	)
-	return nil
 }

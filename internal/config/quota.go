@@ -1,10 +1,6 @@
 package config
 
 import (
-	"math"
-	"strconv"
-	"strings"
-
 	"go.yaml.in/yaml/v4"
 )
 
@@ -60,35 +56,4 @@ func (p *parser) quota(n *yaml.Node, what string) (q Quota) {
 		"bytes":   func(n *yaml.Node) { q.Bytes = p.largeSize(n, "bytes") },
 	})
 	return q
-}
-
-// largeSize reads a size that may be that of many threads.
-func (p *parser) largeSize(n *yaml.Node, what string) int64 {
-	text, ok := p.scalar(n, what, "a size")
-	if !ok {
-		return 0
-	}
-	digits := strings.TrimRight(text, "KMGTiB")
-	unit, known := map[string]int64{
-		"B":   1,
-		"KB":  1e3,
-		"MB":  1e6,
-		"GB":  1e9,
-		"TB":  1e12,
-		"KiB": 1 << 10,
-		"MiB": 1 << 20,
-		"GiB": 1 << 30,
-		"TiB": 1 << 40,
-	}[text[len(digits):]]
-	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-	if !known || err != nil || v < 1 || v > math.MaxInt64>>10/unit {
-		p.mistake(
-			position(resolve(n)),
-			"%s cannot be %s; write a size with its unit, like 500MiB or 10GiB",
-			what,
-			show(text),
-		)
-		return 0
-	}
-	return v * unit
 }

@@ -3,6 +3,7 @@ package config
 // The tools that an agent lists: names, and patterns of names.
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -30,32 +31,29 @@ func (c *catalog) serverNames() (names []string) {
 	return names
 }
 
-// toolLister reads the tools of an agent.
-type toolLister struct{ *parser }
-
 // patterns matches names of tools in which * stands for any characters.
 var patterns = regexp.MustCompile(`^[A-Za-z0-9_*-]{1,128}$`)
 
-// read reads the list of an agent. Its entries are names of tools, or patterns, which pick
+// tools reads the list of an agent. Its entries are names of tools, or patterns, which pick
 // from what the file declares: what begins with the name of an MCP server is the server's.
-func (p toolLister) read(a *Agent, n *yaml.Node) {
+func (r *agentReader) tools(a *Agent, n *yaml.Node) {
 	var listed []string
-	p.list(n, "tools", func(n *yaml.Node) {
-		entry, ok := p.text(n, "a tool")
+	r.p.list(n, "tools", func(n *yaml.Node) {
+		entry, ok := r.p.text(n, "a tool")
 		if !ok {
 			return
 		}
 		if slices.Contains(listed, entry) {
-			p.mistake(position(n), "the tool %s is listed twice", show(entry))
+			r.p.mistake(position(n), "the tool %s is listed twice", show(entry))
 			return
 		}
 		listed = append(listed, entry)
-		names, server := p.picked(entry)
+		names, server := r.picked(entry)
 		switch {
 		case server != "":
 			a.listServer(server, entry)
-		case len(names) == 0 && !p.catalog.unsure:
-			p.mistake(position(n), "%s", p.unknownTool(entry))
+		case len(names) == 0 && !r.catalog.unsure:
+			r.p.mistake(position(n), "%s", r.unknownTool(entry))
 		}
 		for _, name := range names {
 			if !slices.Contains(a.Tools, name) {
@@ -66,17 +64,17 @@ func (p toolLister) read(a *Agent, n *yaml.Node) {
 }
 
 // picked returns the tools that an entry stands for, or the MCP server that they are of.
-func (p toolLister) picked(entry string) (names []string, server string) {
-	if slices.Contains(p.catalog.names, entry) || slices.Contains(p.known.Tools, entry) {
+func (r *agentReader) picked(entry string) (names []string, server string) {
+	if slices.Contains(r.catalog.names, entry) || slices.Contains(r.known.Tools, entry) {
 		return []string{entry}, ""
 	}
 	if !patterns.MatchString(entry) {
 		return nil, ""
 	}
-	if name, rest, _ := strings.Cut(entry, "_"); rest != "" && slices.Contains(p.catalog.serverNames(), name) {
+	if name, rest, _ := strings.Cut(entry, "_"); rest != "" && slices.Contains(r.catalog.serverNames(), name) {
 		return nil, name
 	}
-	for _, name := range p.catalog.names {
+	for _, name := range r.catalog.names {
 		if ok, _ := path.Match(entry, name); ok {
 			names = append(names, name)
 		}
@@ -95,8 +93,8 @@ func (a *Agent) listServer(server, pattern string) {
 }
 
 // unknownTool says that an entry stands for nothing, and what may be meant.
-func (p toolLister) unknownTool(entry string) string {
-	servers := p.catalog.serverNames()
+func (r *agentReader) unknownTool(entry string) string {
+	servers := r.catalog.serverNames()
 	name, rest, _ := strings.Cut(entry, "_")
 	switch meant := closest(name, servers); {
 	case slices.Contains(servers, name): // with nothing after it
@@ -104,27 +102,27 @@ func (p toolLister) unknownTool(entry string) string {
 	case rest != "" && meant != "" && !looksLikeKey(rest):
 		return "unknown tool " + show(entry) + "; did you mean " + show(meant+"_"+rest) + "?"
 	}
-	known := slices.Concat(p.catalog.names, p.known.Tools)
+	known := slices.Concat(r.catalog.names, r.known.Tools)
 	for _, server := range servers {
 		known = append(known, server+"_*")
 	}
-	if begin, _, isPattern := strings.Cut(entry, "*"); isPattern {
-		for _, server := range servers {
-			if begin != "" && strings.HasPrefix(server, begin) {
-				return "the pattern " + show(
-					entry,
-				) + " begins with no name of an MCP server; did you mean " + show(
-					server+"_*",
-				) + "?"
-			}
-		}
-		return "the pattern " + show(
-			entry,
-		) + " stands for no tool that this file declares, and does not begin with the name of an MCP server and _" +
-			suggest(
-				entry,
-				known,
-			)
+	begin, _, isPattern := strings.Cut(entry, "*")
+	if !isPattern {
+		return "unknown tool " + show(entry) + suggest(entry, known)
 	}
-	return "unknown tool " + show(entry) + suggest(entry, known)
+	for _, server := range servers {
+		if begin != "" && strings.HasPrefix(server, begin) {
+			return fmt.Sprintf(
+				"the pattern %s begins with no name of an MCP server; did you mean %s?",
+				show(entry),
+				show(server+"_*"),
+			)
+		}
+	}
+	return fmt.Sprintf(
+		"the pattern %s stands for no tool that this file declares, and does not begin with the name of an MCP "+
+			"server and _%s",
+		show(entry),
+		suggest(entry, known),
+	)
 }

@@ -30,8 +30,7 @@ func wrongProxy(text string) string {
 	}
 	u, err := url.Parse(text)
 	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" ||
-		u.RawQuery != "" ||
-		u.Fragment != "" {
+		u.RawQuery != "" || u.Fragment != "" {
 		return "proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"
 	}
 	return ""
