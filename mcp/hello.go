@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -28,6 +29,9 @@ const (
 // before it is asked in the older way too. It has to start first.
 const probeTimeout = 5 * time.Second
 
+// stateless is the first revision without sessions.
+const stateless = "2026-07-28"
+
 // era is what is known of the revisions that a server speaks, from its connections so far.
 type era struct {
 	// modern: it has spoken a newer revision; older counts how often since then it did not.
@@ -45,7 +49,11 @@ const maxOlder = 3
 
 // hello is the beginning of a connection.
 type hello struct {
-	era era
+	era    era
+	events *events
+	log    *slog.Logger
+	// put hands a message to whoever reads the connection.
+	put func(jsonrpc.Message) bool
 	// elicits: servers of the older revisions may ask people too.
 	elicits bool
 	// probe is how long to wait for the answer to server/discover; 0 means as long as for
@@ -81,7 +89,7 @@ func (h *hello) learn(e *era, version string, err error) {
 }
 
 // sending notes a request of the beginning.
-func (h *hello) sending(x *session, r *jsonrpc.Request) {
+func (h *hello) sending(r *jsonrpc.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r.Method == methodListen {
@@ -90,12 +98,12 @@ func (h *hello) sending(x *session, r *jsonrpc.Request) {
 	}
 	h.discover, h.failed = r.ID, errUnanswered
 	if h.probe > 0 && h.timer == nil {
-		h.timer = time.AfterFunc(h.probe, func() { h.giveUp(x, r.ID) })
+		h.timer = time.AfterFunc(h.probe, func() { h.giveUp(r.ID) })
 	}
 }
 
 // giveUp answers server/discover in the place of a server that does not.
-func (h *hello) giveUp(x *session, id jsonrpc.ID) {
+func (h *hello) giveUp(id jsonrpc.ID) {
 	h.mu.Lock()
 	late := !h.answered
 	if late {
@@ -103,17 +111,13 @@ func (h *hello) giveUp(x *session, id jsonrpc.ID) {
 	}
 	h.mu.Unlock()
 	if late {
-		x.Put(
-			&jsonrpc.Response{
-				ID:    id,
-				Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not answered in time"},
-			},
-		)
+		none := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not answered in time"}
+		h.put(&jsonrpc.Response{ID: id, Error: none})
 	}
 }
 
 // received looks at the answers to the requests of the beginning.
-func (h *hello) received(x *session, m *jsonrpc.Response) {
+func (h *hello) received(m *jsonrpc.Response) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -121,15 +125,15 @@ func (h *hello) received(x *session, m *jsonrpc.Response) {
 	case m.ID == h.listen:
 		h.listen = jsonrpc.ID{}
 		if m.Error != nil && certainlyNot(m.Error) {
-			x.log.Info("an MCP server does not tell when its list of tools changes", "error", m.Error)
-			x.events.follow()
+			h.log.Info("an MCP server does not tell when its list of tools changes", "error", m.Error)
+			h.events.follow()
 			return
 		}
 		err := m.Error
 		if err == nil {
 			err = errEnd
 		}
-		x.events.replace(fmt.Errorf("the server's stream of changes has ended: %w", err), false)
+		h.events.replace(fmt.Errorf("the server's stream of changes has ended: %w", err), false)
 	case m.ID == h.discover && !h.silent:
 		h.answered, h.failed = true, nil
 		if m.Error != nil && !unknownMethod(m.Error) {
@@ -138,7 +142,7 @@ func (h *hello) received(x *session, m *jsonrpc.Response) {
 	case m.ID == h.discover && m.Error == nil:
 		// It was only slow to start. The next connection waits for it.
 		h.answered = true
-		x.events.replace(errSlow, true)
+		h.events.replace(errSlow, true)
 	}
 }
 

@@ -1,12 +1,8 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"time"
-
-	"github.com/holdfast-agents/holdfast"
 )
 
 // kept is what a call keeps to go on from, also in another process: the server's questions
@@ -47,23 +43,14 @@ func (k *kept) read(raw json.RawMessage) error {
 	return json.Unmarshal(raw, k)
 }
 
-// maxKept is what [holdfast.Keep] takes.
-const maxKept = 64 << 10
-
-// keep commits what the call keeps. Where there is no engine there is nothing to come back
-// to.
-func (c *calling) keep(ctx context.Context) error {
-	data, err := json.Marshal(&c.kept)
-	if err == nil {
-		err = holdfast.Keep(ctx, data)
-	}
-	switch {
-	case err == nil || errors.Is(err, holdfast.ErrNoCall):
-		return nil
-	case len(data) > maxKept:
-		return holdfast.Errorf(codeAnswer, "%s was called, and what the MCP server %s asks for "+
-			"is too large to be kept.", c.t.spec.Name, c.t.server.o.Name).
-			Wrap(err)
-	}
-	return c.lost("its state could not be saved", err)
+// question is a question of a server to a person.
+type question struct {
+	Key     string          `json:"key"`
+	Mode    string          `json:"mode,omitempty"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema,omitempty"`
+	URL     string          `json:"url,omitempty"`
 }
+
+// url reports whether the person is sent to a page instead of filling in a form.
+func (q *question) url() bool { return q.Mode == "url" }

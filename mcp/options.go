@@ -266,7 +266,7 @@ func (o Options) withDefaults() Options {
 var inherited = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SystemRoot"}
 
 // spec returns how to start the command.
-func (o *Options) spec(known *secrets) stdio.Spec {
+func (o *Options) spec(redact func(string) string) stdio.Spec {
 	const grace = 2 * time.Second
 	s := stdio.Spec{
 		Command: o.Command,
@@ -274,7 +274,7 @@ func (o *Options) spec(known *secrets) stdio.Spec {
 		Grace:   grace,
 		Stuck:   o.Timeout,
 		Log:     o.Log,
-		Redact:  known.redact,
+		Redact:  redact,
 	}
 	for _, name := range inherited {
 		value, ok := os.LookupEnv(name)

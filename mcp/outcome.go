@@ -13,14 +13,14 @@ import (
 // finished, or nothing, in which case the call's effect decides.
 
 // failure returns what the error of a request means for the call.
-func (t *Tool) failure(ctx context.Context, r *wire.Request, err error) error {
-	server, known := t.server.o.Name, t.server.secrets.with(r.Header)
+func (c *calling) failure(ctx context.Context, r *wire.Request, err error) error {
+	server, known := c.peer.o.Name, c.peer.secrets.with(r.Header)
 	said := known.redact(reason(err))
 	err = known.clean(err)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
 		return holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.",
-			t.spec.Name, said).
+			c.spec.Name, said).
 			Wrap(err)
 	case certainlyNot(err):
 		if hint := hintOf(err); hint != "" {
@@ -40,11 +40,11 @@ func (t *Tool) failure(ctx context.Context, r *wire.Request, err error) error {
 	}
 	text := fmt.Sprintf(
 		"%s was called, and the MCP server %s has not said what came of it: %s.",
-		t.spec.Name,
+		c.spec.Name,
 		server,
 		said,
 	)
-	switch t.spec.Effect {
+	switch c.spec.Effect {
 	case holdfast.EffectPure: // nothing is at risk, so it has failed
 		return holdfast.Errorf(codeNoAnswer, "%s", text).Wrap(err)
 	case holdfast.EffectIdempotent:

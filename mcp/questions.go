@@ -41,18 +41,6 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// question is a question of a server to a person.
-type question struct {
-	Key     string          `json:"key"`
-	Mode    string          `json:"mode,omitempty"`
-	Message string          `json:"message"`
-	Schema  json.RawMessage `json:"requestedSchema,omitempty"`
-	URL     string          `json:"url,omitempty"`
-}
-
-// url reports whether the person is sent to a page instead of filling in a form.
-func (q *question) url() bool { return q.Mode == "url" }
-
 // asked is what our question's metadata says: the frontend shows it, and with the answer it
 // tells which question was answered.
 type asked struct {
@@ -118,8 +106,8 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 			return holdfast.Errorf(
 				codeAnswer,
 				"%s was called, and the MCP server %s asks for something that it cannot get: %s.",
-				c.t.spec.Name,
-				c.t.server.o.Name,
+				c.spec.Name,
+				c.peer.o.Name,
 				text,
 			)
 		}
@@ -163,8 +151,8 @@ func (c *calling) ask(note string) *holdfast.Interrupt {
 			continue
 		}
 		m := asked{
-			Server: c.t.server.o.Name,
-			Tool:   c.t.spec.Name,
+			Server: c.peer.o.Name,
+			Tool:   c.spec.Name,
 			Mode:   "form",
 			URL:    q.URL,
 			Key:    q.Key,

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,31 +21,19 @@ import (
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
-// The connection to a server, seen from its tools: there is one or there is none. A single
-// goroutine makes it, makes it again when it is lost, and reads the list of tools.
+// What keeps a connection: a single goroutine makes it, makes it again when it is lost, and
+// reads the list of tools.
 
 // Server is an MCP server whose tools are used here. One goroutine keeps a connection to it
 // for everybody, and the list of its tools up to date; a call takes whichever connection
 // there is. The methods may be called concurrently.
 type Server struct {
-	o       Options
-	secrets *secrets
-	http    *http.Client
-	tools   atomic.Pointer[listing]
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	wg      sync.WaitGroup
-	first   chan struct{} // closed after the first attempt to connect
-	once    sync.Once
-	random  func() float64
-
-	mu      sync.Mutex
-	current *session
-	alive   map[*session]bool
-	changed chan struct{} // closed when current or problem has changed
-	hope    time.Time     // until when it is waited for a connection if there is none
-	held    map[string]*held
-	problem error // why there is no connection
+	peer
+	http   *http.Client
+	tools  atomic.Pointer[listing]
+	first  chan struct{} // closed after the first attempt to connect
+	once   sync.Once
+	random func() float64
 }
 
 var _ holdfast.Toolset = (*Server)(nil)
@@ -56,17 +45,13 @@ func Open(o Options) (*Server, error) {
 		return nil, fmt.Errorf("the MCP server %q: %w", o.Name, err)
 	}
 	s := &Server{
-		o:       o.withDefaults(),
-		secrets: o.secrets(),
-		first:   make(chan struct{}),
-		alive:   map[*session]bool{},
-		held:    map[string]*held{},
-		changed: make(chan struct{}),
-		random:  rand.Float64,
+		peer:   peer{o: o.withDefaults(), secrets: o.secrets()},
+		first:  make(chan struct{}),
+		random: rand.Float64,
 	}
 	s.o.Log = slog.New(discreet{s.o.Log.Handler(), s.secrets}).With("mcp", o.Name)
-	s.hope = time.Now().Add(s.o.ConnectTimeout)
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.conn = newConnection(time.Now().Add(s.o.ConnectTimeout))
+	s.held = newHolding(s.conn.ctx, s.o.ElicitationWait)
 	s.tools.Store(&listing{})
 	if o.URL != "" {
 		guard, err := o.guard()
@@ -75,7 +60,7 @@ func Open(o Options) (*Server, error) {
 		}
 		s.http = client(guard, s.secrets, o.RoundTripper)
 	}
-	s.wg.Go(s.run)
+	s.conn.wg.Go(s.run)
 	return s, nil
 }
 
@@ -116,12 +101,10 @@ func (s *Server) LeftOut() []string { return s.tools.Load().leftOut }
 // Revision returns the revision of the protocol that is spoken with the server; empty while it
 // is not connected to.
 func (s *Server) Revision() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current == nil {
-		return ""
+	if x := s.conn.now().current; x != nil {
+		return x.version
 	}
-	return s.current.version
+	return ""
 }
 
 // Ready waits until the server was connected to or the first attempt has failed, and returns
@@ -136,29 +119,33 @@ func (s *Server) Ready(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current == nil {
-		return s.problem
+	if m := s.conn.now(); m.current == nil {
+		return m.problem
 	}
 	return nil
 }
 
-// errClosed is the error of calls after Close.
-var errClosed = errors.New("the server is not used any more")
+// AwaitTool waits until the server's tools were listed for the first time, if a tool of
+// this name can be one of them, but no longer than ConnectTimeout after [Open]. Whatever
+// goes on with a call in another process waits like that for the call's tool.
+func (s *Server) AwaitTool(ctx context.Context, name string) error {
+	for strings.HasPrefix(name, s.o.Name+"_") {
+		m := s.conn.now()
+		if s.tools.Load().read {
+			break
+		}
+		if err := s.conn.outlast(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Close ends the connection and waits for its process, if it is one. Calls in progress fail.
 func (s *Server) Close() {
-	s.mu.Lock()
-	s.cancel(errClosed)
-	for _, h := range s.held {
-		h.timer.Stop()
-	}
-	for x := range s.alive {
-		_ = x.Close()
-	}
-	s.mu.Unlock()
-	s.wg.Wait()
+	s.conn.close()
+	s.held.stop()
+	s.conn.wg.Wait()
 	if s.http != nil {
 		s.http.CloseIdleConnections()
 	}
@@ -169,17 +156,14 @@ const (
 	firstPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 	maxAsked     = 2 * time.Minute // that a server can ask for
-	// settled is how long a connection has to last for the next attempt to be made at once,
-	// and how long after its loss calls wait for another.
-	settled = 10 * time.Second
 )
 
 // run keeps a connection until the server is closed.
 func (s *Server) run() {
-	defer s.leave()
+	defer s.conn.leave()
 	var e era
 	pause := firstPause
-	for s.ctx.Err() == nil {
+	for s.conn.ctx.Err() == nil {
 		x, list, err := s.connect(&e)
 		err = s.secrets.clean(err)
 		s.finish(x, list, err)
@@ -194,18 +178,6 @@ func (s *Server) run() {
 			return
 		}
 		pause = min(2*pause, longestPause)
-	}
-}
-
-// leave ends the connection that there is.
-func (s *Server) leave() {
-	s.mu.Lock()
-	x := s.current
-	s.current = nil
-	s.mu.Unlock()
-	if x != nil {
-		_ = x.Close()
-		s.retire(x)
 	}
 }
 
@@ -225,7 +197,7 @@ func (s *Server) rest(d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
-	case <-s.ctx.Done():
+	case <-s.conn.ctx.Done():
 		return false
 	}
 }
@@ -233,27 +205,14 @@ func (s *Server) rest(d time.Duration) bool {
 // finish notes how the attempt to connect ended. The new connection takes the old one's
 // place, which ends when its calls have.
 func (s *Server) finish(x *session, list *listing, err error) {
-	s.mu.Lock()
-	old := s.current
-	differs := false
-	said := err != nil && s.problem != nil && err.Error() == s.problem.Error()
-	switch {
-	case x != nil:
-		s.current, s.problem = x, nil
-		differs = s.replace(list)
-	case old == nil || old.dead():
-		s.current, s.problem = nil, err
-	default:
-		old = nil // it goes on
-	}
-	s.change()
-	s.mu.Unlock()
+	differs := x != nil && s.replace(list)
+	old, said := s.conn.attempted(x, err)
 	defer s.once.Do(func() { close(s.first) })
 	if old != nil {
-		s.retire(old)
+		s.conn.retire(old)
 	}
 	switch {
-	case s.ctx.Err() != nil:
+	case s.conn.ctx.Err() != nil:
 	case err == nil:
 		s.o.Log.Info("connected to an MCP server", "revision", x.version, "tools", len(list.tools))
 		if differs {
@@ -268,79 +227,50 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	}
 }
 
-// change tells those who wait that something has changed. The caller holds mu.
-func (s *Server) change() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// start runs f in a goroutine that Close waits for; false if the server is closed.
-func (s *Server) start(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.wg.Go(f)
-	return true
-}
-
-// retire lets a session end when its calls have.
-func (s *Server) retire(x *session) {
-	s.wg.Go(func() {
-		x.retire()
-		s.mu.Lock()
-		delete(s.alive, x)
-		s.mu.Unlock()
-	})
-}
-
 // followTimeout is how long the list of tools waits until changes of it are told.
 const followTimeout = time.Second
 
 // connect connects to the server and lists its tools.
 func (s *Server) connect(e *era) (*session, *listing, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(s.conn.ctx, s.o.ConnectTimeout)
 	defer cancel()
-	ev, h := newEvents(), &hello{era: *e, elicits: s.o.Elicitation}
-	c, err := s.open(ev, h)
+	h := &hello{era: *e, elicits: s.o.Elicitation, events: newEvents(), log: s.o.Log}
+	c, err := s.open(h)
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := connect(ctx, c, ev, h, s)
+	x, err := connect(ctx, c, h)
 	if err != nil {
 		h.learn(e, "", err)
 		return nil, nil, err
 	}
 	h.learn(e, x.version, nil)
-	s.mu.Lock()
-	s.alive[x] = true
-	s.mu.Unlock()
+	s.conn.add(x)
 	// A change between the list and the moment from which changes are told would be missed.
 	t := time.NewTimer(followTimeout)
 	defer t.Stop()
 	select {
-	case <-ev.following:
+	case <-h.events.following:
 		x.followed = true
 	case <-t.C:
 	case <-ctx.Done():
 	}
 	list, err := s.list(ctx, x)
-	if err != nil || s.ctx.Err() != nil {
+	if err != nil || s.conn.ctx.Err() != nil {
 		_ = x.Close()
-		s.retire(x)
+		s.conn.retire(x)
 		return nil, nil, cmp.Or(err, errClosed)
 	}
 	return x, list, nil
 }
 
 // open starts the process, or makes ready for requests.
-func (s *Server) open(ev *events, h *hello) (transport, error) {
+func (s *Server) open(h *hello) (transport, error) {
 	if s.o.URL == "" {
 		if !h.era.patient && !h.era.modern {
 			h.probe = min(probeTimeout, s.o.ConnectTimeout/2)
 		}
-		c, err := stdio.Start(s.o.spec(s.secrets), s.o.MaxMessageBytes)
+		c, err := stdio.Start(s.o.spec(s.secrets.redact), s.o.MaxMessageBytes)
 		if err != nil {
 			return nil, fmt.Errorf("it cannot be started: %w", err)
 		}
@@ -356,8 +286,8 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 		Header:    header,
 		Redact:    s.secrets.redact,
 		Limit:     s.o.MaxMessageBytes,
-		Listening: ev.follow,
-		Stale:     ev.replace,
+		Listening: h.events.follow,
+		Stale:     h.events.replace,
 	}), nil
 }
 
@@ -382,18 +312,18 @@ func (s *Server) watch(x *session, e *era) error {
 		case <-late:
 			late = nil
 			signal(x.events.relist, struct{}{})
-		case <-s.ctx.Done():
-			s.lost(x, errClosed)
+		case <-s.conn.ctx.Done():
+			s.loses(x, errClosed)
 			return errClosed
 		case <-x.ended:
 			err := fmt.Errorf("the connection has ended: %w", cmp.Or(x.err, errors.New("the server has closed it")))
-			s.lost(x, err)
+			s.loses(x, err)
 			return err
 		case err := <-x.events.gone:
 			if errors.Is(err, errSlow) {
 				*e = era{modern: true, patient: true}
 			}
-			s.lost(x, err)
+			s.loses(x, err)
 			return err
 		case err := <-x.events.stale:
 			s.o.Log.Info("an MCP server is connected to again", "reason", err)
@@ -413,17 +343,13 @@ func (s *Server) watch(x *session, e *era) error {
 	}
 }
 
-// lost notes that a connection cannot be used any more. Calls wait for the next one.
-func (s *Server) lost(x *session, err error) {
+// loses takes note of a connection that cannot be used any more.
+func (s *Server) loses(x *session, err error) {
 	err = s.secrets.clean(err)
-	s.mu.Lock()
-	s.current, s.problem, s.hope = nil, err, time.Now().Add(settled)
-	s.change()
-	s.mu.Unlock()
-	if s.ctx.Err() == nil {
+	s.conn.lost(x, err)
+	if s.conn.ctx.Err() == nil {
 		s.o.Log.Warn("the connection to an MCP server is lost", "error", err)
 	}
-	s.retire(x)
 }
 
 // replace puts a list in the place of the last one; false if it says the same.
@@ -437,7 +363,7 @@ func (s *Server) replace(list *listing) bool {
 
 // relist takes over a changed list of tools.
 func (s *Server) relist(x *session) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(s.conn.ctx, s.o.ConnectTimeout)
 	defer cancel()
 	list, err := s.list(ctx, x)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +23,6 @@ import (
 // with requests and sends cancellations; params and results go past it unread, because it
 // reads numbers as float64, takes a task for an empty success and fails on content that it
 // does not know.
-
-// stateless is the first revision without sessions.
-const stateless = "2026-07-28"
 
 // transport is a connection of ours to a server.
 type transport interface {
@@ -61,89 +57,21 @@ type session struct {
 
 	// asker is the request that has its turn, if the server may ask in the middle of one.
 	turns chan struct{}
-	asker atomic.Pointer[flight]
+	asker atomic.Pointer[chan elicitation]
 
 	tokens   atomic.Int64
 	progress sync.Map // progress tokens to func(progress)
-}
-
-// events are signals of a connection to its server's manager. None of them waits.
-type events struct {
-	relist chan struct{} // the list of tools has changed
-	stale  chan error    // the connection should be replaced
-	gone   chan error    // it must be
-	// following is closed when changes of the list of tools are told from now on, or never.
-	following  chan struct{}
-	followOnce sync.Once
-}
-
-func newEvents() *events {
-	return &events{
-		relist:    make(chan struct{}, 1),
-		stale:     make(chan error, 1),
-		gone:      make(chan error, 1),
-		following: make(chan struct{}),
-	}
-}
-
-func (e *events) follow() { e.followOnce.Do(func() { close(e.following) }) }
-
-func signal[T any](c chan<- T, v T) {
-	select {
-	case c <- v:
-	default: // one is enough
-	}
-}
-
-func (e *events) replace(err error, gone bool) {
-	if gone {
-		signal(e.gone, err)
-	} else {
-		signal(e.stale, err)
-	}
-}
-
-// methodAny stands for the method of a request of ours, because the SDK keeps the
-// protocol's own methods for its types.
-const methodAny = "holdfast/any"
-
-// params are params of a request that the SDK does not read. It adds what each request says
-// of the client.
-type params struct {
-	sdk.ParamsBase
-	members map[string]any
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (p *params) MarshalJSON() ([]byte, error) {
-	members := maps.Clone(p.members)
-	if len(p.Meta) > 0 {
-		members["_meta"] = p.Meta
-	}
-	return json.Marshal(members)
-}
-
-// result is a result as the server wrote it.
-type result struct {
-	sdk.ResultBase
-	raw json.RawMessage
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (r *result) UnmarshalJSON(data []byte) error {
-	r.raw = append(json.RawMessage(nil), data...)
-	return nil
 }
 
 // extensionTasks is the name of the extension that lets a server answer with a task.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // connect connects to the server over t, which it owns.
-func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) (_ *session, err error) {
+func connect(ctx context.Context, t transport, h *hello) (_ *session, err error) {
 	x := &session{
 		transport: t,
-		log:       s.o.Log,
-		events:    ev,
+		log:       h.log,
+		events:    h.events,
 		ended:     make(chan struct{}),
 		hello:     h,
 		born:      time.Now(),
@@ -173,7 +101,8 @@ func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) 
 			t.Wait()
 		}
 	}()
-	defer x.hello.stop()
+	h.put = t.Put
+	defer h.stop()
 	options := &sdk.ClientSessionOptions{}
 	if h.era.legacy {
 		options.ProtocolVersion = "2025-11-25"
@@ -188,7 +117,7 @@ func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) 
 	x.version = said.ProtocolVersion
 	_, piped := t.(*stdio.Conn)
 	if caps := said.Capabilities; piped && !x.modern() || caps == nil || caps.Tools == nil || !caps.Tools.ListChanged {
-		ev.follow() // there is nothing to wait for
+		h.events.follow() // there is nothing to wait for
 	}
 	go func() {
 		x.err = x.cs.Wait()
@@ -261,7 +190,7 @@ func (x *session) Write(ctx context.Context, m jsonrpc.Message) error {
 			named.Method = wire.RequestFrom(ctx).Method
 			m = &named
 		case methodDiscover, methodListen:
-			x.hello.sending(x, r)
+			x.hello.sending(r)
 		case methodInitialize:
 			if err := x.hello.mayInitialize(); err != nil {
 				return err
@@ -286,7 +215,7 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch m := m.(type) {
 		case *jsonrpc.Response:
-			x.hello.received(x, m)
+			x.hello.received(m)
 			return m, nil
 		case *jsonrpc.Request:
 			switch {
@@ -295,16 +224,8 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			case m.Method == "elicitation/create" && m.IsCall() && x.hello.elicits:
 				x.elicited(ctx, m)
 			case m.IsCall():
-				_ = x.transport.Write(
-					ctx,
-					&jsonrpc.Response{
-						ID: m.ID,
-						Error: &jsonrpc.Error{
-							Code:    jsonrpc.CodeMethodNotFound,
-							Message: "not supported by this client",
-						},
-					},
-				)
+				none := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not supported by this client"}
+				_ = x.transport.Write(ctx, &jsonrpc.Response{ID: m.ID, Error: none})
 			case m.Method == "notifications/tools/list_changed":
 				signal(x.events.relist, struct{}{})
 			case m.Method == "notifications/subscriptions/acknowledged":
@@ -313,5 +234,82 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 				x.progressed(m.Params)
 			}
 		}
+	}
+}
+
+// elicitation is a question of a server that waits.
+type elicitation struct {
+	id     jsonrpc.ID
+	params json.RawMessage
+}
+
+// turn waits for the request's turn if the server may ask in the middle of one, since nothing
+// says which of several asks. The caller has to call release.
+func (x *session) turn(ctx context.Context, asks chan elicitation, timeout time.Duration) (release func(), err error) {
+	if !x.hello.elicits || x.modern() {
+		return func() {}, nil
+	}
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	select {
+	case x.turns <- struct{}{}:
+		x.asker.Store(&asks)
+		return func() {
+			x.asker.Store(nil)
+			<-x.turns
+		}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-x.ended:
+		return nil, errors.New("the connection has ended")
+	case <-t.C:
+		return nil, errBusy
+	}
+}
+
+// errBusy is the error of a call that did not get its turn.
+var errBusy = errors.New("another call of this server has not ended")
+
+// elicited hands a question to the call that it is of.
+func (x *session) elicited(ctx context.Context, m *jsonrpc.Request) {
+	if asks := x.asker.Load(); asks != nil {
+		select {
+		case *asks <- elicitation{id: m.ID, params: m.Params}:
+			return
+		default: // it asks a second thing before the first is answered
+		}
+	}
+	x.reply(ctx, m.ID, json.RawMessage(answerCancel))
+}
+
+const answerCancel = `{"action":"cancel"}`
+
+// reply answers a server's question.
+func (x *session) reply(ctx context.Context, id jsonrpc.ID, answer json.RawMessage) {
+	if err := x.transport.Write(ctx, &jsonrpc.Response{ID: id, Result: answer}); err != nil {
+		x.log.Warn("an answer did not reach an MCP server", "error", err)
+	}
+}
+
+// progress is a server's news of a call.
+type progress struct {
+	Progress json.Number `json:"progress"`
+	Total    json.Number `json:"total,omitempty"`
+	Message  string      `json:"message,omitempty"`
+}
+
+// progressed hands news to the call that they are of.
+func (x *session) progressed(raw json.RawMessage) {
+	var said struct {
+		Token json.RawMessage `json:"progressToken"`
+		progress
+	}
+	var token string
+	if json.Unmarshal(raw, &said) != nil || json.Unmarshal(said.Token, &token) != nil {
+		return
+	}
+	if f, ok := x.progress.Load(token); ok {
+		said.Message = shorten(said.Message, 1000)
+		f.(func(progress))(said.progress)
 	}
 }

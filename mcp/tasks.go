@@ -79,15 +79,15 @@ func (c *calling) followTask(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 		switch s.Status {
 		case "completed":
-			return resultOf(c.t.spec.Name, s.Result, c.t.server.o.MaxResultBytes)
+			return resultOf(c.spec.Name, s.Result, c.peer.o.MaxResultBytes)
 		case "failed":
 			text := "it does not say why"
 			if s.Error != nil {
 				text = reason(s.Error)
 			}
-			return holdfast.ToolResult{Text: fmt.Sprintf("%s has failed: %s.", c.t.spec.Name, text), Failed: true}, nil
+			return holdfast.ToolResult{Text: fmt.Sprintf("%s has failed: %s.", c.spec.Name, text), Failed: true}, nil
 		case "cancelled":
-			return holdfast.ToolResult{Text: c.t.spec.Name + " was cancelled by its server.", Failed: true}, nil
+			return holdfast.ToolResult{Text: c.spec.Name + " was cancelled by its server.", Failed: true}, nil
 		case "input_required":
 			ask, err := c.taskAsks(ctx, s)
 			if ask != nil || err != nil {
@@ -95,11 +95,11 @@ func (c *calling) followTask(ctx context.Context) (holdfast.ToolResult, error) {
 			}
 		}
 		if s.Message != "" {
-			c.notices.add(ctx, c, progress{Message: shorten(s.Message, 1000)})
+			c.notices.add(ctx, progress{Message: shorten(s.Message, 1000)})
 		}
 		err = pause(ctx, s.interval())
 		if err == nil && time.Now().After(c.until) {
-			err = fmt.Errorf("%w: a call may take %s", errTimeout, c.t.server.o.MaxDuration)
+			err = fmt.Errorf("%w: a call may take %s", errTimeout, c.peer.o.MaxDuration)
 		}
 		if err != nil {
 			return holdfast.ToolResult{}, c.taskCut(ctx, err)
@@ -143,7 +143,7 @@ func (c *calling) passOn(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		c.t.server.o.Log.Warn("a task of an MCP server does not take an answer", "tool", c.t.spec.Name, "error", err)
+		c.peer.o.Log.Warn("a task of an MCP server does not take an answer", "tool", c.spec.Name, "error", err)
 	}
 	for _, q := range c.kept.Questions {
 		c.kept.Task.Answered = append(c.kept.Task.Answered, q.Key)
@@ -228,12 +228,12 @@ func (c *calling) cancelTask(ctx context.Context) {
 	if x == nil {
 		return
 	}
-	c.t.server.start(func() {
+	c.peer.conn.start(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		r := &wire.Request{Method: "tasks/cancel", Header: c.header}
 		if _, err := x.request(ctx, r, &params{members: map[string]any{"taskId": id}}); err != nil {
-			c.t.server.o.Log.Warn("a task of an MCP server could not be cancelled", "tool", c.t.spec.Name, "error", err)
+			c.peer.o.Log.Warn("a task of an MCP server could not be cancelled", "tool", c.spec.Name, "error", err)
 		}
 	})
 }

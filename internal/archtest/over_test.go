@@ -13,7 +13,6 @@ var (
 		"internal/loop with crashpoints": 6767,
 		"internal/redisstore":            3007,
 		"internal/thread":                2960,
-		"mcp":                            3261,
 		"server":                         4246,
 	}
 
