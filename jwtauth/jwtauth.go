@@ -171,34 +171,54 @@ func (v *Verifier) Authenticate(r *http.Request) (holdfast.Principal, error) {
 		Wrap(err)
 }
 
-// verify returns the claims of a token whose signature, issuer, audience and times are
-// right.
+// verify returns the claims of a token whose type, issuer, audience, times and signature are
+// right. What the token says of itself comes first, so that no key is fetched for a token
+// that would be refused with any: invented tokens must not use up the attempts to fetch a
+// new key.
 func (v *Verifier) verify(r *http.Request, token string) (claimSet, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return nil, fmt.Errorf("parse the token: %w", err)
 	}
 	header := parsed.Headers[0]
-	keys, err := v.keys.find(r.Context(), header.KeyID, header.Algorithm)
-	if err != nil {
-		return nil, err
+	if !isAccessToken(header) {
+		return nil, errors.New("the token's typ is not that of an access token")
 	}
 	var standard jwt.Claims
 	var all claimSet
-	err = errors.New("the provider has no such key")
-	for _, key := range keys {
-		if err = parsed.Claims(key, &standard, &all); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("check the signature: %w", err)
+	if err := parsed.UnsafeClaimsWithoutVerification(&standard, &all); err != nil {
+		return nil, fmt.Errorf("read the claims: %w", err)
 	}
 	if standard.Expiry == nil {
 		return nil, errors.New("the token never expires")
 	}
 	expected := jwt.Expected{Issuer: v.o.Issuer, AnyAudience: jwt.Audience{v.o.Audience}, Time: v.o.Now()}
-	return all, standard.ValidateWithLeeway(expected, leeway)
+	if err := standard.ValidateWithLeeway(expected, leeway); err != nil {
+		return nil, err
+	}
+	keys, err := v.keys.find(r.Context(), header.KeyID, header.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.New("the provider has no such key")
+	for _, key := range keys {
+		if err = parsed.Claims(key); err == nil {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("check the signature: %w", err)
+}
+
+// isAccessToken reports whether a token's typ is none, JWT or at+jwt (RFC 9068). The provider
+// signs other things with the same keys, like logout tokens (RFC 8725, 3.11).
+func isAccessToken(header jose.Header) bool {
+	typ, given := header.ExtraHeaders[jose.HeaderType]
+	if !given {
+		return true
+	}
+	name, _ := typ.(string)
+	name = strings.TrimPrefix(strings.ToLower(name), "application/")
+	return name == "jwt" || name == "at+jwt"
 }
 
 // principal returns the caller that the claims describe.

@@ -112,7 +112,17 @@ func (k key) sign(t *testing.T, claims map[string]any) string {
 
 func signed(t *testing.T, with jose.SigningKey, claims map[string]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(with, (&jose.SignerOptions{}).WithType("at+jwt"))
+	return typed(t, with, "at+jwt", claims)
+}
+
+// typed signs a token whose header has a typ; without one if it is empty.
+func typed(t *testing.T, with jose.SigningKey, typ jose.ContentType, claims map[string]any) string {
+	t.Helper()
+	var options jose.SignerOptions
+	if typ != "" {
+		options.WithType(typ)
+	}
+	signer, err := jose.NewSigner(with, &options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,12 +359,56 @@ func TestRotation(t *testing.T) {
 		step(0, ecKey(t, fmt.Sprint("invented", i)), false, 2)
 	}
 	p.change(func() { p.set = []jose.JSONWebKey{first.public(), second.public()} })
-	step(29*time.Second, second, false, 2)
+	step(4*time.Second, second, false, 2)
 	step(time.Second, second, true, 3)
 	p.change(func() { p.set = []jose.JSONWebKey{second.public()} })
 	step(9*time.Minute, first, true, 3)
 	step(time.Minute, first, false, 4)
 	step(0, second, true, 4)
+}
+
+// TestForeignTokensFetchNothing: tokens that are not meant for this server do not use up the
+// attempts to fetch a key that the provider has just begun to sign with.
+func TestForeignTokensFetchNothing(t *testing.T) {
+	p, first, second := newProvider(t, nil), ecKey(t, "1"), ecKey(t, "2")
+	p.set = []jose.JSONWebKey{first.public()}
+	if _, err := p.Authenticate(request("Bearer " + first.sign(t, claims(nil)))); err != nil {
+		t.Fatal(err)
+	}
+	p.change(func() {
+		p.set = []jose.JSONWebKey{first.public(), second.public()}
+		p.now = p.now.Add(time.Minute)
+	})
+	for name, changes := range map[string]map[string]any{
+		"another issuer":   {"iss": "https://evil.example/"},
+		"another audience": {"aud": "shop"},
+		"expired":          {"exp": start.Add(-time.Hour).Unix()},
+	} {
+		if _, err := p.Authenticate(request("Bearer " + ecKey(t, "invented").sign(t, claims(changes)))); err == nil {
+			t.Errorf("%s: let in", name)
+		}
+	}
+	if p.asked != 1 {
+		t.Errorf("the keys were fetched %d times", p.asked)
+	}
+	if _, err := p.Authenticate(request("Bearer " + second.sign(t, claims(nil)))); err != nil {
+		t.Errorf("the new key: %v", err)
+	}
+}
+
+// TestTypes: what else the provider signs with its keys is no access token.
+func TestTypes(t *testing.T) {
+	p, k := newProvider(t, nil), ecKey(t, "k")
+	p.set = []jose.JSONWebKey{k.public()}
+	with := jose.SigningKey{Algorithm: k.alg, Key: jose.JSONWebKey{Key: k.Signer, KeyID: k.id}}
+	for typ, good := range map[jose.ContentType]bool{
+		"": true, "JWT": true, "at+jwt": true, "application/at+JWT": true,
+		"logout+jwt": false, "dpop+jwt": false, "application/jwt+at": false,
+	} {
+		if _, err := p.Authenticate(request("Bearer " + typed(t, with, typ, claims(nil)))); (err == nil) != good {
+			t.Errorf("%q: %v", typ, err)
+		}
+	}
 }
 
 // TestProviderAway: a server starts without its provider, tells callers to come back, and

@@ -29,8 +29,11 @@ const (
 	// refreshAfter is how old keys are before they are fetched again, so that a key that
 	// the provider has withdrawn is not trusted for long.
 	refreshAfter = 10 * time.Minute
-	// retryAfter is the least time between two attempts.
+	// retryAfter is the least time between two attempts, if the first one failed.
 	retryAfter = 30 * time.Second
+	// missingAfter is that time if the first one succeeded and a key is missing: the provider
+	// may have a new key by now, and must not be asked by every token with an invented id.
+	missingAfter = 5 * time.Second
 	// trustFor is how long keys are trusted while the provider cannot be reached.
 	trustFor = 24 * time.Hour
 	// maxSet bounds the provider's answer, in bytes.
@@ -89,7 +92,11 @@ func (s *keySet) refreshed(ctx context.Context, f *fetched, id, algorithm string
 	if newer := s.current.Load(); newer != f {
 		return newer
 	}
-	if !s.tried.IsZero() && s.now().Sub(s.tried) < retryAfter {
+	wait := missingAfter
+	if s.failed != nil {
+		wait = retryAfter
+	}
+	if !s.tried.IsZero() && s.now().Sub(s.tried) < wait {
 		return f
 	}
 	s.tried = s.now()
