@@ -72,7 +72,8 @@ type RateLimitOptions struct {
 	// when it can be; for a call of the model itself this means RateLimitEnd. With
 	// [RateLimitEnd] the run ends with [codes.RateLimited].
 	Then string `json:"then"`
-	// MaxWait is how long one call waits at most; 0 means one window.
+	// MaxWait is how long one call waits at most, and keeps its run's place on the server; 0
+	// means one window, but at most a minute.
 	MaxWait Duration `json:"maxWait"`
 	// OnStoreFailure is what happens to a call while the store does not answer:
 	// [StoreFailureAllow] or [StoreFailureDeny]. Empty means to allow it: a limit protects
@@ -85,7 +86,7 @@ type RateLimitOptions struct {
 func (o RateLimitOptions) withDefaults() RateLimitOptions {
 	o.Name = cmp.Or(o.Name, "default")
 	o.Then = cmp.Or(o.Then, RateLimitWait)
-	o.MaxWait = cmp.Or(o.MaxWait, o.Window)
+	o.MaxWait = cmp.Or(o.MaxWait, min(o.Window, Duration(time.Minute)))
 	o.OnStoreFailure = cmp.Or(o.OnStoreFailure, StoreFailureAllow)
 	return o
 }

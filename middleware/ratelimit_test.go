@@ -238,7 +238,12 @@ func TestRateLimitWaitsWithinBounds(t *testing.T) {
 		}
 		m := middleware.RateLimit(long)
 		wantRan(t, h, m, "search", 1) // the second is told at once
-		long.MaxWait = 0
+		long.MaxWait = 0              // a minute, because who waits holds a run's place
+		m = middleware.RateLimit(long)
+		if result, err := use(h, m, "search", "a"); err != nil || !result.NotRun {
+			t.Errorf("by default: got %+v, %v", result, err)
+		}
+		long.MaxWait = long.Window
 		m = middleware.RateLimit(long)
 		begun := time.Now()
 
