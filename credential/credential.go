@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -62,21 +63,31 @@ func File(path string) Source {
 	return SourceFunc(func(context.Context, Request) (secret.Text, error) {
 		f, err := os.Open(path)
 		if err != nil {
-			return secret.Text{}, fmt.Errorf("the credential cannot be read: %w", err)
+			return secret.Text{}, unreadable(err)
 		}
 		defer f.Close()
 		b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 		switch value := strings.TrimSpace(string(b)); {
 		case err != nil:
-			return secret.Text{}, fmt.Errorf("the credential cannot be read: %w", err)
+			return secret.Text{}, unreadable(err)
 		case len(b) > maxFile:
-			return secret.Text{}, fmt.Errorf("the file %s has more than %d bytes: it is no credential", path, maxFile)
+			return secret.Text{}, fmt.Errorf("the file with the credential has more than %d bytes: it is none", maxFile)
 		case value == "":
-			return secret.Text{}, fmt.Errorf("the file %s is empty", path)
+			return secret.Text{}, errors.New("the file with the credential is empty")
 		default:
 			return secret.New(value), nil
 		}
 	})
+}
+
+// unreadable says why a file cannot be read without its path, which is nobody's business who
+// reads the call's result.
+func unreadable(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("the file with the credential cannot be read: %w", err)
 }
 
 // ReasonLogin is the reason of the question that asks a user to log in. Its metadata has
