@@ -102,7 +102,7 @@ describe('AskPanel', () => {
       { id: 'd', reason: 'x:y', message: 'Well?', responseSchema: { type: 'boolean' } },
     ]);
     const [a, b, c, d] = ['May it go on?', 'May pay run?', 'Has it happened?', 'Well?'].map((name) => within(screen.getByRole('group', { name })));
-    expect(b?.getByText(/by the rule p\*/)).toBeTruthy();
+    expect(b?.getByText(/because of the rule “p\*”/)).toBeTruthy();
     expect(c?.getByText('Its arguments, 20 KB, are not shown here.')).toBeTruthy();
     await userEvent.type(a?.getByLabelText(/Raise/) as HTMLElement, '0');
     await userEvent.click(a?.getByRole('button', { name: 'Allow' }) as HTMLElement);

@@ -156,7 +156,7 @@ function Subject({ question, call, editing }: { question: Question; call: CallIt
   if (!question.approves && question.interrupt.metadata?.['tool'] === undefined) return null;
   return (
     <div className="ask-subject">
-      {tool && (rule || !title.includes(tool)) && <p><code className="ask-tool">{tool}</code>{rule && <span className="soft"> by the rule {rule}</span>}</p>}
+      {tool && (rule || !title.includes(tool)) && <p><code className="ask-tool">{tool}</code>{rule && <span className="soft"> is asked about because of the rule “{rule}”</span>}</p>}
       {!editing && (tree !== undefined ? <JsonTree value={tree} label="Arguments" depth={2} /> : args && <pre tabIndex={0} role="group" aria-label="Arguments">{args}</pre>)}
       {hiddenBytes > 0 && !call?.args && <p className="soft">Its arguments, {bytes(hiddenBytes)}, are not shown here.</p>}
     </div>
@@ -195,6 +195,7 @@ function AskForm({ interrupt, call, parametersOf, busy, problems, onAnswer, onCu
     if (question.replies.length === 0 && !busy && !expired) give(written());
   };
   const [first] = question.replies;
+  const no = question.replies.find((r) => r.value === false);
   const copy = () => {
     const answer = first ? answerOf(first) : written();
     if (answer) onCurl?.(answer);
@@ -208,6 +209,7 @@ function AskForm({ interrupt, call, parametersOf, busy, problems, onAnswer, onCu
       {question.rest !== undefined && <Rest question={question} form={form} title={interrupt.message} />}
       {problems.map((p) => <p key={p} className="field-error" role="alert">{p}</p>)}
       {expired && <p className="soft">This question has expired: it can only be declined now.</p>}
+      {!expired && no && <p className="small soft">“{no.text}” is an answer. Declining gives none, and the agent is told so.</p>}
       <div className="row wrap ask-buttons">
         {question.replies.map((r) => (
           <Button key={r.text} kind={r.value === false ? 'default' : question.replies.length === 2 && r.value === true ? 'primary' : 'default'} className="ask-reply" disabled={expired} busy={busy} onClick={() => give(answerOf(r))}>

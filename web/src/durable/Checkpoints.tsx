@@ -24,7 +24,7 @@ import { ProcessTag } from './Process.tsx';
 import { kindOf } from './Strip.tsx';
 import { ThreadTree } from './ThreadTree.tsx';
 import { argumentsText } from './arguments.ts';
-import { messages, numberOf, titleOf } from './words.ts';
+import { messages, numberOf, placeOf, titleOf } from './words.ts';
 
 const high = 44;
 const wide = 14;
@@ -57,7 +57,6 @@ function Lines({ graph }: { graph: Graph }) {
 
 function Row({ dot, lanes, at, tabbable, href, process, onLook }: { dot: Dot; lanes: number; at: boolean; tabbable: boolean; href: string; process: string; onLook: () => void }) {
   const { checkpoint } = dot;
-  const { metadata } = checkpoint;
   const kind = kindOf(checkpoint);
   return (
     <a
@@ -73,7 +72,7 @@ function Row({ dot, lanes, at, tabbable, href, process, onLook }: { dot: Dot; la
         <span className="durable-row-title">{titleOf(checkpoint)}</span>
         {!dot.current && <span className="sr">, left by going back</span>}
         <br />
-        <span className="durable-row-about num">#{numberOf(checkpoint.id)} · {metadata.source} · step {metadata.step}{checkpoint.messageCount !== undefined && ` · ${messages(checkpoint.messageCount)}`}</span>
+        <span className="durable-row-about num">#{numberOf(checkpoint.id)}{checkpoint.messageCount !== undefined && ` · ${messages(checkpoint.messageCount)}`}</span>
       </span>
       <span className="durable-row-end"><Time at={checkpoint.createdAt} />{process && <ProcessTag name={process} />}</span>
     </a>
@@ -148,8 +147,7 @@ function Facts({ checkpoint, process }: { checkpoint: Checkpoint; process: strin
   return (
     <p className="durable-detail-facts num">
       <span>checkpoint {numberOf(checkpoint.id)}</span>
-      <span>{metadata.source}</span>
-      <span>step {metadata.step}</span>
+      {placeOf(checkpoint) && <span>{placeOf(checkpoint)}</span>}
       <span>{messages(checkpoint.messageCount)}</span>
       <span><Time at={checkpoint.createdAt} live={false} /></span>
       {process && <span>by <ProcessTag name={process} /></span>}

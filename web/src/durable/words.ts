@@ -17,6 +17,9 @@ export function titleOf({ metadata, status }: Checkpoint): string {
   return `Ready for iteration ${step}`;
 }
 
+/** Between which iterations a checkpoint was taken: "before iteration 2". Empty where its title says all. */
+export const placeOf = ({ metadata: { source, step }, status }: Checkpoint): string => (source === 'input' ? 'before the first iteration' : status === 'idle' ? '' : `before iteration ${step}`);
+
 /** "9 messages". */
 export const messages = (count: number | undefined): string => (count === undefined ? '' : `${count.toLocaleString('en')} ${count === 1 ? 'message' : 'messages'}`);
 
