@@ -12,7 +12,6 @@ var (
 		"internal/loop":                  6767,
 		"internal/loop with crashpoints": 6767,
 		"internal/redisstore":            3007,
-		"internal/thread":                2960,
 		"server":                         4246,
 	}
 

@@ -127,7 +127,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if b.p.d.Do != decide.Keep {
 		b.st.Instruct(b.p.rec.Instructions)
 	}
-	b.st.MakeTitle(b.r.hist)
+	b.st.MakeTitle(b.r.hist.Path)
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (a *Amendment) Notice() (name string, value json.RawMessage) {
 // checkpoints the thread keeps; all if it is not positive.
 func (a *Amendment) Amend(c *store.Commit, st *State, now time.Time, keep int) {
 	if a.Description != nil {
-		st.Describe(*a.Description, &History{})
+		st.Describe(*a.Description, nil)
 	}
 	if a.Mark != nil {
 		cp := Checkpoint{

@@ -14,6 +14,10 @@ import (
 // the thread's messages, so an archived log stores successive deltas as one entry that
 // refers to the complete text. Whoever reads the archive gets the records back.
 
+// MinRef is the size in bytes from which the log refers to the message of a tool's
+// result instead of storing the result a second time.
+const MinRef = 128
+
 // ArchivedLog is the log of a run that has ended, stored apart from the live one.
 type ArchivedLog struct {
 	// Format is the format of this value.
@@ -50,12 +54,6 @@ type LogEntry struct {
 
 // records returns how many records the entry stands for.
 func (n *LogEntry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
-
-// itemKey names an item that deltas belong to: a message, reasoning, or a call.
-type itemKey struct {
-	kind agui.Type
-	id   string
-}
 
 // Texts are the complete texts of a thread's items, which archived logs refer to.
 type Texts struct {
@@ -262,4 +260,34 @@ func EventOf(data []byte) (agui.Event, error) {
 		}
 	}
 	return agui.DecodeEvent(data)
+}
+
+// After returns up to limit records after a cursor; false if the archive does not have
+// the cursor's record, or the text of a record after it, whose message was pruned.
+// Successive deltas of an item become one record, which has the number of the last of them.
+func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record, bool) {
+	var out []store.Record
+	next, held := a.First, c == store.Cursor{}
+	for i := range a.Entries {
+		n := &a.Entries[i]
+		first := next
+		next += n.records()
+		skip := uint64(0) // how many of the entry's records the reader has
+		if c.Number >= first && c.Number < next && c.Tag == a.tag(c.Number) {
+			held, skip = true, c.Number-first+1
+		}
+		if c.Number >= next-1 || !held {
+			continue
+		}
+		if !n.whole(t) {
+			return nil, false
+		}
+		if len(out) >= limit {
+			continue
+		}
+		out = append(out, store.Record{
+			Cursor: store.Cursor{Number: next - 1, Tag: a.tag(next - 1)}, Data: n.data(skip, t),
+		})
+	}
+	return out, held
 }

@@ -56,6 +56,13 @@ func ReadError(key store.ThreadKey, err error) error {
 	return StoreError(err)
 }
 
+var (
+	// ErrHole means that a message on the path is missing.
+	ErrHole = errors.New("the message tree has a hole")
+	// ErrNoBlob means that a blob that something refers to is missing.
+	ErrNoBlob = errors.New("a blob is missing")
+)
+
 // Unreadable reports whether an error says that a stored thread, or a part of it, cannot
 // be read by this version: it is damaged, cannot be right, or was written by a newer one.
 // Asking again does not help, and other threads are not affected.

@@ -2,6 +2,8 @@ package thread
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,4 +190,45 @@ func decodeMessage(s *store.Message) (agui.Message, error) {
 		err = fmt.Errorf("message %s: %w: %w", s.ID, ErrUnreadable, err)
 	}
 	return m, err
+}
+
+// pathTo returns the places of the messages from the first to the leaf.
+func pathTo(key store.ThreadKey, stored []store.Message, leaf string) ([]int, error) {
+	byID := make(map[string]int, len(stored))
+	for i := range stored {
+		byID[stored[i].ID] = i
+	}
+	var backwards []int
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok || len(backwards) > len(stored) {
+			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
+		}
+		backwards = append(backwards, i)
+		id = stored[i].Parent
+	}
+	path := make([]int, len(backwards))
+	for n, i := range backwards {
+		path[len(path)-1-n] = i
+	}
+	return path, nil
+}
+
+// Result reads the answer that is the result of the thread's last run; nil if there is none.
+func (rd Reader) Result(ctx context.Context, t *Thread) (json.RawMessage, error) {
+	if t.State.Output == "" {
+		return nil, nil
+	}
+	found, err := rd.Store.MessagesOf(ctx, t.Key, []string{t.State.Output})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ReadError(t.Key, err)
+	}
+	m, err := decodeMessage(&found[0])
+	if err != nil {
+		return nil, ReadError(t.Key, err)
+	}
+	return ResultOf(&m), nil
 }

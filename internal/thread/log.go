@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -13,76 +12,8 @@ import (
 // the thread's live log. Some time after the run's end, upkeep stores it apart as one
 // value, without what the message table holds already: of the deltas of a message only
 // the lengths stay, so that a reader whose cursor lies between two of them gets the rest
-// of the text; of a large tool result only the id of its message stays. This file makes
-// such an archive, reads it, and finds the records of a run wherever they are.
-
-// DeltaOf returns the text of a delta and the item it belongs to; false for any other
-// record.
-func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
-	if !agui.TypeOf(data).IsDelta() {
-		return key, "", false
-	}
-	ev, err := agui.DecodeEvent(data)
-	if err != nil {
-		return key, "", false
-	}
-	switch ev := ev.(type) {
-	case agui.TextMessageContent:
-		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
-	case agui.ReasoningMessageContent:
-		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
-	case agui.ToolCallArgs:
-		return itemKey{ev.EventType(), ev.ToolCallID}, ev.Delta, true
-	}
-	return key, "", false
-}
-
-// After returns up to limit records after a cursor; false if the archive does not have
-// the cursor's record, or the text of a record after it, whose message was pruned.
-// Successive deltas of an item become one record, which has the number of the last of them.
-func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record, bool) {
-	var out []store.Record
-	next, held := a.First, c == store.Cursor{}
-	for i := range a.Entries {
-		n := &a.Entries[i]
-		first := next
-		next += n.records()
-		skip := uint64(0) // how many of the entry's records the reader has
-		if c.Number >= first && c.Number < next && c.Tag == a.tag(c.Number) {
-			held, skip = true, c.Number-first+1
-		}
-		if c.Number >= next-1 || !held {
-			continue
-		}
-		if !n.whole(t) {
-			return nil, false
-		}
-		if len(out) >= limit {
-			continue
-		}
-		out = append(out, store.Record{
-			Cursor: store.Cursor{Number: next - 1, Tag: a.tag(next - 1)}, Data: n.data(skip, t),
-		})
-	}
-	return out, held
-}
-
-// MinRef is the size in bytes from which the log refers to the message of a tool's
-// result instead of storing the result a second time.
-const MinRef = 128
-
-// AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
-// call's arguments.
-func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
-	switch kind {
-	case agui.TypeTextMessageContent:
-		return agui.TextMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
-	case agui.TypeReasoningMessageContent:
-		return agui.ReasoningMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
-	default:
-		return agui.ToolCallArgs{ToolCallID: id, Delta: string(text)}.AppendJSON(buf)
-	}
-}
+// of the text; of a large tool result only the id of its message stays. This file finds
+// the records of a run wherever they are.
 
 // Records returns up to limit records of a run after a cursor, from the live log or from
 // the archive. after may be rec.After, the position before the run's first record, which

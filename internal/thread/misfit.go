@@ -2,13 +2,10 @@ package thread
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // An answer that does not have the form that its agent's answers must have.
@@ -70,23 +67,4 @@ func ResultOf(answer *agui.Message) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(d.PlainText())
-}
-
-// Result reads the answer that is the result of the thread's last run; nil if there is none.
-func (rd Reader) Result(ctx context.Context, t *Thread) (json.RawMessage, error) {
-	if t.State.Output == "" {
-		return nil, nil
-	}
-	found, err := rd.Store.MessagesOf(ctx, t.Key, []string{t.State.Output})
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, ReadError(t.Key, err)
-	}
-	m, err := decodeMessage(&found[0])
-	if err != nil {
-		return nil, ReadError(t.Key, err)
-	}
-	return ResultOf(&m), nil
 }

@@ -101,25 +101,3 @@ func (rd Reader) Along(ctx context.Context, key store.ThreadKey, path Path) iter
 		}
 	}
 }
-
-// pathTo returns the places of the messages from the first to the leaf.
-func pathTo(key store.ThreadKey, stored []store.Message, leaf string) ([]int, error) {
-	byID := make(map[string]int, len(stored))
-	for i := range stored {
-		byID[stored[i].ID] = i
-	}
-	var backwards []int
-	for id := leaf; id != ""; {
-		i, ok := byID[id]
-		if !ok || len(backwards) > len(stored) {
-			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
-		}
-		backwards = append(backwards, i)
-		id = stored[i].Parent
-	}
-	path := make([]int, len(backwards))
-	for n, i := range backwards {
-		path[len(path)-1-n] = i
-	}
-	return path, nil
-}

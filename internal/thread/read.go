@@ -246,13 +246,6 @@ func CheckStale(key store.ThreadKey, st *State, messages int) error {
 	return stale(key, messages, st.Count)
 }
 
-var (
-	// ErrHole means that a message on the path is missing.
-	ErrHole = errors.New("the message tree has a hole")
-	// ErrNoBlob means that a blob that something refers to is missing.
-	ErrNoBlob = errors.New("a blob is missing")
-)
-
 // Shared reads the shared state in the blob id; nil for an empty id.
 func (rd Reader) Shared(ctx context.Context, key store.ThreadKey, id string) ([]byte, error) {
 	if id == "" {

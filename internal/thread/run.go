@@ -148,16 +148,10 @@ func PutRunEnd(c *store.Commit, run string, o RunEnd) {
 	c.Put = append(c.Put, store.Value{Kind: store.KindOutcome, ID: run, Data: MustJSON(o)})
 }
 
-// RunEnd returns how the thread's last run ended, at that time and with the number of
-// its last record.
-func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
-	outcome, code, text := s.Ended()
-	return RunEnd{
-		Outcome: outcome,
-		Code:    code,
-		Text:    text,
-		EndedAt: at,
-		Last:    last,
-		Usage:   s.Usage,
+// PublicUsage returns usage as it is shown, without what it costs.
+func PublicUsage(usage []holdfast.Usage) (list []threads.Usage) {
+	for _, u := range usage {
+		list = append(list, threads.Usage{Usage: u})
 	}
+	return list
 }

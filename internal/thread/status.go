@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -165,5 +166,19 @@ func (s *State) to(status threads.Status, outcome holdfast.Outcome, cause *holdf
 	s.Waiting = nil
 	if cause != nil {
 		s.code, s.text, s.person = cause.Code, agui.FullText(cause), agui.PersonText(cause)
+	}
+}
+
+// RunEnd returns how the thread's last run ended, at that time and with the number of
+// its last record.
+func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
+	outcome, code, text := s.Ended()
+	return RunEnd{
+		Outcome: outcome,
+		Code:    code,
+		Text:    text,
+		EndedAt: at,
+		Last:    last,
+		Usage:   s.Usage,
 	}
 }

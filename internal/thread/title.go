@@ -22,19 +22,19 @@ type Described struct {
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 }
 
-// MakeTitle gives a thread without a title one, made from the first message that says
-// anything.
-func (d *Described) MakeTitle(h *History) {
+// MakeTitle gives a thread without a title one, made from the first message of its history
+// that says anything.
+func (d *Described) MakeTitle(path []agui.Message) {
 	if d.Title == "" {
-		d.Title = titleOf(h.Path)
+		d.Title = titleOf(path)
 	}
 }
 
 // Describe makes a person's change.
-func (d *Described) Describe(change threads.Description, h *History) {
+func (d *Described) Describe(change threads.Description, path []agui.Message) {
 	if change.Title != nil {
 		d.Title = oneLine(*change.Title)
-		d.MakeTitle(h)
+		d.MakeTitle(path)
 	}
 	if change.Hidden != nil {
 		d.Hidden = *change.Hidden

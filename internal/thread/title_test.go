@@ -45,7 +45,7 @@ func TestMakeTitle(t *testing.T) {
 		{[]string{`user "` + strings.Repeat("word ", 30) + `"`}, strings.TrimSpace(strings.Repeat("word ", 15)) + "…"},
 	} {
 		var d Described
-		d.MakeTitle(says(t, c.messages...))
+		d.MakeTitle(says(t, c.messages...).Path)
 		if d.Title != c.want {
 			t.Errorf("%q: %q, want %q", c.messages, d.Title, c.want)
 		}
@@ -67,12 +67,12 @@ func TestDescribe(t *testing.T) {
 		{threads.Description{Hidden: &hide}, Described{Title: "mine", Hidden: true}},
 		{threads.Description{Title: text(""), Hidden: &show}, Described{Title: "hi"}},
 	} {
-		d.Describe(c.change, h)
+		d.Describe(c.change, h.Path)
 		if d != c.want {
 			t.Errorf("%d: %+v, want %+v", i, d, c.want)
 		}
 		if d.Title != "" {
-			d.MakeTitle(says(t, `user "another"`))
+			d.MakeTitle(says(t, `user "another"`).Path)
 		}
 		if d != c.want {
 			t.Errorf("%d, in the next run: %+v, want %+v", i, d, c.want)

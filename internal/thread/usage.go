@@ -2,7 +2,6 @@ package thread
 
 import (
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // AddUsage adds what a model call used to the sum for its provider and model. u may be
@@ -39,12 +38,4 @@ func sumUsage(a, b holdfast.Usage) holdfast.Usage {
 	a.CachedInput = add(a.CachedInput, b.CachedInput)
 	a.CacheWriteInput = add(a.CacheWriteInput, b.CacheWriteInput)
 	return a
-}
-
-// PublicUsage returns usage as it is shown, without what it costs.
-func PublicUsage(usage []holdfast.Usage) (list []threads.Usage) {
-	for _, u := range usage {
-		list = append(list, threads.Usage{Usage: u})
-	}
-	return list
 }

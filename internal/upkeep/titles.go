@@ -51,7 +51,7 @@ func (k Titles) still(
 	var info *threads.Info
 	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
 		st := t.State.Clone()
-		st.Describe(d, t.History)
+		st.Describe(d, t.History.Path)
 		if st.Described == t.State.Described {
 			info = t.Info()
 			return nil, nil
@@ -77,14 +77,14 @@ func (k Titles) whileItRuns(
 		return nil, err
 	}
 	want := t.State.Described
-	want.Describe(d, &thread.History{})
+	want.Describe(d, nil)
 	if d.Title != nil {
 		if want.Title == "" { // it is made from the first message, as that is known here
 			h, err := k.read.History(ctx, t.Key, t.State.Leaf)
 			if err != nil {
 				return nil, err
 			}
-			want.MakeTitle(h)
+			want.MakeTitle(h.Path)
 		}
 		d.Title = &want.Title
 	}

@@ -1,0 +1,45 @@
+package thread
+
+import "github.com/holdfast-agents/holdfast/internal/agui"
+
+// Deltas: the records of a log that are pieces of an item.
+
+// itemKey names an item that deltas belong to: a message, reasoning, or a call.
+type itemKey struct {
+	kind agui.Type
+	id   string
+}
+
+// DeltaOf returns the text of a delta and the item it belongs to; false for any other
+// record.
+func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
+	if !agui.TypeOf(data).IsDelta() {
+		return key, "", false
+	}
+	ev, err := agui.DecodeEvent(data)
+	if err != nil {
+		return key, "", false
+	}
+	switch ev := ev.(type) {
+	case agui.TextMessageContent:
+		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
+	case agui.ReasoningMessageContent:
+		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
+	case agui.ToolCallArgs:
+		return itemKey{ev.EventType(), ev.ToolCallID}, ev.Delta, true
+	}
+	return key, "", false
+}
+
+// AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
+// call's arguments.
+func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
+	switch kind {
+	case agui.TypeTextMessageContent:
+		return agui.TextMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
+	case agui.TypeReasoningMessageContent:
+		return agui.ReasoningMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
+	default:
+		return agui.ToolCallArgs{ToolCallID: id, Delta: string(text)}.AppendJSON(buf)
+	}
+}
