@@ -263,7 +263,9 @@ func (k *Keeper) deletable(
 	switch {
 	case lost != nil && !thread.Unreadable(lost):
 		return at, 0, thread.ReadError(key, lost)
-	case head == nil || head.User != who.User:
+	case head == nil: // nobody can tell whose it is, or whether it is there
+		return at, 0, thread.ReadError(store.ThreadKey{}, lost)
+	case head.User != who.User:
 		return at, 0, thread.NotFound(key.Thread)
 	case etag != "" && etag != head.ETag:
 		return at, 0, errETag(etag, head.ETag)

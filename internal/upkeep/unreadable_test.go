@@ -157,6 +157,23 @@ func TestUnreadableIsDeleted(t *testing.T) {
 	})
 }
 
+// nameless is a store in which nobody can tell what there is under a name.
+type nameless struct{ store.Store }
+
+func (nameless) Head(context.Context, store.ThreadKey) (*store.Head, error) {
+	return nil, store.ErrUnreadable
+}
+
+// TestUnreadableNameIsKept: where the name of a thread cannot be looked up, nothing is deleted,
+// and its owner is not told that there is none.
+func TestUnreadableNameIsKept(t *testing.T) {
+	e := looptest.Start(t, nameless{memstore.New()}, nil, looptest.Traveller(&looptest.Notebook{}))
+	_, err := e.Delete(t.Context(), looptest.Alice, "b", "", false)
+	if pub := holdfast.AsError(err); pub.Code != codes.CheckpointUnreadable || strings.Contains(pub.Hint, "DELETE") {
+		t.Errorf("got %v, with the hint %q", err, pub.Hint)
+	}
+}
+
 // TestUnreadableThatRuns: a thread that cannot be read is not deleted while a living
 // process runs it.
 func TestUnreadableThatRuns(t *testing.T) {
