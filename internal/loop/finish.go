@@ -196,16 +196,23 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 	return x.take(ctx, f.Thread, f.call)
 }
 
-// hidden returns the error of reading the thread. Who has only a token learns nothing from it
-// but that the store is not there.
+// hidden returns the error of reading the thread. Who has only a token learns nothing of the
+// thread from it but that it cannot be read: else they would throw the result away.
 func (x *finishing) hidden(err error) error {
-	switch {
-	case x.Token != "" && (errors.Is(err, store.ErrNotFound) || thread.Unreadable(err)):
+	switch gone := errors.Is(err, store.ErrNotFound); {
+	case gone && x.Token != "":
 		return x.notFound()
-	case errors.Is(err, store.ErrNotFound):
+	case gone:
 		return thread.NotFound(x.Thread) // as for a thread of another user
 	}
-	return thread.ReadError(x.key, err)
+	err = thread.ReadError(x.key, err)
+	if x.Token == "" || !thread.Unreadable(err) {
+		return err
+	}
+	return holdfast.Errorf(holdfast.AsError(err).Code, "The thread of this call cannot be "+
+		"read; it was left untouched.").
+		WithHint("Keep the result, and send it again once an operator has mended that.").
+		Wrap(err)
 }
 
 // notFound is one error for all that a caller must not be able to tell apart.

@@ -630,3 +630,29 @@ func TestExpects(t *testing.T) {
 		want("deleted", codes.NotFound, token)
 	})
 }
+
+// TestResultForADamagedThread: who has a result for a thread that cannot be read is not told that
+// there is no such call, and can send it again when the thread is mended.
+func TestResultForADamagedThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, db := &postbox{}, &looptest.Bad{Store: memstore.New(), Key: looptest.KeyOf("t")}
+		e := looptest.Start(t, db, withURLs, outsideAgent(finance(p, holdfast.Outside{})))
+		waitingFor(t, looptest.Started(t, e, "t"))
+		token := p.token()
+		for damage, code := range map[error]string{
+			store.ErrUnreadable:    codes.CheckpointUnreadable,
+			store.ErrVersionTooNew: codes.VersionTooNew,
+		} {
+			db.Break(damage)
+			_, err := finish(e, token, `{"approved":true}`)
+			for _, err := range []error{err, loop.Expects(t.Context(), e.Engine, token)} {
+				if pub := holdfast.AsError(err); pub.Code != code || len(pub.Details) > 0 {
+					t.Errorf("got %v with %v, want %s", err, pub.Details, code)
+				}
+			}
+		}
+		db.Unreadable.Store(nil)
+		looptest.Must(finish(e, token, `{"approved":true}`))(t)
+		settled(t, e, "t")
+	})
+}
