@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -76,8 +77,9 @@ type attempts struct {
 	count int    // of all tries
 	tries []int  // of each model
 	over  []bool // models that are not asked again for this answer
-	// half is what the last try has shown, if it is still to be taken back.
-	half *completion
+	// half is what the last try has shown, if it is still to be taken back, and taken what was
+	// taken back last.
+	half, taken *completion
 	// overflows is how often the model has said that the conversation is too long, and asking
 	// is how it is asked: with less than before, if it has said so.
 	overflows int
@@ -130,10 +132,10 @@ func (t *attempts) move(to int) error {
 // that says why.
 func (t *attempts) takeBack(name string, value any) error {
 	half := t.half
-	t.half = nil
 	if half == nil {
 		return nil
 	}
+	t.half, t.taken = nil, half
 	if err := t.supersede(name, value); err != nil {
 		return err
 	}
@@ -181,6 +183,7 @@ func (t *attempts) follow(a *completion, err error) error {
 		t.overflows++
 	case fallback.End:
 		t.tried = t.count
+		t.half = cmp.Or(t.half, t.taken) // no later try has said anything
 		return t.last(failed, err)
 	}
 	if err := t.takeBack(

@@ -176,7 +176,7 @@ func TestRegenerateAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestFailedAttempts: of several tries only the last one stood on the screen when the run failed.
+// TestFailedAttempts: of several tries only the words of the last one stay.
 func TestFailedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown []string
@@ -188,6 +188,28 @@ func TestFailedAttempts(t *testing.T) {
 		}
 		wantShown(t, e, events, append([]string{"user:go"}, halfAnswer...)...)
 	})
+}
+
+// TestWordsBeforeASilentEnd: where no later try has said anything, the words of the one before stay:
+// of a model that cannot be shown less, that fails without a word, or that another one stood in for.
+func TestWordsBeforeASilentEnd(t *testing.T) {
+	words := holdfast.Delta{Text: "I was about to"}
+	for name, models := range map[string][]*player{
+		"nothing less to show": {plays("one", breaks(failure.TooLong, words))},
+		"no more words":        {plays("one", breaks(failure.Cut, words), breaks(failure.Cut), breaks(failure.Quota))},
+		"another model":        {plays("one", breaks(failure.Quota, words)), plays("two", breaks(failure.Auth))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := memstore.New()
+				e := looptest.Start(t, db, nil, chained(models...))
+				events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+				looptest.Failed(t, events, codes.ModelFailed)
+				wantShown(t, e, events, "user:go", "assistant:I was about to")
+				sound(t, db, "t")
+			})
+		})
+	}
 }
 
 // TestGivenUpAnswerStays: the words of the last owner stay when nobody takes the run over any

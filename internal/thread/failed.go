@@ -10,8 +10,9 @@ import (
 
 // An answer that has failed is what a model had said when its run ended in an error. People
 // have read it, so it stays in the history, marked, for everybody who is shown that; models are
-// never shown it, so they are asked as if it had not been said. Only what stood on the screen
-// at the end is kept, without calls that were still being written: those never happened.
+// never shown it, so they are asked as if it had not been said. Of several tries the words of the
+// last one that said anything are kept, without calls that were still being written: those never
+// happened.
 
 // failedAnswers is the first data format with failed answers. A reader of an earlier one would
 // show them to models.
