@@ -16,7 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/state"
 )
 
@@ -295,5 +295,5 @@ func sortedArguments(text json.RawMessage) []byte {
 	if _, err := d.Token(); err != io.EOF {
 		return text
 	}
-	return canonical.JSON(v)
+	return shared.CanonicalJSON(v)
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
-	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
 // RateLimit bounds how many calls of tools, or of the model, are made in a window of time.
@@ -71,7 +70,7 @@ func notRun(format string, args ...any) holdfast.ToolResult {
 
 func (l *rateLimiter) counts(tool string) bool {
 	return len(l.Tools) == 0 ||
-		slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
+		slices.ContainsFunc(l.Tools, func(pattern string) bool { return shared.Matches(pattern, tool) })
 }
 
 func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
@@ -82,7 +81,7 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 			switch {
 			case err != nil:
 			case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
-				err = ledgers.Unchecked("rate limit").Wrap(outcome.unchecked)
+				err = shared.Unchecked("rate limit").Wrap(outcome.unchecked)
 			case !outcome.retryAt.IsZero():
 				err = l.limited(c, outcome.retryAt)
 			}

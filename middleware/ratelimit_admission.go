@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
-	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -60,7 +59,7 @@ func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest)
 // idOf returns the reservation's id of the call that the parts identify in its thread.
 func (l *rateLimiter) idOf(it *holdfast.Iteration, call ...string) string {
 	parts := []string{"rate", l.Name, it.Principal.User, it.Thread, it.Incarnation, strconv.Itoa(it.Rewinds)}
-	return ledgers.Name(append(parts, call...)...)
+	return shared.AccountName(append(parts, call...)...)
 }
 
 // accountOf returns the parts of the name of the account that counts a call.
@@ -82,11 +81,11 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 	if err != nil {
 		return admission{}, err
 	}
-	clock := ledgers.Clock(ledger, l.Now)
+	clock := shared.LedgerClock(ledger, l.Now)
 	patience := clock().Add(time.Duration(l.MaxWait))
 	for {
 		now := clock()
-		begin, end := ledgers.Window(now, time.Duration(l.Window))
+		begin, end := shared.Window(now, time.Duration(l.Window))
 		err := l.reserve(ctx, ledger, c, now, begin, end)
 		var full *store.LimitError
 		switch {
@@ -104,7 +103,7 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 		if l.Then != RateLimitWait || end.After(patience) || tooLate(ctx, end.Sub(now)) {
 			return admission{retryAt: end}, nil
 		}
-		if err := pause.For(ctx, end.Sub(now)); err != nil {
+		if err := shared.Pause(ctx, end.Sub(now)); err != nil {
 			return admission{}, err
 		}
 	}
@@ -120,10 +119,10 @@ func tooLate(ctx context.Context, wait time.Duration) bool {
 func (l *rateLimiter) reserve(ctx context.Context, ledger store.Ledger, c *ratedCall, now, begin, end time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, rateStoreTimeout)
 	defer cancel()
-	account := ledgers.Name(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
+	account := shared.AccountName(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
 	return ledger.Reserve(ctx, &store.Reservation{
 		Tenant: c.tenant, ID: c.id, Now: now,
-		Entries: []store.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: ledgers.Kept(end)}},
+		Entries: []store.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: shared.KeptUntil(end)}},
 	})
 }
 

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
-	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
 // A failed call is attempted again after a pause that doubles each time. Every attempt has
@@ -118,7 +117,7 @@ func (r *retrier) applies(tool holdfast.Tool, name string) bool {
 		return false
 	}
 	return len(r.Tools) == 0 ||
-		slices.ContainsFunc(r.Tools, func(pattern string) bool { return glob.Match(pattern, name) })
+		slices.ContainsFunc(r.Tools, func(pattern string) bool { return shared.Matches(pattern, name) })
 }
 
 func (r *retrier) attempts(
@@ -181,7 +180,7 @@ func (r *retrier) pause(ctx context.Context, n int) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	return pause.For(ctx, d) == nil
+	return shared.Pause(ctx, d) == nil
 }
 
 // counted adds the number of attempts to what the model reads.

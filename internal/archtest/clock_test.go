@@ -52,8 +52,8 @@ var plainClocks = map[string]string{
 
 // shown are the files that may ask a store for its time as a time.Time.
 var shown = map[string]string{
-	"server/server.go":                       "makes the clock for stamps of it",
-	"middleware/internal/ledgers/ledgers.go": "gives the accounts of middleware the time of their store",
+	"server/server.go":                     "makes the clock for stamps of it",
+	"middleware/internal/shared/ledger.go": "gives the accounts of middleware the time of their store",
 }
 
 // allowed reports whether a list has what was found, and notes that the entry is needed.

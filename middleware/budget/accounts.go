@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -42,13 +42,13 @@ func accounts(ctx context.Context, it *holdfast.Iteration) (thread ThreadState, 
 	}
 	if thread.Account == "" {
 		thread, err = threadState.Update(ctx, func(t ThreadState) ThreadState {
-			t.Account = ledgers.Name("budget", scopeThread, it.Thread)
+			t.Account = shared.AccountName("budget", scopeThread, it.Thread)
 			return t
 		})
 	}
 	if err == nil && run.Account == "" {
 		run, err = runState.Update(ctx, func(r RunState) RunState {
-			r.Account = ledgers.Name("budget", scopeRun, it.Thread, it.Run)
+			r.Account = shared.AccountName("budget", scopeRun, it.Thread, it.Run)
 			return r
 		})
 	}
@@ -102,10 +102,10 @@ func age(it *holdfast.Iteration, usual time.Duration) time.Duration {
 // windowed returns the name of the account for the current window, and until when it is kept.
 func windowed(l Limit, now time.Time, parts ...string) (name string, expires time.Time) {
 	if l.Window == 0 {
-		return ledgers.Name(append(parts, "all")...), time.Time{}
+		return shared.AccountName(append(parts, "all")...), time.Time{}
 	}
-	begin, end := ledgers.Window(now, time.Duration(l.Window))
-	return ledgers.Name(append(parts, begin.Format(time.RFC3339))...), ledgers.Kept(end)
+	begin, end := shared.Window(now, time.Duration(l.Window))
+	return shared.AccountName(append(parts, begin.Format(time.RFC3339))...), shared.KeptUntil(end)
 }
 
 // raise returns a copy of the map with one limit raised.

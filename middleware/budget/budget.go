@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -63,14 +63,14 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	if err := b.takeAnswer(ctx, &it, &thread, &run); err != nil {
 		return nil, err
 	}
-	now := ledgers.Clock(ledger, b.Now)()
+	now := shared.LedgerClock(ledger, b.Now)()
 	c := &spending{
 		budgeter: b,
 		ctx:      ctx,
 		ledger:   ledger,
 		tenant:   it.Principal.Tenant,
 		limits:   b.allowances(&it, thread, run, now),
-		id:       ledgers.Name("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
+		id:       shared.AccountName("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
 		input:    int64(b.ReserveTokens.Input),
 		output:   b.ReserveTokens.Output,
 	}
@@ -109,12 +109,12 @@ func (c *spending) reserve(now time.Time) error {
 		return nil
 	case errors.As(err, &full):
 		return c.exceeded(full)
-	case ledgers.Refused(err):
+	case shared.Refused(err):
 		return err
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
 	}
-	return ledgers.Unchecked("budget").Wrap(err)
+	return shared.Unchecked("budget").Wrap(err)
 }
 
 // stream passes the answer on, and notes the usage that it reports.

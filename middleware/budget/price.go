@@ -4,7 +4,7 @@ import (
 	"math/big"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -90,7 +90,7 @@ func (l priceList) of(model string) (price Price, known bool) {
 	best := ""
 	for pattern, p := range l {
 		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
-		if longer && glob.Match(pattern, model) {
+		if longer && shared.Matches(pattern, model) {
 			price, known, best = p, true, pattern
 		}
 	}

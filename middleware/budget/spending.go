@@ -8,8 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
-	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -53,7 +52,7 @@ func insist(ctx context.Context, patience time.Duration, f func(context.Context)
 	defer cancel()
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := f(ctx)
-		if err == nil || ledgers.Refused(err) || pause.For(ctx, wait) != nil {
+		if err == nil || shared.Refused(err) || shared.Pause(ctx, wait) != nil {
 			return err
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
 // TestReadJSON: what two readers may understand differently is refused.
@@ -12,8 +12,8 @@ func TestReadJSON(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{`{}`, `null`, `"a"`, `[1,{"a":[true,{}]},-0.5e3]`, `{"a":{"b":1},"c":{"b":1}}`} {
 		v, err := readJSON([]byte(good))
-		if err != nil || string(canonical.JSON(v)) != good {
-			t.Errorf("%s: got %s, %v", good, canonical.JSON(v), err)
+		if err != nil || string(shared.CanonicalJSON(v)) != good {
+			t.Errorf("%s: got %s, %v", good, shared.CanonicalJSON(v), err)
 		}
 	}
 	for _, bad := range []string{
@@ -40,7 +40,7 @@ func TestLookUp(t *testing.T) {
 		got, ok, err := lookUp(v, strings.Split(path, "."))
 		text := ""
 		if ok {
-			text = string(canonical.JSON(got))
+			text = string(shared.CanonicalJSON(got))
 		}
 		if err != nil {
 			text = "unclear"

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
 // Condition is a condition on an argument of a tool call. All members that are set must
@@ -59,7 +58,7 @@ func (c Condition) compile() (argCheck, error) {
 	}
 	var all []argCheck
 	if c.Glob != "" {
-		all = append(all, func(v any) bool { return glob.Match(c.Glob, textOf(v)) })
+		all = append(all, func(v any) bool { return shared.Matches(c.Glob, textOf(v)) })
 	}
 	if c.Equals != nil {
 		all = append(all, equalTo(c.Equals))
@@ -115,7 +114,7 @@ func sameValue(a, b any) bool {
 	if aNumber && bNumber && math.Abs(x) < exactUpTo {
 		return x == y
 	}
-	return bytes.Equal(canonical.JSON(a), canonical.JSON(b))
+	return bytes.Equal(shared.CanonicalJSON(a), shared.CanonicalJSON(b))
 }
 
 func numberOf(v any) (float64, bool) {
@@ -133,5 +132,5 @@ func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return string(canonical.JSON(v))
+	return string(shared.CanonicalJSON(v))
 }

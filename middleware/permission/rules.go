@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
 // Rules are compiled once. The first one that matches a call decides about it; the
@@ -100,7 +99,7 @@ func (r *compiledRule) addArgs() error {
 		r.args = append(r.args, argCondition{steps, holds})
 	}
 	if len(r.Args) > 0 {
-		r.name += " " + string(canonical.JSON(r.Args))
+		r.name += " " + string(shared.CanonicalJSON(r.Args))
 	}
 	if r.Exact {
 		r.name += " exact"
@@ -134,7 +133,7 @@ func (p *permissions) byRules(call *holdfast.ToolCall) verdict {
 	args, unclear := readJSON(raw)
 	for i := range p.rules {
 		r := &p.rules[i]
-		if !glob.Match(r.Tool, call.Name) {
+		if !shared.Matches(r.Tool, call.Name) {
 			continue
 		}
 		matches, err := r.matches(args, unclear)
@@ -169,7 +168,7 @@ func (r *compiledRule) verdict(args any) verdict {
 	case r.Then == Deny:
 		v.by, v.text = byRule, "Not allowed: "+cmp.Or(r.Reason, "this agent may not make this call.")
 	case r.Exact:
-		v.args = hash(canonical.JSON(args))
+		v.args = hash(shared.CanonicalJSON(args))
 	}
 	return v
 }

@@ -1,4 +1,4 @@
-package pause_test
+package shared_test
 
 import (
 	"context"
@@ -7,21 +7,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
-func TestFor(t *testing.T) {
+func TestPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if err := pause.For(t.Context(), time.Minute); err != nil || time.Since(begun) != time.Minute {
+		if err := shared.Pause(t.Context(), time.Minute); err != nil || time.Since(begun) != time.Minute {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 		reason := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(reason) })
 		begun = time.Now()
-		if err := pause.For(ctx, time.Minute); !errors.Is(err, reason) || time.Since(begun) != time.Second {
+		if err := shared.Pause(ctx, time.Minute); !errors.Is(err, reason) || time.Since(begun) != time.Second {
 			t.Errorf("cancelled: %v after %s", err, time.Since(begun))
 		}
 	})

@@ -1,12 +1,12 @@
-package glob_test
+package shared_test
 
 import (
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
-func TestMatch(t *testing.T) {
+func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		pattern, text string
@@ -28,7 +28,7 @@ func TestMatch(t *testing.T) {
 		{"a**", "a", true},
 		{"r?fund", "refund", false}, // only * is special
 	} {
-		if got := glob.Match(tt.pattern, tt.text); got != tt.want {
+		if got := shared.Matches(tt.pattern, tt.text); got != tt.want {
 			t.Errorf("%q and %q: got %v", tt.pattern, tt.text, got)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package ledgers has what all middleware that counts in a ledger needs: names of accounts,
-// windows of time, and the meaning of the ledger's errors.
-package ledgers
+// Package shared has what several kinds of middleware need: a ledger's clock, accounts, windows
+// of time and errors; patterns of names; JSON in one form; and a pause.
+package shared
 
 import (
 	"crypto/sha256"
@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Clock returns the clock for what is counted in the ledger: the given one or, if that is nil,
+// LedgerClock returns the clock for what is counted in the ledger: the given one or, if that is nil,
 // the ledger's own, which the servers that share it agree on, or else [time.Now].
-func Clock(ledger store.Ledger, given func() time.Time) func() time.Time {
+func LedgerClock(ledger store.Ledger, given func() time.Time) func() time.Time {
 	if given != nil {
 		return given
 	}
@@ -27,9 +27,9 @@ func Clock(ledger store.Ledger, given func() time.Time) func() time.Time {
 	return time.Now
 }
 
-// Name joins parts to the name of an account or a reservation. Different lists of parts
+// AccountName joins parts to the name of an account or a reservation. Different lists of parts
 // have different names. A name that would be too long for a store is replaced by a hash.
-func Name(parts ...string) string {
+func AccountName(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {
 		escaped[i] = url.PathEscape(p)
@@ -56,9 +56,9 @@ func Window(now time.Time, length time.Duration) (begin, end time.Time) {
 // anybody here waits for an answer.
 const late = time.Minute
 
-// Kept returns until when the account of a window is kept. A reservation that comes late would
+// KeptUntil returns when the account of a window is kept. A reservation that comes late would
 // find it gone if that were the window's end, and be the first of a window that is full.
-func Kept(end time.Time) time.Time { return end.Add(late) }
+func KeptUntil(end time.Time) time.Time { return end.Add(late) }
 
 // Refused reports whether the ledger has refused, so that trying again is no use. Any other
 // error is that of a store that did not answer.

@@ -1,14 +1,14 @@
-package canonical_test
+package shared_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
-func TestJSON(t *testing.T) {
+func TestCanonicalJSON(t *testing.T) {
 	t.Parallel()
 	for give, want := range map[string]string{
 		`{"b": [1, {"d": 1, "c": 2}], "a": null}`: `{"a":null,"b":[1,{"c":2,"d":1}]}`,
@@ -22,7 +22,7 @@ func TestJSON(t *testing.T) {
 		if err := d.Decode(&v); err != nil {
 			t.Fatal(err)
 		}
-		if got := canonical.JSON(v); string(got) != want {
+		if got := shared.CanonicalJSON(v); string(got) != want {
 			t.Errorf("%s: got %s, want %s", give, got, want)
 		}
 	}
