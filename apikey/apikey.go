@@ -19,7 +19,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/bearer"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 )
 
 // maxToken bounds how many bytes are hashed for a caller that is not known yet.
@@ -73,7 +73,7 @@ func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
 			WithHint("Send the header Authorization: Bearer YOUR_KEY. The operator of the server makes keys with: " +
 				"holdfast key --tenant TENANT --user USER")
 	}
-	token, ok := bearer.Token(r, maxToken)
+	token, ok := headers.BearerToken(r, maxToken)
 	if ok {
 		principal, known := k.current.Load().lookup(sha256.Sum256([]byte(token)))
 		switch {

@@ -21,9 +21,9 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/idempotency"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/internal/secrets"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
 // The codes of a tool's errors.
@@ -141,7 +141,7 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 		return nil, &argumentsError{fmt.Errorf("nothing was sent by %s: %w", t.spec.Name, err)}
 	}
 	if !r.strange {
-		traceparent.Add(ctx, request.Header)
+		headers.AddTraceparent(ctx, request.Header)
 	}
 	res, err := t.roundTrip(request, r)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/bearer"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 )
 
 // Options say whose tokens are good, and what they mean.
@@ -137,7 +137,7 @@ func isLoopback(host string) bool {
 // IsToken reports whether what a request shows has the form of a JWT, so that its caller
 // is for a Verifier, and not for API keys, to identify.
 func IsToken(r *http.Request) bool {
-	token, ok := bearer.Token(r, maxToken)
+	token, ok := headers.BearerToken(r, maxToken)
 	return ok && strings.HasPrefix(token, "eyJ") && strings.Count(token, ".") == 2
 }
 
@@ -146,7 +146,7 @@ func IsToken(r *http.Request) bool {
 // or auth_unavailable if the provider's keys cannot be fetched. It never contains the
 // token.
 func (v *Verifier) Authenticate(r *http.Request) (holdfast.Principal, error) {
-	token, ok := bearer.Token(r, maxToken)
+	token, ok := headers.BearerToken(r, maxToken)
 	if !ok {
 		return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "This server needs a token.").
 			WithHint("Send the header Authorization: Bearer TOKEN, with an access token of the identity provider.")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/ids"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -34,7 +33,7 @@ func Import(ctx context.Context, db store.Store, key store.ThreadKey, r io.Reade
 		return key, err
 	}
 	key = store.ThreadKey{Tenant: cmp.Or(key.Tenant, d.Tenant), Thread: cmp.Or(key.Thread, d.Thread)}
-	return key, audit.Import(ctx, db, key, d, time.Now(), ids.New(clock.Wall))
+	return key, audit.Import(ctx, db, key, d, time.Now(), clock.NewIDs(clock.Wall))
 }
 
 // Copy returns an in-memory store with a copy of one thread, to try something without
@@ -46,7 +45,7 @@ func Copy(ctx context.Context, db store.Store, key store.ThreadKey) (store.Store
 		return nil, err
 	}
 	copied := memstore.New()
-	if err := audit.Import(ctx, copied, key, d, time.Now(), ids.New(clock.Wall)); err != nil {
+	if err := audit.Import(ctx, copied, key, d, time.Now(), clock.NewIDs(clock.Wall)); err != nil {
 		return nil, err
 	}
 	return copied, nil

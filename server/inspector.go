@@ -5,7 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/ids"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/transfer"
@@ -33,7 +33,7 @@ func newTransfer(s *Server) *transfer.Desk {
 		Store:  s.store,
 		Limits: s.limits,
 		Now:    s.now,
-		NewID:  ids.New(s.now),
+		NewID:  clock.NewIDs(s.now),
 		Allow:  s.guard.allow,
 		Audit: func(ctx context.Context, who holdfast.Principal, action, thread string, err error) {
 			s.guard.audit(ctx, caller(who), action, thread, err)

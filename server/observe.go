@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -154,7 +154,7 @@ func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) 
 
 func place(at holdfast.Iteration) []any {
 	attrs := []any{"thread", at.Thread, "run", at.Run, "iteration", at.Number}
-	if id := traceparent.TraceID(at.Traceparent); id != "" {
+	if id := headers.TraceID(at.Traceparent); id != "" {
 		attrs = append(attrs, "traceId", id)
 	}
 	return attrs

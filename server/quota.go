@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/internal/ids"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 )
 
@@ -91,7 +91,7 @@ func (s *Server) limiter() *quota.Limiter {
 		Ledger:         s.store,
 		Now:            s.now,
 		Log:            c.Log,
-		NewID:          ids.New(s.now),
+		NewID:          clock.NewIDs(s.now),
 		Rejected:       s.metrics.LimitRejected,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/ids"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -46,7 +46,7 @@ func (s *Server) Replay(
 	if o.Checkpoint == "" {
 		return "", holdfast.Errorf(codes.InvalidInput, "A replay begins at a checkpoint, and none is named.")
 	}
-	fork = ids.New(s.now)("thread")
+	fork = clock.NewIDs(s.now)("thread")
 	committed := make(chan struct{}, 1)
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: fork}
 	s.replays.Store(key, committed)
@@ -92,7 +92,8 @@ type replaying struct {
 
 // run continues the fork until its run ends, and returns the error that it ends in.
 func (p *replaying) run(ctx context.Context) error {
-	in := &agui.RunAgentInput{ThreadID: p.fork, RunID: ids.New(p.s.now)("run"), ProtocolVersion: agui.ProtocolVersion}
+	run := clock.NewIDs(p.s.now)("run")
+	in := &agui.RunAgentInput{ThreadID: p.fork, RunID: run, ProtocolVersion: agui.ProtocolVersion}
 	reply, err := p.s.engine.Post(ctx, p.who, "", in)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/ids"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -94,7 +94,7 @@ type Answer struct {
 // that watching ended before the run did. A run that fails is no error but ends with the
 // event RUN_ERROR.
 func (s *Server) Run(ctx context.Context, who holdfast.Principal, input Input) iter.Seq2[Event, error] {
-	newID := ids.New(s.now)
+	newID := clock.NewIDs(s.now)
 	if input.Thread == "" {
 		input.Thread = newID("thread")
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
-	"github.com/holdfast-agents/holdfast/internal/ids"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -114,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 		now:       s.now,
 		prices:    &s.prices,
 	}
-	self := &console{s: s, figures: told, started: s.now().UTC(), newID: ids.New(s.now)}
+	self := &console{s: s, figures: told, started: s.now().UTC(), newID: clock.NewIDs(s.now)}
 	doors, err := cfg.doors()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -256,7 +255,7 @@ func (s *Server) loopConfig() loop.Config {
 		Ended:              func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log:                c.Log,
 		Now:                s.now,
-		NewID:              ids.New(s.now),
+		NewID:              clock.NewIDs(s.now),
 		Observer:           s.observer,
 		Random:             rand.Float64,
 	}
@@ -278,7 +277,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		},
 		Log:     c.Log,
 		Now:     s.now,
-		NewID:   ids.New(s.now),
+		NewID:   clock.NewIDs(s.now),
 		Cleaned: s.observer.Cleaned,
 		Walked:  s.observer.Walked,
 	}

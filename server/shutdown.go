@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/grace"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 )
 
 // The end of a server. It is orderly as long as its time lasts: runs are handed over, streams
@@ -28,7 +28,7 @@ const (
 // cut off; it is recovered at the next start. What ignores that is left behind a few seconds
 // later; the error says so, and the store is not closed then.
 func (s *Server) Shutdown(ctx context.Context) error {
-	last, cancel := grace.After(ctx, forcedAfter)
+	last, cancel := routine.Grace(ctx, forcedAfter)
 	defer cancel()
 	e := &ending{last: last}
 	e.do("the clean-up of the store", func() error { s.keeper.Stop(); return nil })
@@ -70,21 +70,21 @@ type ending struct {
 // do does a step, and waits for its end as long as there is time.
 func (e *ending) do(what string, step func() error) {
 	failed := make(chan error, 1)
-	if !grace.Ends(e.last, func() { failed <- step() }) {
+	if !routine.Ends(e.last, func() { failed <- step() }) {
 		e.left = append(e.left, what)
 		return
 	}
 	err := <-failed
 	e.err = errors.Join(e.err, err)
-	e.left = append(e.left, grace.Left(err)...)
+	e.left = append(e.left, routine.Left(err)...)
 }
 
 // waitForTools waits for tools that have outlived their timeout or their run, but not
 // forever: a tool may ignore its context.
 func (s *Server) waitForTools(ctx context.Context) error {
-	last, cancel := grace.After(ctx, cutOffGrace)
+	last, cancel := routine.Grace(ctx, cutOffGrace)
 	defer cancel()
-	if !grace.Ends(last, s.tools.Wait) {
+	if !routine.Ends(last, s.tools.Wait) {
 		return errors.New("a tool that ignores its context was left behind")
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/idempotency"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
@@ -198,7 +198,7 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	traceparent.Add(ctx, r.Header)
+	headers.AddTraceparent(ctx, r.Header)
 	if !s.Secret.IsZero() {
 		r.Header.Set(HeaderSignature, s.sign(body))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -53,7 +53,7 @@ func Check(ctx context.Context, db store.Store, key store.ThreadKey) ([]Problem,
 
 // checked is check for what may be anything.
 func (all *everything) checked() (problems []Problem) {
-	err := panics.Caught(func() error { problems = all.check(); return nil })
+	err := routine.Caught(func() error { problems = all.check(); return nil })
 	if err != nil {
 		return []Problem{
 			{Key: all.key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/failure"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -162,5 +162,5 @@ func opens(kind failure.Kind) bool {
 func (c *Circuits) ask(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return panics.Caught(func() error { return call(ctx) })
+	return routine.Caught(func() error { return call(ctx) })
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -93,9 +93,9 @@ func newCommit(codec *frame.Codec, c *store.Commit) *commit {
 
 func (c *commit) bytes() int { return c.size }
 
-func (c *commit) tell(l *wake.List) {
+func (c *commit) tell(w *storekit.Waiters) {
 	if len(c.Records) > 0 {
-		l.Committed(c.Key)
+		w.Committed(c.Key)
 	}
 }
 
@@ -160,7 +160,7 @@ type post struct {
 
 func (p *post) bytes() int { return len(p.entry) }
 
-func (p *post) tell(l *wake.List) { l.Posted(p.key) }
+func (p *post) tell(w *storekit.Waiters) { w.Posted(p.key) }
 
 // check looks for the item among those that are not consumed, which are few: an
 // owner consumes at once.
@@ -203,7 +203,7 @@ type removal struct {
 func (r *removal) bytes() int { return 0 }
 
 // tell wakes those who watch the thread: it is not there any more.
-func (r *removal) tell(l *wake.List) { l.Committed(r.key) }
+func (r *removal) tell(w *storekit.Waiters) { w.Committed(r.key) }
 
 func (r *removal) check(t *txn) (err error) {
 	if (r.at == store.Position{}) {

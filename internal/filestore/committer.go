@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -39,7 +39,7 @@ type operation interface {
 	// bytes is about how much it writes.
 	bytes() int
 	// tell wakes those who wait for it.
-	tell(l *wake.List)
+	tell(w *storekit.Waiters)
 }
 
 // txn is a batch that is being put together. What was written to it can be read
@@ -305,7 +305,7 @@ func (s *Store) finish(g *group, err error) {
 
 // answer wakes the watchers and then those who wait for the group. After an error
 // no result of a check holds: it may have seen what the group was going to write.
-func (g *group) answer(waiters *wake.List, err error) {
+func (g *group) answer(waiters *storekit.Waiters, err error) {
 	for i, r := range g.requests {
 		result := cmp.Or(err, g.results[i])
 		if result == nil {

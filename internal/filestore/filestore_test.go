@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -62,7 +62,7 @@ type damaging struct {
 
 func (d *damaging) bytes() int { return 0 }
 
-func (d *damaging) tell(*wake.List) {}
+func (d *damaging) tell(*storekit.Waiters) {}
 
 func (d *damaging) check(t *txn) (err error) {
 	d.number, err = t.existing(d.key)

@@ -5,8 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/holdfast-agents/holdfast/internal/expiry"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -36,7 +35,7 @@ func ledgerNameKey(tenant string, section byte, name string) []byte {
 	return append(ledgerKey(tenant, section), name...)
 }
 
-func dueKey(tenant string, expires expiry.Time, section byte, name string) []byte {
+func dueKey(tenant string, expires storekit.Expiry, section byte, name string) []byte {
 	b := binary.BigEndian.AppendUint64(ledgerKey(tenant, ledgerDue), uint64(expires))
 	return append(append(b, section), name...)
 }
@@ -45,12 +44,12 @@ func dueKey(tenant string, expires expiry.Time, section byte, name string) []byt
 type ledgerAccount struct {
 	used    int64
 	number  uint64
-	expires expiry.Time
+	expires storekit.Expiry
 }
 
 // heldReservation is a reservation as it is stored.
 type heldReservation struct {
-	expires expiry.Time
+	expires storekit.Expiry
 	added   []addedAmount
 }
 
@@ -105,8 +104,8 @@ type reserve struct {
 	now int64
 }
 
-func (o *reserve) bytes() int      { return 128 * (1 + len(o.r.Entries)) }
-func (o *reserve) tell(*wake.List) {}
+func (o *reserve) bytes() int             { return 128 * (1 + len(o.r.Entries)) }
+func (o *reserve) tell(*storekit.Waiters) {}
 
 func (o *reserve) check(t *txn) error {
 	h, err := t.held(o.r.Tenant, o.r.ID)
@@ -144,7 +143,7 @@ func (o *reserve) write(t *txn) error {
 	if err := t.dropHeld(tenant, o.r.ID); err != nil { // one that has expired
 		return err
 	}
-	h := &heldReservation{expires: expiry.OfReservation(o.r)}
+	h := &heldReservation{expires: storekit.ReservationExpiry(o.r)}
 	for i := range o.r.Entries {
 		e := &o.r.Entries[i]
 		number, err := o.add(t, e)
@@ -158,7 +157,7 @@ func (o *reserve) write(t *txn) error {
 
 // add adds an entry to its account, and returns the account's number.
 func (o *reserve) add(t *txn, e *store.Entry) (uint64, error) {
-	tenant, until := o.r.Tenant, expiry.Of(e)
+	tenant, until := o.r.Tenant, storekit.ExpiryOf(e)
 	a, live, err := t.account(tenant, e.Account, o.now)
 	if err != nil {
 		return 0, err
@@ -171,7 +170,7 @@ func (o *reserve) add(t *txn, e *store.Entry) (uint64, error) {
 		a = ledgerAccount{number: t.numbers.account, expires: until}
 	}
 	a.used += e.Amount
-	a.expires = expiry.Later(a.expires, until)
+	a.expires = storekit.LaterExpiry(a.expires, until)
 	return a.number, t.putDue(tenant, ledgerAccounts, e.Account, a.expires, a.encode())
 }
 
@@ -183,8 +182,8 @@ type settlement struct {
 	now        int64
 }
 
-func (o *settlement) bytes() int      { return 128 * (1 + len(o.actual)) }
-func (o *settlement) tell(*wake.List) {}
+func (o *settlement) bytes() int             { return 128 * (1 + len(o.actual)) }
+func (o *settlement) tell(*storekit.Waiters) {}
 
 func (o *settlement) check(t *txn) (err error) {
 	if o.now, err = t.ledgerClock(o.tenant); err != nil {
@@ -231,7 +230,7 @@ func (v view) ledgerClock(tenant string) (now int64, err error) {
 func (v view) account(tenant, name string, now int64) (a ledgerAccount, live bool, err error) {
 	live, err = v.with(ledgerNameKey(tenant, ledgerAccounts, name), func(value []byte) error {
 		r := reader{b: value}
-		a = ledgerAccount{used: int64(r.uvarint()), number: r.uvarint(), expires: expiry.Time(r.varint())}
+		a = ledgerAccount{used: int64(r.uvarint()), number: r.uvarint(), expires: storekit.Expiry(r.varint())}
 		return r.err
 	})
 	return a, live && !a.expires.Passed(now), err
@@ -246,7 +245,7 @@ func (a *ledgerAccount) encode() []byte {
 func (v view) held(tenant, id string) (h *heldReservation, err error) {
 	_, err = v.with(ledgerNameKey(tenant, ledgerHeld, id), func(value []byte) error {
 		r := reader{b: value}
-		h = &heldReservation{expires: expiry.Time(r.varint())}
+		h = &heldReservation{expires: storekit.Expiry(r.varint())}
 		for len(r.b) > 0 {
 			h.added = append(h.added, addedAmount{account: r.name(), amount: int64(r.uvarint()), number: r.uvarint()})
 		}
@@ -277,19 +276,19 @@ func (t *txn) dropHeld(tenant, id string) error {
 }
 
 // putDue writes an account or a reservation, and when it expires into the index.
-func (t *txn) putDue(tenant string, section byte, name string, expires expiry.Time, value []byte) error {
+func (t *txn) putDue(tenant string, section byte, name string, expires storekit.Expiry, value []byte) error {
 	if err := t.set(ledgerNameKey(tenant, section, name), value); err != nil {
 		return err
 	}
-	if expires == expiry.Never {
+	if expires == storekit.Never {
 		return nil
 	}
 	return t.set(dueKey(tenant, expires, section, name), nil)
 }
 
 // dropDue takes something out of the index, if it is there.
-func (t *txn) dropDue(tenant string, section byte, name string, expires expiry.Time) error {
-	if expires == expiry.Never {
+func (t *txn) dropDue(tenant string, section byte, name string, expires storekit.Expiry) error {
+	if expires == storekit.Never {
 		return nil
 	}
 	return t.remove(dueKey(tenant, expires, section, name))
@@ -301,7 +300,7 @@ func (t *txn) sweepLedger(tenant string, now int64, limit int) error {
 	prefix := ledgerKey(tenant, ledgerDue)
 	err := t.ascend(prefix, prefix, func(k, _ []byte) (bool, error) {
 		due := k[len(prefix):]
-		if len(doomed) >= 2*limit || len(due) < 9 || !expiry.Time(binary.BigEndian.Uint64(due)).Passed(now) {
+		if len(doomed) >= 2*limit || len(due) < 9 || !storekit.Expiry(binary.BigEndian.Uint64(due)).Passed(now) {
 			return false, nil
 		}
 		doomed = append(doomed, bytes.Clone(k), ledgerNameKey(tenant, due[8], string(due[9:])))

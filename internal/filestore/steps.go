@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -66,7 +66,7 @@ func (o *step) bytes() (n int) {
 	return n
 }
 
-func (o *step) tell(*wake.List) {}
+func (o *step) tell(*storekit.Waiters) {}
 
 func (o *step) check(*txn) error { return nil }
 
@@ -87,7 +87,7 @@ type discard struct{ numbers []uint64 }
 
 func (o *discard) bytes() int { return 128 * len(o.numbers) }
 
-func (o *discard) tell(*wake.List) {}
+func (o *discard) tell(*storekit.Waiters) {}
 
 func (o *discard) check(*txn) error { return nil }
 

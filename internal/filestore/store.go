@@ -27,7 +27,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/holdfast-agents/holdfast/internal/frame"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -61,7 +61,7 @@ type Store struct {
 	lost     *loss // nil: nothing
 	leases   leases
 	hints    hints
-	waiters  wake.List
+	waiters  storekit.Waiters
 
 	// The committer's.
 	writing *engine // nil while there is none

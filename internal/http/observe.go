@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 )
 
 // Observer observes the HTTP surface. Its methods are called by many goroutines at a
@@ -79,7 +79,7 @@ type line struct {
 func lineOf(rec *recorder, r *http.Request) line {
 	l := line{route: routeOf(r), method: methodOf(r), code: rec.status(r)}
 	if l.run = l.method == http.MethodPost && slices.Contains(runRoutes, l.route); l.run {
-		l.trace = traceparent.TraceID(traceparent.Parse(r.Header.Values(traceparent.Header)))
+		l.trace = headers.TraceID(headers.ParseTraceparent(r.Header.Values(headers.Traceparent)))
 	}
 	return l
 }

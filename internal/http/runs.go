@@ -5,7 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -51,7 +51,9 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	if err != nil {
 		return err
 	}
-	in.Chat, in.Side, in.Traceparent = req.chat, req.side, traceparent.Parse(r.Header.Values(traceparent.Header))
+	in.Chat, in.Side, in.Traceparent = req.chat, req.side, headers.ParseTraceparent(
+		r.Header.Values(headers.Traceparent),
+	)
 	o, err := h.open(r, who)
 	if err != nil {
 		return err

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // counted is a log of one thread that counts how often it is read.
 type counted struct {
-	wake.List
+	storekit.Waiters
 	mu      sync.Mutex
 	records []store.Record
 	reads   int

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/gate"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -41,10 +41,10 @@ type Engine struct {
 	// turns lets requests be decided some at a time, so that the runs that go on do not wait
 	// for all of those that begin. Those let in together stay in step, which is cheaper: one
 	// wake of the process is for the deltas of several runs.
-	turns *gate.Gate
+	turns *routine.Gate
 	// returns does the same for clients that come back and for whose streams the store must
 	// be read.
-	returns *gate.Gate
+	returns *routine.Gate
 	// checker finds out whether what comes fits schemas.
 	checker *checker
 	// waiting are the requests that wait for a sign of an owner; see outwait.
@@ -88,9 +88,9 @@ func New(cfg Config) (*Engine, error) {
 		renewal:       renewal{host: h},
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
-		turns:         gate.New(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		turns:         routine.NewGate(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		checker:       newChecker(),
-		returns:       gate.New(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		returns:       routine.NewGate(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		waiting:       make(chan struct{}, cfg.MaxRuns),
 		runs:          make(map[store.ThreadKey]*run),
 		sides:         make(map[*run]bool),

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -39,7 +39,7 @@ type host struct {
 	wg   sync.WaitGroup // the goroutines of leases, takeovers and runs, and of tools, which may outlive their call
 	// writers are the goroutines of the runs' writers, each of which needs one only for a
 	// moment.
-	writers *warm.Pool
+	writers *routine.Pool
 	// draining is closed when nothing new may start.
 	draining chan struct{}
 }
@@ -77,7 +77,7 @@ func newHost(cfg Config) (*host, error) {
 	h.agents.Store(agents)
 	h.cfg.Agents, h.cfg.ModelTriesOf, h.cfg.MaxMediaOf = nil, nil, nil // agents has them
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
-	h.writers = warm.New(h.ctx, warmWriters)
+	h.writers = routine.NewPool(h.ctx, warmWriters)
 	return h, nil
 }
 

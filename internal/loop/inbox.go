@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -55,7 +55,7 @@ type mail struct{ *run }
 func (r mail) read() {
 	r.inbox.mu.Lock()
 	defer r.inbox.mu.Unlock()
-	err := panics.Caught(func() error {
+	err := routine.Caught(func() error {
 		items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
 		for i := 0; err == nil && i < len(items); i++ {
 			if items[i].Number > r.inbox.seen {

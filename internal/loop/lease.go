@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -132,7 +132,7 @@ func (r *renewal) keep() {
 // keepAgreeing agrees with the others after renewals.
 func (r *renewal) keepAgreeing(renewed <-chan struct{}) {
 	for range renewed {
-		err := panics.Caught(func() error { return r.agree(r.ctx) })
+		err := routine.Caught(func() error { return r.agree(r.ctx) })
 		if err != nil && r.ctx.Err() == nil {
 			r.cfg.Observer.LeaseRenewed(err)
 			r.cfg.Log.Warn("the servers could not agree on what they write", "error", err)
@@ -144,7 +144,7 @@ func (r *renewal) keepAgreeing(renewed <-chan struct{}) {
 // the store has confirmed that.
 func (r *renewal) renew() bool {
 	announced, away := r.contact.announced(), time.Duration(0)
-	err := panics.Caught(func() (err error) {
+	err := routine.Caught(func() (err error) {
 		away, err = r.hold(r.ctx)
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -245,7 +245,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		next.accepted = func() {
 			counted()
 			if p.d.Do == decide.Resume {
-				traceparent.Log(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint",
+				headers.LogTrace(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint",
 					"thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration,
 					"continues", p.rec.Continues)
 			}

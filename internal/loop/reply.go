@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -25,7 +25,7 @@ func (e *Engine) Post(
 	agent string,
 	in *agui.RunAgentInput,
 ) (*agui.Reply, error) {
-	warm.LargeStack()
+	routine.WarmLargeStack()
 	if e.stopping() {
 		return nil, errShuttingDown()
 	}

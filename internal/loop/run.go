@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
-	"github.com/holdfast-agents/holdfast/internal/warm"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -140,7 +140,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		chan struct{},
 		1,
 	)
-	r.started, r.log = clock.Now(), traceparent.Log(r.host.cfg.Log, r.rec.Traceparent)
+	r.started, r.log = clock.Now(), headers.LogTrace(r.host.cfg.Log, r.rec.Traceparent)
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
@@ -254,7 +254,7 @@ func (r *run) show(m holdfast.Message) (holdfast.Message, bool) {
 
 // main is the run's goroutine.
 func (r *run) main() {
-	warm.Stack()
+	routine.WarmStack()
 	if err := r.guard(); err != nil {
 		r.conclude(err)
 	}

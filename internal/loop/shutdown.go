@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/grace"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 )
 
 // cutOff is how long runs may take to notice that they were cut off, and to make their last
@@ -48,7 +48,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		}
 	}
 	e.stop(errStopped)
-	last, cancel := grace.After(ctx, cutOff)
+	last, cancel := routine.Grace(ctx, cutOff)
 	defer cancel()
 	err = errors.Join(err, leftOf(last, runs))
 	e.mu.Lock()
@@ -62,12 +62,12 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	}
 	clear(e.unsure)
 	e.mu.Unlock()
-	if !grace.Ends(last, func() {
+	if !routine.Ends(last, func() {
 		e.wg.Wait()
 		e.streams.tails.Close()
 		e.writers.Wait()
 	}) {
-		err = errors.Join(err, &grace.LeftBehind{What: "the engine"})
+		err = errors.Join(err, &routine.LeftBehind{What: "the engine"})
 	}
 	e.stopListening()
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -77,7 +77,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 
 // leftOf waits for runs that were cut off, and returns an error for those that do not end.
 func leftOf(last context.Context, runs []*run) error {
-	ended := grace.Ends(last, func() {
+	ended := routine.Ends(last, func() {
 		for _, r := range runs {
 			<-r.done
 		}
@@ -90,7 +90,7 @@ func leftOf(last context.Context, runs []*run) error {
 		select {
 		case <-r.done:
 		default:
-			left = append(left, &grace.LeftBehind{What: fmt.Sprintf("run %s of thread %s", r.rec.ID, r.key.Thread)})
+			left = append(left, &routine.LeftBehind{What: fmt.Sprintf("run %s of thread %s", r.rec.ID, r.key.Thread)})
 		}
 	}
 	return errors.Join(left...)

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -248,11 +248,11 @@ func TestPanicLeavesTheQueue(t *testing.T) {
 			answerer(),
 		)
 		for range 10 {
-			err := panics.Caught(func() error {
+			err := routine.Caught(func() error {
 				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 				return err
 			})
-			var p *panics.Error
+			var p *routine.PanicError
 			if !errors.As(err, &p) {
 				t.Fatalf("it did not come to wait: %v", err)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -153,7 +153,7 @@ func (s *sweeper) inherit(d store.Departure) {
 	var err error
 	begun := clock.Now()
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		err = panics.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
+		err = routine.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
 		if err == nil || !passing(err) || begun.Ran() > s.lease || !s.wait(pause) {
 			break // the sweep finds it later
 		}
@@ -181,7 +181,7 @@ func (s *sweeper) wait(d time.Duration) bool {
 func (s *sweeper) sweep() (next time.Duration) {
 	next = s.lease
 	var owned []store.OwnedThread
-	err := panics.Caught(func() (err error) {
+	err := routine.Caught(func() (err error) {
 		owned, err = s.store.Owned(s.ctx)
 		return err
 	})
@@ -252,7 +252,7 @@ func (s *sweeper) leaseOf(process string) (l store.Lease) {
 	if process == s.process {
 		return l
 	}
-	err := panics.Caught(func() (err error) {
+	err := routine.Caught(func() (err error) {
 		l, err = s.store.Lease(s.ctx, process)
 		return err
 	})
@@ -276,7 +276,7 @@ func (s *sweeper) takeOver(orphans []store.ThreadKey) (refused bool) {
 		}
 		claims.Go(func() {
 			defer func() { <-places }()
-			err := panics.Caught(func() error { return s.succeed(s.ctx, key, "") })
+			err := routine.Caught(func() error { return s.succeed(s.ctx, key, "") })
 			if err == nil || s.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
 				return
 			}
@@ -306,7 +306,7 @@ func (s *sweeper) stopping() bool {
 // reason returns what distinguishes one reason from another in the log. The stack of a
 // panic differs from time to time.
 func reason(err error) string {
-	var p *panics.Error
+	var p *routine.PanicError
 	if errors.As(err, &p) {
 		return fmt.Sprint(p.Value)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -60,7 +60,7 @@ func (e *Engine) takeOver(
 		accepted: func() {
 			e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 			e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-			traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint",
+			headers.LogTrace(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint",
 				"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 			o.announceAdopted()
 			e.announceSchema(t.Place(), o.states.change)

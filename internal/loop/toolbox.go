@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -62,7 +62,7 @@ func (t *toolboxes) lists(before *toolbox) [][]holdfast.Tool {
 	}
 	lists := make([][]holdfast.Tool, len(t.agent.Toolsets))
 	for i, set := range t.agent.Toolsets {
-		err := panics.Caught(func() error { lists[i] = set.Tools(); return nil })
+		err := routine.Caught(func() error { lists[i] = set.Tools(); return nil })
 		if err == nil {
 			continue
 		}
@@ -116,7 +116,7 @@ func (t *toolboxes) await(ctx context.Context, name string) {
 		if !ok {
 			continue
 		}
-		if err := panics.Caught(func() error { return l.AwaitTool(ctx, name) }); err != nil && ctx.Err() == nil {
+		if err := routine.Caught(func() error { return l.AwaitTool(ctx, name) }); err != nil && ctx.Err() == nil {
 			t.log.Warn("a tool with an open call is not there",
 				"agent", t.agent.Name, "toolset", i, "tool", name, "error", err)
 		}

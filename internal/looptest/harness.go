@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/grace"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -130,7 +130,7 @@ func Start(t *testing.T, store store.Store, change func(*Config), agents ...hold
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if left := grace.Left(e.Shutdown(ctx)); left != nil {
+		if left := routine.Left(e.Shutdown(ctx)); left != nil {
 			_ = e.Shutdown(context.Background()) // what was left behind still tries to store something
 		}
 	})

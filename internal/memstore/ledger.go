@@ -4,7 +4,7 @@ import (
 	"context"
 	"maps"
 
-	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -13,21 +13,21 @@ import (
 
 // ledger is what one tenant has counted.
 type ledger struct {
-	now      int64       // of the last reservation, in milliseconds since 1970
-	due      expiry.Time // nothing expires earlier
+	now      int64           // of the last reservation, in milliseconds since 1970
+	due      storekit.Expiry // nothing expires earlier
 	accounts map[string]*account
 	held     map[string]*reservation
 }
 
 type account struct {
 	used    int64
-	expires expiry.Time
+	expires storekit.Expiry
 }
 
 // reservation is one that has not been settled yet.
 type reservation struct {
 	added   []amount
-	expires expiry.Time
+	expires storekit.Expiry
 }
 
 // amount is what a reservation added to an account. The pointer distinguishes that
@@ -83,17 +83,17 @@ func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 // add makes a reservation that fits in every account. It follows sweep, so that
 // no expired account is left.
 func (l *ledger) add(r *store.Reservation) {
-	h := &reservation{expires: expiry.OfReservation(r)}
+	h := &reservation{expires: storekit.ReservationExpiry(r)}
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		until := expiry.Of(e)
+		until := storekit.ExpiryOf(e)
 		a := l.accounts[e.Account]
 		if a == nil {
 			a = &account{expires: until}
 			l.accounts[e.Account] = a
 		}
 		a.used += e.Amount
-		a.expires = expiry.Later(a.expires, until)
+		a.expires = storekit.LaterExpiry(a.expires, until)
 		h.added = append(h.added, amount{e.Account, a, e.Amount})
 		l.remember(until)
 	}
@@ -101,8 +101,8 @@ func (l *ledger) add(r *store.Reservation) {
 }
 
 // remember notes when there will be something to sweep.
-func (l *ledger) remember(expires expiry.Time) {
-	if expires != expiry.Never && (l.due == expiry.Never || expires < l.due) {
+func (l *ledger) remember(expires storekit.Expiry) {
+	if expires != storekit.Never && (l.due == storekit.Never || expires < l.due) {
 		l.due = expires
 	}
 }
@@ -112,8 +112,8 @@ func (l *ledger) sweep() {
 	if !l.due.Passed(l.now) {
 		return
 	}
-	l.due = expiry.Never
-	over := func(expires expiry.Time) bool {
+	l.due = storekit.Never
+	over := func(expires storekit.Expiry) bool {
 		if expires.Passed(l.now) {
 			return true
 		}

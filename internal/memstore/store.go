@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -17,7 +17,7 @@ var _ store.Store = (*Store)(nil)
 
 // Store is a store in memory. All its methods may be called concurrently.
 type Store struct {
-	waiters wake.List
+	waiters storekit.Waiters
 	mu      sync.Mutex
 	threads map[store.ThreadKey]*thread
 	leases  map[string]store.Lease // by process; Left is filled in when one is read

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast/internal/traceparent"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 )
 
 // direct as the name of a proxy means none.
@@ -84,7 +84,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte) (*http.Resp
 	// An answer may take long, and the connection would keep the request in memory.
 	defer sent.forget()
 	r.Header = c.header.Clone()
-	traceparent.Add(ctx, r.Header)
+	headers.AddTraceparent(ctx, r.Header)
 	res, err := c.http.Do(r)
 	if err != nil {
 		return nil, err

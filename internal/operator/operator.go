@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast/internal/bearer"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 )
 
 // File is the name of the file in the store's directory.
@@ -81,7 +81,7 @@ const maxToken = 512
 
 // Allows reports whether a request shows the token.
 func (c Contact) Allows(r *http.Request) bool {
-	shown, ok := bearer.Token(r, maxToken)
+	shown, ok := headers.BearerToken(r, maxToken)
 	return ok && c.Token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(c.Token)) == 1
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -327,7 +327,7 @@ func (l *Limiter) Flush(ctx context.Context) {
 	var failed error
 	for tenant, list := range kept {
 		for i, s := range list {
-			err := panics.Caught(func() error { return u.Ledger.Settle(ctx, tenant, s.id, s.actual) })
+			err := routine.Caught(func() error { return u.Ledger.Settle(ctx, tenant, s.id, s.actual) })
 			if err != nil {
 				failed = err
 				u.keep(tenant, list[i:])
@@ -360,7 +360,7 @@ func (u *usage) flush(ctx context.Context, tenant string) error {
 	amounts := u.gathered[tenant]
 	delete(u.gathered, tenant)
 	u.mu.Unlock()
-	err := panics.Caught(func() error { return u.write(ctx, tenant, amounts) })
+	err := routine.Caught(func() error { return u.write(ctx, tenant, amounts) })
 	if err != nil {
 		u.regather(tenant, amounts)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -19,11 +19,11 @@ func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 		return err
 	}
 	keys := []string{s.keys.reservation(r.Tenant, r.ID), s.keys.clock(r.Tenant)}
-	args := []any{r.Now.UnixMilli(), int64(expiry.OfReservation(r))}
+	args := []any{r.Now.UnixMilli(), int64(storekit.ReservationExpiry(r))}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		keys = append(keys, s.keys.account(r.Tenant, e.Account))
-		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), int64(expiry.Of(e)))
+		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), int64(storekit.ExpiryOf(e)))
 	}
 	refused, err := s.replicas.script(ctx, s.scripts.reserve, keys, args...).Int64Slice()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -35,7 +35,7 @@ func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 // watchers wakes those who wait in this process. Its subscriptions share one
 // connection.
 type watchers struct {
-	wake.List
+	storekit.Waiters
 	keys    keys
 	peers   *peers
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ func (w *watchers) move(ctx context.Context, s *Store) {
 
 // watch returns what [Store.Watch] does.
 func (w *watchers) watch(key store.ThreadKey) (<-chan struct{}, func()) {
-	ch, stop := w.List.Watch(key)
+	ch, stop := w.Waiters.Watch(key)
 	w.change()
 	return ch, func() {
 		stop()

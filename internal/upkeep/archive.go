@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -41,7 +41,7 @@ func (k *Keeper) keepArchives() {
 			return
 		case <-time.After(k.cfg.ArchiveAfter - t.ended.Ran()):
 		}
-		err := panics.Caught(func() error { return k.Archive(k.ctx, t.key) })
+		err := routine.Caught(func() error { return k.Archive(k.ctx, t.key) })
 		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrFenced) &&
 			!errors.Is(err, store.ErrNotFound) {
 			k.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -85,7 +85,7 @@ func (k *Keeper) DeleteInactive(
 // read as such. Other errors end the clean-up.
 func (k *Keeper) leaveOut(c *threads.Cleaned, key store.ThreadKey, err error) error {
 	var pub *holdfast.Error
-	var panicked *panics.Error
+	var panicked *routine.PanicError
 	switch {
 	case err == nil:
 		return nil
@@ -132,7 +132,7 @@ func (k *Keeper) each(
 			fresh++
 			err := heads[i].Unreadable
 			if err == nil {
-				err = panics.Caught(func() error { return f(id) })
+				err = routine.Caught(func() error { return f(id) })
 			}
 			if err := k.leaveOut(cleaned, heads[i].Key, err); err != nil {
 				return err

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -36,7 +36,7 @@ func (k counting) keep() {
 			due, err = k.cfg.Limits.CountDue(k.ctx)
 		}
 		if due {
-			err = panics.Caught(func() error { return k.all(k.ctx) })
+			err = routine.Caught(func() error { return k.all(k.ctx) })
 			due = err != nil
 		}
 		if err != nil && k.ctx.Err() == nil {
@@ -99,7 +99,7 @@ func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) er
 		return err
 	}
 	t, err := k.head(ctx, h.Key)
-	var mistake *panics.Error
+	var mistake *routine.PanicError
 	switch {
 	case errors.Is(err, store.ErrNotFound): // deleted meanwhile
 		return nil
@@ -121,7 +121,7 @@ func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) er
 
 // head reads a thread. A panic is its error.
 func (k counting) head(ctx context.Context, key store.ThreadKey) (t *thread.Thread, err error) {
-	err = panics.Caught(func() (err error) {
+	err = routine.Caught(func() (err error) {
 		t, err = k.read.Head(ctx, key)
 		return err
 	})
@@ -149,7 +149,7 @@ func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	if !k.cfg.Limits.Counts() {
 		return
 	}
-	err := panics.Caught(func() error { return k.tryMeasure(ctx, key) })
+	err := routine.Caught(func() error { return k.tryMeasure(ctx, key) })
 	switch {
 	case err == nil,
 		errors.Is(err, store.ErrConflict),

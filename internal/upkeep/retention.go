@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -49,7 +49,7 @@ func (k *Keeper) keepRetention() {
 		case <-k.ctx.Done():
 			return
 		case <-tick.C:
-			if err := panics.Caught(func() error { w.page(k.ctx); return nil }); err != nil {
+			if err := routine.Caught(func() error { w.page(k.ctx); return nil }); err != nil {
 				k.cfg.Log.Error("retention begins again with the first thread", "error", err)
 				w.after = ""
 			}
@@ -100,7 +100,7 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 		if h.Process != "" || w.cfg.Now().Age(h.UpdatedAt) < w.cfg.ArchiveAfter {
 			return
 		}
-		err = panics.Caught(func() (err error) {
+		err = routine.Caught(func() (err error) {
 			done, err = w.retain(ctx, h.Key)
 			return err
 		})

@@ -6,7 +6,8 @@ import (
 )
 
 // CanonicalJSON writes a value that was read as JSON in one form, so that equal values are
-// equal texts: with sorted members and without whitespace. Numbers that were read as [json.Number] stay as they were written.
+// equal texts: with sorted members and without whitespace. Numbers that were read as
+// [json.Number] stay as they were written.
 func CanonicalJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

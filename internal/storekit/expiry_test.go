@@ -1,10 +1,10 @@
-package expiry_test
+package storekit_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -16,24 +16,24 @@ func at(ms int64) store.Entry {
 	return store.Entry{Expires: time.UnixMilli(ms)}
 }
 
-func TestOfReservation(t *testing.T) {
+func TestReservationExpiry(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		entries []int64
-		want    expiry.Time
+		want    storekit.Expiry
 	}{
 		{[]int64{5}, 5},
 		{[]int64{5, 7, 6}, 7},
 		{[]int64{7, 5}, 7},
-		{[]int64{0}, expiry.Never},
-		{[]int64{0, 5}, expiry.Never},
-		{[]int64{5, 0, 7}, expiry.Never},
+		{[]int64{0}, storekit.Never},
+		{[]int64{0, 5}, storekit.Never},
+		{[]int64{5, 0, 7}, storekit.Never},
 	} {
 		r := &store.Reservation{}
 		for _, ms := range c.entries {
 			r.Entries = append(r.Entries, at(ms))
 		}
-		if got := expiry.OfReservation(r); got != c.want {
+		if got := storekit.ReservationExpiry(r); got != c.want {
 			t.Errorf("entries that expire at %d: the reservation expires at %d, want %d", c.entries, got, c.want)
 		}
 	}
@@ -42,11 +42,11 @@ func TestOfReservation(t *testing.T) {
 func TestPassed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		expires expiry.Time
+		expires storekit.Expiry
 		now     int64
 		want    bool
 	}{
-		{5, 4, false}, {5, 5, true}, {5, 6, true}, {expiry.Never, 0, false}, {expiry.Never, 1 << 60, false},
+		{5, 4, false}, {5, 5, true}, {5, 6, true}, {storekit.Never, 0, false}, {storekit.Never, 1 << 60, false},
 	} {
 		if got := c.expires.Passed(c.now); got != c.want {
 			t.Errorf("%d has passed at %d: %t, want %t", c.expires, c.now, got, c.want)

@@ -1,4 +1,4 @@
-package warm
+package routine
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestGoroutinesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p := New(ctx, 2)
+		p := NewPool(ctx, 2)
 		done := 0
 		for range 10 {
 			p.Go(func() { done++ }) // a second goroutine would be a race
@@ -38,7 +38,7 @@ func TestGoroutinesStay(t *testing.T) {
 func TestNobodyWaitsForAGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p := New(ctx, 3)
+		p := NewPool(ctx, 3)
 		var all sync.WaitGroup
 		all.Add(20)
 		for range 20 {

@@ -1,13 +1,13 @@
-package warm
+package routine
 
-// Stack makes the calling goroutine's stack as large as it will have to be, in one step and
+// WarmStack makes the calling goroutine's stack as large as it will have to be, in one step and
 // while there is little on it. Otherwise it is doubled two or three times, each time deeper
 // down, and copying a deep stack takes longer than a command of the store. It is for
 // goroutines that decide a request or make a run: they need 16 KB.
-func Stack() { _ = stack(0) }
+func WarmStack() { _ = stack(0) }
 
-// LargeStack is Stack for a goroutine that needs 32 KB.
-func LargeStack() { _ = largeStack(0) }
+// WarmLargeStack is WarmStack for a goroutine that needs 32 KB.
+func WarmLargeStack() { _ = largeStack(0) }
 
 //go:noinline
 func stack(at int) byte {

@@ -1,15 +1,16 @@
-// Package warm runs short pieces of work on goroutines that stay for the next one. The
-// stack of a new goroutine grows, and is copied, several times before it is large enough to
-// write to a store.
-package warm
+// Package routine has what goroutines need that this server has many of: a pool in which they
+// stay, stacks that are large enough at once, a gate that lets a few through at a time, panics
+// as errors, and ends that do not wait for ever.
+package routine
 
 import (
 	"context"
 	"sync"
 )
 
-// Pool is goroutines that wait for work, which they must do without ctx: its end only sends
-// away those that wait.
+// Pool runs short pieces of work on goroutines that stay for the next one: the stack of a new
+// goroutine grows, and is copied, several times before it is large enough to write to a store.
+// What they do must not need ctx, whose end only sends away those that wait.
 type Pool struct {
 	ctx     context.Context
 	work    chan func()   // unbuffered: somebody waits for it, or nobody
@@ -17,9 +18,9 @@ type Pool struct {
 	running sync.WaitGroup
 }
 
-// New returns a Pool in which so many goroutines wait at most. When ctx is done, none does
+// NewPool returns a Pool in which so many goroutines wait at most. When ctx is done, none does
 // any more.
-func New(ctx context.Context, most int) *Pool {
+func NewPool(ctx context.Context, most int) *Pool {
 	return &Pool{ctx: ctx, work: make(chan func()), waiting: make(chan struct{}, most)}
 }
 

@@ -1,12 +1,11 @@
-// Package gate lets many who come at once through a few at a time.
-package gate
+package routine
 
 import (
 	"context"
 	"time"
 )
 
-// Gate bounds how many do something at a time, as long as that does not take long. What
+// Gate lets many who come at once through a few at a time, as long as that does not take long. What
 // waits for something far away does not keep the processor busy, so it keeps nobody out:
 // the first in line waits for a place only so long, and then goes without one.
 type Gate struct {
@@ -15,9 +14,9 @@ type Gate struct {
 	patience time.Duration
 }
 
-// New returns a Gate of so many places, for a place in which the first in line waits that
+// NewGate returns a Gate of so many places, for a place in which the first in line waits that
 // long.
-func New(places int, patience time.Duration) *Gate {
+func NewGate(places int, patience time.Duration) *Gate {
 	return &Gate{places: make(chan struct{}, places), first: make(chan struct{}, 1), patience: patience}
 }
 

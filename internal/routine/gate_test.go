@@ -1,4 +1,4 @@
-package gate
+package routine
 
 import (
 	"context"
@@ -8,17 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestAFewAtATime: of many who come at once, only so many are inside, all get in, and a
 // place that is given back twice is one place.
 func TestAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(3, time.Minute)
+		g := NewGate(3, time.Minute)
 		var mu sync.Mutex
 		inside, most := 0, 0
 		var all sync.WaitGroup
@@ -48,7 +44,7 @@ func TestAFewAtATime(t *testing.T) {
 // only for the first one's patience, one after the other, in the order in which they came.
 func TestTheFirstInLineGoesWithoutAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, time.Second)
+		g := NewGate(1, time.Second)
 		leave := g.Enter(t.Context())
 		began := time.Now()
 		type went struct {
@@ -74,7 +70,7 @@ func TestTheFirstInLineGoesWithoutAPlace(t *testing.T) {
 // TestWhoGivesUpWaitsNoMore: neither in line nor as the first in it.
 func TestWhoGivesUpWaitsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(1, time.Hour)
+		g := NewGate(1, time.Hour)
 		leave := g.Enter(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone atomic.Int64

@@ -1,18 +1,16 @@
-package ids
+package clock
 
 import (
 	"regexp"
 	"testing"
 	"time"
-
-	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // TestIDs: ids say what they are of, sort by time, and do not repeat; without a prefix they
 // are random letters and digits.
 func TestIDs(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
-	id := New(clock.Plain(func() time.Time { return now }))
+	id := NewIDs(Plain(func() time.Time { return now }))
 	first := id("msg")
 	if !regexp.MustCompile(`^msg_[0-9a-v]{9}[a-z2-7]{10}$`).MatchString(first) {
 		t.Errorf("got %q", first)

@@ -1,15 +1,14 @@
-// Package bearer reads the token of a request (RFC 6750).
-package bearer
+package headers
 
 import (
 	"net/http"
 	"strings"
 )
 
-// Token returns the token of the header "Authorization: Bearer TOKEN", if it has one of at
+// BearerToken returns the token (RFC 6750) of the header "Authorization: Bearer TOKEN", if it has one of at
 // most limit bytes. The case of the scheme does not matter. Two headers have none: along
 // the way they could be read as two different callers.
-func Token(r *http.Request, limit int) (token string, ok bool) {
+func BearerToken(r *http.Request, limit int) (token string, ok bool) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 {
 		return "", false

@@ -1,17 +1,15 @@
-// Package ids makes the ids that the server chooses: of runs, messages, forks and commits.
-package ids
+package clock
 
 import (
 	"crypto/rand"
 	"strconv"
-
-	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
-// New returns a function that makes ids whose prefix says what they identify. They are
-// ordered by time, so that a store appends them next to each other. Without a prefix an id
-// is entirely random, for fences.
-func New(now clock.Shared) func(prefix string) string {
+// NewIDs returns a function that makes the ids that the server chooses: of runs, messages,
+// forks and commits. Their prefix says what they identify. They are ordered by time, so that
+// a store appends them next to each other. Without a prefix an id is entirely random, for
+// fences.
+func NewIDs(now Shared) func(prefix string) string {
 	return func(prefix string) string {
 		var room [64]byte
 		if prefix == "" {

@@ -1,4 +1,4 @@
-package traceparent
+package headers
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 
 const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// TestParse: only what the standard allows is passed on.
-func TestParse(t *testing.T) {
+// TestParseTraceparent: only what the standard allows is passed on.
+func TestParseTraceparent(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []string
 		want   string
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		"five parts":         {[]string{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b71692033-1-01"}, ""},
 		"a line break":       {[]string{good[:54] + "\n"}, ""},
 	} {
-		if got := Parse(c.values); got != c.want {
+		if got := ParseTraceparent(c.values); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -40,16 +40,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is passed on is a trace context.
-func FuzzParse(f *testing.F) {
+// FuzzParseTraceparent: whatever is passed on is a trace context.
+func FuzzParseTraceparent(f *testing.F) {
 	f.Add(good)
 	f.Add("01" + good[2:] + "-more")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := Parse([]string{text})
+		got := ParseTraceparent([]string{text})
 		if got == "" {
 			return
 		}
-		if len(got) != length || strings.Trim(got, hex+"-") != "" || Parse([]string{got}) != got {
+		if len(got) != length || strings.Trim(got, hex+"-") != "" || ParseTraceparent([]string{got}) != got {
 			t.Errorf("%q of %q", got, text)
 		}
 	})

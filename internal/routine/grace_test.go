@@ -1,15 +1,11 @@
-package grace
+package routine
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestEnds: something has as long as the context, and a while more.
 func TestEnds(t *testing.T) {
@@ -17,7 +13,7 @@ func TestEnds(t *testing.T) {
 		for takes, ends := range map[time.Duration]bool{0: true, time.Second: true, 1900 * time.Millisecond: true,
 			time.Hour: false} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			last, stop := After(ctx, time.Second)
+			last, stop := Grace(ctx, time.Second)
 			began := time.Now()
 			if got := Ends(last, func() { time.Sleep(takes) }); got != ends || time.Since(began) > 3*time.Second {
 				t.Errorf("%s: %v after %s", takes, got, time.Since(began))

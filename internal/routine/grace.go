@@ -1,5 +1,4 @@
-// Package grace bounds how long an end waits for what may never come.
-package grace
+package routine
 
 import (
 	"context"
@@ -29,8 +28,8 @@ func Left(err error) []string {
 	return left
 }
 
-// After returns a context that ends so long after ctx has ended.
-func After(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// Grace returns a context that ends so long after ctx has ended.
+func Grace(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		t := time.NewTimer(d)

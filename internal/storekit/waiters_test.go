@@ -1,10 +1,10 @@
-package wake_test
+package storekit_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -24,7 +24,7 @@ func waiting(ch <-chan struct{}) bool {
 // thread and has not stopped.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	var l wake.List
+	var l storekit.Waiters
 	l.Committed(key("a")) // nobody watches
 	one, stopOne := l.Watch(key("a"))
 	two, stopTwo := l.Watch(key("a"))
@@ -50,7 +50,7 @@ func TestWatch(t *testing.T) {
 // TestOnPost: the functions may use the list, because no lock is held.
 func TestOnPost(t *testing.T) {
 	t.Parallel()
-	var l wake.List
+	var l storekit.Waiters
 	var first, second []store.ThreadKey
 	stop := l.OnPost(func(k store.ThreadKey) {
 		first = append(first, k)
@@ -75,7 +75,7 @@ func TestOnPost(t *testing.T) {
 // of a thread.
 func TestOnDeparture(t *testing.T) {
 	t.Parallel()
-	var l wake.List
+	var l storekit.Waiters
 	if l.HeardDepartures() {
 		t.Error("somebody listens to an empty list")
 	}

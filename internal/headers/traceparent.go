@@ -1,6 +1,6 @@
-// Package traceparent reads the W3C trace context of a request (the header traceparent), by
-// which a caller's traces, logs and services find what belongs together.
-package traceparent
+// Package headers reads headers of requests that several packages know: who asks (the bearer
+// token), and of which trace the request is a part.
+package headers
 
 import (
 	"context"
@@ -11,18 +11,19 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Header is the header's name.
-const Header = "traceparent"
+// Traceparent is the name of the header with the W3C trace context, by which a caller's traces,
+// logs and services find what belongs together.
+const Traceparent = "traceparent"
 
 const (
 	length = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	hex    = "0123456789abcdef"
 )
 
-// Parse returns the trace context that the values of a request's header say, in the form of
+// ParseTraceparent returns the trace context that the values of a request's header say, in the form of
 // version 00; empty if they say none. What is not valid is ignored, as the standard wants:
 // nobody's request fails because of it.
-func Parse(values []string) string {
+func ParseTraceparent(values []string) string {
 	if len(values) != 1 || len(values[0]) < length {
 		return ""
 	}
@@ -46,7 +47,7 @@ func Parse(values []string) string {
 	return "00" + whole[2:]
 }
 
-// TraceID returns the id of the trace of a context that Parse has returned.
+// TraceID returns the id of the trace of a context that ParseTraceparent has returned.
 func TraceID(parent string) string {
 	if len(parent) != length {
 		return ""
@@ -54,16 +55,16 @@ func TraceID(parent string) string {
 	return parent[3:35]
 }
 
-// Add adds the trace context of the run in the context to a request's header, if the run has
+// AddTraceparent adds the trace context of the run in the context to a request's header, if the run has
 // one and the header has none.
-func Add(ctx context.Context, h http.Header) {
-	if parent := holdfast.IterationFrom(ctx).Traceparent; parent != "" && h.Get(Header) == "" {
-		h.Set(Header, parent)
+func AddTraceparent(ctx context.Context, h http.Header) {
+	if parent := holdfast.IterationFrom(ctx).Traceparent; parent != "" && h.Get(Traceparent) == "" {
+		h.Set(Traceparent, parent)
 	}
 }
 
-// Log returns a logger whose lines have the id of the trace; log itself without a context.
-func Log(log *slog.Logger, parent string) *slog.Logger {
+// LogTrace returns a logger whose lines have the id of the trace; log itself without a context.
+func LogTrace(log *slog.Logger, parent string) *slog.Logger {
 	if id := TraceID(parent); id != "" {
 		return log.With("traceId", id)
 	}
