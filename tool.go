@@ -124,9 +124,7 @@ type ToolCall struct {
 	// Key is the call's idempotency key. It is the same when the call runs again after
 	// a crash, and no other call has it, of whichever tenant, user or thread: pass it to
 	// whatever the tool calls. With arguments that a person has edited, a call has another
-	// key than with the model's. It is opaque, made of letters and digits; calls that were
-	// open when the server was updated from data format 4 keep a key like
-	// "thread/run/call".
+	// key than with the model's. It is opaque, made of letters and digits.
 	Key string
 	// Principal is on whose behalf the tool is called.
 	Principal Principal

@@ -78,9 +78,9 @@ func startRedisWith(fsync string, command ...string) (*redisServer, error) {
 
 func (s *redisServer) url() string { return "redis://" + s.addr }
 
-// forgetFormat has the next server find no other one, and no data format that was agreed on.
+// forgetFormat has the next server find no trace of another one, and no data format agreed on.
 func (s *redisServer) forgetFormat() error {
-	return s.client.Del(context.Background(), "hf:processes", "hf:{hf:processes}:formats").Err()
+	return s.client.Del(context.Background(), "hf:leases", "hf:{hf:leases}:formats", "hf:processes").Err()
 }
 
 // rewrites returns how often Redis has rewritten its append-only file, and for how long the

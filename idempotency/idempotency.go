@@ -45,7 +45,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		value = r.Header[headerSentOnce]
 	}
 	if key := holdfast.CallFrom(r.Context()).Key; key != "" && len(value) == 0 {
-		// An older key has thread and run ids, which may hold what a header must not.
+		// A key that the server has not made may hold what a header must not.
 		value = []string{(&url.URL{Path: key}).EscapedPath()}
 	}
 	if len(value) > 0 {

@@ -129,8 +129,8 @@ type Run struct {
 	ID string
 	// Agent is the agent that ran it.
 	Agent string
-	// Revision is the revision of the agent that the run is, or was last, with; empty for runs
-	// of early versions.
+	// Revision is the revision of the agent that the run is, or was last, with; empty if the
+	// agent has none.
 	Revision string
 	// Code is the error code of a run that ended in error.
 	Code string

@@ -67,9 +67,6 @@ func folder(at Location) (string, error) {
 		return "", errors.New("no store is named: give a URL like redis://HOST:6379/0, or the path of a folder")
 	case named && kind == "memory":
 		return "", errors.New("a store in memory cannot be opened from outside: it exists only inside its server")
-	case named && kind == "bolt":
-		_, err := stores.Open(at.URL, stores.Options{})
-		return "", err
 	case !named || kind != "file":
 		path = at.URL
 	}

@@ -2,14 +2,16 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -48,7 +50,7 @@ func TestBanner(t *testing.T) {
   listening   http://localhost:` + port + `  (loopback only: no API keys are set)
   store       memory
   durability  none: nothing survives the end of this process
-  data        format 11
+  data        format 1
   agents      a
   recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
 `
@@ -74,7 +76,7 @@ func TestBanner(t *testing.T) {
 		"checkpoints manual": func(c *server.Config) {
 			c.CheckpointFrequency = "manual"
 		},
-		"  store       the program's own\n  data        format 8, which the version before reads": func(c *server.Config) {
+		"  store       the program's own\n  data        format 1\n": func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
 		},
 		"/x  (embedded)\n": func(c *server.Config) { c.Store = "file:" + t.TempDir() + "/x" },
@@ -94,7 +96,7 @@ func TestBannerDurability(t *testing.T) {
 		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
 		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
 		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
-		"":                 "own\n  data        format 8",
+		"":                 "own\n  data        format 1",
 	} {
 		got := bannerOf(t, false, func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) {
@@ -107,21 +109,12 @@ func TestBannerDurability(t *testing.T) {
 	}
 }
 
-// TestBannerFormat: a server says which format it writes, and why not the newest.
+// TestBannerFormat: a server says which format it writes into a store that others share.
 func TestBannerFormat(t *testing.T) {
-	for want, format := range map[string]string{
-		"  data        format 8, which the version before reads; --data-format=11 asks for":                 "",
-		"  data        format 8; format 11 is held back by servers that do not read it: before (reads 8)\n": "newest",
-	} {
-		got := bannerOf(t, false, func(c *server.Config) {
-			shared := memstore.New()
-			if err := shared.Announce(t.Context(), "before", time.Hour); err != nil {
-				t.Fatal(err)
-			}
-			c.OpenStore, c.DataFormat = func() (store.Store, error) { return shared, nil }, format
-		})
-		if !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
+	for _, format := range []string{"", "newest", strconv.Itoa(thread.Format)} {
+		got := bannerOf(t, false, func(c *server.Config) { c.DataFormat = format })
+		if want := fmt.Sprintf("  data        format %d\n", thread.Format); !strings.Contains(got, want) {
+			t.Errorf("%q: want %q in\n%s", format, want, got)
 		}
 	}
 	c := config(t)
@@ -129,7 +122,7 @@ func TestBannerFormat(t *testing.T) {
 	if _, err := server.New(
 		c,
 	); err == nil ||
-		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 8 to 11 or newest`) {
+		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 1 or newest`) {
 		t.Errorf("a format that is not written: %v", err)
 	}
 }

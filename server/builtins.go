@@ -9,8 +9,8 @@ import (
 
 // withBuiltIns returns the agent's middleware, and before it what every agent has that does
 // not list it itself: large results are shown in part, and a conversation that is too long
-// for the model is answered with less of it. Neither has a state, so that threads of
-// earlier versions go on without a change of their schema.
+// for the model is answered with less of it. Neither has a state, so that an agent that lists
+// them, or does not any more, goes on with the schema that its threads have.
 func withBuiltIns(a holdfast.Agent) []holdfast.Middleware {
 	lists := func(m holdfast.Middleware) bool {
 		return slices.ContainsFunc(a.Middleware, func(listed holdfast.Middleware) bool { return listed.Name == m.Name })

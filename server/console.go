@@ -111,7 +111,7 @@ func (c *console) Overview(ctx context.Context) hfhttp.Overview {
 		ctx, cancel := context.WithTimeout(ctx, overviewTimeout)
 		defer cancel()
 		// A store that does not answer is told of elsewhere.
-		if known, err := keeper.Formats(ctx, 0); err == nil {
+		if known, err := keeper.Formats(ctx); err == nil {
 			known.Reads[c.Process()] = 0
 			o.Processes = slices.Sorted(maps.Keys(known.Reads))
 		}

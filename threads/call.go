@@ -108,7 +108,6 @@ type Call struct {
 	StartedAt time.Time `json:"startedAt,omitzero"`
 	// EndedAt is when its result came.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// Process is the process that has stored its result, or else the one that made it; empty
-	// in runs of early versions.
+	// Process is the process that has stored its result, or else the one that made it.
 	Process string `json:"process,omitempty"`
 }

@@ -38,11 +38,11 @@ type Info struct {
 	// User is whose thread it is; set only in lists of the threads of all users.
 	User string `json:"user,omitempty"`
 	// Title is what lists call the thread: the beginning of its first message, or what a
-	// person has called it. Empty for threads of early versions until their next run.
+	// person has called it.
 	Title string `json:"title,omitempty"`
 	// Hidden: a person has put the thread away; lists for people leave it out.
 	Hidden bool `json:"hidden,omitempty"`
-	// CreatedAt is when the thread was made; missing for threads of early versions.
+	// CreatedAt is when the thread was made.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	// Agent is the name of the agent that ran the last run.
 	Agent string `json:"agent"`
@@ -172,7 +172,7 @@ type Run struct {
 	// Agent is the name of the agent that ran it.
 	Agent string `json:"agent"`
 	// Revision is the revision of the agent that the run is, or was last, with: a short hash of
-	// what shapes its runs. Runs of early versions have none.
+	// what shapes its runs.
 	Revision string `json:"revision,omitempty"`
 	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
@@ -186,7 +186,7 @@ type Run struct {
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that ended in error.
 	Code string `json:"code,omitempty"`
-	// Text says why that run ended, and what to do next; runs of early versions have none.
+	// Text says why that run ended, and what to do next.
 	Text string `json:"message,omitempty"`
 	// Interrupts are the questions that the thread's last run asks and nobody has answered.
 	Interrupts []Interrupt `json:"interrupts,omitempty"`
@@ -198,13 +198,12 @@ type Run struct {
 	// ParentRunID is the parent run that the client named; the server only stores it.
 	ParentRunID string `json:"parentRunId,omitempty"`
 	// Processes are those that have run it, the first one first. Of very many, those after the
-	// first are left out. Runs of early versions have none.
+	// first are left out.
 	Processes []RunProcess `json:"processes,omitempty"`
 	// Records is how many records the run has in the thread's log; 0 for the run of another
 	// thread that a fork was made in.
 	Records uint64 `json:"records,omitempty"`
-	// Usage is what the run has used, or has used so far, with one entry for each model. Ended
-	// runs of early versions have none.
+	// Usage is what the run has used, or has used so far, with one entry for each model.
 	Usage []Usage `json:"usage,omitempty"`
 	// Cost is what that costs together; empty unless every model has a price.
 	Cost json.Number `json:"cost,omitempty"`

@@ -22,7 +22,7 @@ type ThreadUsage struct {
 	Usage []Usage `json:"usage"`
 	// Cost is what it costs together; empty unless every model has a price.
 	Cost json.Number `json:"cost,omitempty"`
-	// Incomplete means that it cannot be told what some of the runs have used: an early
-	// version ran them.
+	// Incomplete means that it cannot be told what some of the runs have used, because it was
+	// not stored.
 	Incomplete bool `json:"incomplete,omitempty"`
 }

@@ -15,8 +15,7 @@ import (
 func formatTests() map[string]func(*testing.T, store.Store) {
 	return map[string]func(*testing.T, store.Store){
 		"a new store has the newest format":         onFormats(testNewStore),
-		"a store of others has the one before":      onFormats(testOthersStore),
-		"a silent process holds a format back":      onFormats(testSilentReader),
+		"a process has yet to say what it reads":    onFormats(testSilentReader),
 		"a process that reads less holds it back":   onFormats(testOldReader),
 		"a process that has left holds back none":   onFormats(testLeftReader),
 		"who reads less comes too late":             onFormats(testLateReader),
@@ -44,16 +43,13 @@ func onFormats(f func(keeper)) func(*testing.T, store.Store) {
 	}
 }
 
-// silent is what a process reads that says nothing.
-const silent = 8
-
 // agrees expects the format, and who holds another one back.
 func (k keeper) agrees(process string, reads, wants, knows, write int, behind map[string]int) {
 	k.Helper()
 	got, err := k.AgreeFormat(
 		k.Context(),
 		process,
-		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows, Silent: silent},
+		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows},
 	)
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, behind) {
 		k.Fatalf(
@@ -72,7 +68,7 @@ func (k keeper) agrees(process string, reads, wants, knows, write int, behind ma
 // refuses expects that the process reads too little.
 func (k keeper) refuses(process string, reads, write int) {
 	k.Helper()
-	got, err := k.AgreeFormat(k.Context(), process, store.FormatTerms{Reads: reads, Silent: silent})
+	got, err := k.AgreeFormat(k.Context(), process, store.FormatTerms{Reads: reads})
 	var newer *store.VersionError
 	if !errors.As(err, &newer) || newer.Stored != write || newer.Known != reads || got.Write != write {
 		k.Fatalf("%s reads %d: %+v, %v; want a version error that names %d", process, reads, got, err, write)
@@ -91,24 +87,19 @@ func testNewStore(k keeper) {
 	k.agrees("q", 9, 0, 0, 9, nil)
 }
 
-func testOthersStore(k keeper) {
-	k.announce("before")
-	retire(k.T, k.Store, "before")
-	k.announce("p")
-	k.agrees("p", 9, 0, 0, silent, nil)
-	k.agrees("p", 9, 0, silent, silent, nil)
-}
-
 // oddName is a process whose name needs care.
 const oddName = "q {two} 9%"
 
+// testSilentReader: a process that has announced itself, and not said yet what it reads, holds
+// every newer format back.
 func testSilentReader(k keeper) {
-	k.announce(oddName)
 	k.announce("p")
-	k.agrees("p", 9, 9, 0, silent, map[string]int{oddName: silent})
-	k.agrees("p", 9, 9, silent, silent, map[string]int{oddName: silent})
+	k.agrees("p", 8, 0, 0, 8, nil)
+	k.announce(oddName)
+	k.agrees("p", 9, 9, 8, 8, map[string]int{oddName: 0})
+	k.agrees("p", 9, 9, 8, 8, map[string]int{oddName: 0})
 	retire(k.T, k.Store, oddName)
-	k.agrees("p", 9, 9, silent, 9, nil)
+	k.agrees("p", 9, 9, 8, 9, nil)
 	k.agrees("p", 9, 9, 9, 9, nil)
 }
 
@@ -160,19 +151,18 @@ func testLostFormat(k keeper) {
 
 // testTwoAsk: of two that ask at the same time, both get it, and it is never taken back.
 func testTwoAsk(k keeper) {
-	k.announce("old")
 	k.announce("p")
 	k.announce("q")
-	k.agrees("p", 9, 0, 0, silent, nil)
-	k.agrees("q", 9, 0, 0, silent, nil)
-	retire(k.T, k.Store, "old")
+	k.agrees("p", 8, 0, 0, 8, nil)
+	k.agrees("q", 9, 0, 0, 8, nil)
+	k.agrees("p", 9, 0, 8, 8, nil)
 	done := make(chan error, 2)
 	for _, process := range []string{"p", "q"} {
 		go func() {
 			f, err := k.AgreeFormat(
 				k.Context(),
 				process,
-				store.FormatTerms{Reads: 9, Wants: 9, Knows: silent, Silent: silent},
+				store.FormatTerms{Reads: 9, Wants: 9, Knows: 8},
 			)
 			if err == nil && f.Write != 9 {
 				err = errors.New("not raised for " + process)
@@ -185,24 +175,24 @@ func testTwoAsk(k keeper) {
 			k.Error(err)
 		}
 	}
-	k.agrees("p", 9, 0, silent, 9, nil)
+	k.agrees("p", 9, 0, 8, 9, nil)
 }
 
 func testFormats(k keeper) {
 	k.describes(0, nil)
 	k.announce("p")
-	k.describes(0, map[string]int{"p": silent})
+	k.describes(0, map[string]int{"p": 0})
 	k.agrees("p", 9, 0, 0, 9, nil)
 	k.announce(oddName)
-	k.describes(9, map[string]int{"p": 9, oddName: silent})
+	k.describes(9, map[string]int{"p": 9, oddName: 0})
 	retire(k.T, k.Store, "p")
-	k.describes(9, map[string]int{oddName: silent})
+	k.describes(9, map[string]int{oddName: 0})
 }
 
 // describes expects what Formats returns.
 func (k keeper) describes(write int, reads map[string]int) {
 	k.Helper()
-	got, err := k.Formats(k.Context(), silent)
+	got, err := k.Formats(k.Context())
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, reads) {
 		k.Errorf("%s: Formats returns %+v, %v; want %d and %v", k.Name(), got, err, write, reads)
 	}

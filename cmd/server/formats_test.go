@@ -35,10 +35,10 @@ func TestDataFormat(t *testing.T) {
 	); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut)
 	}
-	if !strings.Contains(banner.String(), "  data        format 11\n") {
+	if !strings.Contains(banner.String(), "  data        format 1\n") {
 		t.Errorf("the banner is\n%s", banner.String())
 	}
-	want := regexp.MustCompile(`the servers write data format 11\nserver p_?\S+ reads up to 11\n`)
+	want := regexp.MustCompile(`the servers write data format 1\nserver p_?\S+ reads up to 1\n`)
 	for command, text := range said {
 		if !want.MatchString(text) {
 			t.Errorf("%s says %s", command, text)
@@ -53,14 +53,14 @@ func TestDataFormat(t *testing.T) {
 	}
 	next := redis.NewClient(o)
 	defer next.Close()
-	if err := next.HSet(t.Context(), "hf:{hf:processes}:formats", "write", 12).Err(); err != nil {
+	if err := next.HSet(t.Context(), "hf:{hf:leases}:formats", "write", 2).Err(); err != nil {
 		t.Fatal(err)
 	}
 	errOut.Reset()
 	code := run(t.Context(), []string{"--addr=localhost:0", "--store=" + url}, env(nil), banner, errOut)
 	if !strings.Contains(
 		errOut.String(),
-		"other servers write data of format 12 into this store, and this version reads up to 11: start a newer version",
+		"other servers write data of format 2 into this store, and this version reads up to 1: start a newer version",
 	) ||
 		code != exitFailed {
 		t.Errorf("exit %d: %s", code, errOut)
@@ -73,7 +73,7 @@ func TestDataFormat(t *testing.T) {
 		banner,
 		errOut,
 	); code == exitOK ||
-		!strings.Contains(errOut.String(), "use 8 to 11 or newest") {
+		!strings.Contains(errOut.String(), "use 1 or newest") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }

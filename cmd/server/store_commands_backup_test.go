@@ -77,7 +77,6 @@ func TestBackupCommandMistakes(t *testing.T) {
 		{"there is no store at " + missing, []string{dir, "--store=" + missing}},
 		{"backed up by Redis", []string{dir, "--store=redis://:secret@localhost:1/0"}},
 		{"exists only inside its server", []string{dir, "--store=memory:"}},
-		{"export its threads with that version", []string{dir, "--store=bolt:x.db"}},
 	} {
 		code, out, errOut := runCommand(t, env(nil), append([]string{"backup"}, c.args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(errOut, c.want) || strings.Contains(errOut, "secret") {

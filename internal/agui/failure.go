@@ -130,11 +130,8 @@ func NewRunError(e *holdfast.Error) RunError {
 }
 
 // StoredRunError returns the event of an error whose texts were stored: the one for the
-// person, which early versions did not have, and the full one.
+// person, and the full one.
 func StoredRunError(code, person, full string) RunError {
-	if person == "" {
-		person = full
-	}
 	ev := RunError{Code: code, Message: person}
 	if full != person {
 		hint := appendString([]byte(`{"`+marksMember+`":{"hint":`), full)

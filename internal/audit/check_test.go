@@ -323,25 +323,28 @@ func TestAuditFindsDamage(t *testing.T) {
 		"a shared state that is no JSON": {"state_unreadable", func(t *testing.T, all *everything, c *store.Commit) {
 			put(store.KindBlob, all.values[store.KindBlob][0].ID, "{")(t, all, c)
 		}},
-		"a run by another name":      {"run_misnamed", put(store.KindRun, "r0", `{"id":"r9"}`)},
+		"a run by another name":      {"run_misnamed", put(store.KindRun, "r0", `{"dataFormat":1,"id":"r9"}`)},
 		"the run lost":               {"run_missing", drop(store.KindRun, 0)},
 		"a schema of another name":   {"schema_wrong", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), `{"stateNames":["a.b"]}`)},
 		"a schema that is not one":   {"schema_unreadable", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), "{")},
 		"an unreadable run":          {"run_unreadable", put(store.KindRun, "r0", "{")},
 		"an unreadable outcome":      {"outcome_unreadable", put(store.KindOutcome, "r1", "{")},
-		"an intent of nothing":       {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},
+		"an intent of nothing":       {"intent_unknown_call", put(store.KindIntent, "nope", `{"dataFormat":1}`)},
 		"an unreadable intent":       {"intent_unreadable", put(store.KindIntent, "nope", "{")},
-		"a pending write of nothing": {"pending_unknown_call", put(store.KindPending, "nope", "{}")},
+		"a pending write of nothing": {"pending_unknown_call", put(store.KindPending, "nope", `{"dataFormat":1}`)},
 		"a pending write without its message": {"pending_message_missing",
 			func(t *testing.T, all *everything, c *store.Commit) {
 				m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
-				put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t,
+				put(store.KindPending, m.ToolCallID,
+					fmt.Sprintf(`{"dataFormat":1,"callId":%q,"messageId":"nope"}`, m.ToolCallID))(
+					t,
 					all,
-					c)
+					c,
+				)
 			}},
 		"an unreadable pending write":   {"pending_unreadable", put(store.KindPending, "nope", "{")},
 		"an unreadable end of a call":   {"outside_unreadable", put(store.KindOutside, "nope", "{")},
-		"the end of a call of nothing":  {"outside_unknown_call", put(store.KindOutside, "nope", "{}")},
+		"the end of a call of nothing":  {"outside_unknown_call", put(store.KindOutside, "nope", `{"dataFormat":1}`)},
 		"an unreadable recorded result": {"reuse_unreadable", put(store.KindReuse, "nope", "{")},
 		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
@@ -358,7 +361,7 @@ func TestAuditFindsDamage(t *testing.T) {
 			func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = all.head.Next - 1 }},
 		"another fence":         {"log_tag", func(_ *testing.T, _ *everything, c *store.Commit) { c.Fence.Nonce = "other" }},
 		"an unreadable archive": {"archive_unreadable", put(store.KindLog, "r1", "{")},
-		"an archive of nothing": {"archive_damaged", put(store.KindLog, "r1", `{"run":"r1"}`)},
+		"an archive of nothing": {"archive_damaged", put(store.KindLog, "r1", `{"dataFormat":1,"run":"r1"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
@@ -462,7 +465,7 @@ func TestAuditOfANewerVersion(t *testing.T) {
 	for name, do := range map[string]damage{
 		"head":       changeState(func(st *thread.State) { st.Format = thread.Format + 1 }),
 		"checkpoint": spoil(0, func(cp *thread.Checkpoint) { cp.Format = thread.Format + 1 }),
-		"run":        put(store.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, thread.Format+1)),
+		"run":        put(store.KindRun, "r0", fmt.Sprintf(`{"dataFormat":%d}`, thread.Format+1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, e := finishedThread(t)

@@ -324,8 +324,8 @@ func TestDamagedDocuments(t *testing.T) {
 		"no head":          {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
 		"an unknown kind":  {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
 		"a newer thread": {"newer version",
-			strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format),
-				fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
+			strings.Replace(good, fmt.Sprintf(`"dataFormat": %d`, thread.Format),
+				fmt.Sprintf(`"dataFormat": %d`, thread.Format+1), 1)},
 		"a message less": {"message_hole",
 			without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
 		"messages in a mess": {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
@@ -352,31 +352,6 @@ func TestDamagedDocuments(t *testing.T) {
 	}
 	if _, err := Export(t.Context(), db, looptest.KeyOf("nope")); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an unknown thread: %v", err)
-	}
-}
-
-// TestImportHeldBack: a thread of a format that the servers of a store do not write yet is
-// not imported; once they do, it is.
-func TestImportHeldBack(t *testing.T) {
-	db, _ := finishedThread(t)
-	text, other := written(t, db, looptest.KeyOf("t")), memstore.New()
-	if err := other.Announce(t.Context(), "before", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	err := copied(t, other, looptest.KeyOf("t"), text)
-	if err == nil ||
-		!strings.Contains(err.Error(), "it has data format 11, and the servers of this store write format 8") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := other.AgreeFormat(
-		t.Context(),
-		"before",
-		store.FormatTerms{Reads: thread.Format, Wants: thread.Format, Silent: thread.FormatBefore},
-	); err != nil {
-		t.Fatal(err)
-	}
-	if err := copied(t, other, looptest.KeyOf("t"), text); err != nil {
-		t.Error(err)
 	}
 }
 

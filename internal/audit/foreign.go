@@ -151,9 +151,8 @@ func (all *everything) disown(st *thread.State, newID func(prefix string) string
 		m.MarkImported()
 		_, data := thread.Stored(m)
 		all.messages = append(all.messages, store.Message{ID: m.ID, Parent: leaf, Data: data})
-		if leaf = m.ID; st.Count > 0 {
-			st.Count++
-		}
+		leaf = m.ID
+		st.Count++
 	}
 	st.Rewind(leaf)
 	if st.Measured = false; len(st.Title) > maxTitle || strings.ContainsFunc(st.Title, unicode.IsControl) {

@@ -32,13 +32,16 @@ func Parse(setting string) (int, error) {
 	case err == nil && n >= thread.FormatBefore && n <= thread.Format:
 		return n, nil
 	}
-	return 0, fmt.Errorf(
-		"the data format %q cannot be written by this version: use %d to %d or %s",
-		setting,
-		thread.FormatBefore,
-		thread.Format,
-		Newest,
-	)
+	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %s or %s",
+		setting, written(), Newest)
+}
+
+// written names the formats that this version writes.
+func written() string {
+	if thread.FormatBefore == thread.Format {
+		return strconv.Itoa(thread.Format)
+	}
+	return fmt.Sprintf("%d to %d", thread.FormatBefore, thread.Format)
 }
 
 // Agreement is what a process has agreed upon with the others. All its methods may be called
@@ -46,9 +49,12 @@ func Parse(setting string) (int, error) {
 type Agreement struct {
 	keeper store.FormatKeeper // nil if the store keeps no format
 	alone  bool
-	wants  int
-	log    *slog.Logger
-	agreed func(Status)
+	// reads is the newest format that this version reads and writes, and before the one of
+	// the version before.
+	reads, before int
+	wants         int
+	log           *slog.Logger
+	agreed        func(Status)
 
 	mu     sync.Mutex
 	write  int // 0 before the first time
@@ -67,6 +73,8 @@ func New(s store.Store, alone bool, wants int, log *slog.Logger, agreed func(Sta
 	return &Agreement{
 		keeper: keeper,
 		alone:  alone,
+		reads:  thread.Format,
+		before: thread.FormatBefore,
 		wants:  wants,
 		log:    log,
 		agreed: agreed,
@@ -88,7 +96,7 @@ func (a *Agreement) agree(ctx context.Context, process string) error {
 		return nil
 	}
 	a.mu.Lock()
-	terms := store.FormatTerms{Reads: thread.Format, Wants: a.wants, Knows: a.write, Silent: thread.FormatBefore}
+	terms := store.FormatTerms{Reads: a.reads, Wants: a.wants, Knows: a.write}
 	a.mu.Unlock()
 	got, err := a.keeper.AgreeFormat(ctx, process, terms)
 	newer := errors.Is(err, store.ErrVersionTooNew)
@@ -104,7 +112,7 @@ func (a *Agreement) agree(ctx context.Context, process string) error {
 			"other servers write data of format %d into this store, and this version reads up to %d: "+
 				"start a newer version: %w",
 			got.Write,
-			thread.Format,
+			a.reads,
 			err,
 		)
 		return a.newer
@@ -118,16 +126,16 @@ func (a *Agreement) tell(got store.Formats, newer bool) {
 	switch {
 	case newer && a.newer == nil && a.write > 0:
 		a.log.Error("other servers write a newer data format than this one reads; replace it by a newer version",
-			"format", got.Write, "reads", thread.Format)
+			"format", got.Write, "reads", a.reads)
 	case newer:
-	case a.write == 0 && got.Write < thread.Format && a.wants <= got.Write:
+	case a.write == 0 && got.Write < a.reads && a.wants <= got.Write:
 		a.log.Info(
 			"this server writes the data format that the version before reads; once no server of that version is "+
 				"left, ask for the newer one with --data-format",
 			"format",
 			got.Write,
 			"reads",
-			thread.Format,
+			a.reads,
 		)
 	case a.write > 0 && got.Write > a.write:
 		a.log.Info("this server writes a newer data format from now on", "format", got.Write, "before", a.write)
@@ -143,13 +151,13 @@ func (a *Agreement) tell(got store.Formats, newer bool) {
 func (a *Agreement) Write() int {
 	switch {
 	case a.alone:
-		return thread.Format
+		return a.reads
 	case a.keeper == nil:
-		return max(a.wants, thread.FormatBefore)
+		return max(a.wants, a.before)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return max(a.write, thread.FormatBefore)
+	return max(a.write, a.before)
 }
 
 // Err returns why this process must not write; nil if it may.
@@ -174,7 +182,7 @@ type Status struct {
 
 // Status returns what was agreed upon the last time.
 func (a *Agreement) Status() Status {
-	s := Status{Alone: a.alone, Write: a.Write(), Reads: thread.Format, Wants: a.wants}
+	s := Status{Alone: a.alone, Write: a.Write(), Reads: a.reads, Wants: a.wants}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.Behind = a.behind
@@ -207,7 +215,11 @@ func (s Status) String() string {
 func Servers(reads map[string]int) string {
 	list := make([]string, 0, len(reads))
 	for _, process := range slices.Sorted(maps.Keys(reads)) {
-		list = append(list, fmt.Sprintf("%s (reads %d)", process, reads[process]))
+		what := fmt.Sprintf("reads %d", reads[process])
+		if reads[process] == 0 {
+			what = "has not said yet what it reads"
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", process, what))
 	}
 	return strings.Join(list, ", ")
 }
@@ -219,9 +231,5 @@ func Of(ctx context.Context, s store.Store) (store.Formats, error) {
 	if !can {
 		return store.Formats{Write: thread.Format}, nil
 	}
-	f, err := keeper.Formats(ctx, thread.FormatBefore)
-	if err == nil && f.Write == 0 && len(f.Reads) > 0 {
-		f.Write = thread.FormatBefore
-	}
-	return f, err
+	return keeper.Formats(ctx)
 }

@@ -272,12 +272,12 @@ func TestCannotOpenStore(t *testing.T) {
 	folder := t.TempDir()
 	letIn(t, folder)
 	name := func(parts ...string) string { return filepath.Join(append([]string{folder}, parts...)...) }
-	for _, dir := range []string{"sealed", "others", "earlier"} {
+	for _, dir := range []string{"sealed", "others"} {
 		if err := os.Mkdir(name(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range [][]string{{"file"}, {"x.db"}, {"others", "notes.txt"}, {"earlier", "holdfast.db"}} {
+	for _, file := range [][]string{{"file"}, {"others", "notes.txt"}} {
 		if err := os.WriteFile(name(file...), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -301,8 +301,6 @@ func TestCannotOpenStore(t *testing.T) {
 		name("file", "data"):        "a part of this path is a file",
 		name("damaged"):             "it was left as it is: put a backup in its place",
 		name("others"):              "name a new or an empty folder",
-		name("earlier"):             "export its threads with that version",
-		name("x.db"):                "export its threads with that version",
 	} {
 		before := contents(t, folder)
 		p := run(t, unprivileged(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "file:"+path)))
@@ -321,19 +319,6 @@ func TestCannotOpenStore(t *testing.T) {
 		if !maps.Equal(before, contents(t, folder)) {
 			t.Errorf("%s was changed", path)
 		}
-	}
-}
-
-// TestEarlierStore: what the store was called in earlier versions is refused with what to
-// do.
-func TestEarlierStore(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "holdfast.db")
-	p := run(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "bolt:"+path))
-	<-p.done
-	if text := p.out.String(); p.cmd.ProcessState.ExitCode() != 1 ||
-		!strings.Contains(text, "export its threads with that version") {
-		t.Errorf("exit code %d: %s", p.cmd.ProcessState.ExitCode(), text)
 	}
 }
 

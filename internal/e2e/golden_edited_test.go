@@ -10,9 +10,9 @@ import (
 )
 
 // goldenEdited are the threads in a golden store whose process died in the middle of a call
-// that a person had approved with other arguments. Formats 1 to 5 have none.
+// that a person had approved with other arguments.
 type goldenEdited struct {
-	Edited []string `json:",omitempty"`
+	Edited []string
 }
 
 // editedCall is a call about which a person is asked, and the arguments that they choose.

@@ -8,9 +8,8 @@ import (
 )
 
 // goldenKeys are the idempotency keys of the open calls in a golden store, by thread.
-// Formats 1 to 4 name none: their keys are thread/run/call.
 type goldenKeys struct {
-	Keys map[string]string `json:",omitempty"`
+	Keys map[string]string
 }
 
 // inFlight is a thread whose process died in the middle of a call. The call has an intent
@@ -68,29 +67,21 @@ func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string, models *g
 // under the key that it had.
 func (g *goldenKeys) checkKeys(t *testing.T, p *process) {
 	t.Helper()
-	want := g.Keys
-	if want == nil {
-		want = map[string]string{"asked": "asked/r1/call_0"}
-	} else {
-		var end record
-		res, err := post(
-			t.Context(),
-			p.url,
-			[]byte(`{"threadId":"`+inFlight+`","runId":"on","protocolVersion":"1.0","messages":[]}`),
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		if err := readStream(
-			res.Body,
-			func(r record) bool { end = r; return false },
-		); err != nil ||
-			!strings.Contains(end.Raw, "tea or coffee?") {
-			t.Errorf("the call in flight ended with %s, %v", end.Raw, err)
-		}
+	var end record
+	res, err := post(
+		t.Context(),
+		p.url,
+		[]byte(`{"threadId":"`+inFlight+`","runId":"on","protocolVersion":"1.0","messages":[]}`),
+	)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for thread, key := range want {
+	defer res.Body.Close()
+	err = readStream(res.Body, func(r record) bool { end = r; return false })
+	if err != nil || !strings.Contains(end.Raw, "tea or coffee?") {
+		t.Errorf("the call in flight ended with %s, %v", end.Raw, err)
+	}
+	for thread, key := range g.Keys {
 		// What the server has written reaches the test on its own way.
 		p.awaitOutput(func(string) bool { return len(keysOf(p, thread)) > 0 }, nil)
 		if got := keysOf(p, thread); len(got) != 1 || got[0] != key {

@@ -24,9 +24,9 @@ import (
 
 // goldenModels are the threads in a golden store that have the model to which a run has
 // fallen back, the mark of a prompt, what a history window has recorded, or what answers are
-// besides text. Formats 1 to 6 have none.
+// besides text.
 type goldenModels struct {
-	Models []string `json:",omitempty"`
+	Models []string
 }
 
 // modelThread is one of those threads, with an agent of the same name. It is left as it is

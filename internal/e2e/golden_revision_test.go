@@ -2,10 +2,9 @@ package e2e
 
 import "testing"
 
-// goldenRevision is the revision of the agent of a finished run in a golden store. Formats 1
-// to 8 have none.
+// goldenRevision is the revision of the agent of a finished run in a golden store.
 type goldenRevision struct {
-	Revision string `json:",omitempty"`
+	Revision string
 }
 
 // revisionOf returns what is shown of the first run of a thread.

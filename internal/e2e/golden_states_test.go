@@ -1,36 +1,26 @@
 package e2e
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
-	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // goldenStates are what a golden store holds of the states of middleware, and of what
-// a tenant has used. Formats 1 and 2 have none.
+// a tenant has used.
 type goldenStates struct {
-	States map[string][]string `json:",omitempty"` // the names, by thread
-	Used   map[string]int64    `json:",omitempty"` // by account
+	States map[string][]string // the names, by thread
+	Used   map[string]int64    // by account
 }
 
 // goldenArgs have the server run the agents of the program that wrote the format, with a
 // journal of what their tools do.
 func goldenArgs(format, journal string) []string {
-	path := goldenFile(format, "holdfast.yaml")
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	return []string{"--config=" + path, "--demo-journal=" + journal}
+	return []string{"--config=" + goldenFile(format, "holdfast.yaml"), "--demo-journal=" + journal}
 }
 
 // goldenAccounts are accounts that never expire.
@@ -96,9 +86,6 @@ func (g *goldenStates) checkStates(t *testing.T, p *process) {
 			t.Errorf("%s has the states %q, want %q", thread, got, want)
 		}
 	}
-	if g.States == nil {
-		return
-	}
 	// On forks, so that the threads stay as they were.
 	for _, text := range []string{allowedInThread, allowedForUser} {
 		k := onlyTalk(t, p, "allowed-"+strings.Fields(text)[1])
@@ -135,81 +122,7 @@ func (g *goldenStates) readUsed(t *testing.T, store string) { g.Used = g.used(t,
 
 func (g *goldenStates) checkUsed(t *testing.T, store string) {
 	t.Helper()
-	if g.Used == nil {
-		return
-	}
 	if got := g.used(t, store); !maps.Equal(got, g.Used) {
 		t.Errorf("the accounts are %v, want %v", got, g.Used)
-	}
-}
-
-// TestGoldenUpgrade: threads of formats that had no states go on under an agent whose
-// middleware has some. It is said once for each thread, in the log, the stream and
-// the metric, and not again.
-func TestGoldenUpgrade(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"v1", "v2"} {
-		for kind, g := range goldenStores {
-			if isBefore(format, g.since) {
-				continue
-			}
-			t.Run(format+"/"+kind, func(t *testing.T) {
-				t.Parallel()
-				store := g.open(t, goldenFile(format, g.data+".gz"))
-				p := start(
-					t,
-					redistest.FreeAddr(t),
-					store,
-					append(
-						goldenArgs("v3", filepath.Join(t.TempDir(), "journal")),
-						"--demo-delay=1ms",
-						"--lease=300ms",
-					)...)
-				k := onlyTalk(t, p, "finished")
-				k.runs = 100
-				for range 2 {
-					k.wantEnd(k.says("plan 1 step"), "success")
-				}
-				checkUpgraded(t, p, k)
-				// This run was cut off, so the server has taken it over.
-				cut := onlyTalk(t, p, "cut")
-				w := &watcher{killer: &killer{T: t, p: p}, thread: "cut", run: "r1"}
-				cut.wantEnd(w.follow(), "success")
-				for _, r := range w.seen {
-					cut.take(r)
-				}
-				checkUpgraded(t, p, cut)
-				if want := "holdfast_schema_changes_total{change=\"upgrade\"} 2\n"; !strings.Contains(
-					(&keepers{crew: cut.crew}).metrics(),
-					want,
-				) {
-					t.Errorf("the metrics do not have %q", want)
-				}
-			})
-		}
-	}
-}
-
-func checkUpgraded(t *testing.T, p *process, k *talk) {
-	t.Helper()
-	want := `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=` +
-		k.thread +
-		" "
-	if n := strings.Count(p.out.String(), want); n != 1 {
-		t.Errorf("the log has %d times %s\n%s", n, want, p.out)
-	}
-	said := k.customs("holdfast.schema_changed")
-	if len(said) != 1 {
-		t.Fatalf("the stream of %s says %d times that it was upgraded", k.thread, len(said))
-	}
-	var change struct {
-		Value state.SchemaChange
-	}
-	if err := json.Unmarshal([]byte(said[0].Raw), &change); err != nil {
-		t.Fatal(err)
-	}
-	if c := change.Value; !c.Upgrade || c.Old != "" || !strings.Contains(c.New, "holdfast.budget_run,") ||
-		len(c.Removed) > 0 {
-		t.Errorf("the stream of %s says %s", k.thread, fmt.Sprint(c))
 	}
 }

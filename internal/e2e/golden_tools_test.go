@@ -21,8 +21,8 @@ import (
 
 // What tools leave in a golden store before their calls end: a value that a call has kept, the
 // handle of an MCP task, a question of a login or of a doubt, and calls that were handed out.
-// Their agents are in Go, so workers write and check these stores, which since format 8 have
-// files of their own.
+// Their agents are in Go, so workers write and check these stores, which have files of their
+// own.
 
 // goldenTools is what such a store held when it was written.
 type goldenTools struct {
@@ -37,16 +37,13 @@ const (
 	goldenParent = "00-" + goldenTrace + "-b7ad6b7169203331-01"
 )
 
-// TestGoldenTools: what tools have left in a store of an earlier version is gone on with.
+// TestGoldenTools: what tools have left in a store is gone on with.
 func TestGoldenTools(t *testing.T) {
 	t.Parallel()
 	if *writeGolden {
 		writeGoldenTools(t, goldenFormats[len(goldenFormats)-1])
 	}
 	for _, format := range goldenFormats {
-		if isBefore(format, "v8") {
-			continue
-		}
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {

@@ -69,7 +69,7 @@ func checkNoKeys(t *testing.T, store string) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if !slices.Contains([]string{"hf:processes", "hf:{hf:processes}:formats", "hf:{hf:processes}:about"}, key) {
+		if !slices.Contains([]string{"hf:leases", "hf:{hf:leases}:formats", "hf:{hf:leases}:about"}, key) {
 			t.Errorf("%s is left", key)
 		}
 	}

@@ -18,7 +18,7 @@ var (
 	errDamaged = fmt.Errorf("%w: damaged", store.ErrUnreadable)
 	errLocked  = errors.New("locked")
 	errNoStore = errors.New("this is not a store")
-	errBolt    = errors.New("a store of an earlier version")
+	errEarly   = errors.New("it was written by a build from before the first release")
 )
 
 // noRoom returns which error of a disk that has no room err is, or 0: no space, no
@@ -104,13 +104,9 @@ func openFailed(dir string, readOnly bool, err error) error {
 			dir,
 			other,
 		)
-	case errors.Is(err, errBolt), errors.Is(err, syscall.ENOTDIR) && isBolt(dir):
-		return fmt.Errorf(
-			"open the store %s: it was written by an earlier version, with another kind of store, "+
-				"and was left as it is: %s",
-			dir,
-			WayOver,
-		)
+	case errors.Is(err, errEarly):
+		advice = "it was left as it is: export its threads with that build (holdfast export FOLDER --thread ID), and " +
+			"import them into a new folder with this one (holdfast import)"
 	case noRoom(err) != 0:
 		advice = "it cannot grow: " + makeRoom + ", " + other
 	case readOnly && errors.Is(err, fs.ErrPermission):
@@ -137,7 +133,3 @@ func openFailed(dir string, readOnly bool, err error) error {
 	}
 	return fmt.Errorf("open the store %s: %w: %s", dir, err, advice)
 }
-
-// WayOver says what to do with the store of an earlier version.
-const WayOver = "export its threads with that version (holdfast export FILE --thread ID), and import them into a new " +
-	"folder with this one (holdfast import)"

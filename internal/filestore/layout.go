@@ -30,11 +30,14 @@ const (
 	formatFile = "FORMAT"
 	// lockFileName is locked while a process has the store open.
 	lockFileName = "LOCK"
-	// boltFile is what the store of earlier versions was called by default.
-	boltFile = "holdfast.db"
 )
 
-const formatWord = "holdfast"
+// The word before the version in the format file.
+const (
+	formatWord = "holdfast-data"
+	// earlyWord is that of builds from before the first release.
+	earlyWord = "holdfast"
+)
 
 // makeFolder makes the directory if it is not there.
 func makeFolder(dir string) error {
@@ -88,10 +91,12 @@ func checkFormat(dir string) (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	number, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), formatWord+" ")
+	word, number, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
 	format, err := strconv.Atoi(number)
 	switch {
-	case !ok || err != nil || format < 1:
+	case word == earlyWord && err == nil && format > 0:
+		return false, errEarly
+	case word != formatWord || err != nil || format < 1:
 		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, errDamaged)
 	case format > Format:
 		return false, fmt.Errorf(
@@ -126,10 +131,8 @@ func checkVacant(dir string) error {
 		return nil // another process, which has the lock, has just made it a store
 	}
 	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == boltFile:
-			return errBolt
-		case name != lockFileName && name != "lost+found" && !strings.HasPrefix(name, "."):
+		name := e.Name()
+		if name != lockFileName && name != "lost+found" && !strings.HasPrefix(name, ".") {
 			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, errNoStore)
 		}
 	}
@@ -152,18 +155,4 @@ func writeFormat(dir string) error {
 		return err
 	}
 	return syncFolder(dir)
-}
-
-// isBolt reports whether the path is a file of the store of earlier versions.
-func isBolt(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	b := make([]byte, 20)
-	if _, err := io.ReadFull(f, b); err != nil {
-		return filepath.Ext(path) == ".db"
-	}
-	return filepath.Ext(path) == ".db" || string(b[16:]) == "\xed\xda\x0c\xed"
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The codec ids. They are part of stored data, so a number is never used again. The first
-// two have no checksum and are only read. It takes more than one flipped bit to make one
-// of them of the others.
+// The codec ids. They are part of stored data, so a number is never used again, and 0 is none,
+// so that zeros are no frame. It takes more than one flipped bit to make one of them of the
+// others.
 const (
-	bare          byte = 0
-	bareZstd      byte = 1
+	none          byte = 0
 	summed        byte = 6
+	summedPhrases byte = 9
 	summedZstd    byte = 10
-	summedPhrases byte = 12
 )
 
 // phrases is what the server's own values are made of, the most frequent ones last. What is
@@ -31,7 +30,7 @@ const (
 //go:embed phrases.txt
 var phrases []byte
 
-// A checked frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
+// A frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
 // what stands before the frame, the name, the codec id and the body.
 const sumSize = 4
 
@@ -115,7 +114,7 @@ func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 }
 
 // EncodeOwn is Encode for a value of the server's own making, with the phrases that those are
-// made of. Versions that read up to data format 9 do not know the result.
+// made of.
 func (c *Codec) EncodeOwn(own []byte, name string, raw []byte) []byte {
 	if len(raw) < worthPhrases || len(raw) > maxPhrases {
 		return c.Encode(own, name, raw)
@@ -168,8 +167,7 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 		return append(make([]byte, 0, len(body)), body...), nil
 	case known:
 		return c.decompress(name, body)
-	case codec == bare,
-		codec == bareZstd,
+	case codec == none,
 		matches([]byte{summed}),
 		matches([]byte{summedZstd}),
 		matches([]byte{summedPhrases}):
@@ -178,25 +176,13 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 	return nil, &store.VersionError{
 		What:   fmt.Sprintf("the codec of %q", name),
 		Stored: int(codec),
-		Known:  int(summedPhrases),
+		Known:  int(summedZstd), // the largest one
 	}
 }
 
-// Summed reports whether data may be a frame with a checksum, of this version.
+// Summed reports whether data may be a frame of this version.
 func Summed(data []byte) bool {
 	return len(data) > 0 && (data[0] == summed || data[0] == summedZstd || data[0] == summedPhrases)
-}
-
-// Unsummed reports whether data may be a frame of an earlier version, without a checksum.
-func Unsummed(data []byte) bool { return len(data) > 0 && data[0] <= bareZstd }
-
-// DecodeUnsummed is Decode for a frame of an earlier version. It finds no damage, except
-// what makes decompression impossible.
-func (c *Codec) DecodeUnsummed(name string, data []byte) ([]byte, error) {
-	if data[0] == bareZstd {
-		return c.decompress(name, data[1:])
-	}
-	return append(make([]byte, 0, len(data)-1), data[1:]...), nil
 }
 
 func (c *Codec) decompress(name string, body []byte) ([]byte, error) {

@@ -48,9 +48,6 @@ func asCopilotKit(info *threads.Info, who holdfast.Principal, agent string) copi
 	if info.Title != "" {
 		t.Name = &info.Title
 	}
-	if t.CreatedAt.IsZero() { // made by an early version, which did not store it
-		t.CreatedAt = info.UpdatedAt
-	}
 	return t
 }
 

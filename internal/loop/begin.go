@@ -54,7 +54,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(&h.cfg, who)
-	p.rec.In(st.Format)
+	p.rec.Format = st.Format
 	p.rec.OwnedBy(c)
 	r := &run{
 		host:    h,

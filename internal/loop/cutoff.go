@@ -59,7 +59,7 @@ func (h *host) keepShown(
 	seq agui.Sequencer,
 	shown []agui.Message,
 ) error {
-	if !thread.KeepsFailed(st.Format) || len(shown) == 0 {
+	if len(shown) == 0 {
 		return nil
 	}
 	switch _, err := h.read.Store.MessagesOf(ctx, c.Key, []string{st.Leaf}); {
@@ -71,9 +71,8 @@ func (h *host) keepShown(
 	for _, m := range thread.FailedOf(shown) {
 		m, data := thread.Stored(m)
 		c.Messages = append(c.Messages, store.Message{ID: m.ID, Parent: st.Leaf, Data: data})
-		if st.Leaf = m.ID; st.Count > 0 {
-			st.Count++
-		}
+		st.Leaf = m.ID
+		st.Count++
 	}
 	for _, ev := range append(seq.Close(), agui.MessagesRef{Leaf: st.Leaf}) {
 		c.Records = append(c.Records, ev.AppendJSON(nil))

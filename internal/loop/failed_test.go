@@ -271,18 +271,3 @@ func TestFailedAnswerTravels(t *testing.T) {
 		t.Errorf("the model was shown %s", got)
 	}
 }
-
-// TestFailedAnswerBesideEarlierVersions: a server of an earlier version would show the failed
-// answer to its models, so none is kept while such servers may come.
-func TestFailedAnswerBesideEarlierVersions(t *testing.T) {
-	var shown []string
-	db := memstore.New()
-	silentProcess(t, db, "old")
-	e := looptest.Start(t, db, nil, breaksOff(1, false, &shown))
-	looptest.Failed(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		codes.ModelFailed,
-	)
-	looptest.WantTexts(t, e, "t", "user:go")
-}

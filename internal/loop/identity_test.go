@@ -3,7 +3,6 @@ package loop_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -17,8 +16,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -155,76 +152,6 @@ func TestKeysOfAFork(t *testing.T) {
 	}
 }
 
-// TestKeysOfEarlierFormats: an open call of a thread without an incarnation keeps the key
-// that it has at the service, in the thread and wherever the thread goes. Calls after it
-// have the new ones.
-func TestKeysOfEarlierFormats(t *testing.T) {
-	for name, resumed := range map[string]func(t *testing.T, e *looptest.Engine) string{
-		"answered": func(*testing.T, *looptest.Engine) string { return "t" },
-		"rewound": func(t *testing.T, e *looptest.Engine) string {
-			last := looptest.Checkpoints(t, e, "t")
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t",
-				threads.Travel{Checkpoint: last[len(last)-1].ID}))(t)
-			return "t"
-		},
-		"forked": func(t *testing.T, e *looptest.Engine) string {
-			looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
-			return "f"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			j := &looptest.Notebook{}
-			db := memstore.New()
-			e := looptest.Start(t, db, nil, payer(noting(j, asking)))
-			looptest.OpenOf(t, looptest.Started(t, e, "t"))
-			toFormat4(t, db, looptest.KeyOf("t"))
-			j.Take()
-			id := resumed(t, e)
-			info := looptest.Must(e.Thread(t.Context(), looptest.Alice, id))(t)
-			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(id, "r2", "true", asked(info)...)))
-			if key := keyOf(t, j); key != "t/r1/call_0" {
-				t.Errorf("the open call has the key %s", key)
-			}
-			looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput(id, "r3", looptest.UserSays("u2", "again"))))
-			if key := keyOf(t, j); strings.Contains(key, "/") {
-				t.Errorf("a new call has the key %s", key)
-			}
-		})
-	}
-}
-
-// TestTakeoverOfAnEarlierFormat: a run that an earlier version began goes on under the
-// key of its call, however often it is taken over.
-func TestTakeoverOfAnEarlierFormat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := &looptest.Notebook{}
-		shared := memstore.New()
-		first := &looptest.Mortal{Store: shared}
-		e := looptest.Start(t, first, nil, payer(noting(j, hanging)))
-		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
-		synctest.Wait()
-		first.Dead.Store(true)
-		toFormat4(t, shared, looptest.KeyOf("t"))
-		j.Take()
-		second := &looptest.Mortal{Store: shared}
-		looptest.Start(t, second, nil, payer(noting(j, hanging)))
-		time.Sleep(10 * time.Second)
-		second.Dead.Store(true)
-		looptest.Start(t, shared, nil, payer(noting(j, quickly)))
-		time.Sleep(10 * time.Second)
-		if did := j.Take(); !slices.Equal(did, []string{"t/r1/call_0", "t/r1/call_0"}) {
-			t.Errorf("the call ran again under %q", did)
-		}
-		for _, v := range looptest.Must(shared.Values(t.Context(), looptest.KeyOf("t"), store.KindIntent, "", 0))(t) {
-			t.Errorf("an intent is left: %s", v.Data)
-		}
-	})
-}
-
 // TestKeysInTheLog: whoever finds a key at a service finds its call.
 func TestKeysInTheLog(t *testing.T) {
 	var log bytes.Buffer
@@ -298,45 +225,4 @@ func TestIncarnationOfHooks(t *testing.T) {
 			t.Errorf("the thread is %q, its fork %q, and after a DELETE %q", begun, fork, again)
 		}
 	})
-}
-
-// toFormat4 takes out of a stored thread what format 4 does not have.
-func toFormat4(t *testing.T, db store.Store, key store.ThreadKey) {
-	t.Helper()
-	head := looptest.Must(db.Head(t.Context(), key))(t)
-	earlier := func(state any) any {
-		m := state.(map[string]any)
-		if _, ok := m["incarnation"]; !ok {
-			t.Fatalf("there is no incarnation in %v", state)
-		}
-		delete(m, "incarnation")
-		m["format"] = 4
-		return m
-	}
-	c := &store.Commit{
-		Key:       key,
-		ID:        "format4",
-		Expect:    head.Position(),
-		User:      head.User,
-		Fence:     head.Fence,
-		Process:   head.Process,
-		UpdatedAt: head.UpdatedAt,
-	}
-	var st, cp map[string]any
-	if err := json.Unmarshal(head.State, &st); err != nil {
-		t.Fatal(err)
-	}
-	c.State = thread.MustJSON(earlier(st))
-	for _, v := range looptest.Must(db.Values(t.Context(), key, store.KindCheckpoint, "", 0))(t) {
-		cp = nil
-		if err := json.Unmarshal(v.Data, &cp); err != nil {
-			t.Fatal(err)
-		}
-		cp["format"], cp["state"] = 4, earlier(cp["state"])
-		v.Data = thread.MustJSON(cp)
-		c.Put = append(c.Put, v)
-	}
-	if err := db.Commit(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -109,7 +109,7 @@ func (s spoilt) Values(
 	values, err := s.Store.Values(ctx, key, kind, after, limit)
 	for i := range values {
 		if kind == store.KindReuse {
-			values[i].Data = []byte(`{"format":6,"content":7}`)
+			values[i].Data = []byte(`{"dataFormat":1,"content":7}`)
 		}
 	}
 	return values, err

@@ -41,8 +41,7 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 }
 
 // acquired returns a copy of the thread's state for its next owner, in the format that is
-// written now. A thread that has no incarnation, because it is new or of an earlier format,
-// gets one.
+// written now. A new thread gets its incarnation.
 func (h *host) acquired(t *thread.Thread) *thread.State {
 	st := t.State.Clone()
 	st.Raise(h.formats.Write())

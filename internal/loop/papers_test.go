@@ -32,6 +32,7 @@ func TestStatesThatAreRefused(t *testing.T) {
 		change func(st *thread.State) []byte
 		code   string
 	}{
+		"no format": {func(st *thread.State) []byte { st.Format = 0; return st.Encode() }, codes.CheckpointUnreadable},
 		"newer": {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() },
 			codes.VersionTooNew},
 		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, codes.CheckpointUnreadable},
@@ -69,19 +70,6 @@ func TestStatesThatAreRefused(t *testing.T) {
 				t.Error("it was touched")
 			}
 		})
-	}
-}
-
-// TestFormatMissing: a value without a format is of the first one.
-func TestFormatMissing(t *testing.T) {
-	st, err := thread.DecodeState(
-		[]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`),
-	)
-	if err != nil || st.Iteration != 2 || st.Count != 0 {
-		t.Errorf("%+v, %v", st, err)
-	}
-	if next := st.Clone(); next.Format != thread.FormatBefore {
-		t.Errorf("written anew it has format %d", next.Format)
 	}
 }
 
@@ -272,13 +260,13 @@ func TestPendingWrites(t *testing.T) {
 	})
 }
 
-// TestHandMadeOlderStore: a run continues from the middle of a thread that has no formats,
-// counts, ETags, pending writes or anything else that came later.
-func TestHandMadeOlderStore(t *testing.T) {
+// TestHandMadeStore: a run continues from the middle of a thread that has nothing but what it
+// must: no usage, title, ETags, pending writes or anything else that may be missing.
+func TestHandMadeStore(t *testing.T) {
 	db := memstore.New()
 	key := store.ThreadKey{Tenant: "acme", Thread: "old"}
-	const open = `{"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
-		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"checkpoints":1,"lastCheckpoint":"000000000001"}`
+	const open = `{"dataFormat":1,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
+		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"count":4,"checkpoints":1,"lastCheckpoint":"000000000001"}`
 	err := db.Commit(t.Context(), &store.Commit{
 		Key:       key,
 		ID:        "c0",
@@ -307,11 +295,15 @@ func TestHandMadeOlderStore(t *testing.T) {
 			},
 		},
 		Put: []store.Value{
-			{Kind: store.KindRun, ID: "r1", Data: []byte(`{"id":"r1","agent":"a","user":"alice","hash":"x"}`)},
+			{
+				Kind: store.KindRun,
+				ID:   "r1",
+				Data: []byte(`{"dataFormat":1,"id":"r1","agent":"a","user":"alice","hash":"x"}`),
+			},
 			{
 				Kind: store.KindCheckpoint,
 				ID:   "000000000001",
-				Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`),
+				Data: []byte(`{"dataFormat":1,"id":"000000000001","source":"loop","step":1,"state":` + open + `}`),
 			},
 		},
 	})

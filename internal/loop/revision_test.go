@@ -140,9 +140,9 @@ func TestAdopt(t *testing.T) {
 }
 
 // TestSameRevision: where both servers have the same revision nobody hears of it, pinned or
-// not; nor does a run wait that has none, because an earlier version began it.
+// not; nor does a run wait that has none.
 func TestSameRevision(t *testing.T) {
-	for name, revisions := range map[string][2]string{"the same": {"1", "1"}, "of an earlier version": {"", "2"}} {
+	for name, revisions := range map[string][2]string{"the same": {"1", "1"}, "none": {"", "2"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := &looptest.Notebook{}

@@ -433,7 +433,7 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 		return err
 	}
 	stored := growth{r}.plant(append(failed, activities...))
-	if r.failed != nil && thread.KeepsFailed(r.st.Format) {
+	if r.failed != nil {
 		shown = append(shown, agui.MessagesRef{Leaf: r.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
 	err = r.w.Finish(

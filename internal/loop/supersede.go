@@ -77,7 +77,7 @@ func (a *completion) keepPartial() error {
 // keepFailed closes what the run has shown of an answer in whose middle it has failed, and
 // returns what is kept of that.
 func (r *run) keepFailed() ([]agui.Message, error) {
-	if r.failed == nil || !thread.KeepsFailed(r.st.Format) {
+	if r.failed == nil {
 		return nil, nil
 	}
 	return thread.FailedOf(r.failed.messages(false)), r.w.CloseOpen()

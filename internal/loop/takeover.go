@@ -220,7 +220,7 @@ func (o *orphan) adopt(c *store.Commit, value map[string]any) store.Value {
 			value["fromRevision"], value["toRevision"] = from, to
 		}
 	}
-	rec.In(o.run.st.Format) // which may have no revisions yet
+	rec.Format = o.run.st.Format
 	rec.OwnedBy(c)
 	o.run.rec = &rec
 	return store.Value{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)}

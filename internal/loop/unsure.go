@@ -93,7 +93,7 @@ func (b *batch) gone(call thread.Call) finished {
 	case holdfast.EffectIdempotent:
 		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have " +
 			"taken effect; it was not made again."
-	default: // also what an earlier version has stored, which does not say
+	default:
 		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
 	}
 	return f

@@ -358,7 +358,7 @@ func TestNewerFormat(t *testing.T) {
 		User:      looptest.Alice.User,
 		Fence:     store.Fence{Epoch: 1, Nonce: "n"},
 		UpdatedAt: time.Now(),
-		State:     []byte(`{"format":999}`),
+		State:     []byte(`{"dataFormat":999}`),
 		Records:   [][]byte{[]byte(`{}`)},
 	})
 	if err != nil {

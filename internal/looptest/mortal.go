@@ -53,9 +53,9 @@ func (m *Mortal) AgreeFormat(ctx context.Context, process string, terms store.Fo
 }
 
 // Formats implements [store.FormatKeeper].
-func (m *Mortal) Formats(ctx context.Context, silent int) (store.Formats, error) {
+func (m *Mortal) Formats(ctx context.Context) (store.Formats, error) {
 	if keeper, can := m.Store.(store.FormatKeeper); can {
-		return keeper.Formats(ctx, silent)
+		return keeper.Formats(ctx)
 	}
 	return store.Formats{}, nil
 }

@@ -16,13 +16,7 @@ func (s *Store) AgreeFormat(ctx context.Context, process string, terms store.For
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.leases[process]
-	others := len(s.leases) > 1 || len(s.leases) == 1 && !known
-	switch s.format = max(s.format, terms.Knows); {
-	case s.format > 0:
-	case others:
-		s.format = terms.Silent
-	default:
+	if s.format = max(s.format, terms.Knows); s.format == 0 {
 		s.format = terms.Reads
 	}
 	s.reads[process] = terms.Reads
@@ -36,7 +30,7 @@ func (s *Store) AgreeFormat(ctx context.Context, process string, terms store.For
 			}
 	}
 	behind := map[string]int{}
-	for process, reads := range s.readers(terms.Silent) {
+	for process, reads := range s.readers() {
 		if reads < terms.Wants {
 			behind[process] = reads
 		}
@@ -51,25 +45,22 @@ func (s *Store) AgreeFormat(ctx context.Context, process string, terms store.For
 }
 
 // readers returns what the processes that live read. The caller holds the lock.
-func (s *Store) readers(silent int) map[string]int {
+func (s *Store) readers() map[string]int {
 	reads := map[string]int{}
 	for process, l := range s.leases {
 		if l.Until.After(time.Now()) {
-			reads[process] = silent
-			if says, known := s.reads[process]; known {
-				reads[process] = says
-			}
+			reads[process] = s.reads[process]
 		}
 	}
 	return reads
 }
 
 // Formats implements [store.FormatKeeper].
-func (s *Store) Formats(ctx context.Context, silent int) (store.Formats, error) {
+func (s *Store) Formats(ctx context.Context) (store.Formats, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Formats{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return store.Formats{Write: s.format, Reads: s.readers(silent)}, nil
+	return store.Formats{Write: s.format, Reads: s.readers()}, nil
 }

@@ -31,7 +31,7 @@ func (s *Store) Described(ctx context.Context) (map[string][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	said := map[string][]byte{}
-	for process := range s.readers(0) {
+	for process := range s.readers() {
 		said[process] = s.about[process]
 	}
 	return said, nil

@@ -22,10 +22,8 @@ type call struct {
 
 // appends reports whether c only appends to the log and cannot be a retry.
 func appends(c *store.Commit) bool {
-	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
-		len(
-			c.Clear,
-		) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 &&
+	changes := len(c.Messages) + len(c.Put) + len(c.Delete) + len(c.Clear) + len(c.Keep) + len(c.Forget)
+	return len(c.Records) > 0 && changes == 0 && c.State == nil && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" &&
 		c.ID != c.Expect.ETag
 }
 
@@ -40,7 +38,7 @@ func (s *Store) appendCall(tag string, c *store.Commit) call {
 	expected := appendPosition(room, c.Expect)
 	head := appendHead(expected[len(expected):], c, next)
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		expected, head, next - 1, s.encodeEntry(c), s.layout(), s.stamp().UnixMilli(),
+		expected, head, next - 1, s.encodeEntry(c), layoutText, s.stamp().UnixMilli(),
 	}}
 }
 
@@ -50,14 +48,13 @@ type arguments struct {
 	tag    string
 	keys   []string
 	list   []any
-	layout int
 	newest newest
 }
 
 // commitCall writes a commit as commit.lua reads it. What the commit does not have
 // takes no argument.
 func (s *Store) commitCall(tag string, c *store.Commit) call {
-	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, layout: s.layout()}
+	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, newest: newestOf(c)}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
 	encode := s.encode
@@ -67,9 +64,6 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		a.add(placed(c, i, encode(appendName(nil, m.Parent), m.ID, m.Data))...)
-	}
-	if a.layout == newestLayout {
-		a.newest = newestOf(c)
 	}
 	recent := a.recent(&s.values, c)
 	entry, hasState, inboxAt, repeated := uint64(0), 0, 0, 0
@@ -95,8 +89,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 		a.place(s.keys.history(tag))
 	}
 	a.list[0] = fmt.Sprint(
-		newestLayout,
-		a.layout,
+		layout,
 		s.stamp().UnixMilli(),
 		repeated,
 		c.InboxSeen,
@@ -104,9 +97,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 		v.listed,
 		entry,
 		hasState,
-		len(
-			c.Messages,
-		),
+		len(c.Messages),
 		v.voids,
 		v.cleared,
 		v.intents,
@@ -214,9 +205,9 @@ func (s *Store) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
 	var places []int
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {
 		switch {
-		case a.layout == newestLayout && k == store.KindIntent:
+		case k == store.KindIntent:
 			v.voids |= 1
-		case a.layout == newestLayout && k == store.KindPending:
+		case k == store.KindPending:
 			v.voids |= 2
 		default:
 			places = append(places, a.place(s.keys.values(a.tag, k)))

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The history: in layout 2 the newest checkpoints are in the thread's hash, the others in
-// their own and in a list.
+// The history: the newest checkpoints are in the thread's hash, the others in their own and in
+// a list.
 
 // checkpoints returns a page of the history, newest first: of those in the thread's hash, and
 // of those that are listed, without the oldest that are too much.

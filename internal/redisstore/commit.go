@@ -8,6 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The Committer role: one script for each commit, and what its codes mean. What the scripts are
+// given is in arguments.go.
+
 // Commit implements [store.Committer] with one script, preceded by the hints that
 // announce the thread: in the first commit of a run, and once a minute.
 func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
@@ -97,20 +100,23 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	return nil
 }
 
-// newer is the error for a thread that a script has found too new.
+// newer is the error for a thread that a script has found too new, or of no layout.
 func (s *Store) newer(ctx context.Context, key store.ThreadKey) error {
-	layout, err := s.client.HGet(ctx, s.keys.thread(tag(key)), "v").Int()
-	if err != nil {
-		return fmt.Errorf("thread %s: %w", key, store.ErrVersionTooNew)
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), fieldLayout, "h").Result()
+	if err == nil {
+		_, err = decodeHead(key, fields)
 	}
-	return tooNew(key, layout)
+	if err == nil {
+		err = fmt.Errorf("thread %s: %w", key, store.ErrVersionTooNew)
+	}
+	return err
 }
 
 // Delete implements [store.Committer]. The hints are removed last: one that is left
 // behind names a thread that its reader does not find.
 func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	tag := tag(key)
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), "v", "h", fieldParent, fieldUser).Result()
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldParent, fieldUser).Result()
 	if err != nil {
 		return failed("delete thread "+key.String(), err)
 	}

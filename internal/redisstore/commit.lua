@@ -1,7 +1,7 @@
 -- Writes one commit, all or nothing. Every check comes before the first write.
 -- KEYS: thread, log, then what is named by its place. ARGV[1] holds numbers, then
 -- come the expected position and the new head, then the rest in the order in which
--- Go writes it (arguments.go). The fields of layout 2 are in keys.go.
+-- Go writes it (arguments.go). The fields of the thread's hash are in keys.go.
 -- Returns 0, or a code: 1 written before, 2 fenced, 3 conflict, 6 too new; and
 -- 8*n+4 or 8*n+5 for message n, which already exists or has an unknown parent.
 local T, LOG = KEYS[1], KEYS[2]
@@ -20,14 +20,14 @@ local function each(n, f)
   for from = 1, n, 1000 do f(from, math.min(from + 999, n)) end
 end
 
-local reads, writes, now, repeated, seen, inboxAt, listed, hasEntry, hasState, nMessages, voids, nClear, nIntents, nRecent, nPut, nDelete, nKeep, trim, nFields, nForget, cluster = numbers(ARGV[1])
+local layout, now, repeated, seen, inboxAt, listed, hasEntry, hasState, nMessages, voids, nClear, nIntents, nRecent, nPut, nDelete, nKeep, trim, nFields, nForget, cluster = numbers(ARGV[1])
 local INBOX = KEYS[inboxAt]
 local expected, new = ARGV[2], ARGV[3]
 -- Other keys of the thread, which share its slot.
 local BASE = T:sub(1, -2)
 local HISTORY, CHECKPOINTS, INTENTS, PENDING = BASE .. 'h', BASE .. 'v:checkpoint', BASE .. 'v:intent', BASE .. 'v:pending'
 
-local fields, ids, parents, data = { 'v', 'h', 'o', 'l', 'c', 'w', 'e', 'n', 'q', 'x', 't' }, {}, {}, {}
+local fields, ids, parents, data = { 'f', 'h', 'o', 'l', 'c', 'w', 'e', 'n', 'q', 'x', 't' }, {}, {}, {}
 local nHead = #fields
 -- A thread that is not there yet has no messages to look for, and they are given as they
 -- are stored, which matters when a history of thousands is imported. If it is there after
@@ -53,7 +53,7 @@ end)
 -- A head begins with its position: etag and nonce, each preceded by its length, then
 -- epoch and next record number.
 local head = got[2] or '0:0:0,1;'
-if got[1] and (tonumber(got[1]) or 0) > reads then return 6 end
+if got[1] and (tonumber(got[1]) or 0) > layout then return 6 end
 if repeated == 1 or head:sub(1, #expected) ~= expected then
   local function position(h)
     local n, rest = h:match('^(%d+):(.*)$')
@@ -90,14 +90,12 @@ local function less(a, b)
   return #a < #b
 end
 
--- A thread gets the newer layout with its first commit of a process that writes it.
-local layout = math.max(tonumber(got[1] or '0'), writes)
 local set = { 'h', new }
 local function put(field, value) set[#set + 1], set[#set + 2] = field, value end
-if got[1] ~= tostring(layout) then put('v', layout) end
+if got[1] ~= tostring(layout) then put('f', layout) end
 
--- Layout 2 keeps the newest checkpoints in the thread's hash, until there are as many as
--- this, or something else is done to checkpoints. Then they are moved to their own, which is
+-- The newest checkpoints are in the thread's hash, until there are as many as this, or
+-- something else is done to checkpoints. Then they are moved to their own, which is
 -- trimmed: until then, readers leave out what is too much.
 local maxRecent = 16
 local history = tonumber(got[5] or '0')
@@ -109,13 +107,12 @@ end
 
 -- The intents are in one field, too: ids and values in turns. q names the kinds whose own hash
 -- may have values besides.
-local intents, own, from = {}, got[9], 1
+local intents, own, from = {}, got[9] or '', 1
 while got[8] and from <= #got[8] do
   intents[#intents + 1], from = name(got[8], from)
 end
-if layout > 1 and not got[1] then own = '' end
 
-local function mayHave(letter) return not own or own:find(letter, 1, true) end
+local function mayHave(letter) return own:find(letter, 1, true) end
 
 -- While a cluster moves this slot to another node, the keys go one after the other, and Redis
 -- sees to those that the call names. Of others, at the node that gives the slot away the commit
@@ -128,8 +125,7 @@ local function elsewhere()
     return type(reply) == 'table' and reply.err
   end
   if refused(T .. '-') then return true end -- by the node that gives the slot away
-  -- In layout 1 the call names all; in layout 2, this may be the node that gets the slot.
-  if layout == 1 or not refused(T, T .. '-') then return false end
+  if not refused(T, T .. '-') then return false end -- else this may be the node that gets the slot
   local needed = {}
   if history > 0 then needed = { HISTORY, CHECKPOINTS } end
   if mayHave('i') then needed[#needed + 1] = INTENTS end
@@ -144,12 +140,11 @@ local checkpoint, checkpointID, past, keep
 if nRecent == 1 then
   checkpoint, keep = arg(), tonumber(arg())
   checkpointID, past = name(checkpoint, 1)
-  if not newest and history > 0 and cluster > 0 and elsewhere() then return redis.error_reply(tryAgain) end
-  newest = newest or history > 0 and redis.call('ZREVRANGE', HISTORY, 0, 0)[1] or ''
+  newest = newest or ''
   if not less(newest, checkpointID) then listed = 1 end
 end
 local slots, moved = {}, {}
-if layout > 1 and recent > 0 and (listed == 1 or nRecent == 1 and (recent == maxRecent or keep ~= keeps)) then
+if recent > 0 and (listed == 1 or nRecent == 1 and (recent == maxRecent or keep ~= keeps)) then
   for n = 1, recent do slots[n] = 'x' .. (n - 1) end
   for n, slot in ipairs(redis.call('HMGET', T, unpack(slots))) do
     local id, from = name(slot, 1)
@@ -166,9 +161,7 @@ local maxIntents = 16384
 
 -- Whether the commit uses keys that the call does not name, or uses one again that it empties.
 local function usesMore()
-  if cluster == 2 then return true end
-  if layout == 1 then return false end
-  return listed == 1 or #moved > 0 or nKeep > 0
+  return cluster == 2 or listed == 1 or #moved > 0 or nKeep > 0
     or voids % 2 == 1 and mayHave('i') or voids > 1 and mayHave('p')
     or nIntents > 0 and size(intents) > maxIntents
 end
@@ -178,11 +171,11 @@ if cluster > 0 and usesMore() and elsewhere() then return redis.error_reply(tryA
 -- written, it may write all.
 local wrote = hasEntry > 0
 local function begin()
-  if layout > 1 and not wrote then redis.call('HSET', T, 'v', layout) end
+  if not wrote then redis.call('HSET', T, 'f', layout) end
   wrote = true
 end
 
-if layout > 1 and (hasEntry > 0 or trim > 0) then
+if hasEntry > 0 or trim > 0 then
   local newest = got[7] or ''
   if newest ~= '' and trim > 0 then
     local _, from = name(newest, 2)
@@ -191,8 +184,6 @@ if layout > 1 and (hasEntry > 0 or trim > 0) then
   -- hasEntry is the number of the entry's last record.
   if hasEntry > 0 then newest, wrote = addEntry(LOG, newest, string.format('%.0f', hasEntry), arg()) end
   if newest ~= (got[7] or '') then put('e', newest) end
-elseif hasEntry > 0 then
-  redis.call('XADD', LOG, string.format('%.0f', hasEntry) .. '-0', '', arg())
 end
 
 -- The last message may be one of them, and then it must not be accepted as a parent.
@@ -241,14 +232,14 @@ local function drop(n)
   each(#gone, function(from, to) redis.call('HDEL', CHECKPOINTS, unpack(gone, from, to)) end)
 end
 
-if layout > 1 and #moved > 0 then
+if #moved > 0 then
   write(CHECKPOINTS, true, moved)
   redis.call('HDEL', T, unpack(slots))
   recent = 0
   if keeps > 0 then drop(history - keeps) end
 end
 
-local function has(letter) if own and not own:find(letter, 1, true) then own = own .. letter end end
+local function has(letter) if not mayHave(letter) then own = own .. letter end end
 local function moveIntents()
   if #intents == 0 then return end
   write(INTENTS, false, intents)
@@ -316,7 +307,7 @@ for _ = 1, nDelete do
     end
     intents = left
   end
-  if layout == 1 or key ~= INTENTS or mayHave('i') then
+  if key ~= INTENTS or mayHave('i') then
     begin()
     each(n, function(from, to)
       redis.call('HDEL', key, unpack(gone, from, to))
@@ -342,19 +333,17 @@ for _ = 1, nKeep do
   end
 end
 if history ~= tonumber(got[5] or '0') then put('c', history) end
-if layout > 1 then
-  if listed == 1 then
-    keeps, newest = 0, redis.call('ZREVRANGE', HISTORY, 0, 0)[1] or ''
-  end
-  if newest then
-    local x = recent .. ':' .. keeps .. ':' .. newest
-    if x ~= got[10] then put('x', x) end
-  end
-  for n = 1, #intents do intents[n] = withLength(intents[n]) end
-  local all = table.concat(intents)
-  if all ~= (got[8] or '') then put('n', all) end
-  if own and own ~= got[9] then put('q', own) end
+if listed == 1 then
+  keeps, newest = 0, redis.call('ZREVRANGE', HISTORY, 0, 0)[1] or ''
 end
+if newest then
+  local x = recent .. ':' .. keeps .. ':' .. newest
+  if x ~= got[10] then put('x', x) end
+end
+for n = 1, #intents do intents[n] = withLength(intents[n]) end
+local all = table.concat(intents)
+if all ~= (got[8] or '') then put('n', all) end
+if own ~= (got[9] or '') then put('q', own) end
 
 -- The user, the parent, and kinds that only this thread knows.
 for _ = 1, nFields do
@@ -365,7 +354,7 @@ end
 if trim > 0 then
   begin()
   redis.call('XTRIM', LOG, 'MINID', string.format('%.0f', trim + 1))
-  if layout > 1 and trim > tonumber(got[11] or '0') then put('t', string.format('%.0f', trim)) end
+  if trim > tonumber(got[11] or '0') then put('t', string.format('%.0f', trim)) end
 end
 
 if seen > 0 then

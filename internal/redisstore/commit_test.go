@@ -136,7 +136,7 @@ func TestTooNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.HSet(t.Context(), s.keys.thread(tag(key)), "v", newestLayout+1).Err(); err != nil {
+	if err := s.client.HSet(t.Context(), s.keys.thread(tag(key)), fieldLayout, layout+1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	_, headErr := s.Head(t.Context(), key)

@@ -147,16 +147,16 @@ func readAll(ctx context.Context, s *Store, key store.ThreadKey) error {
 func TestKeysOfAnotherType(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)
-	terms := store.FormatTerms{Reads: 9, Silent: 8}
+	terms := store.FormatTerms{Reads: 9}
 	for _, c := range []struct {
 		key string
 		ask map[string]func() error
 	}{
 		{s.keys.formats(), map[string]func() error{
 			"agree":   func() error { _, err := s.AgreeFormat(t.Context(), "p", terms); return err },
-			"formats": func() error { _, err := s.Formats(t.Context(), 8); return err },
+			"formats": func() error { _, err := s.Formats(t.Context()); return err },
 		}},
-		{s.keys.processes(), map[string]func() error{
+		{s.keys.leases(), map[string]func() error{
 			"announce": func() error { return s.Announce(t.Context(), "p", time.Minute) },
 		}},
 	} {

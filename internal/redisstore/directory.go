@@ -81,7 +81,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		return store.ThreadKey{Tenant: owner.Tenant, Thread: thread}
 	}
 	for i := range entries {
-		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), "v", "h", fieldUser)
+		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), fieldLayout, "h", fieldUser)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("list threads", err)
@@ -125,7 +125,7 @@ const processAge = time.Hour
 // Owned implements [store.Directory]. The hints name the threads to look at;
 // their heads say who owns them.
 func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
-	processes, err := s.client.ZRangeWithScores(ctx, s.keys.processes(), 0, -1).Result()
+	processes, err := s.client.ZRangeWithScores(ctx, s.keys.leases(), 0, -1).Result()
 	if err != nil {
 		return nil, failed("list processes", err)
 	}
@@ -145,7 +145,7 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 			living++
 		}
 		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.stamp().Add(-processAge).Time().UnixMicro() {
-			mend.ZRem(ctx, s.keys.processes(), processes[i].Member)
+			mend.ZRem(ctx, s.keys.leases(), processes[i].Member)
 		}
 		for _, z := range sets[i].Val() {
 			found = append(found, claim{process: member(processes[i]), tag: member(z), score: int64(z.Score)})
@@ -294,7 +294,7 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, erro
 			continue
 		}
 		keys = append(keys, key)
-		replies = append(replies, pipe.HMGet(ctx, name, "v", "h"))
+		replies = append(replies, pipe.HMGet(ctx, name, fieldLayout, "h"))
 	}
 	if len(replies) == 0 {
 		return nil, nil

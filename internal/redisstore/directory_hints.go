@@ -58,7 +58,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 			if acquires {
 				cmds = append(
 					cmds,
-					pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
+					pipe.ZAddNX(ctx, s.keys.leases(), redis.Z{Score: float64(want.score), Member: want.process}),
 					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}),
 				)
 			}

@@ -25,7 +25,7 @@ func TestHintsAreMended(t *testing.T) {
 	claims := []redis.Z{{Score: 1, Member: "acme/real"}, {Score: 1, Member: "acme/never"}}
 	if err := errors.Join(
 		s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(),
-		s.client.ZAdd(ctx, s.keys.processes(), redis.Z{Score: 1, Member: "q"}).Err(),
+		s.client.ZAdd(ctx, s.keys.leases(), redis.Z{Score: 1, Member: "q"}).Err(),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestHintsAreMended(t *testing.T) {
 	if _, err := s.Owned(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if s.client.ZScore(ctx, s.keys.processes(), "q").Err() == nil {
+	if s.client.ZScore(ctx, s.keys.leases(), "q").Err() == nil {
 		t.Error("a process that has left nothing was not forgotten")
 	}
 }

@@ -19,8 +19,7 @@ import (
 
 // values encodes and decodes.
 type values struct {
-	codec   *frame.Codec
-	formats *formats
+	codec *frame.Codec
 }
 
 // appendPosition writes the position that a commit expects. A head begins with its
@@ -59,26 +58,26 @@ func appendSum(b []byte, sum uint32) []byte {
 }
 
 // checkedHead returns the head before its checksum, and reports whether it is the one
-// that was written. Heads of earlier versions have no checksum.
+// that was written.
 func checkedHead(text string) (string, bool) {
 	at := len(text) - len(";01234567")
-	if at < 0 || text[at] != ';' {
-		return text, true
+	if at < 0 {
+		return text, false
 	}
-	return text[:at], text[at+1:] == string(appendSum(nil, frame.Sum([]byte(text[:at]))))
+	return text[:at], text[at:] == string(appendSum([]byte{';'}, frame.Sum([]byte(text[:at]))))
 }
 
-// decodeHead reads a head from the fields v and h of its thread. If it cannot be read, the
+// decodeHead reads a head from the fields f and h of its thread. If it cannot be read, the
 // error wraps ErrUnreadable or ErrVersionTooNew.
 func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
-	layout, _ := fields[0].(string)
+	stored, _ := fields[0].(string)
 	text, exists := fields[1].(string)
 	if !exists {
 		return nil, notFound(key)
 	}
-	if n, err := strconv.Atoi(layout); err != nil || n < 1 {
-		return nil, fmt.Errorf("thread %s has the layout %q: %w", key, layout, errDamaged)
-	} else if n > newestLayout {
+	if n, err := strconv.Atoi(stored); err != nil || n < 1 {
+		return nil, fmt.Errorf("thread %s has the layout %q: %w", key, stored, errDamaged)
+	} else if n > layout {
 		return nil, tooNew(key, n)
 	}
 	h, ok := parseHead(text)
@@ -140,12 +139,8 @@ func appendText(b []byte, text string) []byte {
 	return append(append(b, ':'), text...)
 }
 
-// encode makes the frame of a value. As long as versions share the store that do not know
-// phrases, it has none.
+// encode makes the frame of a value.
 func (s *values) encode(own []byte, name string, data []byte) []byte {
-	if s.formats.layout() < newestLayout {
-		return s.codec.Encode(own, name, data)
-	}
 	return s.codec.EncodeOwn(own, name, data)
 }
 
@@ -244,19 +239,12 @@ const stateName = "state"
 
 func valueName(kind store.Kind, id string) string { return string(kind) + "/" + id }
 
-// decode returns the data in a frame that stands behind own in the value of this name.
-// Frames of earlier versions have no checksum, which is also what one with a checksum
-// can look like when the length of its own part is damaged.
+// decode returns the data in a frame that stands behind own in the value of this name. If the
+// length of own is damaged, the frame may look like one of a newer version.
 func (s *values) decode(key store.ThreadKey, own, name, framed string) ([]byte, error) {
-	var data []byte
-	var err error
-	switch {
-	case misplaced(s.codec, own, name, framed):
+	data, err := s.codec.Decode([]byte(own), name, []byte(framed))
+	if errors.Is(err, store.ErrVersionTooNew) && misplaced(s.codec, own, name, framed) {
 		err = errDamaged
-	case frame.Unsummed([]byte(framed)):
-		data, err = s.codec.DecodeUnsummed(name, []byte(framed))
-	default:
-		data, err = s.codec.Decode([]byte(own), name, []byte(framed))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("thread %s: %w", key, err)
@@ -267,7 +255,7 @@ func (s *values) decode(key store.ThreadKey, own, name, framed string) ([]byte, 
 // misplaced reports whether the frame would be a whole one if a bit of the length with
 // which own begins had not flipped.
 func misplaced(codec *frame.Codec, own, name, framed string) bool {
-	if own == "" || frame.Summed([]byte(framed)) {
+	if own == "" {
 		return false
 	}
 	value := []byte(own + framed)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -19,39 +18,45 @@ var _ store.FormatKeeper = (*Store)(nil)
 
 // formats is the part of a Store that keeps them.
 type formats struct {
-	client         redis.UniversalClient
-	agree, list    *redis.Script
-	processes, key string
-	write          atomic.Int64 // what was agreed upon the last time; 0 before
+	client      redis.UniversalClient
+	agree, list *redis.Script
+	leases, key string
 }
 
 // newFormats returns that part of a store.
 func newFormats(client redis.UniversalClient, k keys) *formats {
 	return &formats{
-		client:    client,
-		agree:     redis.NewScript(agreeLua),
-		list:      redis.NewScript(formatsLua),
-		processes: k.processes(),
-		key:       k.formats(),
+		client: client,
+		agree:  redis.NewScript(agreeLua),
+		list:   redis.NewScript(formatsLua),
+		leases: k.leases(),
+		key:    k.formats(),
 	}
 }
 
-// layoutFormat is the first data format with layout 2, which no process that reads less knows.
-const layoutFormat = 10
-
-// layout returns the layout in which commits are written: the one before, as long as nothing
-// else was agreed upon.
-func (s *formats) layout() int {
-	if s.write.Load() >= layoutFormat {
-		return newestLayout
+// refuseEarly returns an error if the keys are those of a build from before the first
+// release, and no server of a release has ever used them.
+func refuseEarly(ctx context.Context, client redis.UniversalClient, k keys) error {
+	pipe := client.Pipeline()
+	own, early := pipe.Exists(ctx, k.leases(), k.formats()), pipe.Exists(ctx, k.early())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return failed("look whose keys Redis has", err)
 	}
-	return newestLayout - 1
+	if own.Val() > 0 || early.Val() == 0 {
+		return nil
+	}
+	return fmt.Errorf(
+		"the keys in Redis that begin with %q are those of a build from before the first release, and were left as "+
+			"they are: export their threads with that build (holdfast export STORE --thread ID), and import them with "+
+			"this one (holdfast import) under another prefix or into another database",
+		k.prefix,
+	)
 }
 
 // AgreeFormat implements [store.FormatKeeper].
 func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
-	reply, err := s.agree.Run(ctx, s.client, []string{s.processes, s.key},
-		process, terms.Reads, terms.Wants, terms.Knows, terms.Silent).StringSlice()
+	reply, err := s.agree.Run(ctx, s.client, []string{s.leases, s.key},
+		process, terms.Reads, terms.Wants, terms.Knows).StringSlice()
 	if err != nil {
 		return store.Formats{}, failed("agree on the data format", s.explain(ctx, err))
 	}
@@ -59,15 +64,12 @@ func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.F
 	if err == nil && f.Write > terms.Reads {
 		err = &store.VersionError{What: "the store", Stored: f.Write, Known: terms.Reads}
 	}
-	if err == nil {
-		s.write.Store(int64(f.Write))
-	}
 	return f, err
 }
 
 // Formats implements [store.FormatKeeper].
-func (s *formats) Formats(ctx context.Context, silent int) (store.Formats, error) {
-	reply, err := s.list.Run(ctx, s.client, []string{s.processes, s.key}, silent).StringSlice()
+func (s *formats) Formats(ctx context.Context) (store.Formats, error) {
+	reply, err := s.list.Run(ctx, s.client, []string{s.leases, s.key}).StringSlice()
 	if err != nil {
 		return store.Formats{}, failed("look for the data format", s.explain(ctx, err))
 	}
@@ -80,7 +82,7 @@ func (s *formats) explain(ctx context.Context, err error) error {
 	if !wrongType(err) {
 		return err
 	}
-	for key, want := range map[string]string{s.processes: "zset", s.key: "hash"} {
+	for key, want := range map[string]string{s.leases: "zset", s.key: "hash"} {
 		is, failed := s.client.Type(ctx, key).Result()
 		if failed == nil && is != want && is != "none" {
 			return fmt.Errorf(
@@ -116,32 +118,29 @@ func parseFormats(reply []string) (f store.Formats, err error) {
 }
 
 // In the hash of formats, "write" is the format of the store, and "reads:PROCESS" what a
-// process reads. Versions that read up to format 8 know nothing of it.
+// process reads.
 const (
 	// readersLua defines readers: what the living processes read, as parseFormats expects
-	// it, if it is less than a number.
+	// it, if it is less than a number; 0 for one that has yet to say it.
 	readersLua = clockLua + `
-local function readers(less, silent)
+local function readers(less)
   local found = {}
   for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
-    local reads = tonumber(redis.call('HGET', KEYS[2], 'reads:' .. p) or silent) or 0
+    local reads = tonumber(redis.call('HGET', KEYS[2], 'reads:' .. p) or '0') or 0
     if reads < less then found[#found + 1] = reads .. ' ' .. p end
   end
   return found
 end
 `
-	// agreeLua agrees on the format. KEYS: processes, formats. ARGV: the process, and its
-	// terms: what it reads, wants, knows, and what the silent ones read. When a process comes,
-	// what is known of those that are forgotten is removed. Returns the format, and who holds
+	// agreeLua agrees on the format. KEYS: leases, formats. ARGV: the process, and its terms:
+	// what it reads, wants and knows. When a process comes, what is known of those that are
+	// forgotten is removed. Returns the format, and who holds
 	// the one back that is wanted.
 	agreeLua = readersLua + `
 local reads, wants, knows = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local has = tonumber(redis.call('HGET', KEYS[2], 'write') or '0') or 0
 local write = math.max(has, knows)
-if write == 0 then
-  local others = redis.call('ZCARD', KEYS[1]) - (redis.call('ZSCORE', KEYS[1], ARGV[1]) and 1 or 0)
-  write = others > 0 and tonumber(ARGV[5]) or reads
-end
+if write == 0 then write = reads end
 if redis.call('HGET', KEYS[2], 'reads:' .. ARGV[1]) ~= ARGV[2] then
   for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
     if field:sub(1, 6) == 'reads:' and not redis.call('ZSCORE', KEYS[1], field:sub(7)) then
@@ -152,17 +151,16 @@ if redis.call('HGET', KEYS[2], 'reads:' .. ARGV[1]) ~= ARGV[2] then
 end
 local behind = {}
 if reads >= write and wants > write then
-  behind = readers(wants, ARGV[5])
+  behind = readers(wants)
   if #behind == 0 then write = wants end
 end
 if write ~= has then redis.call('HSET', KEYS[2], 'write', string.format('%d', write)) end
 table.insert(behind, 1, string.format('%d', write))
 return behind
 `
-	// formatsLua returns the format, and what all living processes read. KEYS: processes,
-	// formats. ARGV: what the silent ones read.
+	// formatsLua returns the format, and what all living processes read. KEYS: leases, formats.
 	formatsLua = readersLua + `
-local found = readers(math.huge, ARGV[1])
+local found = readers(math.huge)
 table.insert(found, 1, redis.call('HGET', KEYS[2], 'write') or '0')
 return found
 `

@@ -24,9 +24,9 @@ import (
 //
 //	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
 //	hf:owned:{process}     zset    the threads a process has claimed, by when it did
-//	hf:processes           zset    the processes, by the end of their lease
-//	hf:{hf:processes}:about  hash  what each process says of itself; see roster.go
-//	hf:{hf:processes}:formats  hash  the data format, and what each process reads; see format.go
+//	hf:leases              zset    the processes, by the end of their lease
+//	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go
+//	hf:{hf:leases}:formats  hash   the data format, and what each process reads; see format.go
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
 //	                               1970), and the hint; the key expires when all of them have
@@ -45,26 +45,22 @@ import (
 //
 // The fields of a thread's hash other than messages are letters:
 //
-//	v layout    h the head: position, user, process, time, checksum; see appendHead
+//	f layout    h the head: position, user, process, time, checksum; see appendHead
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
+//	u the user again, for whoever cannot read the head
 //
-// and in layout 2, which makes of what most commits write one command (newest.go, checkpoints.go):
+// and, so that what most commits write is one command (newest.go, checkpoints.go):
 //
 //	e the newest entry of the log, if it is small; see shared.lua. The stream may lack it. Its
-//	  entries are of one commit (field "") or of two (fields "e" and "f"), which a version that
-//	  reads up to format 9 takes for damage instead of for one
+//	  entries are of one commit (field "") or of two (fields "e" and "f")
 //	t number of the last record that was removed from the beginning of the log
 //	n the intents: each id and each value, with its length before it
-//	q which kinds of i (intents) and p (pending writes) may have values in their own hashes;
-//	  none if it is not known
+//	q which kinds of i (intents) and p (pending writes) may have values in their own hashes
 //	x number of the checkpoints that are in x0, x1 and so on, how many are kept in all (0 for
 //	  all), and the newest id; each of them is an id, with its length before it, and the value
-//
-//	u the user again, for whoever cannot read the head; threads that were last written by
-//	  an early version have none
 //
 // Every key and channel begins with the store's prefix, here "hf:". Every post is
 // published on the channel hf:inbox, with the thread's tag; posts are rare, so each
@@ -75,6 +71,7 @@ import (
 type keys struct{ prefix string }
 
 const (
+	fieldLayout = "f"
 	fieldParent = "p"
 	fieldUser   = "u"
 	fieldKind   = "k:"
@@ -83,13 +80,16 @@ const (
 // knownKinds are those that Delete always deletes; others are listed in the thread.
 var knownKinds = store.Kinds()
 
-func (k keys) processes() string { return k.prefix + "processes" }
+func (k keys) leases() string { return k.prefix + "leases" }
 
-// formats is in the slot of processes, so that one script can look at both.
-func (k keys) formats() string { return k.prefix + "{" + k.processes() + "}:formats" }
+// formats is in the slot of leases, so that one script can look at both.
+func (k keys) formats() string { return k.prefix + "{" + k.leases() + "}:formats" }
 
 // about is there, too.
-func (k keys) about() string { return k.prefix + "{" + k.processes() + "}:about" }
+func (k keys) about() string { return k.prefix + "{" + k.leases() + "}:about" }
+
+// early is what a build from before the first release has called leases.
+func (k keys) early() string { return k.prefix + "processes" }
 
 func (k keys) hints() string { return k.prefix + "hints" }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What layout 2 keeps in the thread's hash, where a commit writes it in one command with the
-// head: the newest entry of the log, the intents, and the newest checkpoints. The scripts move
-// what becomes too much to where layout 1 has all of it, so readers look at both places. What
-// is in the hash counts.
+// What is kept in the thread's hash, where a commit writes it in one command with the head: the
+// newest entry of the log, the intents, and the newest checkpoints. The scripts move what
+// becomes too much to keys of its own, so readers look at both places. What is in the hash
+// counts.
 
 const (
 	// maxIntents is the size in bytes from which new intents go to their own hash at once.
@@ -73,8 +73,8 @@ func (a *arguments) intents(s *values, c *store.Commit) (n int) {
 	return n
 }
 
-// intentsIn returns the intents in the field n, by id. Layout 2 has no frames without a
-// checksum: what looks like one has the wrong place, because a length is damaged.
+// intentsIn returns the intents in the field n, by id. What does not look like a frame has the
+// wrong place, because a length is damaged.
 func intentsIn(text string) (map[string]string, error) {
 	found := map[string]string{}
 	for text != "" {

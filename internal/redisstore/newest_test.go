@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
@@ -19,24 +17,6 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
-
-// TestLayoutBefore: the whole suite in the layout that the version before knows.
-func TestLayoutBefore(t *testing.T) {
-	t.Parallel()
-	if !rareSuite(t, 0) {
-		return
-	}
-	url := "redis://" + miniredis.RunT(t).Addr()
-	options := reopener(url)
-	options.Reopen = func(t *testing.T, s store.Store) store.Store {
-		t.Helper()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return before(openAt(t, url, s.(*Store).keys.prefix))
-	}
-	storetest.Run(t, func(t *testing.T) store.Store { return before(openAt(t, url, newPrefix())) }, options)
-}
 
 // pair is a thread in Redis and in the reference, to which the same is done.
 type pair struct {
@@ -189,43 +169,29 @@ func (p *pair) compare() {
 	}
 }
 
-// TestNewest: whatever is written in whatever order, by processes that write different
-// layouts, what is read is what the reference has.
+// TestNewest: whatever is written in whatever order, what is read is what the reference has.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	url := shared.Server(t).URL()
-	for name, layout := range map[string]func(*pair){
-		"this":   func(*pair) {},
-		"before": func(p *pair) { before(p.redis) },
-		"moved": func(p *pair) { // after 100 commits
-			before(p.redis)
-			if p.n > 100 {
-				p.redis.write.Store(layoutFormat)
+	for _, seed := range sample.Of(t, 3, 0, []uint64{0, 1, 2, 3, 4, 5}) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p := &pair{
+				T:      t,
+				redis:  openAt(t, url, newPrefix()),
+				ref:    memstore.New(),
+				key:    aThread("t"),
+				random: rand.New(rand.NewPCG(seed, 1)),
+				head:   store.Head{Next: 1},
 			}
-		},
-		"both": func(p *pair) { p.redis.write.Store(layoutFormat - int64(p.random.IntN(2))) },
-	} {
-		for _, seed := range sample.Of(t, 3, 0, []uint64{0, 1, 2}) {
-			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
-				t.Parallel()
-				p := &pair{
-					T:      t,
-					redis:  openAt(t, url, newPrefix()),
-					ref:    memstore.New(),
-					key:    aThread("t"),
-					random: rand.New(rand.NewPCG(seed, 1)),
-					head:   store.Head{Next: 1},
+			for range 360 {
+				p.step()
+				if p.random.IntN(4) == 0 {
+					p.compare()
 				}
-				for range 360 {
-					layout(p)
-					p.step()
-					if p.random.IntN(4) == 0 {
-						p.compare()
-					}
-				}
-				p.compare()
-			})
-		}
+			}
+			p.compare()
+		})
 	}
 }
 
@@ -304,37 +270,6 @@ func TestFollowCost(t *testing.T) {
 		if total(counts) != 1 || counts["hmget"] != 1 {
 			t.Errorf("reading commit %d took %v", n, counts)
 		}
-	}
-}
-
-// TestMovedWhole: what one layout has written is all there in the other one, with the
-// commands of the other one from the first commit on.
-func TestMovedWhole(t *testing.T) {
-	t.Parallel()
-	s := openShared(t)
-	key := aThread("t")
-	before(s)
-	for n := range 120 {
-		round(t, s, key, n)
-	}
-	if v := s.client.HGet(t.Context(), s.keys.thread(tag(key)), "v").Val(); v != "1" {
-		t.Fatalf("the layout is %s", v)
-	}
-	s.write.Store(layoutFormat)
-	for n := 120; n < 125; n++ {
-		round(t, s, key, n)
-	}
-	if v := s.client.HGet(t.Context(), s.keys.thread(tag(key)), "v").Val(); v != "2" {
-		t.Fatalf("the layout is %s", v)
-	}
-	records, err1 := s.Records(t.Context(), key, store.Cursor{}, 1000)
-	checkpoints, err2 := s.Values(t.Context(), key, store.KindCheckpoint, "", 0)
-	if err := errors.Join(
-		err1,
-		err2,
-	); err != nil || len(records) != 250 || len(checkpoints) != 100 || checkpoints[0].ID != "00000124" ||
-		checkpoints[99].ID != "00000025" {
-		t.Errorf("%d records, %d checkpoints, %v", len(records), len(checkpoints), err)
 	}
 }
 
@@ -427,13 +362,13 @@ func TestLogDamaged(t *testing.T) {
 	}
 }
 
-// FuzzFields: whatever the fields of layout 2 hold, reading them ends in values or an error.
+// FuzzFields: whatever the fields of a thread hold, reading them ends in values or an error.
 func FuzzFields(f *testing.F) {
 	codec, err := frame.New()
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := &values{codec: codec, formats: &formats{}}
+	s := &values{codec: codec}
 	c := &store.Commit{
 		Fence:   store.Fence{Epoch: 1, Nonce: "abcdefgh"},
 		Expect:  store.Position{Next: 12},

@@ -47,7 +47,7 @@ func lookAt(t *testing.T, redis *miniredis.Miniredis, s *Store, key store.Thread
 
 // TestWhereCheckpointsAre: each checkpoint of a thread is either in the fields x0 to x15 of the
 // thread's hash, which has the newest, or in the hash of checkpoints and in the sorted set; also
-// after retention, pruning and the step from the layout before. docs/operations.md says so.
+// after retention and pruning. docs/operations.md says so.
 func TestWhereCheckpointsAre(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
@@ -114,16 +114,7 @@ func TestWhereCheckpointsAre(t *testing.T) {
 		left[0].ID != id(2) {
 		t.Errorf("of the newest one, %d are read, %v", len(left), err)
 	}
-	old := aThread("old")
-	before(s)
-	for n := range 3 {
-		put(old, n, 100)
-	}
-	check(old, "in the layout before", nil, ids(0, 3))
-	s.write.Store(layoutFormat)
-	put(old, 3, 100)
-	check(old, "after the step", ids(3, 4), ids(0, 3))
-	for _, key := range []store.ThreadKey{key, latest, old} {
+	for _, key := range []store.ThreadKey{key, latest} {
 		head, err := s.Head(t.Context(), key)
 		if err == nil {
 			err = s.Delete(t.Context(), key, head.Position())

@@ -14,7 +14,7 @@ import (
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	asked, began := s.local(), time.Now()
 	args := []any{process, ttl.Microseconds(), s.ofProcess(process), s.peers.link.needs().Microseconds()}
-	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.processes(), s.keys.about()}, args...)
+	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.leases(), s.keys.about()}, args...)
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}
@@ -31,7 +31,7 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	if _, err := s.replicas.write(
 		ctx,
 		s.scripts.retire,
-		[]string{s.keys.processes()},
+		[]string{s.keys.leases()},
 		process,
 		s.keys.peersChannel(),
 		newsGone+process,
@@ -50,7 +50,7 @@ func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKe
 		s.keys.peersChannel(),
 		newsLeft + tag(key) + " " + url.QueryEscape(process) + " ",
 	}
-	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.processes()}, args...); err != nil {
+	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.leases()}, args...); err != nil {
 		return failed("hand over thread "+key.String(), err)
 	}
 	return nil
@@ -102,7 +102,7 @@ const noHeir = "\x00"
 
 // Lease implements [store.Presence]. A process that has retired has the score 0.
 func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
-	times, err := s.scripts.lease.Run(ctx, s.client, []string{s.keys.processes()}, process).Int64Slice()
+	times, err := s.scripts.lease.Run(ctx, s.client, []string{s.keys.leases()}, process).Int64Slice()
 	if err != nil {
 		return store.Lease{}, failed("look for a process", err)
 	}

@@ -23,7 +23,7 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 	tag := tag(key)
 	var found *redis.SliceCmd
 	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
-		found = pipe.HMGet(ctx, s.keys.thread(tag), "v", "h", "s", fieldUser)
+		found = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", "s", fieldUser)
 	})
 	if err != nil {
 		return nil, failed("read the head of thread "+key.String(), err)

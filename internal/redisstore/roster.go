@@ -20,9 +20,9 @@ var _ store.Roster = (*Store)(nil)
 
 // roster is the part of a Store that keeps it.
 type roster struct {
-	client         redis.UniversalClient
-	say, hear      *redis.Script
-	processes, key string
+	client      redis.UniversalClient
+	say, hear   *redis.Script
+	leases, key string
 	// missing reports whether a process with a lease is not to be seen.
 	missing func(process string) bool
 
@@ -33,12 +33,12 @@ type roster struct {
 // newRoster returns that part of a store.
 func newRoster(client redis.UniversalClient, k keys) *roster {
 	return &roster{
-		client:    client,
-		say:       redis.NewScript(describeLua),
-		hear:      redis.NewScript(describedLua),
-		processes: k.processes(),
-		key:       k.about(),
-		said:      map[string]string{},
+		client: client,
+		say:    redis.NewScript(describeLua),
+		hear:   redis.NewScript(describedLua),
+		leases: k.leases(),
+		key:    k.about(),
+		said:   map[string]string{},
 	}
 }
 
@@ -50,7 +50,7 @@ func (r *roster) Describe(ctx context.Context, process string, about []byte) err
 	r.mu.Lock()
 	r.said[process] = string(about)
 	r.mu.Unlock()
-	if err := r.say.Run(ctx, r.client, []string{r.processes, r.key}, process, about).Err(); err != nil {
+	if err := r.say.Run(ctx, r.client, []string{r.leases, r.key}, process, about).Err(); err != nil {
 		return failed("describe the process", err)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (r *roster) ofProcess(process string) string {
 
 // Described implements [store.Roster].
 func (r *roster) Described(ctx context.Context) (map[string][]byte, error) {
-	reply, err := r.hear.Run(ctx, r.client, []string{r.processes, r.key}).StringSlice()
+	reply, err := r.hear.Run(ctx, r.client, []string{r.leases, r.key}).StringSlice()
 	if err != nil {
 		return nil, failed("look what the processes say", err)
 	}
@@ -83,8 +83,8 @@ func (r *roster) Described(ctx context.Context) (map[string][]byte, error) {
 	return said, nil
 }
 
-// needs returns how long processes need to come back when their connections have broken. Those of an
-// earlier version do not say it.
+// needs returns how long processes need to come back when their connections have broken, as far
+// as they have said it.
 func (r *roster) needs(ctx context.Context, processes []string) (map[string]time.Duration, error) {
 	if len(processes) == 0 {
 		return nil, nil
@@ -108,7 +108,7 @@ func (r *roster) needs(ctx context.Context, processes []string) (map[string]time
 }
 
 const (
-	// describeLua keeps what a process says. KEYS: processes, about. ARGV: the process, and what it
+	// describeLua keeps what a process says. KEYS: leases, about. ARGV: the process, and what it
 	// says. What is known of those that are forgotten is removed.
 	describeLua = `
 for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
@@ -119,7 +119,7 @@ redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[2])
 return 0
 `
 	// describedLua returns all living processes, each followed by what it says, after a plus sign.
-	// KEYS: processes, about.
+	// KEYS: leases, about.
 	describedLua = clockLua + `
 local found = {}
 for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do

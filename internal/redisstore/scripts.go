@@ -82,9 +82,9 @@ func (c call) run(ctx context.Context, s *Store) (int, error) {
 // postLua adds an inbox item. KEYS: thread, inbox. ARGV: layout, id, data, tag,
 // channel. Returns 0, 1 for an unknown thread, 6 for one that is too new.
 const postLua = `
-local head = redis.call('HMGET', KEYS[1], 'v', 'h')
+local head = redis.call('HMGET', KEYS[1], 'f', 'h')
 if not head[2] then return 1 end
-if (tonumber(head[1]) or 0) > tonumber(ARGV[1]) then return 6 end
+if not head[1] or (tonumber(head[1]) or 0) > tonumber(ARGV[1]) then return 6 end
 if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
 local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
 redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
@@ -98,10 +98,10 @@ return 0
 // its layout as they were found. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict,
 // 6 too new.
 const removeLua = `
-local head = redis.call('HMGET', KEYS[1], 'h', 'v')
+local head = redis.call('HMGET', KEYS[1], 'h', 'f')
 if not head[1] then return 1 end
 if ARGV[5] then
-  if head[1] ~= ARGV[5] or head[2] ~= ARGV[6] then return 3 end
+  if head[1] ~= ARGV[5] or (head[2] or '') ~= ARGV[6] then return 3 end
 elseif (tonumber(head[2]) or 0) > tonumber(ARGV[3]) then
   return 6
 elseif head[1]:sub(1, #ARGV[1]) ~= ARGV[1] then
@@ -142,7 +142,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 `
 	// announceLua renews a lease, and says again what is missing of what the process has said.
-	// KEYS: processes, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
+	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
 	// many µs it needs to come back when its connections have broken.
 	announceLua = clockLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
@@ -160,7 +160,7 @@ redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
 redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 0
 `
-	// handOverLua names the heir of a thread. KEYS: processes. ARGV: the process that
+	// handOverLua names the heir of a thread. KEYS: leases. ARGV: the process that
 	// leaves it, which of the others is the heir, the channel of the peers, and what to say
 	// there before the heir's name.
 	handOverLua = clockLua + `

@@ -28,12 +28,11 @@ var (
 	_ store.Clock = (*Store)(nil)
 )
 
-// newestLayout is the newest version of a thread's layout, which is stored with each thread. A
-// thread with a higher one is refused; the one before is read and written, too. Layout 2 has
-// most of what a commit writes in the thread's own hash; see keys.
-const newestLayout = 2
+// layout is the version of a thread's layout, which is stored with each thread; see keys. A
+// thread with a higher one is refused.
+const layout = 1
 
-var layoutText = strconv.Itoa(newestLayout)
+var layoutText = strconv.Itoa(layout)
 
 // Options are the choices of [New]; the zero value is right for a server.
 type Options struct {
@@ -219,7 +218,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	_, cluster := client.(*redis.ClusterClient)
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
 	if cluster { // whose nodes answer before the cluster takes commands
-		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
+		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.leases()).Err() }
 	}
 	acks := &replicas{
 		need:     opts.Replicas,
@@ -237,11 +236,13 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	agreed := newFormats(client, keys{opts.Prefix})
+	if err := refuseEarly(ctx, client, keys{opts.Prefix}); err != nil {
+		return nil, err
+	}
 	s := &Store{
-		formats:  agreed,
+		formats:  newFormats(client, keys{opts.Prefix}),
 		roster:   newRoster(client, keys{opts.Prefix}),
-		values:   values{codec, agreed},
+		values:   values{codec},
 		replicas: acks,
 		client:   client,
 		cluster:  cluster,
@@ -271,8 +272,8 @@ func (s *Store) Close() error {
 }
 
 // tooNew is the error for a thread that a newer version has laid out.
-func tooNew(key store.ThreadKey, layout int) error {
-	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: layout, Known: newestLayout}
+func tooNew(key store.ThreadKey, stored int) error {
+	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: stored, Known: layout}
 }
 
 // notFound is the error for a thread that does not exist.

@@ -4,7 +4,6 @@ package stores
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -71,10 +70,6 @@ func Open(url string, o Options) (store.Store, error) {
 			return nil, fmt.Errorf("the store %q has no path: write file:./data", url)
 		}
 		return filestore.Open(path, filestore.Options{ReadOnly: o.ReadOnly, Log: o.Log})
-	case "bolt":
-		return nil, errors.New(
-			"bolt: was the embedded store of an earlier version, and is left as it is: " + filestore.WayOver,
-		)
 	}
 	return nil, fmt.Errorf("unknown store %q: use file:FOLDER, memory: or redis://HOST:6379/0", kind)
 }

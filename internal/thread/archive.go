@@ -21,7 +21,7 @@ const MinRef = 128
 // ArchivedLog is the log of a run that has ended, stored apart from the live one.
 type ArchivedLog struct {
 	// Format is the format of this value.
-	Format int `json:"format"`
+	Format int `json:"dataFormat"`
 	// Run is the id of the run.
 	Run string `json:"run"`
 	// First is the number of the first record.
@@ -108,7 +108,7 @@ func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 		}
 		key, text, ok := DeltaOf(records[i].Data)
 		if kept, known := t.items[key]; !ok || !known || kept != whole[key] {
-			a.Entries = append(a.Entries, plainEntry(records[i].Data, t))
+			a.Entries = append(a.Entries, LogEntry{Data: records[i].Data})
 			continue
 		}
 		if n := len(a.Entries); n == 0 || a.Entries[n-1].Kind != key.kind || a.Entries[n-1].ID != key.id {
@@ -119,20 +119,6 @@ func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 		offset[key] += len(text)
 	}
 	return a
-}
-
-// plainEntry returns an entry of one record. A large result that was written in full, as
-// format 1 did, becomes a reference.
-func plainEntry(data []byte, t *Texts) LogEntry {
-	if _, isRef := agui.RefOf(data); isRef || len(data) < MinRef || agui.TypeOf(data) != agui.TypeToolCallResult {
-		return LogEntry{Data: data}
-	}
-	ev, err := agui.DecodeEvent(data)
-	result, ok := ev.(agui.ToolCallResult)
-	if err != nil || !ok || string(t.Contents[result.MessageID]) != string(result.Content) {
-		return LogEntry{Data: data}
-	}
-	return LogEntry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
 }
 
 // tag returns the tag of the record with that number.

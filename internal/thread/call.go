@@ -27,16 +27,12 @@ type Call struct {
 	// Cut means that the model was stopped in the middle of the arguments; the call
 	// gets a result without being started.
 	Cut bool `json:"cut,omitempty"`
-	// Key is the call's idempotency key, if it is not the one that its thread gives it:
-	// the call was made in another thread, or by a version that had other keys. See
-	// [State.CallKey].
+	// Key is the call's idempotency key, if it is not the one that its thread gives it
+	// because the call was made in another thread. See [State.CallKey].
 	Key string `json:"key,omitempty"`
 	// Edited is the CallHash of the arguments that a person has chosen instead of the
 	// model's; empty if nobody has. The idempotency key is derived from it too.
 	Edited string `json:"edited,omitempty"`
-	// Thread is the thread in which the call was made, if that was another one. Formats 2
-	// to 4 had it in forks; since then Key is stored instead.
-	Thread string `json:"thread,omitempty"`
 	// Kept is what the call has kept, to go on from there; null if nothing.
 	Kept json.RawMessage `json:"kept,omitempty"`
 	// Again means that the thread went back to before the call was carried out.
@@ -93,7 +89,7 @@ func (c *Call) Waits() bool { return c.Interrupt != nil && c.Answer == nil }
 // over that the call may have taken effect.
 type Intent struct {
 	// Format is the format of this value.
-	Format int `json:"format"`
+	Format int `json:"dataFormat"`
 	// Tool is the tool's name.
 	Tool string `json:"tool"`
 	// Arguments are exactly the ones that the call starts with.
@@ -105,11 +101,11 @@ type Intent struct {
 	// At is when the call starts.
 	At time.Time `json:"at"`
 	// Effect and InDoubt are what the tool declares, should it not be there any more when the
-	// call is looked at again. Intents of earlier versions have none.
+	// call is looked at again.
 	Effect  holdfast.Effect `json:"effect,omitempty"`
 	InDoubt holdfast.Doubt  `json:"inDoubt,omitempty"`
 	// NotStarted means that the owner has left the run, or ended it, without having started the
-	// call. To versions that do not know it the intent is one like any other.
+	// call.
 	NotStarted bool `json:"notStarted,omitempty"`
 }
 
@@ -117,7 +113,7 @@ type Intent struct {
 // is in the result's message; this value says which call finished, and when.
 type PendingWrite struct {
 	// Format is the format of this value.
-	Format int `json:"format"`
+	Format int `json:"dataFormat"`
 	// CallID is the id of the finished call.
 	CallID string `json:"callId"`
 	// Tool is the name of its tool.

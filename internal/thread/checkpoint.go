@@ -11,12 +11,12 @@ import (
 // Checkpoint is a state that is listed, so that a thread can go back to it.
 type Checkpoint struct {
 	// Format is the format of this value.
-	Format int `json:"format"`
+	Format int `json:"dataFormat"`
 	// ID is the checkpoint's id within its thread; ids sort in the order of time.
 	ID string `json:"id"`
 	// CreatedAt is when it was taken.
 	CreatedAt time.Time `json:"createdAt"`
-	// ETag is the id of the commit that took it. Format 1 has none.
+	// ETag is the id of the commit that took it.
 	ETag string `json:"etag,omitempty"`
 	// Source is input, loop, update or fork.
 	Source string `json:"source"`
@@ -54,7 +54,7 @@ func (cp *Checkpoint) Public(thread string) threads.Checkpoint {
 		ThreadID:  thread,
 		CreatedAt: cp.CreatedAt,
 		ETag:      cp.ETag,
-		Format:    max(cp.Format, 1),
+		Format:    cp.Format,
 		Agent:     cp.State.Agent,
 		Run:       cp.State.Run(),
 		Status:    cp.State.Status(),

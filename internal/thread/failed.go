@@ -14,13 +14,6 @@ import (
 // last one that said anything are kept, without calls that were still being written: those never
 // happened.
 
-// failedAnswers is the first data format with failed answers. A reader of an earlier one would
-// show them to models.
-const failedAnswers = 11
-
-// KeepsFailed reports whether a thread of that format keeps answers that fail.
-func KeepsFailed(format int) bool { return format >= failedAnswers }
-
 // failedMark is what the server says about such a message.
 var failedMark = json.RawMessage(`{"partial":true,"failed":true}`)
 

@@ -49,13 +49,11 @@ type State struct {
 // middleware's states.
 type Work struct {
 	// Incarnation sets the thread apart from every other that had, or will have, its id:
-	// random, made with the thread. It is empty in threads of earlier formats until a run
-	// begins or is taken over.
+	// random, made with the thread.
 	Incarnation string `json:"incarnation,omitempty"`
 	// Rewinds counts how often the thread was rewound.
 	Rewinds int `json:"rewinds,omitempty"`
-	// Rewound is the number of the last record before the last rewind; 0 if there was none, or
-	// an earlier version made it.
+	// Rewound is the number of the last record before the last rewind; 0 if there was none.
 	Rewound uint64 `json:"rewound,omitempty"`
 	// Iteration is the one that runs, or runs next.
 	Iteration int `json:"iteration"`
@@ -71,7 +69,7 @@ type Work struct {
 	// Answers maps the id of an interrupt to the hash of the last answer it got, so that
 	// a repeated resume is recognized.
 	Answers map[string]string `json:"answers,omitempty"`
-	// Count is the number of messages up to Leaf. Format 1 has none.
+	// Count is the number of messages up to Leaf.
 	Count int `json:"count,omitempty"`
 	// Origin is what the thread was forked from; nil for most.
 	Origin *Origin `json:"origin,omitempty"`
@@ -209,13 +207,13 @@ type Origin struct {
 	// Checkpoint is the id of its checkpoint; empty if it was forked at a message.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// Incarnation is that of the thread that was forked, so that a later thread of its id
-	// does not count as the parent. Formats before 5 have none.
+	// does not count as the parent.
 	Incarnation string `json:"incarnation,omitempty"`
 }
 
 // From reports whether the fork may come from the thread as it is now.
 func (o *Origin) From(parent *State) bool {
-	return o == nil || o.Incarnation == "" || o.Incarnation == parent.Incarnation
+	return o == nil || o.Incarnation == parent.Incarnation
 }
 
 // Clone copies the state as far as a commit may change it, so that a refused commit
@@ -229,7 +227,6 @@ func (s *State) Clone() *State {
 		q := *s.Question
 		c.Question = &q
 	}
-	c.Format = max(c.Format, FormatBefore) // a copy is changed and written; nothing writes an earlier format
 	return &c
 }
 
@@ -299,10 +296,9 @@ func RawMessages(messages []agui.Message) []json.RawMessage {
 	return out
 }
 
-// storedState is the JSON form of a state. Its members have had this order since format
-// 1.
+// storedState is the JSON form of a state.
 type storedState struct {
-	Format  int              `json:"format"`
+	Format  int              `json:"dataFormat"`
 	Agent   string           `json:"agent"`
 	Leaf    string           `json:"leaf,omitempty"`
 	Status  threads.Status   `json:"phase"`
@@ -310,7 +306,7 @@ type storedState struct {
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	Code    string           `json:"code,omitempty"`
 	Text    string           `json:"text,omitempty"`
-	Person  string           `json:"person,omitempty"` // since format 6
+	Person  string           `json:"person,omitempty"`
 	*Described
 	*Work
 }
@@ -376,9 +372,10 @@ func (s *State) Follow(live *state.Live) { s.live = live }
 
 // validate returns an error for a state that no run may continue from.
 func (s *State) validate() error {
+	if err := checkFormat("the state", s.Format); err != nil {
+		return err
+	}
 	switch {
-	case s.Format > Format:
-		return &store.VersionError{What: "the state", Stored: s.Format, Known: Format}
 	case !slices.Contains([]threads.Status{threads.StatusIdle, threads.StatusRunning, threads.StatusInterrupted,
 		threads.StatusStopped}, s.status):
 		return fmt.Errorf("%w: %q is not what a thread can do", ErrUnreadable, s.status)

@@ -19,10 +19,9 @@ var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding
 
 // CallKey returns the idempotency key of a call of the thread, whose key and user are
 // given. It stays the same when the call runs again, in a resumed run or after a takeover.
-// A call that came with a fork, or that was made by a version whose threads had no
-// incarnation, has the key under which it was first made. With arguments that a person has
-// chosen it is another call to the services that it uses: they may have carried out the
-// model's before the thread went back to the question.
+// A call that came with a fork has the key under which it was first made. With arguments that
+// a person has chosen it is another call to the services that it uses: they may have carried
+// out the model's before the thread went back to the question.
 func (s *State) CallKey(thread store.ThreadKey, user string, call *Call) string {
 	key := s.madeUnder(thread, user, call)
 	if call.Edited != "" {
@@ -33,11 +32,8 @@ func (s *State) CallKey(thread store.ThreadKey, user string, call *Call) string 
 
 // madeUnder returns the key of the call with the arguments that the model wrote.
 func (s *State) madeUnder(thread store.ThreadKey, user string, call *Call) string {
-	switch {
-	case call.Key != "":
+	if call.Key != "" {
 		return call.Key
-	case s.Incarnation == "":
-		return call.oldKey(thread.Thread)
 	}
 	return keyOf(thread.Tenant, user, thread.Thread, s.Incarnation, call.Run, call.ID)
 }
@@ -53,17 +49,8 @@ func keyOf(parts ...string) string {
 	return keyText.EncodeToString(h.Sum(nil))
 }
 
-// oldKey returns the key that formats 1 to 4 gave the call.
-func (c *Call) oldKey(thread string) string {
-	if c.Thread != "" {
-		thread = c.Thread
-	}
-	return thread + "/" + c.Run + "/" + c.ID
-}
-
-// Incarnate gives the thread an incarnation: a fork its own, or one of an earlier format
-// its first. The open calls keep the keys that they have in the thread of that key and
-// user.
+// Incarnate gives the thread an incarnation: a new thread its first, or a fork its own. The
+// open calls keep the keys that they have in the thread of that key and user.
 func (s *State) Incarnate(thread store.ThreadKey, user, incarnation string) {
 	if s.Incarnation == incarnation {
 		return
@@ -77,6 +64,6 @@ func (s *State) Incarnate(thread store.ThreadKey, user, incarnation string) {
 func (s *State) KeepKeys(thread store.ThreadKey, user string) {
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		c.Key, c.Thread = s.madeUnder(thread, user, c), ""
+		c.Key = s.madeUnder(thread, user, c)
 	}
 }

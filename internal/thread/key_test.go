@@ -44,29 +44,27 @@ func TestCallKey(t *testing.T) {
 func TestEditedKey(t *testing.T) {
 	t.Parallel()
 	here, there := store.ThreadKey{Tenant: "acme", Thread: "t"}, store.ThreadKey{Tenant: "acme", Thread: "fork"}
-	for name, incarnation := range map[string]string{"now": "first", "of an earlier format": ""} {
-		st := New()
-		st.Incarnation = incarnation
-		st.Calls = []Call{
-			{ID: "c1", Run: "r1"},
-			{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":7}`)},
-			{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":8}`)},
-		}
-		seen := map[string]bool{}
-		for i := range st.Calls {
-			seen[st.CallKey(here, "alice", &st.Calls[i])] = true
-		}
-		if len(seen) != 3 {
-			t.Errorf("%s: there are %d keys, want 3", name, len(seen))
-		}
-		fork := st.Clone()
-		fork.Incarnate(here, "alice", "second")
-		fork = looked(t, fork)
-		fork.Calls[0].Edited = st.Calls[1].Edited // the fork is answered like the thread
-		for i, call := range []*Call{&st.Calls[1], &st.Calls[1], &st.Calls[2]} {
-			if got, want := fork.CallKey(there, "alice", &fork.Calls[i]), st.CallKey(here, "alice", call); got != want {
-				t.Errorf("%s: in the fork the key of call %d is %q, want %q", name, i, got, want)
-			}
+	st := New()
+	st.Incarnation = "first"
+	st.Calls = []Call{
+		{ID: "c1", Run: "r1"},
+		{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":7}`)},
+		{ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":8}`)},
+	}
+	seen := map[string]bool{}
+	for i := range st.Calls {
+		seen[st.CallKey(here, "alice", &st.Calls[i])] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("there are %d keys, want 3", len(seen))
+	}
+	fork := st.Clone()
+	fork.Incarnate(here, "alice", "second")
+	fork = looked(t, fork)
+	fork.Calls[0].Edited = st.Calls[1].Edited // the fork is answered like the thread
+	for i, call := range []*Call{&st.Calls[1], &st.Calls[1], &st.Calls[2]} {
+		if got, want := fork.CallKey(there, "alice", &fork.Calls[i]), st.CallKey(here, "alice", call); got != want {
+			t.Errorf("in the fork the key of call %d is %q, want %q", i, got, want)
 		}
 	}
 }
@@ -86,14 +84,6 @@ func looked(t *testing.T, st *State) *State {
 func TestIncarnate(t *testing.T) {
 	t.Parallel()
 	here, there := store.ThreadKey{Tenant: "acme", Thread: "t"}, store.ThreadKey{Tenant: "acme", Thread: "fork"}
-	old := New()
-	old.Calls = []Call{{ID: "c1", Run: "r1"}, {ID: "c2", Run: "r2", Thread: "origin"}}
-	old.Incarnate(here, "alice", "first")
-	for i, want := range []string{"t/r1/c1", "origin/r2/c2"} {
-		if got := old.CallKey(there, "alice", &old.Calls[i]); got != want {
-			t.Errorf("a call of an earlier format has the key %q, want %q", got, want)
-		}
-	}
 	st := New()
 	st.Incarnate(here, "alice", "first")
 	st.Calls = []Call{{ID: "c1", Run: "r1"}}

@@ -56,9 +56,9 @@ const (
 
 // OutsideEnd is how an outside call ended, or that its result has come.
 type OutsideEnd struct {
-	Format int    `json:"format"` // of this value
-	Tool   string `json:"tool"`   // the tool's name
-	End    string `json:"end"`    // EndFinished, EndExpired or EndGivenUp
+	Format int    `json:"dataFormat"` // of this value
+	Tool   string `json:"tool"`       // the tool's name
+	End    string `json:"end"`        // EndFinished, EndExpired or EndGivenUp
 	// Tokens are the hashes of the tokens of the call's URLs.
 	Tokens []string `json:"tokens,omitempty"`
 	// Hash, Run and At are those of the result; At is else when the call ended.

@@ -240,7 +240,7 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 // CheckStale returns an error if a history of so many messages is not the one that the
 // thread's state was written for.
 func CheckStale(key store.ThreadKey, st *State, messages int) error {
-	if st.Count == 0 || st.Count == messages {
+	if st.Count == messages {
 		return nil
 	}
 	return stale(key, messages, st.Count)

@@ -15,7 +15,7 @@ import (
 
 // RecordedResult is the result of such a call.
 type RecordedResult struct {
-	Format  int             `json:"format"`           // of this value
+	Format  int             `json:"dataFormat"`       // of this value
 	Tool    string          `json:"tool"`             // the tool's name
 	Content json.RawMessage `json:"content"`          // of the result's message
 	Failed  bool            `json:"failed,omitempty"` // the content is an error's text

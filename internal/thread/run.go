@@ -16,10 +16,10 @@ import (
 // Run is how a run began. It is written with the commit that accepts the run, and again by a
 // takeover that goes on with another revision of the agent.
 type Run struct {
-	Format int    `json:"format"` // of this value
-	ID     string `json:"id"`     // chosen by the client
-	Agent  string `json:"agent"`  // name of the agent that runs
-	// Revision is that of the agent that the run is with. Runs of early versions have none.
+	Format int    `json:"dataFormat"` // of this value
+	ID     string `json:"id"`         // chosen by the client
+	Agent  string `json:"agent"`      // name of the agent that runs
+	// Revision is that of the agent that the run is with; empty if the agent has none.
 	Revision string `json:"revision,omitempty"`
 	User     string `json:"user"` // who started it
 	// Hash is that of the input. The same run id with the same input attaches.
@@ -37,8 +37,7 @@ type Run struct {
 	StartedAt time.Time `json:"startedAt"`
 	// Durability is what the store's commits survived then, if that was known.
 	Durability store.Level `json:"durability,omitempty"`
-	// Processes are those that have owned the run, the first one first. Runs of early versions
-	// have none.
+	// Processes are those that have owned the run, the first one first.
 	Processes []RunProcess `json:"processes,omitempty"`
 
 	// Instructions, Tools, Context and ForwardedProps are the request's. They hold for
@@ -48,17 +47,6 @@ type Run struct {
 	Context        []holdfast.ContextItem `json:"context,omitempty"`
 	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
 }
-
-// In has the record written in a format, without what that does not have.
-func (rec *Run) In(format int) {
-	rec.Format = format
-	if format < formatRevision {
-		rec.Revision = ""
-	}
-}
-
-// formatRevision is the first format that has revisions.
-const formatRevision = 9
 
 // RunProcess is a process that has owned a run.
 type RunProcess struct {
@@ -103,7 +91,7 @@ func Takeover(from *store.Head, c *store.Commit, iteration int, reason string) m
 
 // RunEnd is how a run ended.
 type RunEnd struct {
-	Format  int              `json:"format"`         // of this value
+	Format  int              `json:"dataFormat"`     // of this value
 	Outcome holdfast.Outcome `json:"outcome"`        // one of the four stored ones
 	Code    string           `json:"code,omitempty"` // the error's, if it ended in one
 	Text    string           `json:"text,omitempty"` // what a person reads about it
@@ -112,7 +100,7 @@ type RunEnd struct {
 	Last uint64 `json:"last"`
 	// ContinuedBy is the id of the run that resumed this one.
 	ContinuedBy string `json:"continuedBy,omitempty"`
-	// Usage is what the run has used, by provider and model. Early versions stored none.
+	// Usage is what the run has used, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 }
 

@@ -92,21 +92,6 @@ func TestStopSaysWhy(t *testing.T) {
 	}
 }
 
-// TestFailureOfEarlierFormats: an end that was stored with one text shows that one.
-func TestFailureOfEarlierFormats(t *testing.T) {
-	s, err := DecodeState(
-		[]byte(
-			`{"format":5,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"It died. POST again."}`,
-		),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if end := s.Failure(); end.Message != "It died. POST again." || end.Code != "cut_off" || end.Metadata != nil {
-		t.Errorf("got %+v", end)
-	}
-}
-
 // TestRest: a state taken in mid-run is stopped or waits; any other stays.
 func TestRest(t *testing.T) {
 	for from, state := range standings() {

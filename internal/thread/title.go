@@ -18,7 +18,7 @@ type Described struct {
 	Title string `json:"title,omitempty"`
 	// Hidden means that a person has put the thread away.
 	Hidden bool `json:"hidden,omitempty"`
-	// CreatedAt is when the thread was made. Threads of earlier versions have none.
+	// CreatedAt is when the thread was made.
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 }
 

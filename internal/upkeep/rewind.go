@@ -1,7 +1,6 @@
 package upkeep
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
@@ -32,9 +31,6 @@ func (k *Keeper) Rewind(
 		c := k.amend(t)
 		c.UpdatedAt = k.cfg.Now().Time()
 		d.st.Boundary = t.Last()
-		// The checkpoint may be older than the thread's incarnation, in which case its calls
-		// have other keys.
-		d.st.Incarnate(t.Key, t.Head.User, cmp.Or(t.State.Incarnation, k.cfg.NewID("")))
 		d.st.Rewinds, d.st.Rewound = t.State.Rewinds+1, t.Last().Number
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
 		for i := range d.st.Calls { // they are handed out anew, so how they ended does not count

@@ -73,9 +73,6 @@ func (k *Keeper) Runs(
 		}
 		if runs[i].ID == t.State.Run() {
 			list[i].Interrupts = t.State.Questions()
-			if list[i].Text == "" { // its end was stored by an early version
-				_, _, list[i].Text = t.State.Ended()
-			}
 		}
 	}
 	return list, nil

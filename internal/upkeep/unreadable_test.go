@@ -32,10 +32,10 @@ var badStates = map[string]struct {
 	"no JSON":          {[]byte("{"), codes.CheckpointUnreadable},
 	"nothing":          {[]byte("{}"), codes.CheckpointUnreadable},
 	"null":             {[]byte("null"), codes.CheckpointUnreadable},
-	"an empty history": {[]byte(`{"format":4,"phase":"idle"}`), ""}, // whoever needs the history finds out
-	"a newer version":  {[]byte(`{"format":999,"phase":"idle"}`), codes.VersionTooNew},
-	"a negative count": {[]byte(`{"format":4,"phase":"idle","count":-7}`), codes.CheckpointInvalid},
-	"an odd question":  {[]byte(`{"format":4,"phase":"interrupted","question":{}}`), codes.CheckpointUnreadable},
+	"an empty history": {[]byte(`{"dataFormat":1,"phase":"idle"}`), ""}, // whoever needs the history finds out
+	"a newer version":  {[]byte(`{"dataFormat":999,"phase":"idle"}`), codes.VersionTooNew},
+	"a negative count": {[]byte(`{"dataFormat":1,"phase":"idle","count":-7}`), codes.CheckpointInvalid},
+	"an odd question":  {[]byte(`{"dataFormat":1,"phase":"interrupted","question":{}}`), codes.CheckpointUnreadable},
 }
 
 // setState replaces the state of a thread, behind everybody's back.

@@ -1,0 +1,44 @@
+package thread
+
+import (
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Every value that this package stores says in which data format it is, in its member
+// dataFormat. The formats are numbers from 1, and this version reads all of them up to Format:
+// a value of an earlier one is read as it is, with what it does not have yet at its zero value.
+// A value of a newer format is refused and left untouched, because a process that does not know
+// a member would drop it, or act as if it were not there.
+//
+// A new member gets a new format only if an earlier reader would do harm, and then these
+// constants say from when on it is written:
+//
+//   - Format is the newest one.
+//   - FormatBefore is what the version before reads, which this one can write too.
+//
+// What is written says the format that it needs. A state, its checkpoints and its run have
+// the format that all processes agreed to write when the run began or was taken over
+// (package dataformat); what no newer format has changed is written as FormatBefore.
+//
+// The build tag nextformat makes a server of the format that is to come, which differs in
+// nothing but its number. The tests of rolling upgrades have it beside this one.
+
+// latest is the newest data format that was ever written by a version of Holdfast.
+const latest = 1
+
+// FormatBefore is the data format of the version before. The first version writes the first
+// format, since there was none before it.
+const FormatBefore = 1
+
+// checkFormat returns an error for a format that this version does not read.
+func checkFormat(what string, format int) error {
+	switch {
+	case format < 1:
+		return fmt.Errorf("%w: %s does not say its data format", ErrUnreadable, what)
+	case format > Format:
+		return &store.VersionError{What: what, Stored: format, Known: Format}
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+//go:build nextformat
+
+package thread
+
+// Format is the newest data format that this version reads and writes: an invented one, which
+// comes after the latest.
+const Format = latest + 1
