@@ -250,5 +250,5 @@ func (d *Document) everything(key store.ThreadKey) (*everything, error) {
 		}
 		slices.SortFunc(all.values[kind], func(a, b store.Value) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	return all, nil
+	return all, all.restamp()
 }
