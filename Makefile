@@ -21,6 +21,8 @@ FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
 UNRACED = /internal/archtest$$|/internal/statecheck$$
+# What has tests of the data format that is to come: see internal/thread/format.go.
+NEXT = ./internal/audit ./internal/loop
 # Packages whose tests are run elsewhere: see .ci/run.
 WITHOUT ?=
 # The detector waits a second at the end of each test program for the reports of other
@@ -30,6 +32,7 @@ test: ## run all tests, with the race detector if there is a C compiler
 	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
 		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list ./... | grep -vE '$(UNRACED)'))
 	go test $(filter-out $(WITHOUT), $(shell go list ./... | grep -E '$(UNRACED)'))
+	go test -tags nextformat -run TestNextFormat $(NEXT)
 
 short: ## the tests that take less than two minutes once all is compiled: none that starts servers
 	go test $(shell go list ./... | grep -v /internal/e2e)
@@ -48,6 +51,7 @@ check: lint ## what CI checks besides the tests
 	go -C tools test ./...
 	go vet ./...
 	go vet -tags crashpoints ./internal/loop
+	go vet -tags nextformat ./internal/thread $(NEXT)
 	go build -o bin/holdfastvet ./cmd/holdfastvet
 	go vet -vettool=bin/holdfastvet ./...
 	go mod tidy -diff
@@ -62,7 +66,7 @@ program: ## build, test and run examples/program, which uses every public packag
 	scripts/program.sh
 
 attach: ## come to every run of the golden stores with the cursor of every record: live, archived and imported; the official client reads what is seen
-	ATTACH_TEST_EVERY=1 go test -count=1 -run='TestAttachFromEveryRecord$$' -v ./internal/e2e
+	go test -count=1 -run='TestAttachFromEveryRecord$$' -v ./internal/e2e
 
 FUZZTIME ?= 10s
 FUZZGUIDE ?= all
@@ -194,5 +198,5 @@ thousand: ## one run of STEPS steps (an even number) on three servers, whose own
 	HOLDFAST_REQUIRE_ALL=1 HOLDFAST_STEPS=$(STEPS) HOLDFAST_SEED=$(SEED) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestKilledInEachStep$$' -v ./internal/e2e | sed -nE 's/^ +(\|)/\1/p; /FAIL|_test.go:|^ok/p'"
 
 MIXED ?= 5
-mixed: ## replace servers of the build before and of this one by each other, MIXED times, while conversations go on; prints the tables in docs/durability.md (needs redis-server and the history)
+mixed: ## replace servers of this build and of the next one, with another data format, by each other, MIXED times, while conversations go on; prints the tables in docs/durability.md (needs redis-server)
 	HOLDFAST_MIXED=$(MIXED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestMixedBuilds$$' -v ./internal/e2e

@@ -38,6 +38,7 @@ var (
 	shopBinary           string // the MCP server of examples/tools
 	crashing             func() (path string, err error)
 	crashingWorker       func() (path string, err error)
+	nextBuild            func() (path string, err error) // the program with the data format that is to come
 )
 
 // sharedRedis is for all tests that do not depend on who is woken.
@@ -76,19 +77,15 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := build("-o", dir, "../../cmd/server", "./worker", "../../examples/tools/shop"); err != nil {
 		return 1, err
 	}
-	withCrashPoints := func(name, source string) func() (string, error) {
+	tagged := func(tag, name, source string) func() (string, error) {
 		return sync.OnceValues(func() (string, error) {
 			path := filepath.Join(dir, name)
-			return path, build("-tags", "crashpoints", "-o", path, source)
+			return path, build("-tags", tag, "-o", path, source)
 		})
 	}
-	crashing, crashingWorker = withCrashPoints(
-		"crashing",
-		"../../cmd/server",
-	), withCrashPoints(
-		"crashing-worker",
-		"./worker",
-	)
+	crashing = tagged("crashpoints", "crashing", "../../cmd/server")
+	crashingWorker = tagged("crashpoints", "crashing-worker", "./worker")
+	nextBuild = tagged("nextformat", "next", "../../cmd/server")
 	if err := waitTogether(); err != nil {
 		return 1, err
 	}
