@@ -3,6 +3,8 @@ FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
+# Without go.work (see .dockerignore), so that only go.mod says what the server is built of, as
+# it does for programs that embed it.
 COPY . .
 # The sources come without their history, so the version must be named:
 # docker build --build-arg VERSION=$(git describe --tags --always) .

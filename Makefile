@@ -20,7 +20,7 @@ size: ## the size of the program for linux/amd64, which must not be more than 36
 FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./cmd/server
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
-UNRACED = /internal/archtest$$|/internal/statecheck$$
+UNRACED = /internal/archtest$$|/holdfastvet/internal/statecheck$$
 # What has tests of the data format that is to come: see internal/thread/format.go.
 NEXT = ./internal/audit ./internal/loop
 # Packages whose tests are run elsewhere: see .ci/run.
@@ -30,34 +30,39 @@ WITHOUT ?=
 test: export GORACE = atexit_sleep_ms=50
 test: ## run all tests, with the race detector if there is a C compiler
 	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
-		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list ./... | grep -vE '$(UNRACED)'))
-	go test $(filter-out $(WITHOUT), $(shell go list ./... | grep -E '$(UNRACED)'))
+		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list work | grep -vE '$(UNRACED)'))
+	go test $(filter-out $(WITHOUT), $(shell go list work | grep -E '$(UNRACED)'))
 	go test -tags nextformat -run TestNextFormat $(NEXT)
 
 short: ## the tests that take less than two minutes once all is compiled: none that starts servers
-	go test $(shell go list ./... | grep -v /internal/e2e)
+	go test $(shell go list work | grep -v /internal/e2e)
+
+# The modules that go.work joins: "go list work" has the packages of all of them. What builds
+# them is a module of its own, tools, whose requirements are not theirs.
+MODULES = $(shell go list -m -f '{{.Dir}}')
 
 # All Go files of ours. What is in testdata is read by tests, line by line.
 SOURCES = git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/'
 
 fmt: ## format all Go files: 120 columns, one line for each element of a large literal
-	go -C tools build -o ../bin/format ./format
+	GOWORK=off go -C tools build -o ../bin/format ./format
 	$(SOURCES) | xargs bin/format -w
 
 check: lint ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
-	go -C tools build -o ../bin/format ./format
+	GOWORK=off go -C tools build -o ../bin/format ./format
 	$(SOURCES) | xargs bin/format
-	go -C tools test ./...
-	go vet ./...
+	GOWORK=off go -C tools test ./...
+	go vet work
 	go vet -tags crashpoints ./internal/loop
 	go vet -tags nextformat ./internal/thread $(NEXT)
 	go build -o bin/holdfastvet ./cmd/holdfastvet
-	go vet -vettool=bin/holdfastvet ./...
-	go mod tidy -diff
+	go vet -vettool=bin/holdfastvet work
+	for module in $(MODULES); do go -C $$module mod tidy -diff || exit 1; done
 
 lint: ## run the pinned linter; staticcheck.conf says what it checks, and why
-	go tool -modfile=tools/go.mod staticcheck ./...
+	GOWORK=off go -C tools build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck $$(go list work)
 
 api: ## write api/*.txt, the public API as text, after a change that is meant
 	go test ./internal/archtest -run 'TestAPI$$' -count=1 -update

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Every statement of the built-in middleware, of the packages that it is written with,
-# and of the checks that holdfastvet makes, must be run by a test of its own package. Fails with a list of the statements
-# that are not, and with every file that should be measured but was not.
+# Every statement of the built-in middleware, of the packages that it is written with, and of
+# the checks that holdfastvet makes, must be run by a test of its own package. Fails with a
+# list of the statements that are not, and with every file that should be measured but was not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Every file of the root package, ./access, ./codes, ./failure, ./internal/statecheck,
-# ./secret, ./state, ./store and ./middleware/... is measured, so that a file that moves or is divided is not forgotten, with these exceptions: files
-# that are tested where they are used, and packages for tests only.
+# Every file of the root package, ./access, ./codes, ./failure, ./secret, ./state,
+# ./store, ./middleware/... and of the analysis of holdfastvet is measured, so that a file that
+# moves or is divided is not forgotten, with these exceptions: files that are tested where they
+# are used, and packages for tests only.
 tested_elsewhere="middleware.go tool.go store/commit.go store/values.go"
 tests_only="middleware/internal/hooktest"
 
-module=$(go list -m)
+module=$(go list -f "{{.Module.Path}}" .)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-(go list . ./access ./codes ./failure ./internal/statecheck ./secret ./state ./store && go list ./middleware/... | grep -vFx "$module/$tests_only") >"$dir/packages"
+analysis=$module/cmd/holdfastvet/internal/statecheck
+(go list . ./access ./codes ./failure ./secret ./state ./store "$analysis" && go list ./middleware/... | grep -vFx "$module/$tests_only") >"$dir/packages"
 if [ "${1:-}" = -list ]; then
 	cat "$dir/packages"
 	exit
@@ -39,11 +41,11 @@ go list -f '{{$dir := .Dir}}{{$path := .ImportPath}}{{range .GoFiles}}{{$dir}}/{
 
 if [ "${1:-}" = -race ]; then
 	# statecheck has no goroutines, and takes several times as long under the detector.
-	go test -count=1 -race -covermode=atomic -coverprofile="$dir/profile" $(grep -vFx "$module/internal/statecheck" "$dir/packages")
-	go test -count=1 -coverprofile="$dir/analysis" ./internal/statecheck
+	go test -count=1 -race -covermode=atomic -coverprofile="$dir/profile" $(grep -vFx "$analysis" "$dir/packages")
+	go test -count=1 -coverprofile="$dir/analysis" "$analysis"
 	cat "$dir/analysis" >>"$dir/profile"
 else
-	# TestVet builds and vets the whole module with holdfastvet, which measures nothing here.
+	# TestVet builds and vets all modules with holdfastvet, which measures nothing here.
 	go test -count=1 -skip '^TestVet$' -coverprofile="$dir/profile" $(cat "$dir/packages")
 fi
 awk '

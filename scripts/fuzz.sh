@@ -13,7 +13,7 @@ root=$PWD
 time="${1:-10s}"
 case "${2:-all}" in
 all) instrument="-fuzz=." ;;
-project) instrument="-gcflags=$(go list -m)/...=-d=libfuzzer" ;; # what -fuzz adds for all
+project) instrument="-gcflags=$(go list -f "{{.Module.Path}}" .)/...=-d=libfuzzer" ;; # what -fuzz adds for all
 *) echo "all or project, not $2" >&2 && exit 2 ;;
 esac
 cache="$(go env GOCACHE)/fuzz"

@@ -8,7 +8,7 @@ package main
 import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 
-	"github.com/holdfast-agents/holdfast/internal/statecheck"
+	"github.com/holdfast-agents/holdfast/cmd/holdfastvet/internal/statecheck"
 )
 
 func main() { unitchecker.Main(statecheck.Analyzer) }

@@ -82,7 +82,7 @@ var proofs = []struct {
 	{
 		page:     "docs/state-checks.md",
 		language: "go",
-		why:      "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full",
+		why:      "right and wrong code side by side, which does not compile; cmd/holdfastvet/internal/statecheck/testdata has it in full",
 	},
 	{
 		page:     "docs/architecture.md",

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
-	"github.com/holdfast-agents/holdfast/internal/statecheck"
+	"github.com/holdfast-agents/holdfast/cmd/holdfastvet/internal/statecheck"
 )
 
 // The corpus in testdata says in each file what is found; everything else in it is
