@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -29,20 +30,45 @@ type figure struct {
 	name         string
 	of           func(r *result) float64
 	limit        float64
-	before       float64 // what it was once, for comparison; 0 if that is not known
 	ratio, added bool
 }
 
+func valueOf(name string) func(r *result) float64 {
+	return func(r *result) float64 { return r.values[name] }
+}
+
 func value(name string, limit float64) figure {
-	return figure{name: name, of: func(r *result) float64 { return r.values[name] }, limit: limit}
+	return figure{name: name, of: valueOf(name), limit: limit}
+}
+
+func latencyOf(p float64) func(r *result) float64 {
+	return func(r *result) float64 { return ms(percentile(r.latency, p)) }
 }
 
 func latency(p float64, limit float64) figure {
-	return figure{
-		name:  fmt.Sprintf("token latency p%g, ms", p),
-		of:    func(r *result) float64 { return ms(percentile(r.latency, p)) },
-		limit: limit,
+	return figure{name: fmt.Sprintf("token latency p%g, ms", p), of: latencyOf(p), limit: limit}
+}
+
+// others are the figures of streams beside a crowd: their latency, compared with the floor's.
+func others() []figure {
+	return []figure{
+		{name: "others' token latency p99, ms", of: latencyOf(99), limit: 1.5, ratio: true},
+		{name: "others' token latency p50, ms", of: latencyOf(50)},
 	}
+}
+
+func firstOf(p float64) func(r *result) float64 {
+	return func(r *result) float64 { return ms(percentile(r.first, p)) }
+}
+
+// added is what a server adds to the model's own time to its first token.
+func added(limit float64) figure {
+	return figure{name: "time to first token p50, ms", of: firstOf(50), limit: limit, added: true}
+}
+
+func perIteration(limit float64) figure {
+	const name = "ms per iteration"
+	return figure{name: name, of: valueOf(name), limit: limit, ratio: true}
 }
 
 func perToken(limit float64) figure {
@@ -50,22 +76,22 @@ func perToken(limit float64) figure {
 }
 
 // scenarios returns all scenarios with their bars.
-func scenarios() []scenario {
-	all := []string{onFloor, onRedis, onFile}
-	redis := []string{onFloor, onRedis}
+func scenarios() []scenario { return slices.Concat(streams(), crowds(), iterations(), costsOfRedis()) }
+
+var (
+	all       = []string{onFloor, onRedis, onFile}
+	withRedis = []string{onFloor, onRedis}
+)
+
+// streams are about what a token costs, and how soon it is shown.
+func streams() []scenario {
 	return []scenario{
 		{
 			name:    "saturated",
 			about:   "16 clients, 200 tokens a run, a model without pauses",
 			targets: all,
 			run:     saturated,
-			figures: []figure{
-				perToken(2.5),
-				{
-					name: "tokens per second",
-					of:   func(r *result) float64 { return float64(r.tokens) / r.wall.Seconds() },
-				},
-			},
+			figures: []figure{perToken(2.5), {name: "tokens per second", of: (*result).tokensPerSecond}},
 		},
 		{
 			name:    "paced1k",
@@ -82,30 +108,50 @@ func scenarios() []scenario {
 			figures: []figure{perToken(0), latency(50, 0), latency(99, 6)},
 		},
 		{
+			name:    "quiet",
+			about:   "one client, answers of one token",
+			targets: all,
+			run:     quiet,
+			figures: []figure{added(1.2), latency(50, 0), latency(99, 0)},
+		},
+		{
+			name:    "full",
+			about:   "the same with 1,000,000 foreign keys in Redis",
+			targets: withRedis,
+			before:  populate,
+			run:     quiet,
+			figures: []figure{added(1.2)},
+		},
+		{
+			name:    "idle",
+			about:   "streams that wait",
+			targets: all,
+			run:     idle,
+			figures: []figure{value("KB per idle stream", 80)},
+			turns:   7, // the memory of a process grows in steps
+		},
+	}
+}
+
+// crowds are about many at once.
+func crowds() []scenario {
+	return []scenario{
+		{
 			name:    "burst",
 			about:   "100 runs that start at once, 100 tokens of 50/s each",
-			targets: redis,
+			targets: withRedis,
 			run:     burst,
 			turns:   5,
 			figures: []figure{
-				{
-					name:  "time to first token p50, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.first, 50)) },
-					limit: 1.6,
-					ratio: true,
-				},
-				{
-					name:  "time to first token p99, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.first, 99)) },
-					ratio: true,
-				},
+				{name: "time to first token p50, ms", of: firstOf(50), limit: 1.6, ratio: true},
+				{name: "time to first token p99, ms", of: firstOf(99), ratio: true},
 				latency(99, 0),
 			},
 		},
 		{
 			name:    "together",
 			about:   "20 streams of 50 tokens/s that start at once",
-			targets: redis,
+			targets: withRedis,
 			run:     together,
 			turns:   5,
 			figures: []figure{perToken(2), latency(99, 0)},
@@ -113,99 +159,52 @@ func scenarios() []scenario {
 		{
 			name:    "starts",
 			about:   "200 runs that start at once beside 20 streams of 50 tokens/s",
-			targets: redis,
+			targets: withRedis,
 			run:     starts,
 			turns:   5,
-			figures: []figure{
-				{
-					name:  "others' token latency p99, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.latency, 99)) },
-					limit: 1.5,
-					ratio: true,
-				},
-				{
-					name: "others' token latency p50, ms",
-					of:   func(r *result) float64 { return ms(percentile(r.latency, 50)) },
-				},
-				value("a run has begun, p50, ms", 0),
-				value("the last run has begun, ms", 0),
-			},
+			figures: append(others(), value("a run has begun, p50, ms", 0), value("the last run has begun, ms", 0)),
 		},
 		{
 			name:    "storm",
 			about:   "2,000 reconnects at once beside 20 streams of 50 tokens/s",
-			targets: redis,
+			targets: withRedis,
 			run:     storm,
 			turns:   5,
-			figures: []figure{
-				{
-					name:  "others' token latency p99, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.latency, 99)) },
-					limit: 1.5,
-					ratio: true,
-				},
-				{
-					name: "others' token latency p50, ms",
-					of:   func(r *result) float64 { return ms(percentile(r.latency, 50)) },
-				},
-				value(
-					"a client is up to date, p50, ms",
-					0,
-				),
-				value("the last client is up to date, ms", 0),
-				value("CPU of the storm, ms", 0),
-			},
+			figures: append(others(), value("a client is up to date, p50, ms", 0),
+				value("the last client is up to date, ms", 0), value("CPU of the storm, ms", 0)),
 		},
+	}
+}
+
+// iterations are about the time that an iteration takes.
+func iterations() []scenario {
+	return []scenario{
 		{
 			name:    "tools",
 			about:   "4 clients, 10 rounds of two tool calls, then 20 tokens",
 			targets: all,
 			run:     tooled,
-			figures: []figure{
-				{
-					name:  "ms per iteration",
-					of:    func(r *result) float64 { return r.values["ms per iteration"] },
-					limit: 2,
-					ratio: true,
-				},
-				{name: "CPU per iteration, ms", of: func(r *result) float64 { return ms(r.cpu) / float64(r.runs*11) }},
-			},
+			figures: []figure{perIteration(2), value("CPU per iteration, ms", 0)},
 		},
 		{
-			name:    "quiet",
-			about:   "one client, answers of one token",
-			targets: all,
-			run:     quiet,
-			figures: []figure{
-				{
-					name:  "time to first token p50, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.first, 50)) },
-					limit: 1.2,
-					added: true,
-				},
-				latency(50, 0),
-				latency(99, 0),
-			},
+			name:    "long",
+			about:   "one run of 100 rounds of one call, 50 tokens each",
+			targets: []string{onFile, onSynced, onRedis},
+			run:     longRun,
+			judged:  onFile,
+			against: onSynced,
+			figures: []figure{perIteration(1.5), value("MB to disk", 1.2)},
 		},
-		{
-			name:    "full",
-			about:   "the same with 1,000,000 foreign keys in Redis",
-			targets: redis,
-			before:  populate,
-			run:     quiet,
-			figures: []figure{
-				{
-					name:  "time to first token p50, ms",
-					of:    func(r *result) float64 { return ms(percentile(r.first, 50)) },
-					limit: 1.2,
-					added: true,
-				},
-			},
-		},
+	}
+}
+
+// costsOfRedis are about how much Redis is used.
+func costsOfRedis() []scenario {
+	return []scenario{
 		{
 			name:    "growth",
 			about:   "one thread, one call an iteration",
-			targets: redis,
+			targets: withRedis,
 			run:     growth,
 			figures: []figure{
 				value("commands per iteration at 10", 5), value("commands per iteration at 90", 5),
@@ -216,43 +215,18 @@ func scenarios() []scenario {
 		{
 			name:    "rounds",
 			about:   "one run of 100 rounds of one call of a pure tool, results of 200 characters, 50 words each",
-			targets: redis,
+			targets: withRedis,
 			agents:  reporter("pure"),
-			run:     reports(100, 0),
-			figures: perRound([4]float64{6.4, 1.1, 2769, 2336}, 5, 2560),
+			run:     reports(100),
+			figures: perRound(5, 2560),
 		},
 		{
 			name:    "effects",
 			about:   "the same with a tool that has effects",
-			targets: redis,
+			targets: withRedis,
 			agents:  reporter("idempotent"),
-			run:     reports(100, 0),
-			figures: perRound([4]float64{12.4, 2.1, 4242, 2515}, 8, 3072),
-		},
-		{
-			name:    "words",
-			about:   "10 rounds with a pure tool, and words 10 ms apart",
-			targets: redis,
-			agents:  reporter("pure"),
-			run:     reports(10, 10*time.Millisecond),
-			figures: perRound([4]float64{}, 0, 0),
-		},
-		{
-			name:    "long",
-			about:   "one run of 100 rounds of one call, 50 tokens each",
-			targets: []string{onFile, onSynced, onRedis},
-			run:     longRun,
-			judged:  onFile,
-			against: onSynced,
-			figures: []figure{
-				{
-					name:  "ms per iteration",
-					of:    func(r *result) float64 { return r.values["ms per iteration"] },
-					limit: 1.5,
-					ratio: true,
-				},
-				value("MB to disk", 1.2),
-			},
+			run:     reports(100),
+			figures: perRound(8, 3072),
 		},
 		{
 			name:    "slow",
@@ -261,22 +235,11 @@ func scenarios() []scenario {
 			run:     slow,
 			judged:  onWindow,
 			figures: []figure{
-				value(
-					"commands per slow answer",
-					40,
-				),
-				value("requests per slow answer", 0),
-				value("bytes per slow answer", 0),
+				{name: "commands per slow answer", of: valueOf("commands"), limit: 40},
+				{name: "requests per slow answer", of: valueOf("requests")},
+				{name: "bytes per slow answer", of: valueOf("bytes")},
 			},
 		},
-		{
-			name:    "idle",
-			about:   "streams that wait",
-			targets: all,
-			run:     idle,
-			figures: []figure{value("KB per idle stream", 80)},
-			turns:   7,
-		}, // the memory of a process grows in steps
 	}
 }
 
@@ -286,7 +249,7 @@ func custom(runs, rate int) scenario {
 	return scenario{
 		name:    "custom",
 		about:   fmt.Sprintf("%d runs of %d tokens/s", runs, rate),
-		targets: []string{onFloor, onRedis, onFile},
+		targets: all,
 		run: func(t *target) (*result, error) {
 			return crowd(t, runs, 1, every, script{tokens: 5 * rate, every: every})
 		},

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,22 +137,4 @@ func firstToken(url string) (float64, error) {
 		res.Body.Close()
 	}
 	return ms(percentile(took, 50)), nil
-}
-
-// percentile returns the p-th percentile; it sorts d.
-func percentile(d []time.Duration, p float64) time.Duration {
-	if len(d) == 0 {
-		return 0
-	}
-	slices.Sort(d)
-	return d[min(len(d)-1, int(float64(len(d))*p/100))]
-}
-
-func median(d []float64) float64 {
-	if len(d) == 0 {
-		return 0
-	}
-	d = slices.Clone(d)
-	slices.Sort(d)
-	return d[len(d)/2]
 }

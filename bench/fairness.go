@@ -6,13 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"iter"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,30 +17,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Fairness: how long the commits of one tenant take while another tenant sends the largest
-// requests that the server accepts. A server of its own process reports each commit of the
-// tenant that is measured; nothing is pinned to a CPU, because the loud tenant takes its
-// share of whatever there is.
+// requests that the server accepts. The server reports each commit of the tenant that is
+// measured; nothing is pinned to a CPU, because the loud tenant takes its share of whatever
+// there is.
 
-// The two tenants, by the header that names them.
-const (
-	tenantHeader = "Tenant"
-	tenantQuiet  = "quiet"
-	tenantLoud   = "loud"
-)
-
-// What the bars are: the 99th percentile is at most fairTimes what it is without the loud
-// tenant, or fairFloor if that is more, and no commit takes longer than fairLongest.
-const (
-	fairTimes   = 3
-	fairFloor   = 50 * time.Millisecond
-	fairLongest = 500 * time.Millisecond
-)
+// fairLongest is what no commit takes longer than.
+const fairLongest = 500 * time.Millisecond
 
 // fairness is the load.
 type fairness struct {
@@ -128,64 +111,33 @@ func prose(n int) string {
 
 // run measures every shape on both stores.
 func (f *fairness) run() error {
-	dir, err := os.MkdirTemp("", "holdfast-fairness-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	// Not on a processor of its own: what rewrites its file would share that with it.
 	redis, err := startRedisWith("everysec")
 	if err != nil {
 		return err
 	}
 	defer redis.stop()
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	all := shapes()
+	var names []string
+	for _, s := range all {
+		names = append(names, s.name)
 	}
-	var missed []string
-	for _, name := range []string{"embedded", "Redis"} {
-		for n, s := range shapes() {
-			if !strings.HasPrefix(name+" "+s.name, f.only) {
-				continue
-			}
-			store := redis.url()
-			if name == "embedded" {
-				store = "file:" + filepath.Join(dir, strconv.Itoa(n))
-			}
-			m, err := f.measure(self, store, s)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", name, s.name, err)
-			}
-			fmt.Printf("| %s | %s | %s |\n", name, s.name, m)
-			if name == "Redis" {
-				if err := redis.sayRewrites(); err != nil {
-					return err
-				}
-			}
-			if !m.fair() {
-				missed = append(missed, name+" with "+s.name)
-			}
-		}
-	}
-	if len(missed) > 0 {
-		return errors.New("missed: " + strings.Join(missed, "; "))
-	}
-	return nil
+	return onBothStores("fairness", f.only, redis, names, func(p *process, n int) (measure, error) {
+		m, err := f.against(p.url, all[n])
+		return m, errors.Join(err, redis.sayRewrites())
+	})
 }
 
 // sayRewrites prints what Redis does besides, on the same processors: it rewrites its
 // append-only file, and stands still while it forks for that.
 func (s *redisServer) sayRewrites() error {
-	n, fork, err := s.rewrites()
-	if err == nil {
-		fmt.Printf(
-			"(Redis has rewritten its append-only file %d times so far, and stood still for %.1f "+
-				"ms when it forked last)\n",
-			n,
-			ms(fork),
-		)
-	}
+	figures, err := s.info("persistence", "stats")
+	fmt.Printf(
+		"(Redis has rewritten its append-only file %.0f times so far, and stood still for %.1f "+
+			"ms when it forked last)\n",
+		figures["aof_rewrites"],
+		figures["latest_fork_usec"]/1000,
+	)
 	return err
 }
 
@@ -196,39 +148,14 @@ type fairMeasure struct {
 	refused       int64 // and those that were not
 }
 
-func (m *fairMeasure) fair() bool {
-	bar := max(fairFloor, fairTimes*percentile(m.quiet, 99))
-	return percentile(m.beside, 99) <= bar && slices.Max(m.beside) <= fairLongest
+func (m *fairMeasure) held() bool {
+	return fair(m.quiet, m.beside) && slices.Max(m.beside) <= fairLongest
 }
 
 // String is a row of the table in docs/benchmarks.md.
 func (m *fairMeasure) String() string {
-	row := func(d []time.Duration) string {
-		return fmt.Sprintf("%.1f / %.1f / %.1f ms", ms(percentile(d, 50)), ms(percentile(d, 99)), ms(slices.Max(d)))
-	}
-	verdict := "ok"
-	if !m.fair() {
-		verdict = "MISSED"
-	}
-	return fmt.Sprintf("%s | %s | %d (%d refused) | %s", row(m.quiet), row(m.beside), m.loud, m.refused, verdict)
-}
-
-// measure starts a server and measures it.
-func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	p, err := start("http://"+addr, nil, []string{self, "-serve", "fairness", "-addr", addr, "-store", store})
-	if err != nil {
-		return nil, err
-	}
-	defer p.stop()
-	m, err := f.against(p.url, s)
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, p.out.String())
-	}
-	return m, nil
+	return fmt.Sprintf("%s | %s | %d (%d refused) | %s",
+		spread(m.quiet), spread(m.beside), m.loud, m.refused, verdict(m.held()))
 }
 
 // against measures the quiet tenant alone, and then beside the loud one.
@@ -243,7 +170,7 @@ func (f *fairness) against(url string, s shape) (m *fairMeasure, err error) {
 	for range f.clients {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				code, err := post(ctx, url, tenantLoud, s.body(int(next.Add(1))))
+				code, _, err := post(ctx, url, tenantLoud, s.body(int(next.Add(1))))
 				switch {
 				case err != nil:
 				case code == http.StatusOK:
@@ -276,48 +203,14 @@ func (f *fairness) quiet(url, part string, enough func() bool) ([]time.Duration,
 	}
 	var all []time.Duration
 	for n, begun := 0, time.Now(); len(all) < f.commits || time.Since(begun) < f.lasts || !enough(); n++ {
-		var wg sync.WaitGroup
-		failures := make([]error, 4)
-		for i := range failures {
-			wg.Go(func() {
-				body := fmt.Sprintf(
-					`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`,
-					part,
-					n,
-					i,
-				)
-				code, err := post(context.Background(), url, tenantQuiet, body)
-				if err == nil && code != http.StatusOK {
-					err = fmt.Errorf("the quiet tenant was answered with %d", code)
-				}
-				failures[i] = err
-			})
-		}
-		wg.Wait()
-		more, err := commitsOf(url)
-		if err := errors.Join(append(failures, err)...); err != nil {
+		_, err := fourRuns(url, part, n)
+		more, err2 := commitsOf(url)
+		if err := errors.Join(err, err2); err != nil {
 			return nil, err
 		}
 		all = append(all, more...)
 	}
 	return all, nil
-}
-
-// post makes a run and reads its stream to the end.
-func post(ctx context.Context, url, tenant, body string) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/runs", strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(tenantHeader, tenant)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	return res.StatusCode, err
 }
 
 // commitsOf takes from the server how long the quiet tenant's commits took since it was
@@ -349,21 +242,13 @@ func serveFair(addr, storeURL string) error {
 func fairServer(storeURL string, change func(*server.Config)) (*server.Server, http.Handler, error) {
 	var mu sync.Mutex
 	var took []time.Duration
-	cfg := server.Config{
-		Store:       storeURL,
-		Log:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		MultiTenant: func() bool { return true },
-		Agents:      []holdfast.Agent{{Name: "words", Model: holdfast.ModelFunc(words)}},
-		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
-			return holdfast.Principal{Tenant: r.Header.Get(tenantHeader), User: "user"}, nil
-		},
-		Observer: observe.Observer{Committed: func(_ holdfast.Iteration, c *store.Commit, d time.Duration, err error) {
-			if c.Key.Tenant == tenantQuiet {
-				mu.Lock()
-				took = append(took, d)
-				mu.Unlock()
-			}
-		}},
+	cfg := tenantsServer(storeURL, holdfast.Agent{Name: "words", Model: holdfast.ModelFunc(words)})
+	cfg.Observer.Committed = func(_ holdfast.Iteration, c *store.Commit, d time.Duration, err error) {
+		if c.Key.Tenant == tenantQuiet {
+			mu.Lock()
+			took = append(took, d)
+			mu.Unlock()
+		}
 	}
 	change(&cfg)
 	s, err := server.New(cfg)

@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"iter"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -63,11 +58,6 @@ func attacks() []attack {
 
 // run measures each crowd on both stores.
 func (h *hostile) run() error {
-	dir, err := os.MkdirTemp("", "holdfast-hostile-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	redis, err := startRedis("everysec")
 	if err != nil {
 		return err
@@ -75,30 +65,14 @@ func (h *hostile) run() error {
 	defer redis.stop()
 	fmt.Println("| store | crowd | alone: p50 / p99 / most | beside | readiness, most | SIGTERM to the end | |")
 	fmt.Println("|---|---|---|---|---|---|---|")
-	var missed []string
-	for _, store := range []string{"embedded", "Redis"} {
-		for n, c := range attacks() {
-			if !strings.HasPrefix(store+" "+c.name, h.only) {
-				continue
-			}
-			url := redis.url()
-			if store == "embedded" {
-				url = fmt.Sprintf("file:%s", filepath.Join(dir, fmt.Sprint(n)))
-			}
-			m, err := h.measure(url, c)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", store, c.name, err)
-			}
-			fmt.Printf("| %s | %s | %s |\n", store, c.name, m)
-			if !m.held() {
-				missed = append(missed, store+" with "+c.name)
-			}
-		}
+	all := attacks()
+	var names []string
+	for _, a := range all {
+		names = append(names, a.name)
 	}
-	if len(missed) > 0 {
-		return errors.New("missed: " + strings.Join(missed, "; "))
-	}
-	return nil
+	return onBothStores("hostile", h.only, redis, names, func(p *process, n int) (measure, error) {
+		return h.against(p, all[n])
+	})
 }
 
 // hostileMeasure is what a crowd does to others.
@@ -108,46 +82,18 @@ type hostileMeasure struct {
 }
 
 func (m *hostileMeasure) held() bool {
-	return percentile(m.beside, 99) <= max(fairFloor, fairTimes*percentile(m.quiet, 99)) &&
-		slices.Max(m.ready) <= readyBar &&
-		m.end <= endBar
+	return fair(m.quiet, m.beside) && slices.Max(m.ready) <= readyBar && m.end <= endBar
 }
 
 // String is a row of the table in docs/benchmarks.md.
 func (m *hostileMeasure) String() string {
-	row := func(d []time.Duration) string {
-		return fmt.Sprintf("%.1f / %.1f / %.1f ms", ms(percentile(d, 50)), ms(percentile(d, 99)), ms(slices.Max(d)))
-	}
-	verdict := "ok"
-	if !m.held() {
-		verdict = "MISSED"
-	}
-	return fmt.Sprintf(
-		"%s | %s | %.1f ms | %.1f s | %s",
-		row(m.quiet),
-		row(m.beside),
-		ms(slices.Max(m.ready)),
-		m.end.Seconds(),
-		verdict,
-	)
+	return fmt.Sprintf("%s | %s | %.1f ms | %.1f s | %s",
+		spread(m.quiet), spread(m.beside), ms(slices.Max(m.ready)), m.end.Seconds(), verdict(m.held()))
 }
 
-// measure starts a server and measures one crowd on it.
-func (h *hostile) measure(store string, c attack) (*hostileMeasure, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	p, err := start("http://"+addr, nil, []string{self, "-serve", "hostile", "-addr", addr, "-store", store})
-	if err != nil {
-		return nil, err
-	}
-	defer p.stop()
-	m := &hostileMeasure{}
+// against measures the quiet tenant alone, then beside a crowd, and then the server's end.
+func (h *hostile) against(p *process, c attack) (m *hostileMeasure, err error) {
+	m = &hostileMeasure{}
 	if m.quiet, _, err = h.quiet(p.url, "alone"); err != nil {
 		return nil, err
 	}
@@ -172,30 +118,8 @@ func (h *hostile) measure(store string, c attack) (*hostileMeasure, error) {
 // is ready. It returns how long each took.
 func (h *hostile) quiet(url, part string) (runs, ready []time.Duration, err error) {
 	for n := 0; len(runs) < h.runs; n++ {
-		var four sync.WaitGroup
-		took, failures := make([]time.Duration, 4), make([]error, 4)
-		for i := range took {
-			four.Go(func() {
-				began := time.Now()
-				code, _, err := hostilePost(
-					context.Background(),
-					url,
-					tenantQuiet,
-					fmt.Sprintf(
-						`{"threadId":"%s-%d-%d","runId":"r","messages":[{"id":"u","role":"user","content":"hello"}]}`,
-						part,
-						n,
-						i,
-					),
-				)
-				if err == nil && code != http.StatusOK {
-					err = fmt.Errorf("the quiet tenant was answered with %d", code)
-				}
-				took[i], failures[i] = time.Since(began), err
-			})
-		}
-		four.Wait()
-		if err := errors.Join(failures...); err != nil {
+		took, err := fourRuns(url, part, n)
+		if err != nil {
 			return nil, nil, err
 		}
 		runs = append(runs, took...)
@@ -208,22 +132,6 @@ func (h *hostile) quiet(url, part string) (runs, ready []time.Duration, err erro
 		ready = append(ready, time.Since(began))
 	}
 	return runs, ready, nil
-}
-
-func hostilePost(ctx context.Context, url, tenant, body string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/runs", strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(tenantHeader, tenant)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(text), err
 }
 
 // pause is how long a client of a crowd waits before it tries again. Without it a fixed server
@@ -242,7 +150,7 @@ func answersWithSchemas(ctx context.Context, url string, n int) {
 		schema, arguments := hostileSchema(n + round)
 		tools := fmt.Sprintf(`"tools":[{"name":"f","description":"x","parameters":%s}]`, schema)
 		id := fmt.Sprintf("hostile-%d-%d", n, round)
-		_, text, err := hostilePost(
+		_, text, err := post(
 			ctx,
 			url,
 			tenantLoud,
@@ -257,7 +165,7 @@ func answersWithSchemas(ctx context.Context, url string, n int) {
 			continue
 		}
 		question, _, _ = strings.Cut(question, `"`)
-		_, _, _ = hostilePost(ctx, url, tenantLoud, fmt.Sprintf(
+		_, _, _ = post(ctx, url, tenantLoud, fmt.Sprintf(
 			`{"threadId":%q,"runId":"r2",%s,"messages":[],"resume":[{"interruptId":%q,"status":"resolved",`+
 				`"payload":{"approved":true,"editedArgs":%s}}]}`,
 			id,
@@ -316,22 +224,13 @@ func hostileSchema(n int) (schema, arguments string) {
 
 // serveHostile is the server that is measured. It asks a person about every call.
 func serveHostile(addr, storeURL string) error {
-	return server.ListenAndServe(server.Config{
-		Store:       storeURL,
-		Addr:        addr,
-		MultiTenant: func() bool { return true },
-		Log:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
-		Agents: []holdfast.Agent{
-			{
-				Name:       "words",
-				Model:      holdfast.ModelFunc(wordsOrCall),
-				Middleware: []holdfast.Middleware{{Name: "bench.asks", Batch: asksAboutCalls}},
-			},
-		},
-		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
-			return holdfast.Principal{Tenant: r.Header.Get(tenantHeader), User: "user"}, nil
-		},
+	cfg := tenantsServer(storeURL, holdfast.Agent{
+		Name:       "words",
+		Model:      holdfast.ModelFunc(wordsOrCall),
+		Middleware: []holdfast.Middleware{{Name: "bench.asks", Batch: asksAboutCalls}},
 	})
+	cfg.Addr = addr
+	return server.ListenAndServe(cfg)
 }
 
 func asksAboutCalls(_ context.Context, b *holdfast.Batch) error {

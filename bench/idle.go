@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -97,23 +95,10 @@ func measureQuiet(redis *redisServer, fleet []*process, n int, runs string) erro
 
 // quietUsage returns figures of Redis by their name, and the CPU of the servers.
 func quietUsage(redis *redisServer, fleet []*process) (figures map[string]float64, cpu time.Duration, err error) {
-	text, err := redis.client.Info(context.Background(), "stats", "cpu").Result()
-	if err != nil {
-		return nil, 0, err
-	}
-	figures = map[string]float64{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if f, err := strconv.ParseFloat(value, 64); err == nil {
-			figures[name] = f
-		}
-	}
+	figures, err = redis.info("stats", "cpu")
 	for _, p := range fleet {
-		used, err := p.cpu()
-		if err != nil {
-			return nil, 0, err
-		}
-		cpu += used
+		used, failed := p.cpu()
+		cpu, err = cpu+used, errors.Join(err, failed)
 	}
-	return figures, cpu, nil
+	return figures, cpu, err
 }

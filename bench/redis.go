@@ -45,22 +45,8 @@ func startRedisWith(fsync string, command ...string) (*redisServer, error) {
 		return nil, err
 	}
 	s := &redisServer{process: &process{}, addr: addr}
-	args := append(
-		command,
-		"redis-server",
-		"--port",
-		port,
-		"--dir",
-		dir,
-		"--save",
-		"",
-		"--enable-debug-command",
-		"yes",
-		"--appendonly",
-		"yes",
-		"--appendfsync",
-		fsync,
-	)
+	args := append(command, "redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes")
+	args = append(args, "--appendonly", "yes", "--appendfsync", fsync)
 	s.cmd = exec.Command(args[0], args[1:]...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
@@ -78,67 +64,60 @@ func startRedisWith(fsync string, command ...string) (*redisServer, error) {
 
 func (s *redisServer) url() string { return "redis://" + s.addr }
 
-// forgetFormat has the next server find no trace of another one, and no data format agreed on.
-func (s *redisServer) forgetFormat() error {
-	return s.client.Del(context.Background(), "hf:leases", "hf:{hf:leases}:formats", "hf:processes").Err()
-}
-
-// rewrites returns how often Redis has rewritten its append-only file, and for how long the
-// last fork for that has stopped it.
-func (s *redisServer) rewrites() (n int, fork time.Duration, err error) {
-	text, err := s.client.Info(context.Background(), "persistence", "stats").Result()
-	if err != nil {
-		return 0, 0, err
-	}
+// info returns the figures of sections of INFO by their names. Of a command's statistics the
+// figure is the number of calls.
+func (s *redisServer) info(sections ...string) (map[string]float64, error) {
+	text, err := s.client.Info(context.Background(), sections...).Result()
+	figures := map[string]float64{}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "aof_rewrites":
-			n, err = strconv.Atoi(value)
-		case "latest_fork_usec":
-			fork, err = time.ParseDuration(value + "us")
-		}
-		if err != nil {
-			return 0, 0, err
+		value, _, _ = strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			figures[name] = f
 		}
 	}
-	return n, fork, nil
+	return figures, err
 }
 
 // usage is how much Redis has been used so far.
 type usage struct {
-	commands int64 // executed commands, including those inside scripts and transactions
-	requests int64 // those of them that came over the network
-	bytes    int64 // received bytes
+	commands float64 // executed commands, including those inside scripts and transactions
+	requests float64 // those of them that came over the network
+	bytes    float64 // received bytes
 }
 
 // usage reads INFO, after giving the last run's remaining work time to arrive.
 func (s *redisServer) usage() (u usage, err error) {
 	time.Sleep(200 * time.Millisecond)
-	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()
-	if err != nil {
-		return u, err
-	}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch {
-		case name == "total_net_input_bytes":
-			u.bytes, err = strconv.ParseInt(value, 10, 64)
-		case strings.HasPrefix(name, "cmdstat_"):
-			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
-			var n int64
-			n, err = strconv.ParseInt(calls, 10, 64)
+	figures, err := s.info("stats", "commandstats")
+	u.bytes = figures["total_net_input_bytes"]
+	for name, n := range figures {
+		if strings.HasPrefix(name, "cmdstat_") {
 			u.commands += n
-			switch strings.TrimPrefix(name, "cmdstat_") {
-			case "evalsha", "eval", "exec":
-				u.requests += n
-			}
-		}
-		if err != nil {
-			return u, err
 		}
 	}
-	return u, nil
+	for _, name := range []string{"evalsha", "eval", "exec"} {
+		u.requests += figures["cmdstat_"+name]
+	}
+	return u, err
+}
+
+// since is what has been used after before.
+func (u usage) since(before usage) usage {
+	return usage{u.commands - before.commands, u.requests - before.requests, u.bytes - before.bytes}
+}
+
+// during returns what f has Redis do.
+func (s *redisServer) during(f func() error) (usage, error) {
+	before, err := s.usage()
+	if err != nil {
+		return usage{}, err
+	}
+	if err := f(); err != nil {
+		return usage{}, err
+	}
+	after, err := s.usage()
+	return after.since(before), err
 }
 
 // held returns how much memory the keys take whose names contain part.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // reportTool is the tool whose results have the length that the model asks for.
@@ -62,57 +61,36 @@ func word() string {
 	return string(b)
 }
 
-// reports is one run of n rounds, with this time between two words.
-func reports(n int, every time.Duration) func(t *target) (*result, error) {
+// reports is one run of n rounds.
+func reports(n int) func(t *target) (*result, error) {
 	return func(t *target) (*result, error) {
-		rounds := float64(n)
-		before, err := t.redis.usage()
-		if err != nil {
-			return nil, err
-		}
-		r, err := crowd(t, 1, 1, 0, script{
-			rounds: n,
-			calls:  1,
-			said:   50,
-			tokens: 50,
-			every:  every,
-			result: 200,
+		r, err := costs(t.redis, func() (*result, error) {
+			return crowd(t, 1, 1, 0, script{
+				rounds: n,
+				calls:  1,
+				said:   50,
+				tokens: 50,
+				result: 200,
+			})
 		})
 		if err != nil {
 			return nil, err
 		}
-		after, err := t.redis.usage()
-		if err != nil {
-			return nil, err
-		}
 		held, err := t.redis.held(t.thread(0, 0))
-		r.values = map[string]float64{
-			commandsPerRound: float64(after.commands-before.commands) / rounds,
-			"requests":       float64(after.requests-before.requests) / rounds,
-			bytesPerRound:    float64(after.bytes-before.bytes) / rounds,
-			memoryPerRound:   float64(held) / rounds,
+		r.values["memory"] = float64(held)
+		for name := range r.values {
+			r.values[name] /= float64(n)
 		}
 		return r, err
 	}
 }
 
-const (
-	commandsPerRound = "commands per round"
-	bytesPerRound    = "bytes received per round"
-	memoryPerRound   = "bytes of memory per round"
-)
-
-// perRound returns the figures of reports with what they were before rounds were made
-// cheaper, and the bars for commands and for bytes.
-func perRound(before [4]float64, commands, bytes float64) []figure {
-	figures := []figure{
-		value(commandsPerRound, commands),
-		{name: "of these over the network", of: func(r *result) float64 { return r.values["requests"] }},
-		value(bytesPerRound, bytes),
-		value(memoryPerRound, bytes),
+// perRound returns the figures of reports, and the bars for commands and for bytes.
+func perRound(commands, bytes float64) []figure {
+	return []figure{
+		{name: "commands per round", of: valueOf("commands"), limit: commands},
+		{name: "of these over the network", of: valueOf("requests")},
+		{name: "bytes received per round", of: valueOf("bytes"), limit: bytes},
+		{name: "bytes of memory per round", of: valueOf("memory"), limit: bytes},
 	}
-	for i := range figures {
-		figures[i].before = before[i]
-	}
-	return figures
 }

@@ -21,9 +21,7 @@ type result struct {
 
 func (r *result) cpuPerToken() float64 { return us(r.cpu) / float64(max(r.tokens, 1)) }
 
-func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func (r *result) tokensPerSecond() float64 { return float64(r.tokens) / r.wall.Seconds() }
 
 // crowd lets clients make runs in parallel, each client one run after another. Starts are
 // distributed over spread, as with independent users.
@@ -78,7 +76,11 @@ func paced(streams int) func(t *target) (*result, error) {
 func tooled(t *target) (*result, error) {
 	r, err := crowd(t, 4, 25, 0, script{rounds: 10, calls: 2, tokens: 20})
 	if err == nil {
-		r.values = map[string]float64{"ms per iteration": ms(r.wall) * 4 / float64(r.runs*11)}
+		iterations := float64(r.runs * 11)
+		r.values = map[string]float64{
+			"ms per iteration":      ms(r.wall) * 4 / iterations,
+			"CPU per iteration, ms": ms(r.cpu) / iterations,
+		}
 	}
 	return r, err
 }
@@ -139,24 +141,25 @@ func idle(t *target) (*result, error) {
 
 // rounds runs one thread of n iterations with one call each, and measures how much Redis
 // is used.
-func rounds(t *target, n int) (*result, error) {
-	before, err := t.redis.usage()
-	if err != nil {
-		return nil, err
-	}
+func rounds(t *target, n int) (r *result, err error) {
 	of := *t
 	of.part += fmt.Sprintf("-%d", n)
-	r, err := crowd(&of, 1, 1, 0, script{rounds: n, calls: 1, tokens: 50})
+	return costs(t.redis, func() (*result, error) {
+		return crowd(&of, 1, 1, 0, script{rounds: n, calls: 1, tokens: 50})
+	})
+}
+
+// costs returns a result with what it has cost Redis.
+func costs(redis *redisServer, load func() (*result, error)) (r *result, err error) {
+	u, err := redis.during(func() (err error) {
+		r, err = load()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	after, err := t.redis.usage()
-	r.values = map[string]float64{
-		"commands": float64(after.commands - before.commands),
-		"requests": float64(after.requests - before.requests),
-		"bytes":    float64(after.bytes - before.bytes),
-	}
-	return r, err
+	r.values = map[string]float64{"commands": u.commands, "requests": u.requests, "bytes": u.bytes}
+	return r, nil
 }
 
 // growth compares iterations around the tenth with iterations around the ninetieth, by the
@@ -200,19 +203,7 @@ func longRun(t *target) (*result, error) {
 
 // slow is one answer of 100 tokens that arrive one by one.
 func slow(t *target) (*result, error) {
-	before, err := t.redis.usage()
-	if err != nil {
-		return nil, err
-	}
-	r, err := crowd(t, 1, 1, 0, script{tokens: 100, every: 20 * time.Millisecond})
-	if err != nil {
-		return nil, err
-	}
-	after, err := t.redis.usage()
-	r.values = map[string]float64{
-		"commands per slow answer": float64(after.commands - before.commands),
-		"requests per slow answer": float64(after.requests - before.requests),
-		"bytes per slow answer":    float64(after.bytes - before.bytes),
-	}
-	return r, err
+	return costs(t.redis, func() (*result, error) {
+		return crowd(t, 1, 1, 0, script{tokens: 100, every: 20 * time.Millisecond})
+	})
 }

@@ -153,13 +153,13 @@ func (l *watchers) run() error {
 
 // bar prints a figure; the error says that its bar is missed.
 func bar(name string, got, limit float64) error {
-	line, err := fmt.Sprintf("   %-52s %6.1f", name, got), error(nil)
+	line := fmt.Sprintf("   %-52s %6.1f", name, got)
+	var err error
 	if limit > 0 {
-		verdict := "ok"
-		if got > limit {
-			verdict, err = "MISSED", fmt.Errorf("missed: %s is %.1f, at most %g", name, got, limit)
-		}
-		line += fmt.Sprintf("  (at most %g: %s)", limit, verdict)
+		line += fmt.Sprintf("  (at most %g: %s)", limit, verdict(got <= limit))
+	}
+	if limit > 0 && got > limit {
+		err = fmt.Errorf("missed: %s is %.1f, at most %g", name, got, limit)
 	}
 	fmt.Println(line)
 	return err
@@ -294,55 +294,71 @@ func viewers(redis *redisServer, clients int) (u usageOf, err error) {
 		}
 		defer servers[i].stop()
 	}
-	thread := fmt.Sprintf("viewed-%d-%d", clients, time.Now().UnixNano())
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
+	c := crowdOfViewers{thread: fmt.Sprintf("viewed-%d-%d", clients, time.Now().UnixNano()), ended: make(chan error, 1)}
+	defer c.all.Wait()
 	defer cancel()
-	var seen atomic.Int64
-	count := func(line []byte) bool {
-		seen.Add(int64(bytes.Count(line, []byte("word "))))
-		return true
-	}
-	ended := make(chan error, 1)
-	begun := make(chan struct{})
-	wg.Go(func() {
-		began := sync.OnceFunc(func() { close(begun) })
-		ended <- newClient(servers[0].url).stream(ctx, thread, script{tokens: tokens, every: 100 * time.Millisecond},
-			func(line []byte) bool {
-				began()
-				return count(line)
-			})
-	})
-	<-begun
-	opened := make(chan error, clients)
-	for i := range clients {
-		wg.Go(func() {
-			opened <- view(ctx, servers[i%len(servers)].url+"/threads/"+thread+"/stream", count, opened)
-		})
-	}
-	for range clients {
-		if err := <-opened; err != nil {
-			return u, err
-		}
+	c.begin(ctx, servers[0], script{tokens: tokens, every: 100 * time.Millisecond})
+	if err := c.join(ctx, servers[:], clients); err != nil {
+		return u, err
 	}
 	// All watch. From here to the end of the run Redis has nothing else to do.
 	before, err := sent(redis)
 	if err != nil {
 		return u, err
 	}
-	from := seen.Load()
+	from := c.seen.Load()
 	if err := control(servers[0]); err != nil { // go on
 		return u, err
 	}
-	if err := <-ended; err != nil {
+	if err := <-c.ended; err != nil {
 		return u, err
 	}
 	after, err := sent(redis)
-	if got := float64(seen.Load()-from) / float64(clients+1); got < tokens*0.9 {
+	if got := float64(c.seen.Load()-from) / float64(clients+1); got < tokens*0.9 {
 		return u, fmt.Errorf("a viewer has seen %.0f of %d tokens", got, tokens)
 	}
 	return usageOf{(after.requests - before.requests) / tokens, (after.commands - before.commands) / tokens}, err
+}
+
+// crowdOfViewers are clients that watch one run, and the one that has begun it.
+type crowdOfViewers struct {
+	thread string
+	seen   atomic.Int64 // words, by all of them
+	all    sync.WaitGroup
+	ended  chan error // has the end of the run
+}
+
+func (c *crowdOfViewers) count(line []byte) { c.seen.Add(int64(bytes.Count(line, []byte("word ")))) }
+
+// begin begins the run, and returns when its stream has.
+func (c *crowdOfViewers) begin(ctx context.Context, w *watched, s script) {
+	begun := make(chan struct{})
+	c.all.Go(func() {
+		began := sync.OnceFunc(func() { close(begun) })
+		c.ended <- newClient(w.url).stream(ctx, c.thread, s, func(line []byte) bool {
+			began()
+			c.count(line)
+			return true
+		})
+	})
+	<-begun
+}
+
+// join has clients watch the run at all servers, and returns when their streams have begun.
+func (c *crowdOfViewers) join(ctx context.Context, servers []*watched, clients int) error {
+	opened := make(chan error, 2*clients)
+	for i := range clients {
+		c.all.Go(func() {
+			opened <- view(ctx, servers[i%len(servers)].url+"/threads/"+c.thread+"/stream", c.count, opened)
+		})
+	}
+	for range clients {
+		if err := <-opened; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sent returns what Redis has executed so far: what was sent to it, and also what scripts
@@ -352,25 +368,9 @@ func sent(redis *redisServer) (u usageOf, err error) {
 	if err != nil {
 		return u, err
 	}
-	u = usageOf{requests: float64(all.requests), commands: float64(all.commands)}
-	text, err := redis.client.Info(context.Background(), "commandstats").Result()
-	for line := range strings.Lines(text) {
-		var n float64
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch strings.TrimPrefix(name, "cmdstat_") {
-		case "xrange", "hmget":
-			if _, err := fmt.Sscanf(value, "calls=%g,", &n); err != nil {
-				return u, err
-			}
-			u.requests += n
-		case "hset":
-			if _, err := fmt.Sscanf(value, "calls=%g,", &n); err != nil {
-				return u, err
-			}
-			u.requests -= n
-		}
-	}
-	return u, err
+	figures, err := redis.info("commandstats")
+	read := figures["cmdstat_xrange"] + figures["cmdstat_hmget"] - figures["cmdstat_hset"]
+	return usageOf{requests: all.requests + read, commands: all.commands}, err
 }
 
 // control lets the server's tool or model go on.
@@ -383,7 +383,7 @@ func control(w *watched) error {
 }
 
 // view watches a stream, and tells when it has begun.
-func view(ctx context.Context, url string, count func([]byte) bool, opened chan<- error) error {
+func view(ctx context.Context, url string, count func([]byte), opened chan<- error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ package archtest
 // nothing here may grow; what has come within the limit must be removed.
 var (
 	overRings = map[string]int{
-		"bench":                          2900,
 		"cmd/server":                     2618,
 		"internal/agui":                  2309,
 		"internal/filestore":             4191,
@@ -45,8 +44,6 @@ var (
 	}
 
 	overStatements = map[string]int{
-		"bench/main":                    49,
-		"bench/viewers":                 48,
 		"cmd/server/options.flags":      52,
 		"internal/agui/newEvent":        64,
 		"internal/agui/value":           65,
