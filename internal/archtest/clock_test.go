@@ -21,7 +21,7 @@ const clockPackage = "internal/clock"
 var ages = map[string]string{
 	"internal/upkeep/count.go":     "how long nothing was written to a thread, for what is counted of it",
 	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
-	"internal/redisstore/notify.go": "until when a thread publishes its commits stands in Redis, and those who write to it " +
+	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who write to it " +
 		"compare that with their stamps",
 	"server/validity.go": "an API key or token ends when its issuer has written",
 }
@@ -34,6 +34,7 @@ var timers = map[string]string{
 	"internal/redisstore/clock.go":    "what the clock of Redis shows is worked out here",
 	"internal/redisstore/presence.go": "the end of a lease and the time, which Redis has said in one answer",
 	"internal/redisstore/judge.go":    "looks at who is there, by time.Now",
+	"internal/redisstore/news.go":     "how often news are told, by time.Now",
 	"internal/redisstore/peers.go":    "looks at who is there, by time.Now",
 	"internal/redisstore/password.go": "how often something is logged, by time.Now",
 	"internal/redisstore/reach.go":    "how long Redis is waited for, by time.Now",

@@ -6,19 +6,13 @@ var (
 	overRings = map[string]int{
 		"cmd/server":                     2618,
 		"internal/agui":                  2309,
-		"internal/filestore":             4191,
 		"internal/http":                  3147,
 		"internal/loop":                  6767,
 		"internal/loop with crashpoints": 6767,
-		"internal/redisstore":            3007,
 		"server":                         4246,
 	}
 
 	overMethods = map[string]int{
-		"agenttest/storetest/enrolled":             78,
-		"agenttest/storetest/keeper":               86,
-		"internal/filestore/Store":                 58,
-		"internal/filestore/copying":               57,
 		"internal/http/copilotKit":                 62,
 		"internal/http/handler":                    69,
 		"internal/loop/Engine":                     84,
@@ -33,7 +27,6 @@ var (
 		"internal/loop/mail":                       52,
 		"internal/loop/run":                        53,
 		"internal/looptest/Engine":                 126,
-		"internal/redisstore/Store":                67,
 		"internal/schema/pattern":                  51,
 		"cmd/holdfastvet/internal/statecheck/flow": 61,
 		"internal/upkeep/Titles":                   52,

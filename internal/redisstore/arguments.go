@@ -7,17 +7,18 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast/store"
-	"github.com/redis/go-redis/v9"
 )
 
 // What the commit scripts are given. A script reads its arguments in the order in
 // which this file writes them; commit.lua and append.lua are the other half of it.
 
-// call is a script with its keys and arguments.
-type call struct {
-	script *redis.Script
-	keys   []string
-	args   []any
+// calls writes commits as the scripts read them.
+type calls struct {
+	keys    keys
+	values  *values
+	scripts *scripts
+	clock   *redisClock
+	cluster bool
 }
 
 // appends reports whether c only appends to the log and cannot be a retry.
@@ -30,15 +31,15 @@ func appends(c *store.Commit) bool {
 // headRoom is what an expected position and a head take, besides ids and names.
 const headRoom = 192
 
-// appendCall writes a commit as append.lua reads it.
-func (s *Store) appendCall(tag string, c *store.Commit) call {
+// append writes a commit as append.lua reads it.
+func (s *calls) append(tag string, c *store.Commit) call {
 	next := c.Expect.Next + uint64(len(c.Records))
 	// Most commits come here, one for each word that a model says, so both share a buffer.
 	room := make([]byte, 0, headRoom+len(c.Expect.ETag)+len(c.ID)+len(c.User)+len(c.Process))
 	expected := appendPosition(room, c.Expect)
 	head := appendHead(expected[len(expected):], c, next)
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		expected, head, next - 1, s.encodeEntry(c), layoutText, s.stamp().UnixMilli(),
+		expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.stamp().UnixMilli(),
 	}}
 }
 
@@ -51,35 +52,35 @@ type arguments struct {
 	newest newest
 }
 
-// commitCall writes a commit as commit.lua reads it. What the commit does not have
-// takes no argument.
-func (s *Store) commitCall(tag string, c *store.Commit) call {
+// commit writes a commit as commit.lua reads it. What the commit does not have takes no
+// argument.
+func (s *calls) commit(tag string, c *store.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, newest: newestOf(c)}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
-	encode := s.encode
+	encode := s.values.encode
 	if len(c.Messages) > manyMessages {
-		encode = s.codec.Encode
+		encode = s.values.codec.Encode
 	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		a.add(placed(c, i, encode(appendName(nil, m.Parent), m.ID, m.Data))...)
 	}
-	recent := a.recent(&s.values, c)
+	recent := a.recent(s.values, c)
 	entry, hasState, inboxAt, repeated := uint64(0), 0, 0, 0
 	if c.ID == c.Expect.ETag {
 		repeated = 1 // it was written before, if the head is as expected
 	}
 	if len(c.Records) > 0 {
 		entry = next - 1
-		a.add(s.encodeEntry(c))
+		a.add(s.values.encodeEntry(c))
 	}
 	for _, id := range c.Forget {
 		a.add(id)
 	}
 	if c.State != nil {
 		hasState = 1
-		a.add(s.encode(nil, stateName, c.State))
+		a.add(s.values.encode(nil, stateName, c.State))
 	}
 	if c.InboxSeen > 0 {
 		inboxAt = a.place(s.keys.inbox(tag))
@@ -90,7 +91,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	}
 	a.list[0] = fmt.Sprint(
 		layout,
-		s.stamp().UnixMilli(),
+		s.clock.stamp().UnixMilli(),
 		repeated,
 		c.InboxSeen,
 		inboxAt,
@@ -143,6 +144,29 @@ func (a *arguments) place(key string) int {
 	}
 	a.keys = append(a.keys, key)
 	return len(a.keys)
+}
+
+// recent adds the checkpoint, if it goes into the thread's hash, and returns how many that
+// are.
+func (a *arguments) recent(s *values, c *store.Commit) int {
+	for _, p := range c.Put {
+		if a.newest.checkpoint && p.Kind == store.KindCheckpoint {
+			a.add(append(appendName(nil, p.ID), s.encode(nil, valueName(p.Kind, p.ID), p.Data)...), c.Keep[p.Kind])
+			return 1
+		}
+	}
+	return 0
+}
+
+// intents adds the intents that go there, and returns how many they are.
+func (a *arguments) intents(s *values, c *store.Commit) (n int) {
+	for _, p := range c.Put {
+		if a.newest.intents && p.Kind == store.KindIntent {
+			a.add(p.ID, s.encode(nil, valueName(p.Kind, p.ID), p.Data))
+			n++
+		}
+	}
+	return n
 }
 
 // kind adds one argument: the place of the kind's hash, whether the history lists its
@@ -201,7 +225,7 @@ func reuses(c *store.Commit) bool {
 }
 
 // valueArgs adds what is cleared, put, deleted and kept, by kind.
-func (s *Store) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
+func (s *calls) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
 	var places []int
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {
 		switch {
@@ -220,11 +244,11 @@ func (s *Store) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
 	if len(places) > 0 {
 		a.add(fmt.Sprint(places))
 	}
-	v.intents = a.intents(&s.values, c)
+	v.intents = a.intents(s.values, c)
 	values := map[store.Kind][]any{}
 	for _, p := range c.Put {
 		if !a.newest.has(p.Kind) {
-			values[p.Kind] = append(values[p.Kind], p.ID, s.encode(nil, valueName(p.Kind, p.ID), p.Data))
+			values[p.Kind] = append(values[p.Kind], p.ID, s.values.encode(nil, valueName(p.Kind, p.ID), p.Data))
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {

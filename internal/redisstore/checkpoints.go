@@ -80,7 +80,7 @@ func (s *Store) checkpointsOf(
 		if !there {
 			continue // removed since the history was read
 		}
-		data, err := s.decode(key, "", valueName(store.KindCheckpoint, id), text)
+		data, err := s.values.decode(key, "", valueName(store.KindCheckpoint, id), text)
 		if err != nil {
 			return nil, err
 		}

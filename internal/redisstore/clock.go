@@ -34,10 +34,7 @@ type reading struct {
 // time.
 const drift = 2000
 
-// Now implements [store.Clock].
-func (c *redisClock) Now() time.Time { return c.stamp().Time() }
-
-// stamp is Now for this package.
+// stamp returns the time.
 func (c *redisClock) stamp() clock.Stamp {
 	now := c.local()
 	c.mu.Lock()
@@ -72,6 +69,13 @@ func (r *reading) yields(n *reading) bool {
 	ahead := n.redis.Sub(r.at(n.asked)) // of the new one
 	return n.late <= r.late+off || ahead > n.late+off || ahead < -(r.late+off)
 }
+
+// clockLua is how scripts read that clock. Times are in microseconds, which a score represents
+// exactly.
+const clockLua = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+`
 
 // ask asks Redis. Without an answer the local clock goes on until the lease is renewed.
 func (c *redisClock) ask(ctx context.Context, client redis.UniversalClient) {

@@ -23,10 +23,10 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	tag := tag(c.Key)
 	n, err := codeUnclear, error(nil)
 	if appends(c) {
-		n, err = s.announceAndCommit(ctx, tag, c, s.appendCall(tag, c))
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.append(tag, c))
 	}
 	if n == codeUnclear && err == nil {
-		n, err = s.announceAndCommit(ctx, tag, c, s.commitCall(tag, c))
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.commit(tag, c))
 	}
 	if err != nil {
 		return failed("commit to thread "+c.Key.String(), err)
@@ -87,7 +87,7 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	}
 	tag := tag(key)
 	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		layoutText, item.ID, s.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
+		layoutText, item.ID, s.values.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)
@@ -151,5 +151,5 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 		return nil // nobody can be told whose hint it was
 	}
 	parent, _ := fields[2].(string)
-	return s.unlist(ctx, head, parent)
+	return s.announcer.unlist(ctx, head, parent)
 }

@@ -22,10 +22,23 @@ const hintAge = 10 * time.Minute
 // a later time never has a smaller minute.
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// announceAndCommit writes the hints that are new and runs the commit script. The hint
+// announcer writes them.
+type announcer struct {
+	client   redis.UniversalClient
+	keys     keys
+	scripts  *scripts
+	clock    *redisClock
+	hints    *hints
+	peers    *peers
+	replicas *replicas
+	sender   *sender
+	cluster  bool
+}
+
+// commit writes the hints that are new and runs the commit script. The hint
 // exists before its commit, so whatever is committed can be found. A new fence means
 // that the thread was acquired, which is announced in any case.
-func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Commit, do call) (int, error) {
+func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do call) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
 		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
@@ -35,7 +48,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 	moves := !known || has.owner != want.owner || has.minute != want.minute
 	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
 	if acquires {
-		want.score = s.hints.score(s.stamp().Time())
+		want.score = s.hints.score(s.clock.stamp().Time())
 	}
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
@@ -68,7 +81,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 			return cmds
 		}
 	}
-	n, err := s.execWithHints(ctx, &request{hints: hints, do: do, large: isLarge(c)})
+	n, err := s.exec(ctx, &request{hints: hints, do: do, large: isLarge(c)})
 	if err != nil || n != codeOK {
 		// The head does not say what this commit says of the thread, or may not.
 		s.hints.drop(tag)
@@ -77,14 +90,14 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 	s.hints.put(tag, want)
 	if want.process == "" && has.process != "" {
 		// If this fails, the reader of the hint finds that it is wrong.
-		_, _ = s.runScript(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
+		_, _ = s.scripts.run(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
 	}
 	return n, nil
 }
 
-// execWithHints writes the hints and then the commit. A single server keeps the order
+// exec writes the hints and then the commit. A single server keeps the order
 // of a pipeline; the nodes of a cluster do not.
-func (s *Store) execWithHints(ctx context.Context, r *request) (int, error) {
+func (s *announcer) exec(ctx context.Context, r *request) (int, error) {
 	if s.cluster && r.hints != nil {
 		if err := s.replicas.announce(ctx, r.hints); err != nil {
 			return 0, err
@@ -95,7 +108,7 @@ func (s *Store) execWithHints(ctx context.Context, r *request) (int, error) {
 }
 
 // unlist removes the hints of a deleted thread.
-func (s *Store) unlist(ctx context.Context, head *store.Head, parent string) error {
+func (s *announcer) unlist(ctx context.Context, head *store.Head, parent string) error {
 	pipe := s.client.Pipeline()
 	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
 	pipe.ZRem(ctx, s.keys.active(owner), head.Key.Thread)

@@ -17,6 +17,17 @@ import (
 // scripts compare positions byte by byte, so the encoding of a head has one form; what
 // is written here is in users' stores and stays readable.
 
+// layout is the version of a thread's layout, which is stored with each thread; see keys. A
+// thread with a higher one is refused.
+const layout = 1
+
+var layoutText = strconv.Itoa(layout)
+
+// tooNew is the error for a thread that a newer version has laid out.
+func tooNew(key store.ThreadKey, stored int) error {
+	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: stored, Known: layout}
+}
+
 // values encodes and decodes.
 type values struct {
 	codec *frame.Codec
@@ -147,6 +158,19 @@ func (s *values) encode(own []byte, name string, data []byte) []byte {
 // worthEntry is the size in bytes from which an entry is worth the time that phrases take:
 // most are of one word, and somebody waits for it.
 const worthEntry = 160
+
+// decodeMessage returns the message in a field of the thread's hash, and its place in
+// commit order.
+func (s *values) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
+	number, rest, _ := strings.Cut(value, ":")
+	place, err = strconv.Atoi(number)
+	parent, framed, ok := cutName(rest)
+	if err != nil || !ok {
+		return m, 0, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
+	}
+	data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
+	return store.Message{ID: id, Parent: parent, Data: data}, place, err
+}
 
 // encodeEntry makes one log entry of a commit's records: the tag, then one frame with
 // all records, each preceded by its length. Together they compress better, and they

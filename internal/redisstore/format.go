@@ -14,7 +14,7 @@ import (
 // the leases, in one slot with them, so that a process that reads less either holds a newer
 // format back or is told of it: nothing can come in between.
 
-var _ store.FormatKeeper = (*Store)(nil)
+var _ store.FormatKeeper = (*formats)(nil)
 
 // formats is the part of a Store that keeps them.
 type formats struct {

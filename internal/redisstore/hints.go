@@ -20,7 +20,7 @@ func (s *Store) PutHint(ctx context.Context, name string, data []byte, ttl time.
 	}
 	// Rounded up: a hint must not be over before it is told.
 	last := (ttl + time.Microsecond - 1).Microseconds()
-	if _, err := s.runScript(
+	if _, err := s.scripts.run(
 		ctx,
 		s.scripts.putHint,
 		[]string{s.keys.hints()},

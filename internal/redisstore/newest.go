@@ -50,29 +50,6 @@ func newestOf(c *store.Commit) newest {
 	return newest{intents: size <= maxIntents && !ofIntents, checkpoint: checkpoints == 1 && !large && !others}
 }
 
-// recent adds the checkpoint, if it goes into the thread's hash, and returns how many that
-// are.
-func (a *arguments) recent(s *values, c *store.Commit) int {
-	for _, p := range c.Put {
-		if a.newest.checkpoint && p.Kind == store.KindCheckpoint {
-			a.add(append(appendName(nil, p.ID), s.encode(nil, valueName(p.Kind, p.ID), p.Data)...), c.Keep[p.Kind])
-			return 1
-		}
-	}
-	return 0
-}
-
-// intents adds the intents that go there, and returns how many they are.
-func (a *arguments) intents(s *values, c *store.Commit) (n int) {
-	for _, p := range c.Put {
-		if a.newest.intents && p.Kind == store.KindIntent {
-			a.add(p.ID, s.encode(nil, valueName(p.Kind, p.ID), p.Data))
-			n++
-		}
-	}
-	return n
-}
-
 // intentsIn returns the intents in the field n, by id. What does not look like a frame has the
 // wrong place, because a length is damaged.
 func intentsIn(text string) (map[string]string, error) {

@@ -41,7 +41,11 @@ const (
 
 // peers is what this process shows of itself, and knows of the others.
 type peers struct {
-	s       *Store
+	client   redis.UniversalClient
+	keys     keys
+	watchers *watchers
+	roster   *roster
+
 	log     *slog.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -61,11 +65,20 @@ type peers struct {
 	following atomic.Bool // follow runs
 }
 
-// start prepares p. Nothing runs before the first process is announced. The caller must
-// call stop.
-func (p *peers) start(s *Store, log *slog.Logger) {
-	p.s, p.log, p.changed, p.judge = s, log, make(chan struct{}, 1), newJudge()
+// newPeers returns what a process has of them. Nothing runs before the first process is
+// announced. The caller must call stop.
+func newPeers(client redis.UniversalClient, k keys, w *watchers, r *roster, log *slog.Logger) *peers {
+	p := &peers{
+		client:   client,
+		keys:     k,
+		watchers: w,
+		roster:   r,
+		log:      log,
+		changed:  make(chan struct{}, 1),
+		judge:    newJudge(),
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
 }
 
 // stop ends the connections and waits for the goroutines.
@@ -95,7 +108,7 @@ func (p *peers) announced(process string) bool {
 	p.own = process
 	p.shown = make([]*redis.PubSub, presences)
 	for n := range p.shown {
-		p.running.Go(func() { p.show(n, nil, p.s.keys.presence(process)) })
+		p.running.Go(func() { p.show(n, nil, p.keys.presence(process)) })
 	}
 	p.running.Go(p.watch)
 	return true
@@ -168,10 +181,10 @@ func (p *peers) connection(n int, before *redis.PubSub) *redis.PubSub {
 // open returns a connection that is not subscribed yet. In a cluster the channel belongs to
 // one node, as a key does, so that all count the same subscribers.
 func (p *peers) open() *redis.PubSub {
-	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+	if cluster, ok := p.client.(*redis.ClusterClient); ok {
 		return cluster.SSubscribe(p.ctx)
 	}
-	return p.s.client.Subscribe(p.ctx)
+	return p.client.Subscribe(p.ctx)
 }
 
 // followSoon has follow run, unless it does. The renewal does not wait for it: a lease is as
@@ -196,7 +209,7 @@ func (p *peers) follow(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	p.mu.Lock()
-	channel := p.s.keys.presence(p.own)
+	channel := p.keys.presence(p.own)
 	subscribed := len(p.shown) > 0 && !slices.Contains(p.shown, nil)
 	p.mu.Unlock()
 	if !subscribed {
@@ -208,7 +221,7 @@ func (p *peers) follow(ctx context.Context, within time.Duration) {
 	for n := range presences {
 		p.replace(ctx, n, channel)
 	}
-	p.s.watchers.follow()
+	p.watchers.follow()
 }
 
 // replace puts a new connection in the place of the one with this number. The old one stays
@@ -238,7 +251,7 @@ func (p *peers) replace(ctx context.Context, n int, channel string) {
 
 // subscribe subscribes the connection.
 func (p *peers) subscribe(ctx context.Context, shown *redis.PubSub, channel string) error {
-	if cluster, ok := p.s.client.(*redis.ClusterClient); ok {
+	if cluster, ok := p.client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx) // the channel's node may be another one now
 		return shown.SSubscribe(ctx, channel)
 	}
@@ -262,7 +275,7 @@ func (p *peers) refused(err error) {
 		p.log.Warn(
 			"Redis does not let this server count subscribers, so it notices the death of others only "+
 				"when their leases end; "+
-				"allow the commands subscribe and pubsub and the channels "+p.s.keys.prefix+
+				"allow the commands subscribe and pubsub and the channels "+p.keys.prefix+
 				"* (in a cluster ssubscribe, of Redis 7)",
 			"error",
 			err,
@@ -295,12 +308,12 @@ func (p *peers) look() time.Duration {
 	l := looking{contact: p.judge.contact, began: time.Now()}
 	own, pace := p.own, p.pace()
 	p.mu.Unlock()
-	if len(names) == 0 || !p.s.watchers.HeardDepartures() {
+	if len(names) == 0 || !p.watchers.HeardDepartures() {
 		return 0
 	}
-	channels := []string{p.s.keys.presence(own)}
+	channels := []string{p.keys.presence(own)}
 	for _, name := range names {
-		channels = append(channels, p.s.keys.presence(name))
+		channels = append(channels, p.keys.presence(name))
 	}
 	counts, err := p.count(p.ctx, channels)
 	switch {
@@ -320,7 +333,7 @@ func (p *peers) look() time.Duration {
 			missing = append(missing, name)
 		}
 	}
-	if l.needs, err = p.s.needs(p.ctx, missing); err != nil {
+	if l.needs, err = p.roster.needs(p.ctx, missing); err != nil {
 		return pace
 	}
 	p.mu.Lock()
@@ -328,7 +341,7 @@ func (p *peers) look() time.Duration {
 	p.mu.Unlock()
 	for _, name := range gone {
 		p.log.Info("another server is gone: it has no connection to Redis any more", "process", name)
-		p.s.watchers.Departed(store.Departure{Process: name}, "")
+		p.watchers.Departed(store.Departure{Process: name}, "")
 	}
 	if doubt {
 		return lookAgain
@@ -343,58 +356,15 @@ func (p *peers) pace() time.Duration { return lookEvery * time.Duration(max(p.fl
 
 // count returns how many subscribers each channel has.
 func (p *peers) count(ctx context.Context, channels []string) (map[string]int64, error) {
-	cluster, ok := p.s.client.(*redis.ClusterClient)
+	cluster, ok := p.client.(*redis.ClusterClient)
 	if !ok {
-		return p.s.client.PubSubNumSub(ctx, channels...).Result()
+		return p.client.PubSubNumSub(ctx, channels...).Result()
 	}
 	node, err := cluster.MasterForKey(ctx, channels[0])
 	if err != nil {
 		return nil, err
 	}
 	return node.PubSubShardNumSub(ctx, channels...).Result()
-}
-
-// tell publishes news for the other processes. What nobody hears only makes something
-// happen later.
-func (p *peers) tell(news string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		p.running.Go(func() { p.s.client.Publish(p.ctx, p.s.keys.peersChannel(), news) })
-	}
-}
-
-// came notes that another process hears from now on what is told, or hears it again after
-// its connection broke. What was told a moment ago, and may not be in the lists yet, is
-// told again.
-func (p *peers) came() {
-	p.mu.Lock()
-	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery
-	p.mu.Unlock()
-	if again {
-		p.tell(newsClaims + own)
-	}
-}
-
-// claims reports whether the process is to say now that it claims threads.
-func (p *peers) claims(process string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if process != p.own || now.Sub(p.said) < claimsEvery {
-		return false
-	}
-	p.said = now
-	return true
-}
-
-// claimed notes that another process has said that it claims threads.
-func (p *peers) claimed(process string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if process != p.own && p.judge.watch(process, time.Now()) {
-		p.change()
-	}
 }
 
 // listed notes which processes own threads, and how many have a lease. Those that own none

@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
@@ -12,14 +10,14 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	asked, began := s.local(), time.Now()
+	asked, began := s.clock.local(), time.Now()
 	args := []any{process, ttl.Microseconds(), s.ofProcess(process), s.peers.link.needs().Microseconds()}
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.leases(), s.keys.about()}, args...)
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}
 	s.peers.link.tripped(time.Since(began))
-	s.read(now, asked)
+	s.clock.read(now, asked)
 	if !s.peers.announced(process) {
 		s.peers.followSoon(ttl / 3) // which is when the lease is renewed again
 	}
@@ -50,7 +48,7 @@ func (s *Store) HandOver(ctx context.Context, process string, key store.ThreadKe
 		s.keys.peersChannel(),
 		newsLeft + tag(key) + " " + url.QueryEscape(process) + " ",
 	}
-	if _, err := s.runScript(ctx, s.scripts.handOver, []string{s.keys.leases()}, args...); err != nil {
+	if _, err := s.scripts.run(ctx, s.scripts.handOver, []string{s.keys.leases()}, args...); err != nil {
 		return failed("hand over thread "+key.String(), err)
 	}
 	return nil
@@ -61,44 +59,6 @@ func (s *Store) OnDeparture(process string, f func(store.Departure)) func() {
 	defer s.peers.change()
 	return s.watchers.OnDeparture(process, f)
 }
-
-// What is published on the channel of the peers begins with one of these.
-const (
-	newsCame   = "came"    // by a process that has begun to listen
-	newsClaims = "claims " // and the process, which says that it claims threads
-	newsGone   = "gone "   // and the process, which has retired
-	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
-)
-
-// heard passes on what was published on the channel of the peers. What cannot be read
-// is of a newer version, and only makes something happen later.
-func (p *peers) heard(text string) {
-	if text == newsCame {
-		p.came()
-		return
-	}
-	if process, ok := strings.CutPrefix(text, newsClaims); ok {
-		p.claimed(process)
-		return
-	}
-	if process, ok := strings.CutPrefix(text, newsGone); ok {
-		p.s.watchers.Departed(store.Departure{Process: process, Retired: true}, "")
-		return
-	}
-	left, ok := strings.CutPrefix(text, newsLeft)
-	parts := strings.SplitN(left, " ", 3)
-	if !ok || len(parts) != 3 {
-		return
-	}
-	key, ok := parseTag(parts[0])
-	process, err := url.QueryUnescape(parts[1])
-	if ok && err == nil {
-		p.s.watchers.Departed(store.Departure{Process: process, Thread: key}, cmp.Or(parts[2], noHeir))
-	}
-}
-
-// noHeir is the heir of a thread that nobody could be named for. No process is called so.
-const noHeir = "\x00"
 
 // Lease implements [store.Presence]. A process that has retired has the score 0.
 func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {

@@ -37,7 +37,7 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 		return ownedBy(key, fields[3]), err
 	}
 	if state, there := fields[2].(string); there {
-		h.State, err = s.decode(key, "", stateName, state)
+		h.State, err = s.values.decode(key, "", stateName, state)
 	}
 	return h, err
 }
@@ -61,7 +61,7 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 		if !isMessage {
 			continue
 		}
-		m, n, err := s.decodeMessage(key, id, value)
+		m, n, err := s.values.decodeMessage(key, id, value)
 		if err != nil {
 			return nil, err
 		}
@@ -69,19 +69,6 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 		order = append(order, n)
 	}
 	return inOrder(messages, order), nil
-}
-
-// decodeMessage returns the message in a field of the thread's hash, and its place in
-// commit order.
-func (s *values) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
-	number, rest, _ := strings.Cut(value, ":")
-	place, err = strconv.Atoi(number)
-	parent, framed, ok := cutName(rest)
-	if err != nil || !ok {
-		return m, 0, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
-	}
-	data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
-	return store.Message{ID: id, Parent: parent, Data: data}, place, err
 }
 
 // MessagesOf implements [store.Reader].
@@ -110,7 +97,7 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 		if !there {
 			return nil, fmt.Errorf("thread %s, message %q: %w", key, id, store.ErrNotFound)
 		}
-		m, _, err := s.decodeMessage(key, id, value)
+		m, _, err := s.values.decodeMessage(key, id, value)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +154,7 @@ func (s *Store) Records(
 		}
 		entries := page.Val()
 		for i := range entries {
-			records, err := s.decodeEntry(key, &entries[i])
+			records, err := s.values.decodeEntry(key, &entries[i])
 			if err != nil {
 				return nil, err
 			}
@@ -212,7 +199,7 @@ func (s *Store) logFields(
 		}
 	}
 	entry, _ := fields[1].(string)
-	n, err = s.decodeNewest(key, entry)
+	n, err = s.values.decodeNewest(key, entry)
 	return n, trimmed, err
 }
 
@@ -272,7 +259,7 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 	if !there {
 		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
 	}
-	return s.decode(key, "", valueName(kind, id), text)
+	return s.values.decode(key, "", valueName(kind, id), text)
 }
 
 // Values implements [store.Reader]. It reads all values of the kind; only of
@@ -311,7 +298,7 @@ func (s *Store) Values(
 		if before != "" && id >= before {
 			continue
 		}
-		data, err := s.decode(key, "", valueName(kind, id), framed)
+		data, err := s.values.decode(key, "", valueName(kind, id), framed)
 		if err != nil {
 			return nil, err
 		}
@@ -343,7 +330,7 @@ func (s *Store) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxIt
 		if err != nil {
 			return nil, fmt.Errorf("inbox item %q of thread %s: %w", id, key, errDamaged)
 		}
-		data, err := s.decode(key, "", id, framed)
+		data, err := s.values.decode(key, "", id, framed)
 		if err != nil {
 			return nil, err
 		}

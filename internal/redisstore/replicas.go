@@ -243,6 +243,11 @@ func (r *replicas) script(ctx context.Context, script *redis.Script, keys []stri
 	return reply
 }
 
+// write is script for one that returns a number.
+func (r *replicas) write(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+	return r.script(ctx, script, keys, args...).Int()
+}
+
 // read runs the commands that queue adds, all of one thread, and returns their first error. At
 // level failover, all that they have read is acknowledged then. queue may be called twice.
 func (r *replicas) read(ctx context.Context, tag string, queue func(redis.Pipeliner)) error {

@@ -16,7 +16,7 @@ import (
 // "needs:PROCESS" what link.go says. It is said again with every renewal of the lease, so a Redis
 // that has lost it hears it within a third of one.
 
-var _ store.Roster = (*Store)(nil)
+var _ store.Roster = (*roster)(nil)
 
 // roster is the part of a Store that keeps it.
 type roster struct {

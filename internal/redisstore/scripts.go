@@ -27,12 +27,15 @@ var settleLua string
 
 // scripts are called by their hash; a server that has forgotten one is sent its text.
 type scripts struct {
+	client redis.UniversalClient
+
 	commit, append, post, remove, watch, release, announce, retire, lease *redis.Script
 	handOver, reserve, settle, used, putHint, hints                       *redis.Script
 }
 
-func newScripts() scripts {
-	return scripts{
+func newScripts(client redis.UniversalClient) *scripts {
+	return &scripts{
+		client:   client,
 		commit:   redis.NewScript(sharedLua + commitLua),
 		append:   redis.NewScript(sharedLua + appendLua),
 		post:     redis.NewScript(postLua),
@@ -64,19 +67,21 @@ const (
 	codeUnclear  // append.lua leaves it to commit.lua
 )
 
-// runScript runs a script and returns the number that it returns.
-func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+// run runs a script and returns the number that it returns.
+func (s *scripts) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
 	return script.Run(ctx, s.client, keys, args...).Int()
 }
 
-// write is runScript for what must be kept: at level failover, replicas have it.
-func (r *replicas) write(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
-	return r.script(ctx, script, keys, args...).Int()
+// call is a script with its keys and arguments.
+type call struct {
+	script *redis.Script
+	keys   []string
+	args   []any
 }
 
 // run makes the call and returns the number that the script returns.
-func (c call) run(ctx context.Context, s *Store) (int, error) {
-	return s.runScript(ctx, c.script, c.keys, c.args...)
+func (c call) run(ctx context.Context, client redis.UniversalClient) (int, error) {
+	return c.script.Run(ctx, client, c.keys, c.args...).Int()
 }
 
 // postLua adds an inbox item. KEYS: thread, inbox. ARGV: layout, id, data, tag,
@@ -134,13 +139,8 @@ if score and tonumber(score) == tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1
 return 0
 `
 
-// Leases use the clock of Redis, which all processes share. Times are in microseconds,
-// which a score represents exactly.
+// Leases use the clock of Redis, which all processes share.
 const (
-	clockLua = `
-local t = redis.call('TIME')
-local now = t[1] * 1000000 + t[2]
-`
 	// announceLua renews a lease, and says again what is missing of what the process has said.
 	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
 	// many µs it needs to come back when its connections have broken.

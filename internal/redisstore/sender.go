@@ -31,35 +31,18 @@ type sender struct {
 	large    chan *request // likewise
 	closing  chan struct{}
 	running  sync.WaitGroup
-}
-
-// request is a commit, with the hints that must be written before it.
-type request struct {
-	hints hintWriter // nil without any
-	do    call
-	large bool
-	// what Redis replies to them
-	hinted []redis.Cmder
-	reply  *redis.Cmd
-	done   chan result // holds one
-}
-
-// hintWriter adds the commands that write hints to a pipeline, and returns them.
-type hintWriter func(redis.Pipeliner) []redis.Cmder
-
-// result is what the commit script returned.
-type result struct {
-	code int
-	err  error
+	client   redis.UniversalClient
+	replicas *replicas
 }
 
 // start starts the goroutines that send; the caller must call stop.
-func (c *sender) start(s *Store) {
+func (c *sender) start(client redis.UniversalClient, replicas *replicas) {
+	c.client, c.replicas = client, replicas
 	c.requests, c.large, c.closing = make(chan *request), make(chan *request), make(chan struct{})
 	for range senders {
-		c.running.Go(func() { c.run(s, c.requests, maxPipeline) })
+		c.running.Go(func() { c.run(c.requests, maxPipeline) })
 	}
-	c.running.Go(func() { c.run(s, c.large, 1) })
+	c.running.Go(func() { c.run(c.large, 1) })
 }
 
 // stop waits for what is on its way. Later requests fail.
@@ -93,7 +76,7 @@ func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 
 // run sends what there is, at most so many at a time, again and again, until stop is
 // called.
-func (c *sender) run(s *Store, requests <-chan *request, most int) {
+func (c *sender) run(requests <-chan *request, most int) {
 	var batch []*request
 	for {
 		select {
@@ -110,23 +93,23 @@ func (c *sender) run(s *Store, requests <-chan *request, most int) {
 				waiting = false
 			}
 		}
-		s.send(batch)
+		c.send(batch)
 	}
 }
 
 // send runs the batch and hands each request its result.
-func (s *Store) send(batch []*request) {
-	if s.replicas.need > 0 {
-		s.replicas.send(batch)
+func (c *sender) send(batch []*request) {
+	if c.replicas.need > 0 {
+		c.replicas.send(batch)
 		return
 	}
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
-		code, err := batch[0].do.run(ctx, s)
+		code, err := batch[0].do.run(ctx, c.client)
 		batch[0].done <- result{code, err}
 		return
 	}
-	pipe := s.client.Pipeline()
+	pipe := c.client.Pipeline()
 	for _, r := range batch {
 		if r.hints != nil {
 			r.hinted = r.hints(pipe)
@@ -139,7 +122,7 @@ func (s *Store) send(batch []*request) {
 		code, err := r.reply.Int()
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			// Redis has forgotten the script, and a pipeline cannot fall back to its text.
-			code, err = r.do.run(ctx, s)
+			code, err = r.do.run(ctx, c.client)
 		}
 		errs := []error{err}
 		for _, h := range r.hinted {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,12 +26,6 @@ var (
 	_ store.Store = (*Store)(nil)
 	_ store.Clock = (*Store)(nil)
 )
-
-// layout is the version of a thread's layout, which is stored with each thread; see keys. A
-// thread with a higher one is refused.
-const layout = 1
-
-var layoutText = strconv.Itoa(layout)
 
 // Options are the choices of [New]; the zero value is right for a server.
 type Options struct {
@@ -68,19 +61,20 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
-	redisClock
 	*formats
 	*roster
-	values
 	client    redis.UniversalClient
-	cluster   bool
-	scripts   scripts
 	keys      keys
-	hints     hints
-	watchers  watchers
-	peers     peers
+	values    *values
+	scripts   *scripts
+	clock     *redisClock
+	hints     *hints
+	calls     *calls
+	announcer *announcer
+	watchers  *watchers
+	peers     *peers
 	handed    atomic.Int64 // how many threads were handed over
-	sender    sender
+	sender    *sender
 	replicas  *replicas
 	closeOnce sync.Once
 	closeErr  error
@@ -215,9 +209,8 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	_, cluster := client.(*redis.ClusterClient)
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
-	if cluster { // whose nodes answer before the cluster takes commands
+	if isCluster(client) { // whose nodes answer before the cluster takes commands
 		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.leases()).Err() }
 	}
 	acks := &replicas{
@@ -239,24 +232,61 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := refuseEarly(ctx, client, keys{opts.Prefix}); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		formats:  newFormats(client, keys{opts.Prefix}),
-		roster:   newRoster(client, keys{opts.Prefix}),
-		values:   values{codec},
-		replicas: acks,
-		client:   client,
-		cluster:  cluster,
-		scripts:  newScripts(),
-		keys:     keys{opts.Prefix},
-	}
-	s.roster.missing = s.peers.missing
-	s.local = opts.Now
-	s.ask(ctx, client)
-	s.peers.start(s, opts.Log)
-	s.watchers.start(s)
-	s.sender.start(s)
+	s := newStore(client, codec, acks, opts)
+	s.clock.ask(ctx, client)
+	s.watchers.start()
+	s.sender.start(client, acks)
 	return s, nil
 }
+
+// isCluster reports whether keys are on several nodes.
+func isCluster(client redis.UniversalClient) bool {
+	_, is := client.(*redis.ClusterClient)
+	return is
+}
+
+// newStore puts the parts of a store together. Nothing runs yet.
+func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, opts Options) *Store {
+	k, cluster := keys{opts.Prefix}, isCluster(client)
+	s := &Store{
+		formats:  newFormats(client, k),
+		roster:   newRoster(client, k),
+		client:   client,
+		keys:     k,
+		values:   &values{codec},
+		scripts:  newScripts(client),
+		clock:    &redisClock{local: opts.Now},
+		hints:    &hints{},
+		sender:   &sender{},
+		replicas: acks,
+	}
+	s.watchers = &watchers{client: client, keys: k, scripts: s.scripts, clock: s.clock}
+	s.peers = newPeers(client, k, s.watchers, s.roster, opts.Log)
+	s.watchers.news, s.watchers.joined = s.peers.heard, s.peers.joined
+	s.roster.missing = s.peers.missing
+	s.calls = &calls{
+		keys:    k,
+		values:  s.values,
+		scripts: s.scripts,
+		clock:   s.clock,
+		cluster: cluster,
+	}
+	s.announcer = &announcer{
+		client:   client,
+		keys:     k,
+		scripts:  s.scripts,
+		clock:    s.clock,
+		hints:    s.hints,
+		peers:    s.peers,
+		replicas: acks,
+		sender:   s.sender,
+		cluster:  cluster,
+	}
+	return s
+}
+
+// Now implements [store.Clock].
+func (s *Store) Now() time.Time { return s.clock.stamp().Time() }
 
 // Close implements [store.Store].
 func (s *Store) Close() error {
@@ -270,16 +300,3 @@ func (s *Store) Close() error {
 	})
 	return s.closeErr
 }
-
-// tooNew is the error for a thread that a newer version has laid out.
-func tooNew(key store.ThreadKey, stored int) error {
-	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: stored, Known: layout}
-}
-
-// notFound is the error for a thread that does not exist.
-func notFound(key store.ThreadKey) error {
-	return fmt.Errorf("thread %s: %w", key, store.ErrNotFound)
-}
-
-// errDamaged means that Redis holds something that no version of this package writes.
-var errDamaged = fmt.Errorf("%w: damaged", store.ErrUnreadable)

@@ -1,0 +1,97 @@
+package redisstore
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What processes tell each other: that they have begun to listen, claim threads, have retired, or
+// have left a thread. What nobody hears only makes something happen later.
+
+// What is published on the channel of the peers begins with one of these.
+const (
+	newsCame   = "came"    // by a process that has begun to listen
+	newsClaims = "claims " // and the process, which says that it claims threads
+	newsGone   = "gone "   // and the process, which has retired
+	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
+)
+
+// heard passes on what was published on the channel of the peers. What cannot be read
+// is of a newer version, and only makes something happen later.
+func (p *peers) heard(text string) {
+	if text == newsCame {
+		p.came()
+		return
+	}
+	if process, ok := strings.CutPrefix(text, newsClaims); ok {
+		p.claimed(process)
+		return
+	}
+	if process, ok := strings.CutPrefix(text, newsGone); ok {
+		p.watchers.Departed(store.Departure{Process: process, Retired: true}, "")
+		return
+	}
+	left, ok := strings.CutPrefix(text, newsLeft)
+	parts := strings.SplitN(left, " ", 3)
+	if !ok || len(parts) != 3 {
+		return
+	}
+	key, ok := parseTag(parts[0])
+	process, err := url.QueryUnescape(parts[1])
+	if ok && err == nil {
+		p.watchers.Departed(store.Departure{Process: process, Thread: key}, cmp.Or(parts[2], noHeir))
+	}
+}
+
+// noHeir is the heir of a thread that nobody could be named for. No process is called so.
+const noHeir = "\x00"
+
+// tell publishes news for the other processes. What nobody hears only makes something
+// happen later.
+func (p *peers) tell(news string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.running.Go(func() { p.client.Publish(p.ctx, p.keys.peersChannel(), news) })
+	}
+}
+
+// joined says that this process hears from now on what the others say.
+func (p *peers) joined() { p.tell(newsCame) }
+
+// came notes that another process hears from now on what is told, or hears it again after
+// its connection broke. What was told a moment ago, and may not be in the lists yet, is
+// told again.
+func (p *peers) came() {
+	p.mu.Lock()
+	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery
+	p.mu.Unlock()
+	if again {
+		p.tell(newsClaims + own)
+	}
+}
+
+// claims reports whether the process is to say now that it claims threads.
+func (p *peers) claims(process string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if process != p.own || now.Sub(p.said) < claimsEvery {
+		return false
+	}
+	p.said = now
+	return true
+}
+
+// claimed notes that another process has said that it claims threads.
+func (p *peers) claimed(process string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if process != p.own && p.judge.watch(process, time.Now()) {
+		p.change()
+	}
+}
