@@ -27,9 +27,9 @@ func formatTests() map[string]func(*testing.T, store.Store) {
 
 // keeper is a store that keeps formats.
 type keeper struct {
-	*testing.T
-	store.Store
-	store.FormatKeeper
+	t       *testing.T
+	store   store.Store
+	formats store.FormatKeeper
 }
 
 // onFormats skips a store that does not keep formats.
@@ -45,14 +45,14 @@ func onFormats(f func(keeper)) func(*testing.T, store.Store) {
 
 // agrees expects the format, and who holds another one back.
 func (k keeper) agrees(process string, reads, wants, knows, write int, behind map[string]int) {
-	k.Helper()
-	got, err := k.AgreeFormat(
-		k.Context(),
+	k.t.Helper()
+	got, err := k.formats.AgreeFormat(
+		k.t.Context(),
 		process,
 		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows},
 	)
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, behind) {
-		k.Fatalf(
+		k.t.Fatalf(
 			"%s reads %d and wants %d: %+v, %v; want format %d, held back by %v",
 			process,
 			reads,
@@ -67,17 +67,17 @@ func (k keeper) agrees(process string, reads, wants, knows, write int, behind ma
 
 // refuses expects that the process reads too little.
 func (k keeper) refuses(process string, reads, write int) {
-	k.Helper()
-	got, err := k.AgreeFormat(k.Context(), process, store.FormatTerms{Reads: reads})
+	k.t.Helper()
+	got, err := k.formats.AgreeFormat(k.t.Context(), process, store.FormatTerms{Reads: reads})
 	var newer *store.VersionError
 	if !errors.As(err, &newer) || newer.Stored != write || newer.Known != reads || got.Write != write {
-		k.Fatalf("%s reads %d: %+v, %v; want a version error that names %d", process, reads, got, err, write)
+		k.t.Fatalf("%s reads %d: %+v, %v; want a version error that names %d", process, reads, got, err, write)
 	}
 }
 
 func (k keeper) announce(process string) {
-	k.Helper()
-	announce(k.T, k.Store, process, time.Hour)
+	k.t.Helper()
+	announce(k.t, k.store, process, time.Hour)
 }
 
 func testNewStore(k keeper) {
@@ -98,7 +98,7 @@ func testSilentReader(k keeper) {
 	k.announce(oddName)
 	k.agrees("p", 9, 9, 8, 8, map[string]int{oddName: 0})
 	k.agrees("p", 9, 9, 8, 8, map[string]int{oddName: 0})
-	retire(k.T, k.Store, oddName)
+	retire(k.t, k.store, oddName)
 	k.agrees("p", 9, 9, 8, 9, nil)
 	k.agrees("p", 9, 9, 9, 9, nil)
 }
@@ -118,11 +118,11 @@ func testOldReader(k keeper) {
 
 // testLeftReader: neither a lease that has run out nor one that was given up counts.
 func testLeftReader(k keeper) {
-	announce(k.T, k.Store, "dead", shortLease)
+	announce(k.t, k.store, "dead", shortLease)
 	k.announce("gone")
 	k.agrees("gone", 8, 0, 0, 8, nil)
-	awaitExpiry(k.T, k.Store, "dead")
-	retire(k.T, k.Store, "gone")
+	awaitExpiry(k.t, k.store, "dead")
+	retire(k.t, k.store, "gone")
 	k.announce("p")
 	k.agrees("p", 9, 9, 0, 9, nil)
 }
@@ -159,8 +159,8 @@ func testTwoAsk(k keeper) {
 	done := make(chan error, 2)
 	for _, process := range []string{"p", "q"} {
 		go func() {
-			f, err := k.AgreeFormat(
-				k.Context(),
+			f, err := k.formats.AgreeFormat(
+				k.t.Context(),
 				process,
 				store.FormatTerms{Reads: 9, Wants: 9, Knows: 8},
 			)
@@ -172,7 +172,7 @@ func testTwoAsk(k keeper) {
 	}
 	for range 2 {
 		if err := <-done; err != nil {
-			k.Error(err)
+			k.t.Error(err)
 		}
 	}
 	k.agrees("p", 9, 0, 8, 9, nil)
@@ -185,15 +185,15 @@ func testFormats(k keeper) {
 	k.agrees("p", 9, 0, 0, 9, nil)
 	k.announce(oddName)
 	k.describes(9, map[string]int{"p": 9, oddName: 0})
-	retire(k.T, k.Store, "p")
+	retire(k.t, k.store, "p")
 	k.describes(9, map[string]int{oddName: 0})
 }
 
 // describes expects what Formats returns.
 func (k keeper) describes(write int, reads map[string]int) {
-	k.Helper()
-	got, err := k.Formats(k.Context())
+	k.t.Helper()
+	got, err := k.formats.Formats(k.t.Context())
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, reads) {
-		k.Errorf("%s: Formats returns %+v, %v; want %d and %v", k.Name(), got, err, write, reads)
+		k.t.Errorf("%s: Formats returns %+v, %v; want %d and %v", k.t.Name(), got, err, write, reads)
 	}
 }

@@ -22,8 +22,8 @@ func rosterTests() map[string]func(*testing.T, store.Store) {
 // enrolled is a store in which processes describe themselves.
 type enrolled struct {
 	*testing.T
-	store.Store
-	store.Roster
+	store  store.Store
+	roster store.Roster
 }
 
 // onRoster skips a store that is none.
@@ -41,8 +41,8 @@ func onRoster(f func(enrolled)) func(*testing.T, store.Store) {
 func (e enrolled) says(process, about string) {
 	e.Helper()
 	if err := errors.Join(
-		e.Announce(e.Context(), process, time.Minute),
-		e.Describe(e.Context(), process, []byte(about)),
+		e.store.Announce(e.Context(), process, time.Minute),
+		e.roster.Describe(e.Context(), process, []byte(about)),
 	); err != nil {
 		e.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (e enrolled) says(process, about string) {
 // want checks what the processes have said; "-" is nothing.
 func (e enrolled) want(want map[string]string) {
 	e.Helper()
-	got, err := e.Described(e.Context())
+	got, err := e.roster.Described(e.Context())
 	if err != nil || len(got) != len(want) {
 		e.Fatalf("the processes say %q, %v; want %q", got, err, want)
 	}
@@ -66,13 +66,13 @@ func testDescribed(e enrolled) {
 	e.want(map[string]string{})
 	e.says("p1", "one\x00")
 	e.says("p2", "two")
-	if err := e.Announce(e.Context(), "p3", time.Minute); err != nil {
+	if err := e.store.Announce(e.Context(), "p3", time.Minute); err != nil {
 		e.Fatal(err)
 	}
 	e.want(map[string]string{"p1": "one\x00", "p2": "two", "p3": "-"})
 	e.says("p1", "other")
 	e.want(map[string]string{"p1": "other", "p2": "two", "p3": "-"})
-	if err := e.Announce(e.Context(), "p1", time.Minute); err != nil { // which changes nothing
+	if err := e.store.Announce(e.Context(), "p1", time.Minute); err != nil { // which changes nothing
 		e.Fatal(err)
 	}
 	e.want(map[string]string{"p1": "other", "p2": "two", "p3": "-"})
@@ -81,7 +81,8 @@ func testDescribed(e enrolled) {
 func testDescribedGone(e enrolled) {
 	e.says("p1", "one")
 	e.says("p2", "two")
-	if err := errors.Join(e.Retire(e.Context(), "p1"), e.Announce(e.Context(), "p2", time.Millisecond)); err != nil {
+	retired, announced := e.store.Retire(e.Context(), "p1"), e.store.Announce(e.Context(), "p2", time.Millisecond)
+	if err := errors.Join(retired, announced); err != nil {
 		e.Fatal(err)
 	}
 	time.Sleep(20 * time.Millisecond)
@@ -92,7 +93,8 @@ func testDescribedGone(e enrolled) {
 
 func testDescribedTooLong(e enrolled) {
 	e.says("p1", "one")
-	if err := e.Describe(e.Context(), "p1", make([]byte, store.MaxDescription+1)); !errors.Is(err, store.ErrInvalid) {
+	err := e.roster.Describe(e.Context(), "p1", make([]byte, store.MaxDescription+1))
+	if !errors.Is(err, store.ErrInvalid) {
 		e.Errorf("it may say as much as it likes: %v", err)
 	}
 	e.want(map[string]string{"p1": "one"})

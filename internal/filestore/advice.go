@@ -72,6 +72,12 @@ func judged(err error) error {
 	return err
 }
 
+// firstLine is an error without the stacks that Pebble's have.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
 // brief is an error whose text is one line that does not name the directory.
 type brief struct {
 	error

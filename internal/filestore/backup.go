@@ -30,13 +30,13 @@ func (s *Store) Dir() string { return s.dir }
 // Backup implements [store.Backuper]. On the same file system the tables, which never
 // change, are linked and not copied.
 func (s *Store) Backup(ctx context.Context, dir string) error {
-	if err := orClosed(s, cmp.Or(s.place.canWrite(s.refused.Load()), ctx.Err())); err != nil {
+	if err := orClosed(s, cmp.Or(s.place.canWrite(s.committer.refused.Load()), ctx.Err())); err != nil {
 		return err
 	}
 	if err := checkNew(dir); err != nil {
 		return err
 	}
-	e := s.engine.Load()
+	e := s.committer.engine.Load()
 	done := make(chan error, 1)
 	go func() {
 		err := guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
@@ -59,7 +59,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 // orClosed returns err, unless the store was closed: what fails then may look like damage.
 func orClosed(s *Store, err error) error {
 	select {
-	case <-s.closing:
+	case <-s.committer.closing:
 		return errClosed
 	default:
 		return err

@@ -34,7 +34,7 @@ func TestBackup(t *testing.T) {
 	}
 	for n := range 3 {
 		if n == 1 {
-			if err := s.writing.db.Flush(); err != nil {
+			if err := s.committer.writing.db.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}

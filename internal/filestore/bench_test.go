@@ -29,7 +29,7 @@ func BenchmarkCommit(b *testing.B) {
 			before := diskWrites(b)
 			ours := each(b, writers, func(w int) func() error { return committing(b, s, w, record) })
 			written := diskWrites(b) - before
-			bare := each(b, writers, func(w int) func() error { return putting(s.writing.db, w, record) })
+			bare := each(b, writers, func(w int) func() error { return putting(s.committer.writing.db, w, record) })
 			b.ReportMetric(float64(b.N)/ours.Seconds(), "commits/s")
 			b.ReportMetric(float64(written)/float64(b.N), "disk-B/op")
 			b.ReportMetric(100*bare.Seconds()/ours.Seconds(), "%bare")

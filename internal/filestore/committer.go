@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -25,6 +28,65 @@ const (
 	maxBatch      = 1024
 	maxBatchBytes = 1 << 20
 )
+
+// committer is that goroutine, and what it shares with those who read: the engines.
+type committer struct {
+	*site
+	codec    *frame.Codec
+	place    *place
+	waiters  *storekit.Waiters
+	readOnly bool
+
+	// The goroutine's own.
+	writing *engine // nil while there is none
+	late    *group  // that waits for room
+	hot     hot
+	numbers numbers
+
+	engine  atomic.Pointer[engine] // that is read
+	refused atomic.Pointer[error]  // why commits are refused; nil when they are not
+
+	requests chan *request // unbuffered: see submit
+	opened   chan *engine  // from the keeper
+	keeping  sync.WaitGroup
+	left     atomic.Int64 // engines that could not be closed
+	closing  chan struct{}
+	stopped  chan struct{} // closed when the goroutine has ended
+}
+
+func newCommitter(
+	at *site,
+	codec *frame.Codec,
+	place *place,
+	waiters *storekit.Waiters,
+	readOnly bool,
+) *committer {
+	return &committer{
+		site:     at,
+		codec:    codec,
+		place:    place,
+		waiters:  waiters,
+		readOnly: readOnly,
+		requests: make(chan *request),
+		opened:   make(chan *engine),
+		closing:  make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+}
+
+// stop ends it, and closes the engine.
+func (c *committer) stop() error {
+	close(c.closing)
+	<-c.stopped
+	c.keeping.Wait()
+	return c.engine.Load().close()
+}
+
+// numbers are the last ones that were given away.
+type numbers struct {
+	thread  uint64 // to a thread
+	account uint64 // to an account of the ledger
+}
 
 // errAlready: the operation was done before, so there is nothing to write.
 var errAlready = errors.New("written already")
@@ -52,11 +114,11 @@ type txn struct {
 	before  numbers
 }
 
-func newTxn(b *pebble.Batch, s *Store, n numbers) *txn {
+func newTxn(b *pebble.Batch, c *committer, n numbers) *txn {
 	return &txn{
-		view:    view{Reader: b, codec: s.codec, damage: &s.damage},
+		view:    view{Reader: b, codec: c.codec, damage: &c.damage},
 		batch:   b,
-		hot:     &s.hot,
+		hot:     &c.hot,
 		numbers: n,
 		before:  n,
 	}
@@ -110,16 +172,16 @@ type request struct {
 // submit hands the operation to the committer and waits. Until the committer takes
 // it, it can be cancelled without a trace; that the channel is unbuffered makes the
 // difference exact. Then it is written, whoever still waits.
-func (s *Store) submit(ctx context.Context, op operation) error {
+func (c *committer) submit(ctx context.Context, op operation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	r := &request{op: op, done: make(chan error, 1)}
 	select {
-	case s.requests <- r:
+	case c.requests <- r:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.closing:
+	case <-c.closing:
 		return errClosed
 	}
 	select {
@@ -130,34 +192,34 @@ func (s *Store) submit(ctx context.Context, op operation) error {
 	}
 }
 
-// committer is the one goroutine that writes. Whatever has come while a batch was
+// run is the one goroutine that writes. Whatever has come while a batch was
 // being synced is the next one: nobody waits for a timer, and the more writers there
-// are, the more share a sync. Close ends it.
-func (s *Store) committer() {
-	defer close(s.stopped)
+// are, the more share a sync. stop ends it.
+func (c *committer) run() {
+	defer close(c.stopped)
 	for {
 		var applied <-chan error
-		if s.late != nil {
-			applied = s.late.applied
+		if c.late != nil {
+			applied = c.late.applied
 		}
 		var failed <-chan struct{}
-		if s.writing != nil {
-			failed = s.writing.disk.failed
+		if c.writing != nil {
+			failed = c.writing.disk.failed
 		}
 		select {
-		case r := <-s.requests:
-			if err := s.place.why(s.refused.Load()); err != nil {
+		case r := <-c.requests:
+			if err := c.place.why(c.refused.Load()); err != nil {
 				r.done <- err
 				continue
 			}
-			s.commit(gather(s.requests, r))
+			c.commit(gather(c.requests, r))
 		case err := <-applied:
-			s.finish(s.late, err)
+			c.finish(c.late, err)
 		case <-failed:
-			s.fence()
-		case e := <-s.opened:
-			s.takeOver(e)
-		case <-s.closing:
+			c.fence()
+		case e := <-c.opened:
+			c.takeOver(e)
+		case <-c.closing:
 			return
 		}
 	}
@@ -197,34 +259,34 @@ type group struct {
 }
 
 // commit writes all operations that pass their check, and syncs once.
-func (s *Store) commit(requests []*request) {
-	g := s.assemble(requests)
+func (c *committer) commit(requests []*request) {
+	g := c.assemble(requests)
 	if g.txn.batch.Empty() {
 		g.txn.close()
-		g.answer(&s.waiters, nil)
+		g.answer(c.waiters, nil)
 		return
 	}
-	e := s.writing
+	e := c.writing
 	go func() { g.applied <- e.apply(g.txn.batch) }()
 	full, _ := e.disk.isFull()
 	select {
 	case err := <-g.applied:
-		s.finish(g, err)
+		c.finish(g, err)
 		return
 	case <-e.disk.failed:
 	case <-full:
-		if s.finishSoon(g) {
+		if c.finishSoon(g) {
 			return
 		}
 	}
 	if e.disk.failure() != nil {
-		s.fence()
+		c.fence()
 	} else {
-		s.late = g
+		c.late = g
 		_, why := e.disk.isFull()
-		s.refuseForRoom(why)
+		c.refuseForRoom(why)
 	}
-	g.answer(&s.waiters, *s.refused.Load())
+	g.answer(c.waiters, *c.refused.Load())
 }
 
 // patience is for a group that is written while something else waits for room.
@@ -232,12 +294,12 @@ const patience = 250 * time.Millisecond
 
 // finishSoon reports whether the group was written although there is no room for
 // something: the log may have some left that nothing else can use.
-func (s *Store) finishSoon(g *group) bool {
+func (c *committer) finishSoon(g *group) bool {
 	select {
 	case err := <-g.applied:
-		s.finish(g, err)
+		c.finish(g, err)
 		return true
-	case <-s.writing.disk.failed:
+	case <-c.writing.disk.failed:
 	case <-time.After(patience):
 	}
 	return false
@@ -245,13 +307,13 @@ func (s *Store) finishSoon(g *group) bool {
 
 // assemble puts a batch together. An operation that reads what is damaged fails
 // alone: the batch is begun anew without it.
-func (s *Store) assemble(requests []*request) *group {
+func (c *committer) assemble(requests []*request) *group {
 	results := make([]error, len(requests))
 	for {
 		g := &group{
 			requests: requests,
 			results:  slices.Clone(results),
-			txn:      newTxn(s.writing.newBatch(), s, s.numbers),
+			txn:      newTxn(c.writing.newBatch(), c, c.numbers),
 			applied:  make(chan error, 1),
 		}
 		failed, err := g.put()
@@ -260,7 +322,7 @@ func (s *Store) assemble(requests []*request) *group {
 		}
 		results[failed] = err
 		g.txn.close()
-		s.hot.forgetAll()
+		c.hot.forgetAll()
 	}
 }
 
@@ -282,25 +344,25 @@ func (g *group) put() (failed int, err error) {
 }
 
 // finish is for a group that was applied, or could not be.
-func (s *Store) finish(g *group, err error) {
-	if err != nil && s.writing.disk.failure() != nil {
-		s.fence()
-		g.answer(&s.waiters, *s.refused.Load())
+func (c *committer) finish(g *group, err error) {
+	if err != nil && c.writing.disk.failure() != nil {
+		c.fence()
+		g.answer(c.waiters, *c.refused.Load())
 		return
 	}
-	if g == s.late {
-		s.late = nil
-		s.refused.Store(nil)
-		s.log.Info("the store has room again", "store", s.dir)
+	if g == c.late {
+		c.late = nil
+		c.refused.Store(nil)
+		c.log.Info("the store has room again", "store", c.dir)
 	}
 	if err != nil {
-		s.hot.forgetAll()
-		err = fmt.Errorf("write to the store %s: %w", s.dir, err)
+		c.hot.forgetAll()
+		err = fmt.Errorf("write to the store %s: %w", c.dir, err)
 	} else {
-		s.numbers = g.txn.numbers
+		c.numbers = g.txn.numbers
 	}
 	g.txn.close()
-	g.answer(&s.waiters, err)
+	g.answer(c.waiters, err)
 }
 
 // answer wakes the watchers and then those who wait for the group. After an error
@@ -323,35 +385,35 @@ func (g *group) answer(waiters *storekit.Waiters, err error) {
 
 // fence ends writing with an engine that has failed. What it was writing may have
 // been written or not, as its callers are told.
-func (s *Store) fence() {
-	d := s.writing.disk
+func (c *committer) fence() {
+	d := c.writing.disk
 	cause := d.failure()
-	s.writing, s.late = nil, nil
-	s.hot.forgetAll()
-	s.refused.Store(refusal(reopens(s.dir, cause)))
-	s.log.Error("the store could not write, and is opened again; commits are refused until then",
-		"store", s.dir, "error", firstLine(cause))
-	s.keep(func() *engine { return s.reopen(d, cause) })
+	c.writing, c.late = nil, nil
+	c.hot.forgetAll()
+	c.refused.Store(refusal(reopens(c.dir, cause)))
+	c.log.Error("the store could not write, and is opened again; commits are refused until then",
+		"store", c.dir, "error", firstLine(cause))
+	c.keep(func() *engine { return c.reopen(d, cause) })
 }
 
 // takeOver goes on with an engine that the keeper has opened.
-func (s *Store) takeOver(e *engine) {
-	if err := s.use(e); err != nil {
-		s.refused.Store(refusal(fmt.Errorf("write to the store %s: %w", s.dir, err)))
-		s.log.Error("the store was opened again, but cannot be written", "store", s.dir, "error", firstLine(err))
+func (c *committer) takeOver(e *engine) {
+	if err := c.use(e); err != nil {
+		c.refused.Store(refusal(fmt.Errorf("write to the store %s: %w", c.dir, err)))
+		c.log.Error("the store was opened again, but cannot be written", "store", c.dir, "error", firstLine(err))
 		_ = e.close() // the error before it says more
 	}
 }
 
 // view runs f on what is durable. f copies what it returns and calls nobody.
-func (s *Store) view(ctx context.Context, f func(v view) error) error {
+func (c *committer) view(ctx context.Context, f func(v view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for {
-		e := s.engine.Load()
-		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: s.codec, damage: &s.damage}) })
-		if err == errClosed && s.engine.Load() != e {
+		e := c.engine.Load()
+		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: c.codec, damage: &c.damage}) })
+		if err == errClosed && c.engine.Load() != e {
 			continue // another one has taken its place
 		}
 		return err

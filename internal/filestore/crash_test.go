@@ -190,7 +190,7 @@ func survived(t *testing.T, path string, acknowledged map[string]uint64) {
 	t.Helper()
 	s := openAt(t, path)
 	defer s.Close()
-	if err := s.writing.db.CheckLevels(nil); err != nil {
+	if err := s.committer.writing.db.CheckLevels(nil); err != nil {
 		t.Error(err)
 	}
 	for n := range crashThreads {

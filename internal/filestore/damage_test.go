@@ -312,7 +312,7 @@ func TestDamagedTable(t *testing.T) {
 		writers[n] = newWriter(t, s, n)
 		writers[n].write(t.Context(), 3, 5000)
 	}
-	if err := s.writing.db.Flush(); err != nil {
+	if err := s.committer.writing.db.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -352,12 +352,12 @@ func TestDamagedTable(t *testing.T) {
 				t.Errorf("%s: %v", w.head.Key, err)
 			}
 		}
-		if err := s.writing.db.Flush(); err != nil {
+		if err := s.committer.writing.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	newWriter(t, s, 100).write(t.Context(), 10, 100)
-	n := s.writing.merges.rests()
+	n := s.committer.writing.merges.rests()
 	most := 1 // with a rest after each, twice as long each time
 	for left, rest := time.Since(opened), firstRest; left >= rest; left, rest = left-rest, 2*rest {
 		most++

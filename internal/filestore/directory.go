@@ -26,7 +26,7 @@ func (s *Store) Threads(
 	limit int,
 ) ([]store.Head, error) {
 	var heads []store.Head
-	err := s.view(ctx, func(v view) error {
+	err := s.committer.view(ctx, func(v view) error {
 		prefix := activePrefix(owner)
 		from := prefix
 		if !before.IsZero() {
@@ -65,7 +65,7 @@ func sortHeads(heads []store.Head) {
 // Owned implements [store.Directory].
 func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	var owned []store.OwnedThread
-	err := s.view(ctx, func(v view) error {
+	err := s.committer.view(ctx, func(v view) error {
 		prefix := []byte{spaceOwned}
 		_, err := v.ascendPast(prefix, prefix, func(_, value []byte) (bool, error) {
 			r := reader{b: value}
@@ -85,7 +85,7 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 // because somebody looks for damage, it reads the other lists in the end.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
 	var damage error
-	err = s.view(ctx, func(v view) (err error) {
+	err = s.committer.view(ctx, func(v view) (err error) {
 		prefix := []byte{spaceNames}
 		from := prefix
 		if after != "" {
@@ -116,7 +116,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 		damage = s.lost.err
 	}
 	if err == nil && damage == nil && next == "" && s.readOnly {
-		err = s.view(ctx, func(v view) (err error) {
+		err = s.committer.view(ctx, func(v view) (err error) {
 			damage, err = v.lists()
 			return err
 		})
@@ -173,7 +173,7 @@ func (v view) indexed(key store.ThreadKey, number uint64) (known *store.Head, en
 // Children implements [store.Directory].
 func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
 	var ids []string
-	err := s.view(ctx, func(v view) error {
+	err := s.committer.view(ctx, func(v view) error {
 		prefix := childPrefix(parent)
 		from := prefix
 		if after != "" {

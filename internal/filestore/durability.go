@@ -62,7 +62,7 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 }
 
 func durabilityIn(dir string) store.Durability {
-	at, known, err := statFileSystem(dir)
+	kind, free, known, err := statFileSystem(dir)
 	switch {
 	case err != nil:
 		note := fmt.Sprintf(
@@ -74,12 +74,12 @@ func durabilityIn(dir string) store.Durability {
 	case !known:
 		return store.Durability{Level: store.LevelMachine}
 	}
-	return at.judge(dir)
+	return fileSystem{kind: kind, free: free}.judge(dir)
 }
 
 // CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
-	if err := cmp.Or(s.place.canWrite(s.refused.Load()), ctx.Err()); err != nil {
+	if err := cmp.Or(s.place.canWrite(s.committer.refused.Load()), ctx.Err()); err != nil {
 		return err
 	}
 	if err := s.damage.ofAll(); err != nil {

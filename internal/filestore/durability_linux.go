@@ -2,11 +2,12 @@ package filestore
 
 import "syscall"
 
-// statFileSystem looks at where the file at path is.
-func statFileSystem(path string) (at fileSystem, known bool, err error) {
+// statFileSystem returns the kind of the file system at path, and how many bytes this user can
+// still write there.
+func statFileSystem(path string) (kind uint32, free uint64, known bool, err error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {
-		return fileSystem{}, false, err
+		return 0, 0, false, err
 	}
 	// The fields have other types on other processors. Blocks are counted in
 	// fragments where there are any.
@@ -14,5 +15,5 @@ func statFileSystem(path string) (at fileSystem, known bool, err error) {
 	if size == 0 {
 		size = uint64(st.Bsize)
 	}
-	return fileSystem{kind: uint32(st.Type), free: uint64(st.Bavail) * size}, true, nil
+	return uint32(st.Type), uint64(st.Bavail) * size, true, nil
 }

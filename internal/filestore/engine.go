@@ -28,6 +28,9 @@ const (
 	openFiles = 256
 )
 
+// firstPause is how long to wait before an engine is opened again, at first.
+const firstPause = 100 * time.Millisecond
+
 // engine is Pebble, opened once. What a batch has written can be read as soon as
 // Pebble has it in memory, which is before it is synced; so readers get a snapshot
 // from after the last sync.

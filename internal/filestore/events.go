@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -61,12 +60,6 @@ func (r reporter) listener() *pebble.EventListener {
 			}
 		},
 	}
-}
-
-// firstLine is an error without the stacks that Pebble's have.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 // damage is what is known of damaged files.

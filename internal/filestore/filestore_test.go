@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 // breakHead damages a thread's head, although the committer may remember it.
 func breakHead(t *testing.T, s store.Store, key store.ThreadKey) {
 	t.Helper()
-	if err := s.(*Store).submit(t.Context(), &damaging{key: key}); err != nil {
+	if err := s.(*Store).committer.submit(t.Context(), &damaging{key: key}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,23 +4,10 @@ import (
 	"bytes"
 	"context"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
-
-// hints are kept in memory, like leases: no other process can have the directory open.
-type hints struct {
-	mu  sync.Mutex
-	all map[string]hint // by name
-}
-
-// hint is what this process has told itself.
-type hint struct {
-	data  []byte
-	until time.Time
-}
 
 // PutHint implements [store.Hints].
 func (s *Store) PutHint(ctx context.Context, name string, data []byte, ttl time.Duration) error {

@@ -247,7 +247,7 @@ func TestOldInventory(t *testing.T) {
 		newWriter(t, s, threads).write(t.Context(), 3, 500)
 		threads++
 		killed := copied(t, dir)
-		if err := s.writing.db.Flush(); err != nil {
+		if err := s.committer.writing.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		newWriter(t, s, threads).write(t.Context(), 3, 500)
@@ -314,14 +314,14 @@ func TestInventoryWhileChanging(t *testing.T) {
 	w := newWriter(t, s, 1)
 	for range 8 {
 		w.write(t.Context(), 40, 20_000)
-		if err := s.writing.db.Flush(); err != nil {
+		if err := s.committer.writing.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+	if err := s.committer.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
 		t.Fatal(err)
 	}
-	tables, err := s.writing.db.SSTables()
+	tables, err := s.committer.writing.db.SSTables()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func FuzzManifest(f *testing.F) {
 	dir := f.TempDir()
 	s := openAt(f, dir)
 	newWriter(f, s, 1).write(f.Context(), 3, 100)
-	if err := s.writing.db.Flush(); err != nil {
+	if err := s.committer.writing.db.Flush(); err != nil {
 		f.Fatal(err)
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST*"))

@@ -29,42 +29,41 @@ const (
 	readTries = 10
 	// roomFile is written, with so many bytes, to see whether there is room.
 	roomFile, roomSize = "ROOM", 64 << 10
-	// The pause before an engine is opened again doubles from the first one up to the
-	// longest.
-	firstPause   = 100 * time.Millisecond
+	// The pause before an engine is opened again doubles from the first one (firstPause) up to
+	// the longest.
 	longestPause = 30 * time.Second
 )
 
 // begin opens the first engine, and starts the committer.
-func (s *Store) begin() error {
-	o := s.open(s.readOnly)
-	e, err := s.await(o)
+func (c *committer) begin() error {
+	o := c.open(c.readOnly)
+	e, err := c.await(o)
 	if errors.Is(err, errFull) {
-		e, err = s.readMeanwhile(o)
+		e, err = c.readMeanwhile(o)
 	}
 	if err != nil {
 		return judged(err)
 	}
 	if e.readOnly {
-		s.engine.Store(e)
-		if s.readOnly {
-			s.refused.Store(refusal(fmt.Errorf("the store %s is open for reading only", s.dir)))
+		c.engine.Store(e)
+		if c.readOnly {
+			c.refused.Store(refusal(fmt.Errorf("the store %s is open for reading only", c.dir)))
 		}
-	} else if err := s.use(e); err != nil {
+	} else if err := c.use(e); err != nil {
 		return errors.Join(err, e.close())
 	}
 	if err := e.probe(); err != nil {
-		s.damage.share(err)
-		s.log.Error(
+		c.damage.share(err)
+		c.log.Error(
 			"what all threads share is damaged: the server is not ready; put a backup in the store's place, "+
 				"or see: holdfast salvage",
 			"store",
-			s.dir,
+			c.dir,
 			"error",
 			firstLine(err),
 		)
 	}
-	go s.committer()
+	go c.run()
 	return nil
 }
 
@@ -72,7 +71,7 @@ func (s *Store) begin() error {
 var errFull = errors.New("there is no room")
 
 // await waits until an engine is open, has failed to, or waits for room.
-func (s *Store) await(o *opening) (*engine, error) {
+func (c *committer) await(o *opening) (*engine, error) {
 	full, _ := o.disk.isFull()
 	select {
 	case <-o.done:
@@ -87,11 +86,11 @@ func (s *Store) await(o *opening) (*engine, error) {
 
 // readMeanwhile opens an engine that only reads, while the other one waits for room.
 // A new store has nothing that could be read.
-func (s *Store) readMeanwhile(o *opening) (*engine, error) {
+func (c *committer) readMeanwhile(o *opening) (*engine, error) {
 	_, why := o.disk.isFull()
 	var r *opening
 	for range readTries {
-		r = s.open(true)
+		r = c.open(true)
 		// The other one may still have removed what it has no more need of, after the reader had
 		// found its name and before it had opened it.
 		if <-r.done; !errors.Is(r.err, fs.ErrNotExist) {
@@ -102,40 +101,40 @@ func (s *Store) readMeanwhile(o *opening) (*engine, error) {
 		o.disk.leave()
 		return nil, why
 	}
-	s.refuseForRoom(why)
-	s.keep(func() *engine {
-		e, err := s.awaitRoom(o)
+	c.refuseForRoom(why)
+	c.keep(func() *engine {
+		e, err := c.awaitRoom(o)
 		if err == nil {
 			return e
 		}
-		return s.reopen(o.disk, err)
+		return c.reopen(o.disk, err)
 	})
 	return r.engine, nil
 }
 
 // awaitRoom is await for an engine that may wait for room.
-func (s *Store) awaitRoom(o *opening) (*engine, error) {
+func (c *committer) awaitRoom(o *opening) (*engine, error) {
 	select {
 	case <-o.done:
 		return o.engine, o.err
 	case <-o.disk.failed:
 		return nil, o.disk.failure()
-	case <-s.closing:
+	case <-c.closing:
 		o.disk.leave()
 		return nil, errClosed
 	}
 }
 
 // keep has open open an engine, and gives it to the committer.
-func (s *Store) keep(open func() *engine) {
-	s.keeping.Go(func() {
+func (c *committer) keep(open func() *engine) {
+	c.keeping.Go(func() {
 		e := open()
 		if e == nil {
 			return
 		}
 		select {
-		case s.opened <- e:
-		case <-s.closing:
+		case c.opened <- e:
+		case <-c.closing:
 			_ = e.close() // it has written nothing of anybody's
 		}
 	})
@@ -143,48 +142,48 @@ func (s *Store) keep(open func() *engine) {
 
 // reopen opens an engine after another one has failed. It returns nil when the
 // store is closed meanwhile, or when too many have failed.
-func (s *Store) reopen(failed *disk, cause error) *engine {
-	pause := s.pause
+func (c *committer) reopen(failed *disk, cause error) *engine {
+	pause := c.pause
 	for {
 		failed.leave()
-		if s.left.Add(1) > maxLeft {
-			s.refused.Store(
+		if c.left.Add(1) > maxLeft {
+			c.refused.Store(
 				refusal(
 					fmt.Errorf(
 						"write to the store %s: %w; the disk has failed too often: look after it, "+
 							"and start the server again",
-						s.dir,
+						c.dir,
 						cause,
 					),
 				),
 			)
-			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
-				"store", s.dir, "error", firstLine(cause))
+			c.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
+				"store", c.dir, "error", firstLine(cause))
 			return nil
 		}
 		// For want of room, an engine more would be left behind in vain. Where the folder was, Pebble
 		// would make a store that is empty.
 		full := noRoom(cause) != 0
-		for wait := true; wait; wait = s.place.look() != nil || full && !s.hasRoom() {
+		for wait := true; wait; wait = c.place.look() != nil || full && !c.hasRoom() {
 			select {
 			case <-time.After(pause):
-			case <-s.closing:
+			case <-c.closing:
 				return nil
 			}
 			if !full {
 				pause = min(2*pause, longestPause)
 			}
 		}
-		o := s.open(false)
-		e, err := s.awaitRoom(o)
+		o := c.open(false)
+		e, err := c.awaitRoom(o)
 		switch {
 		case err == nil:
 			return e
 		case errors.Is(err, errClosed):
 			return nil
 		}
-		s.log.Error("the store could not be opened again", "store", s.dir, "error", firstLine(err))
-		s.refused.Store(refusal(reopens(s.dir, err)))
+		c.log.Error("the store could not be opened again", "store", c.dir, "error", firstLine(err))
+		c.refused.Store(refusal(reopens(c.dir, err)))
 		failed, cause = o.disk, err
 	}
 }
@@ -203,8 +202,8 @@ func (s *site) hasRoom() bool {
 	// It is written again the next time, and means nothing.
 	return errors.Join(err, f.Close(), s.fs.Remove(name)) == nil
 }
-func (s *Store) use(e *engine) error {
-	t := newTxn(e.newBatch(), s, numbers{})
+func (c *committer) use(e *engine) error {
+	t := newTxn(e.newBatch(), c, numbers{})
 	defer t.close()
 	var n numbers
 	var err1, err2 error
@@ -214,23 +213,23 @@ func (s *Store) use(e *engine) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return unreadable(err)
 	}
-	s.writing, s.numbers = e, n
-	s.hot.forgetAll()
-	before := s.engine.Swap(e)
-	s.refused.Store(nil)
+	c.writing, c.numbers = e, n
+	c.hot.forgetAll()
+	before := c.engine.Swap(e)
+	c.refused.Store(nil)
 	if len(left) > 0 && (before == nil || before.readOnly) {
 		// Nobody has begun to write yet, so all of it is of another process.
-		s.keeping.Go(func() { discardUnfinished(s, left) })
+		c.keeping.Go(func() { discardUnfinished(c, left) })
 	}
 	if before == nil {
 		return nil
 	}
-	s.log.Info("the store can be written again", "store", s.dir)
-	s.keeping.Go(func() {
+	c.log.Info("the store can be written again", "store", c.dir)
+	c.keeping.Go(func() {
 		if !before.readOnly {
 			before.retire()
 		} else if err := before.close(); err != nil {
-			s.log.Warn("the engine that only read could not be closed", "store", s.dir, "error", firstLine(err))
+			c.log.Warn("the engine that only read could not be closed", "store", c.dir, "error", firstLine(err))
 		}
 	})
 	return nil
@@ -243,8 +242,8 @@ func refusal(err error) *error {
 }
 
 // refuseForRoom has commits refused because there is no room.
-func (s *Store) refuseForRoom(why error) {
-	err := waitsForRoom(s.dir, why)
-	s.refused.Store(refusal(err))
-	s.log.Error("the store has no room: commits are refused until it has", "store", s.dir, "error", firstLine(err))
+func (c *committer) refuseForRoom(why error) {
+	err := waitsForRoom(c.dir, why)
+	c.refused.Store(refusal(err))
+	c.log.Error("the store has no room: commits are refused until it has", "store", c.dir, "error", firstLine(err))
 }

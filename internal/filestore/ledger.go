@@ -65,7 +65,7 @@ func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	return s.submit(ctx, &reserve{r: r, now: r.Now.UnixMilli()})
+	return s.committer.submit(ctx, &reserve{r: r, now: r.Now.UnixMilli()})
 }
 
 // Settle implements [store.Ledger].
@@ -73,13 +73,13 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 	if err := store.ValidateActual(actual); err != nil {
 		return err
 	}
-	return s.submit(ctx, &settlement{tenant: tenant, id: id, actual: actual})
+	return s.committer.submit(ctx, &settlement{tenant: tenant, id: id, actual: actual})
 }
 
 // Used implements [store.Ledger].
 func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
 	used := make([]int64, len(accounts))
-	err := s.view(ctx, func(v view) error {
+	err := s.committer.view(ctx, func(v view) error {
 		now, err := v.ledgerClock(tenant)
 		if err != nil {
 			return err

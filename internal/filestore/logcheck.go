@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,19 +18,6 @@ import (
 // understates that. But here nothing is written before everything in front of it is
 // synced. So where something begins behind a part that cannot be read, that part was
 // acknowledged, and is damaged. How much was synced at least, the file SYNCED says.
-
-// The log's format: blocks with chunks in them, which do not cross from one block into
-// the next. A chunk has a header: its checksum, its length, its type, the log's number,
-// and in the newer types how much of the log was synced.
-const (
-	logBlock        = 32 << 10
-	logHeader       = 11 // of types 5 to 8
-	logSyncedHeader = 19 // of types 9 to 12
-	logFull         = 5  // of both, the first type is a whole record,
-	logFirst        = 6  // the second one the beginning of one,
-	logLast         = 8  // and the fourth one the end of one
-	logSynced       = 4  // is what the newer types are larger by
-)
 
 // logDamage is damage in the newest log, behind which more was committed.
 type logDamage struct {
@@ -150,16 +135,6 @@ func chunk(b []byte, number uint32) (kind byte, size int) {
 	}
 	return kind, size
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// chunkSum is the checksum of a chunk, from its type on.
-func chunkSum(b []byte) uint32 {
-	return bits.RotateLeft32(crc32.Checksum(b, castagnoli), 17) + 0xa282ead8
-}
-
-// crc32Update goes on with the checksum of a file.
-func crc32Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
 func isZero(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 })

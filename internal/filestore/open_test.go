@@ -73,11 +73,11 @@ func TestOpenModes(t *testing.T) {
 	w := newWriter(t, s, 1)
 	for range 3 {
 		w.write(t.Context(), 3, 1000)
-		if err := s.writing.db.Flush(); err != nil {
+		if err := s.committer.writing.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+	if err := s.committer.writing.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
 		t.Fatal(err)
 	}
 	onlyOwners(t, folder)

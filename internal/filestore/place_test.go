@@ -111,8 +111,8 @@ func TestNoStoreWhereTheFolderWas(t *testing.T) {
 	if err := os.Rename(dir, dir+".old"); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = s.writing.db.Flush() }() // never returns
-	for s.left.Load() == 0 {
+	go func() { _ = s.committer.writing.db.Flush() }() // never returns
+	for s.committer.left.Load() == 0 {
 		time.Sleep(time.Millisecond) // for a moment that only the store knows
 	}
 	if err := s.Commit(t.Context(), w.next(10)); !errors.Is(err, store.ErrRefused) {

@@ -3,18 +3,10 @@ package filestore
 import (
 	"context"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
-
-// leases are kept in memory. That is enough: the directory's lock is exclusive, so
-// any process that was not announced to this one is gone.
-type leases struct {
-	mu    sync.Mutex
-	until map[string]time.Time // by process
-}
 
 // Announce implements [store.Presence]. A server calls it every few seconds, so it is also
 // when the store looks whether its folder is there.

@@ -14,7 +14,7 @@ import (
 
 // read runs f on a thread that exists.
 func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(v view, thread uint64) error) error {
-	return s.view(ctx, func(v view) error {
+	return s.committer.view(ctx, func(v view) error {
 		thread, err := v.existing(key)
 		if err != nil {
 			return err

@@ -67,8 +67,8 @@ func salvage(ctx context.Context, source *Store, to string, r *rescue) (threads 
 			err = errors.Join(err, os.RemoveAll(to))
 		}
 	}()
-	c := &copying{rescue: r, db: target.writing.db}
-	err = source.view(ctx, func(v view) error {
+	c := &copying{rescue: r, db: target.committer.writing.db}
+	err = source.committer.view(ctx, func(v view) error {
 		c.view = v
 		return c.all(ctx)
 	})
@@ -77,8 +77,8 @@ func salvage(ctx context.Context, source *Store, to string, r *rescue) (threads 
 
 // copying copies from a view to a store.
 type copying struct {
-	*rescue
-	view
+	rescue  *rescue
+	view    view
 	db      *pebble.DB
 	batch   *pebble.Batch
 	threads int
@@ -89,7 +89,7 @@ type copying struct {
 // all copies everything.
 func (c *copying) all(ctx context.Context) error {
 	c.batch = c.db.NewBatch()
-	damage, err := c.ascendPast([]byte{spaceNames}, []byte{spaceNames}, func(k, value []byte) (bool, error) {
+	damage, err := c.view.ascendPast([]byte{spaceNames}, []byte{spaceNames}, func(k, value []byte) (bool, error) {
 		r := reader{b: k[1:]}
 		key := store.ThreadKey{Tenant: r.name(), Thread: string(r.b)}
 		if r.err != nil || len(value) != 8 {
@@ -101,7 +101,7 @@ func (c *copying) all(ctx context.Context) error {
 		return true, ctx.Err()
 	})
 	if damage != nil {
-		c.lose("list", "threads", "some names cannot be read, and their threads are lost: %s", firstLine(damage))
+		c.rescue.lose("list", "threads", "some names cannot be read, and their threads are lost: %s", firstLine(damage))
 	}
 	if err == nil {
 		err = c.ledger()
@@ -119,7 +119,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 	defer one.Close()
 	h, err := c.content(one, number)
 	if errors.Is(err, store.ErrUnreadable) {
-		c.lose("thread", key.String(), "%s", firstLine(err))
+		c.rescue.lose("thread", key.String(), "%s", firstLine(err))
 		return nil
 	}
 	if err == nil {
@@ -144,7 +144,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error) {
 	err = guard(func() error {
 		prefix := threadPrefix(number)
-		return c.ascend(prefix, prefix, func(k, value []byte) (bool, error) {
+		return c.view.ascend(prefix, prefix, func(k, value []byte) (bool, error) {
 			err := c.sound(k[len(prefix):], value)
 			if err == nil && k[len(prefix)] == sectionHead {
 				h, err = decodeHead(value)
@@ -162,14 +162,14 @@ func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error)
 func (c *copying) sound(key, value []byte) (err error) {
 	switch section, rest := key[0], key[1:]; section {
 	case sectionState:
-		_, err = c.codec.Decode(nil, stateName, value)
+		_, err = c.view.codec.Decode(nil, stateName, value)
 	case sectionMessages:
-		_, err = c.message(value)
+		_, err = c.view.message(value)
 	case sectionValues:
 		r := reader{b: rest}
 		kind := store.Kind(r.name())
 		if err = r.err; err == nil {
-			_, err = c.codec.Decode(nil, valueName(kind, string(r.b)), value)
+			_, err = c.view.codec.Decode(nil, valueName(kind, string(r.b)), value)
 		}
 	case sectionRecords, sectionInbox:
 		r := reader{b: value}
@@ -179,7 +179,7 @@ func (c *copying) sound(key, value []byte) (err error) {
 			name = recordName(placeOf(rest))
 		}
 		if err = r.err; err == nil {
-			_, err = c.codec.Decode(r.before(value), name, r.b)
+			_, err = c.view.codec.Decode(r.before(value), name, r.b)
 		}
 	}
 	return err
@@ -187,7 +187,7 @@ func (c *copying) sound(key, value []byte) (err error) {
 
 // index puts a thread into the lists again.
 func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h *head) error {
-	t := &txn{view: view{Reader: one, codec: c.codec}, batch: one}
+	t := &txn{view: view{Reader: one, codec: c.view.codec}, batch: one}
 	commit := &commit{
 		Commit: &store.Commit{Key: key, User: h.User, UpdatedAt: h.UpdatedAt, Process: h.Process},
 		old:    &head{},
@@ -203,7 +203,7 @@ func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h
 	if err != nil {
 		return err
 	}
-	_, err = c.with(sectionKey(number, sectionParent), func(parent []byte) error {
+	_, err = c.view.with(sectionKey(number, sectionParent), func(parent []byte) error {
 		return t.set(childKey(key.Tenant, string(parent), key.Thread), nil)
 	})
 	return err
@@ -212,7 +212,7 @@ func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h
 // ledger copies the accounts and reservations that can be read.
 func (c *copying) ledger() error {
 	prefix := []byte{spaceLedger}
-	damage, err := c.ascendPast(prefix, prefix, func(k, value []byte) (bool, error) {
+	damage, err := c.view.ascendPast(prefix, prefix, func(k, value []byte) (bool, error) {
 		r := reader{b: k[1:]}
 		r.name()
 		if r.err == nil && len(r.b) > 0 && r.b[0] == ledgerAccounts {
@@ -223,7 +223,7 @@ func (c *copying) ledger() error {
 		return true, c.batch.Set(k, bytes.Clone(value), nil)
 	})
 	if damage != nil {
-		c.lose(
+		c.rescue.lose(
 			"list",
 			"accounts",
 			"some of what was counted for limits cannot be read; it is counted anew: %s",

@@ -167,7 +167,7 @@ func TestSalvageLists(t *testing.T) {
 func entries(t *testing.T, s *Store, space byte) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := s.view(t.Context(), func(v view) error {
+	err := s.committer.view(t.Context(), func(v view) error {
 		return v.ascend([]byte{space}, []byte{space}, func(k, value []byte) (bool, error) {
 			all[string(k)] = string(value)
 			return true, nil

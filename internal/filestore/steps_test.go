@@ -17,7 +17,7 @@ import (
 // marked as unfinished.
 func leftIn(t *testing.T, s *Store) (threads, marks int) {
 	t.Helper()
-	err := s.view(t.Context(), func(v view) error {
+	err := s.committer.view(t.Context(), func(v view) error {
 		numbers, err := v.unfinished()
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func unfinishedCommit(t *testing.T, s *Store) *store.Commit {
 	p := newCommit(s.codec, c)
 	for from := 0; from < 3*stepMessages; from += stepMessages {
 		step := &step{c: p, from: from, to: from + stepMessages}
-		if err := s.submit(t.Context(), step); err != nil {
+		if err := s.committer.submit(t.Context(), step); err != nil {
 			t.Fatal(err)
 		}
 		p.number = step.number
@@ -80,7 +80,7 @@ func TestStepsAreNotSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.keeping.Wait()
+	s.committer.keeping.Wait()
 	if threads, marks := leftIn(t, s); threads != 2 || marks != 0 {
 		t.Errorf("after it was opened again: %d threads and %d marks", threads, marks)
 	}
@@ -106,7 +106,7 @@ func TestStepsLeftWithoutRoom(t *testing.T) {
 	w.mustRefuse(w.next(100))
 	f.on.Store(false)
 	w.write(t.Context(), 1, 100)
-	s.keeping.Wait()
+	s.committer.keeping.Wait()
 	if threads, marks := leftIn(t, s); threads != 1 || marks != 0 {
 		t.Errorf("%d threads and %d marks are left", threads, marks)
 	}

@@ -10,9 +10,10 @@
 //
 // The files by what they hold: commit.go, read.go, directory.go, presence.go,
 // notify.go, ledger.go and durability.go have the methods of the roles of
-// [store.Store]; committer.go is the one goroutine that writes, write.go what it
-// writes for a commit, and steps.go how it writes a very large one; keeper.go keeps
-// an engine there for it; engine.go, disk.go, events.go and scheduler.go are what is
+// [store.Store]; operations.go is what a commit and its like have checked,
+// committer.go the one goroutine that writes them, write.go what it writes for a
+// commit, and steps.go how it writes a very large one; keeper.go keeps an engine there
+// for it; engine.go, disk.go, events.go and scheduler.go are what is
 // known about Pebble; layout.go is the directory, and keys.go lists every key.
 package filestore
 
@@ -22,7 +23,6 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,59 +33,20 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
-// Options are the choices of [Open]; the zero value is right for a server.
-type Options struct {
-	// LockTimeout is how long to wait for another process to let go of the
-	// directory; 0 means one second.
-	LockTimeout time.Duration
-	// ReadOnly opens a store that is there for reading. Nothing in the directory
-	// changes, and commits are refused. What is whole of a damaged store can be read:
-	// Walk says if something is missing.
-	ReadOnly bool
-	// Log is told what operators should know; nil: nobody is.
-	Log *slog.Logger
-
-	memTable uint64 // 0 means memTableSize; tests have less to write until it is full
-	// unchecked leaves the comparison with the inventory out, so that a test can show what
-	// becomes of a damaged folder then.
-	unchecked bool
-}
-
 // Store is a store in one directory. All its methods may be called concurrently.
 type Store struct {
 	*site
-	codec    *frame.Codec
-	lock     io.Closer
-	place    *place
-	readOnly bool
-	lost     *loss // nil: nothing
-	leases   leases
-	hints    hints
-	waiters  storekit.Waiters
-
-	// The committer's.
-	writing *engine // nil while there is none
-	late    *group  // that waits for room
-	hot     hot
-	numbers numbers
-
-	engine  atomic.Pointer[engine] // that is read
-	refused atomic.Pointer[error]  // why commits are refused; nil when they are not
-
-	requests  chan *request // to the committer, unbuffered: see submit
-	opened    chan *engine  // to the committer, from the keeper
-	keeping   sync.WaitGroup
-	left      atomic.Int64 // engines that could not be closed
-	closing   chan struct{}
-	stopped   chan struct{} // closed when the committer has ended
+	codec     *frame.Codec
+	lock      io.Closer
+	place     *place
+	readOnly  bool
+	lost      *loss // nil: nothing
+	leases    leases
+	hints     hints
+	waiters   storekit.Waiters
+	committer *committer
 	closeOnce sync.Once
 	closeErr  error
-}
-
-// numbers are the last ones that were given away.
-type numbers struct {
-	thread  uint64 // to a thread
-	account uint64 // to an account of the ledger
 }
 
 // Open opens the store in the directory dir, and makes the directory if it is not
@@ -124,10 +85,6 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 		lock:     lock,
 		readOnly: opts.ReadOnly,
 		lost:     lost,
-		requests: make(chan *request),
-		opened:   make(chan *engine),
-		closing:  make(chan struct{}),
-		stopped:  make(chan struct{}),
 	}
 	if !opts.ReadOnly {
 		err = makePrivate(dir)
@@ -136,7 +93,8 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 		s.place, err = openPlace(dir, lock, opts.Log)
 	}
 	if err == nil {
-		if err = s.begin(); err != nil {
+		s.committer = newCommitter(s.site, codec, s.place, &s.waiters, opts.ReadOnly)
+		if err = s.committer.begin(); err != nil {
 			err = errors.Join(err, s.place.mark.Close())
 		}
 	}
@@ -212,10 +170,7 @@ func check(dir string, opts Options) (*loss, error) {
 // there is no room for it; what waits to be written is refused.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		close(s.closing)
-		<-s.stopped
-		s.keeping.Wait()
-		err := s.engine.Load().close()
+		err := s.committer.stop()
 		if errors.Is(err, errLeft) {
 			s.log.Warn(
 				"the store was closed with writes that could not be finished; everything that was "+

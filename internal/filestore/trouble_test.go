@@ -251,7 +251,7 @@ func TestFullAtSync(t *testing.T) {
 	}()
 	w.write(t.Context(), 10, 1000)
 	w.check()
-	if w.refused == 0 || s.left.Load() != 1 {
-		t.Errorf("%d commits were refused, and %d engines are left behind", w.refused, s.left.Load())
+	if w.refused == 0 || s.committer.left.Load() != 1 {
+		t.Errorf("%d commits were refused, and %d engines are left behind", w.refused, s.committer.left.Load())
 	}
 }
