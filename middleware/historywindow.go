@@ -27,7 +27,6 @@ func HistoryWindow(o HistoryWindowOptions) holdfast.Middleware {
 	}
 	m.Model, m.Notices = w.model, []string{NoticeCut}
 	if w.Then == WindowSummarise {
-		m.States = []holdfast.State{historyWindowState}
 		m.Notices = append(m.Notices, NoticeSummarised, NoticeSummaryFailed)
 	}
 	return m
@@ -70,9 +69,7 @@ type windowCall struct {
 	req   *holdfast.ModelRequest
 	next  holdfast.ModelCall
 	yield func(holdfast.Delta, error) bool
-	// old is the summary that an earlier version has left, and now what is left out.
-	old HistoryWindowState
-	now leftOut
+	now   leftOut
 	// moved is why this call leaves out more than the one before it; see
 	// [holdfast.ModelRequest].Cut.
 	moved string
@@ -84,11 +81,8 @@ type windowCall struct {
 
 // run makes the call. It returns an error that the reader has not got.
 func (s *windowCall) run() error {
-	err := s.loadOld()
-	if err != nil {
-		return err
-	}
 	s.recall(holdfast.HistoryFrom(s.ctx))
+	var err error
 	if s.req.Overflows > s.now.overflows && s.OnOverflow == WindowShrink {
 		err = s.shrink()
 	} else {

@@ -107,12 +107,6 @@ func (s *windowCall) recall(history []holdfast.Message) {
 			s.now.summarised, s.now.messages, s.now.text = from, r.Messages, r.Text
 		}
 	}
-	if from := s.after(s.old.UpTo); from > 0 && s.now.summarised == 0 {
-		s.now.summarised, s.now.messages, s.now.text = from, s.old.Messages, s.old.Text
-		if newest {
-			s.now.place = place{from, s.keeps(from, *s.KeepFirst)}
-		}
-	}
 }
 
 // boundIn returns the newest bound of this model; 0 if there is none. A newer activity that

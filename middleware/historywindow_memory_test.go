@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
-	"github.com/holdfast-agents/holdfast/state"
 )
 
 // What a window remembers: between two steps each request continues the one before it.
@@ -120,78 +118,12 @@ func TestTheTailIsNoHistory(t *testing.T) {
 	}
 }
 
-// TestTheOldSummaryIsUsed: the summary that an earlier version left as a state is shown
-// until there is a new one, which begins with it.
-func TestTheOldSummaryIsUsed(t *testing.T) {
-	t.Parallel()
-	s := newSummarising(t, middleware.HistoryWindowOptions{})
-	var stored state.States
-	if err := json.Unmarshal(
-		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":4}}}`),
-		&stored,
-	); err != nil {
-		t.Fatal(err)
-	}
-	s.states = state.NewLive(&stored)
-	s.ctx = state.ContextWith(s.ctx, s.states)
-	const old = "Summary of the first 4 messages of this conversation:\nThey met."
-	s.shows("uauaua", "u0 u4 a5", old)
-	s.shows("uauauau", "u0 u4 a5 u6", old)
-	if len(s.requests) != 0 || len(s.history.Activities) != 0 {
-		t.Errorf("%d summaries were made, recorded is %q", len(s.requests), s.history.Activities)
-	}
-	s.shows("uauauauau", "u0 u8", "Summary of the first 8 messages of this conversation:\nThey talked.")
-	if text := s.requests[0].Messages[0].Text; !strings.HasPrefix(
-		text,
-		"Summary of what came before:\nThey met.\n\nThe conversation:\nuser: text 004\n",
-	) {
-		t.Errorf("summarised is %q", text)
-	}
-	if b, _ := json.Marshal(s.states.Now()); strings.Contains(string(b), "met") {
-		t.Errorf("the state is %s", b)
-	}
-	s.shows("uauauauaua", "u0 u8 a9", "Summary of the first 8 messages of this conversation:\nThey talked.")
-	// Of a summary that failed, what it was to cover is known to the old one in part.
-	s = newSummarising(t, middleware.HistoryWindowOptions{})
-	s.states = state.NewLive(&stored)
-	s.ctx, s.summary = state.ContextWith(s.ctx, s.states), nil
-	s.shows("uauauauau", "u0 u8", old, "The conversation before this point is not shown: 4 messages.")
-	s.shows("uauauauaua", "u0 u8 a9", old, "The conversation before this point is not shown: 4 messages.")
-}
-
 // TestWhatCoversEverythingIsNotUsed: where nothing follows what is left out, as in a history
 // of which the agent is not shown the end, everything is shown that fits.
 func TestWhatCoversEverythingIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{KeepFirst: new(0), SummaryEvery: 10})
-	var stored state.States
-	if err := json.Unmarshal(
-		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a5","text":"They met.","messages":6}}}`),
-		&stored,
-	); err != nil {
-		t.Fatal(err)
-	}
-	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))
-	s.shows("uauaua", "u0 a1 u2 a3 u4 a5")
-	s = newSummarising(t, middleware.HistoryWindowOptions{KeepFirst: new(0), SummaryEvery: 10})
 	s.history.Set(shape("uauaua"))
 	s.history.Put(middleware.ActivitySummary, `{"to":"a5","messages":6,"text":"They met."}`)
 	s.shows("uauaua", "u0 a1 u2 a3 u4 a5")
-}
-
-// TestADamagedOldSummary: it ends the call, as every state that cannot be read.
-func TestADamagedOldSummary(t *testing.T) {
-	t.Parallel()
-	s := newSummarising(t, middleware.HistoryWindowOptions{})
-	var stored state.States
-	if err := json.Unmarshal(
-		[]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":-4}}}`),
-		&stored,
-	); err != nil {
-		t.Fatal(err)
-	}
-	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))
-	if _, err := s.ask("uauauauau"); err == nil || !strings.Contains(err.Error(), "messages is -4") {
-		t.Errorf("got %v", err)
-	}
 }

@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -153,55 +152,5 @@ func TestASummaryTravels(t *testing.T) {
 	); strings.Contains(history, summaryInHistory) ||
 		!strings.Contains(stream, "shown: 3, ") {
 		t.Errorf("rewound: %s\n%s", stream, history)
-	}
-}
-
-// TestAThreadOfAnEarlierVersionGoesOn: its summary is a state, which is shown until the next
-// summary is made from it.
-func TestAThreadOfAnEarlierVersionGoesOn(t *testing.T) {
-	t.Parallel()
-	var summaries atomic.Int32
-	db := memstore.New()
-	plain := hooktest.Converse(t, holdfast.Agent{Model: remembering(&summaries)}, hooktest.Sharing(db))
-	for i := range 3 {
-		plain.Say(fmt.Sprint("question ", i))
-	}
-	document := string(exported(t, db))
-	var history struct{ Messages []struct{ ID string } }
-	if err := json.Unmarshal([]byte(document), &history); err != nil {
-		t.Fatal(err)
-	}
-	state := fmt.Sprintf(
-		`"agent": "a", "states": {"holdfast.history_window": {"upTo": %q, "text": "They met.", "messages": 4}},`,
-		history.Messages[3].ID,
-	)
-	changed := strings.Replace(document, `"agent": "a",`, state, 1) // that of the head
-	c := imported(t, summariser(&summaries), []byte(changed))
-	say := func(run string) string {
-		return c.Post(
-			"t",
-			run,
-			map[string]any{"messages": []map[string]any{{"id": "user-" + run, "role": "user", "content": "go on"}}},
-		).Text
-	}
-	if stream := say(
-		"a",
-	); !strings.Contains(
-		stream,
-		`shown: 4, Summary of the first 4 messages of this conversation:\nThey met.`,
-	) {
-		t.Errorf("the old summary is not shown: %s", stream)
-	}
-	say("b")
-	if stream := say(
-		"c",
-	); !strings.Contains(
-		stream,
-		`shown: 2, Summary of the first 10 messages of this conversation:\nsummary 1`,
-	) {
-		t.Errorf("there is no new summary: %s", stream)
-	}
-	if states := c.Get("/threads/t/state"); strings.Contains(states, "They met.") {
-		t.Errorf("the old summary is kept: %s", states)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/state"
 )
 
 // Where a window summarises, the same model is asked for a summary of what is left out,
@@ -22,30 +21,6 @@ const (
 	// messages are therefore not shown, and why.
 	NoticeSummaryFailed = "holdfast.summary_failed"
 )
-
-// HistoryWindowState is where earlier versions of [HistoryWindow] kept the summary of a
-// thread. It is used until the next summary, which is recorded as an activity.
-type HistoryWindowState struct {
-	// UpTo is the id of the last message that the summary covers.
-	UpTo string `json:"upTo,omitempty"`
-	// Text is the summary.
-	Text string `json:"text,omitempty"`
-	// Messages is how many messages the summary covers.
-	Messages int `json:"messages,omitempty"`
-}
-
-var historyWindowState = state.Register(state.Spec[HistoryWindowState]{
-	Name: "holdfast.history_window", Version: 1, Scope: state.ScopeThread,
-	Validate: func(s HistoryWindowState) error { return notNegative("messages", s.Messages) },
-})
-
-// loadOld loads the summary that an earlier version has left.
-func (s *windowCall) loadOld() (err error) {
-	if s.Then == WindowSummarise {
-		s.old, err = historyWindowState.Load(s.ctx)
-	}
-	return err
-}
 
 // summarise makes a new summary, from the present one and the messages up to a place, and
 // records it. It reports false if the model failed to write one. An error ends the model
@@ -69,17 +44,11 @@ func (s *windowCall) summarise(to place) (made bool, err error) {
 		s.notify(NoticeSummaryFailed, map[string]any{"messages": s.now.hidden(to), "reason": reasonOf(err)})
 		return false, nil
 	}
-	if s.old != (HistoryWindowState{}) {
-		_, err = historyWindowState.Update(
-			s.ctx,
-			func(HistoryWindowState) HistoryWindowState { return HistoryWindowState{} },
-		)
-	}
 	s.now.place = to
 	s.now.summarised, s.now.messages, s.now.text = to.from, to.from, text
 	s.record(ActivitySummary, cutSummary, "")
 	s.notify(NoticeSummarised, map[string]any{"messages": s.now.messages, "bytes": len(text)})
-	return true, err
+	return true, nil
 }
 
 // use adds what a summary has used.

@@ -298,17 +298,6 @@ func TestSummaryOfAReaderThatStops(t *testing.T) {
 	}
 }
 
-// TestSummaryWithoutAState: a state that cannot be read or written ends the call with an
-// error.
-func TestSummaryWithoutAState(t *testing.T) {
-	t.Parallel()
-	s := newSummarising(t, middleware.HistoryWindowOptions{})
-	s.ctx = t.Context()
-	if _, err := s.ask("uauauau"); !errors.Is(err, holdfast.ErrNoRun) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestWhatASummaryIsMadeOf: calls and results as text, media by name, and nothing too
 // long.
 func TestWhatASummaryIsMadeOf(t *testing.T) {
