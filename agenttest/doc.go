@@ -60,6 +60,11 @@
 //	r := h.Run("May I buy a chair?")
 //	r = h.Finish(r.OutsideCalls[0].ID, map[string]bool{"approved": true})
 //
+// [Config].FrontendTools are the tools of a page, and [Harness.Deliver] sends their results.
+// For what a client can do besides, there is [Harness.Request]:
+//
+//	h.Request("POST", "/threads/t/fork", map[string]string{"threadId": "other"})
+//
 // # Time
 //
 // Everything works in a bubble of testing/synctest, where timeouts and retries take

@@ -32,6 +32,9 @@ type Config struct {
 	// Middleware is the agent's middleware, the first outermost. The server's own
 	// limits are around it, as in production.
 	Middleware []holdfast.Middleware
+	// FrontendTools are the tools that the frontend offers with every request. A run that calls
+	// one ends, with the call in [Result.FrontendCalls]; [Harness.Deliver] sends its result.
+	FrontendTools []holdfast.ToolSpec
 	// Agent is a whole agent to start from: Model, if set, replaces its model, and
 	// Tools, Toolsets and Middleware are added after its own.
 	Agent holdfast.Agent

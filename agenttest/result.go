@@ -57,6 +57,9 @@ type Result struct {
 	// OutsideCalls are the calls that wait to be finished from outside; [Harness.Finish]
 	// finishes one.
 	OutsideCalls []threads.OutsideCall
+	// FrontendCalls are the ids of the calls that wait for the frontend; [Harness.Deliver] sends
+	// the result of one.
+	FrontendCalls []string
 	// Messages are the stored history of the thread afterwards.
 	Messages []holdfast.Message
 	// Started are the tool calls that were started since the previous result, as the
@@ -171,6 +174,12 @@ func (h *Harness) post(in *agui.RunAgentInput) *Result {
 	h.t.Helper()
 	h.posts++
 	in.ThreadID, in.RunID, in.ProtocolVersion = h.on.name, fmt.Sprintf("run%d", h.posts), agui.ProtocolVersion
+	for _, tool := range h.cfg.FrontendTools {
+		in.Tools = append(
+			in.Tools,
+			agui.Tool{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters},
+		)
+	}
 	return h.result(in.RunID, h.ask("POST", "/runs", in.AppendJSON(nil), ""))
 }
 
@@ -179,6 +188,18 @@ func (h *Harness) follow(from *cursor) *Result {
 	h.t.Helper()
 	path := "/threads/" + url.PathEscape(h.on.name) + "/runs/" + from.run + "/events"
 	return h.result(from.run, h.ask("GET", path, nil, from.event))
+}
+
+// Request passes a request of the caller to the server's handler, and returns when it is
+// answered: for what a client can do and the harness has no method for, such as a fork. The
+// body is written as JSON; nil is no body.
+func (h *Harness) Request(method, path string, body any) *http.Response {
+	h.t.Helper()
+	var data []byte
+	if body != nil {
+		data = h.json(body)
+	}
+	return h.ask(method, path, data, "").Result()
 }
 
 // ask passes a request to the server's handler and returns when it is answered.
@@ -255,8 +276,9 @@ func (h *Harness) ended(r *Result) {
 	var end struct {
 		Result  json.RawMessage
 		Outcome *struct {
-			Type       Outcome
-			Interrupts []Question
+			Type               Outcome
+			Interrupts         []Question
+			PendingToolCallIDs []string
 		}
 		Metadata struct {
 			Holdfast struct{ OutsideCalls []threads.OutsideCall }
@@ -272,6 +294,7 @@ func (h *Harness) ended(r *Result) {
 		r.Outcome, r.Output, r.OutsideCalls = Success, end.Result, end.Metadata.Holdfast.OutsideCalls
 		if end.Outcome != nil {
 			r.Outcome, r.Questions = end.Outcome.Type, end.Outcome.Interrupts
+			r.FrontendCalls = end.Outcome.PendingToolCallIDs
 		}
 	}
 	known.open = r.Questions

@@ -2,15 +2,18 @@ package agenttest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Tools that are not the agent's own: toolsets, and calls that are finished from outside.
+// Tools that are not the agent's own: toolsets, calls that are finished from outside, and tools
+// of the frontend.
 
 // Toolset is a set of these tools, for a test in place of a server's.
 type Toolset []holdfast.Tool
@@ -43,6 +46,19 @@ func (h *Harness) Finish(call string, result any) *Result {
 		return h.Resume()
 	}
 	return h.follow(&cursor{run: done.Run})
+}
+
+// Deliver sends the frontend's result of a call, and returns when the run that goes on has
+// ended, waits or was cut off.
+func (h *Harness) Deliver(call, content string) *Result {
+	h.t.Helper()
+	result := holdfast.Message{
+		ID:     fmt.Sprintf("result%d", h.posts+1),
+		Role:   holdfast.RoleTool,
+		CallID: call,
+		Text:   content,
+	}
+	return h.post(&agui.RunAgentInput{Messages: []agui.Message{agui.FromDomain(result)}})
 }
 
 // wrappedToolset is a toolset whose tools are wrapped.

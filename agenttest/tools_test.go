@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/contract"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 type purchase struct {
@@ -182,6 +184,42 @@ func TestADeadProcessHandsNothingOut(t *testing.T) {
 		}
 		if r = h.Finish(r.OutsideCalls[0].ID, true); r.Answer() != "done" {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestFrontendTools: a run that calls one ends with it, and goes on with its result, in the
+// next process too. What the harness has no method for, it asks of the server as the caller.
+func TestFrontendTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := agenttest.New(t, agenttest.Config{
+			Model: agenttest.Say(
+				agenttest.Call("confirm", `{}`),
+				agenttest.Text("done"),
+				agenttest.Text("again"),
+			),
+			FrontendTools: []holdfast.ToolSpec{{Name: "confirm", Parameters: json.RawMessage(`{"type":"object"}`)}},
+		})
+		r := h.Run("Are you sure?")
+		if r.Outcome != agenttest.Success || len(r.FrontendCalls) != 1 {
+			t.Fatalf("got %+v", r)
+		}
+		h.Restart()
+		r = h.Deliver(r.FrontendCalls[0], "yes")
+		if r.Outcome != agenttest.Success || r.Answer() != "done" || len(r.FrontendCalls) != 0 ||
+			r.Results()["call_1"] != "yes" {
+			t.Errorf("got %+v", r)
+		}
+		h.As(holdfast.Principal{Tenant: "acme", User: "eve"})
+		if res := h.Request("GET", "/threads/t", nil); res.StatusCode != http.StatusNotFound {
+			t.Errorf("somebody else is answered %s", res.Status)
+		}
+		h.As(server.LocalPrincipal())
+		res := h.Request("POST", "/threads/t/fork", map[string]string{"threadId": "other"})
+		h.Thread("other")
+		r = h.Run("And now?")
+		if res.StatusCode >= http.StatusMultipleChoices || r.Answer() != "again" || len(r.Messages) != 6 {
+			t.Errorf("the fork is answered %s, and then %+v", res.Status, r)
 		}
 	})
 }
