@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -46,7 +46,7 @@ func TestFairnessSample(t *testing.T) {
 				http.DefaultClient.CloseIdleConnections()
 			})
 			f := fairness{commits: 20, clients: 2, enough: 2}
-			for _, shape := range sample.Of(t, len(all), shift, all) {
+			for _, shape := range testkit.Sample(t, len(all), shift, all) {
 				m, err := f.against(web.URL, shape)
 				if err != nil {
 					t.Errorf("%s: %v", shape.name, err)

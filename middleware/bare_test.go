@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 )
 
 // bareRun is a run of one middleware without a server.

@@ -6,42 +6,46 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 	t.Parallel()
 	var searched, looked atomic.Int64
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name:  "a",
 		Model: alwaysCalling(`search {"q":"parcel","n":1}`, `look {}`),
 		Tools: []holdfast.Tool{countedTool("search", &searched), countedTool("look", &looked)},
 		Middleware: []holdfast.Middleware{
 			middleware.CircuitBreaker(middleware.CircuitBreakerOptions{Tools: map[string]int{"look": 0}}),
 		},
-	})
+	}, nil)
 	for i := range 2 {
-		var got hooktest.Stream
+		var got *agenttest.Result
 		if i == 0 {
-			got = c.Say("where is it?")
+			got = c.Run("where is it?")
 		} else {
-			got = c.GoOn()
+			got = c.Resume()
 		}
-		end := got.Last()
-		if end.Type != "RUN_ERROR" || end.Code != codes.CircuitOpen {
-			t.Fatalf("run %d ended with %+v", i, end)
+		if got.Outcome != agenttest.Failed || got.Code != codes.CircuitOpen {
+			t.Fatalf("run %d ended with %+v", i, got)
 		}
 		for _, want := range []string{"search 3 times in a row", "the limit is 3", `"messages": []`} {
-			if !strings.Contains(end.Hint(), want) {
-				t.Errorf("the error lacks %q: %s", want, end.Hint())
+			if !strings.Contains(got.Hint, want) {
+				t.Errorf("the error lacks %q: %s", want, got.Hint)
 			}
 		}
-		if n := got.Notices("holdfast.circuit_open"); len(n) != 1 || n[0] != `{"tool":"search","count":3,"limit":3}` {
+		if n := hooktest.Notices(
+			got,
+			"holdfast.circuit_open",
+		); len(n) != 1 ||
+			n[0] != `{"tool":"search","count":3,"limit":3}` {
 			t.Errorf("notices: %q", n)
 		}
-		if r := got.Results(); len(r) != 6 || !strings.HasPrefix(r[4], "Not started:") ||
+		if r := hooktest.Results(got); len(r) != 6 || !strings.HasPrefix(r[4], "Not started:") ||
 			!strings.HasPrefix(r[5], "Not started:") {
 			t.Errorf("results: %q", r)
 		}
@@ -62,15 +66,16 @@ func TestTheBreakerTellsTheModelWhichThenDoesSomethingElse(t *testing.T) {
 		}
 		return []string{`search {"q":"parcel"}`}
 	})
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name: "a", Model: model, Tools: []holdfast.Tool{countedTool("search", &searched)},
 		Middleware: []holdfast.Middleware{middleware.CircuitBreaker(middleware.CircuitBreakerOptions{Then: "tell"})},
-	})
-	got := c.Say("where is it?")
-	if got.Last().Type != "RUN_FINISHED" || searched.Load() != 3 || len(got.Notices("holdfast.circuit_open")) != 1 {
-		t.Errorf("searched %d times, ended with %+v", searched.Load(), got.Last())
+	}, nil)
+	got := c.Run("where is it?")
+	if got.Outcome != agenttest.Success || searched.Load() != 3 ||
+		len(hooktest.Notices(got, "holdfast.circuit_open")) != 1 {
+		t.Errorf("searched %d times, ended with %+v", searched.Load(), got)
 	}
-	if r := got.Results(); len(r) != 4 || !strings.Contains(r[2], "Not run: search has been called 3 times") {
+	if r := hooktest.Results(got); len(r) != 4 || !strings.Contains(r[2], "Not run: search has been called 3 times") {
 		t.Errorf("results: %q", r)
 	}
 }
@@ -78,20 +83,19 @@ func TestTheBreakerTellsTheModelWhichThenDoesSomethingElse(t *testing.T) {
 // TestTheBreakerCountsTheFrontendsCalls: each of them ends a run, and here a server too.
 func TestTheBreakerCountsTheFrontendsCalls(t *testing.T) {
 	t.Parallel()
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling(`confirm {"sure":true}`),
 		Middleware: []holdfast.Middleware{middleware.CircuitBreaker(middleware.CircuitBreakerOptions{})},
-	}, hooktest.In("file:"+t.TempDir()+"/data"))
-	got := c.Say("do it")
+	}, nil)
+	got := c.Run("do it")
 	for range 2 {
-		pending := got.Last().Outcome.PendingToolCallIDs
-		if len(pending) != 1 {
-			t.Fatalf("nothing is pending: %+v", got.Last())
+		if len(got.FrontendCalls) != 1 {
+			t.Fatalf("nothing is pending: %+v", got)
 		}
 		c.Restart()
-		got = c.Deliver(pending[0], "no")
+		got = c.Deliver(got.FrontendCalls[0], "no")
 	}
-	if got.Last().Code != codes.CircuitOpen {
-		t.Errorf("the third call ended with %+v", got.Last())
+	if got.Code != codes.CircuitOpen {
+		t.Errorf("the third call ended with %+v", got)
 	}
 }

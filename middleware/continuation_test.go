@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // Continuation, first with hooks called as the engine does, then on servers that are
@@ -263,46 +264,40 @@ func TestContinuationTrouble(t *testing.T) {
 func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name:  "a",
 		Model: alwaysCalling("work {}"),
 		Tools: []holdfast.Tool{countedTool("work", &runs)},
 		Middleware: []holdfast.Middleware{
 			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8}),
 		},
-	}, hooktest.In("file:"+t.TempDir()+"/data"))
-	step := func(got hooktest.Stream, total int64) hooktest.Stream {
+	}, nil)
+	step := func(got *agenttest.Result, total int64) *agenttest.Result {
 		t.Helper()
 		if n := runs.Load(); n != total {
 			t.Errorf("%d iterations were run, want %d", n, total)
 		}
 		return got
 	}
-	q := step(c.Say("work"), 2).Question(t)
+	q := hooktest.Question(t, step(c.Run("work"), 2))
 	c.Restart()
-	q = step(c.Answer(q, `{"continue":true}`), 4).Question(t)
+	q = hooktest.Question(t, step(c.Answer(q, json.RawMessage(`{"continue":true}`)), 4))
 	c.Restart()
-	q = step(c.Answer(q, `{"continue":true,"iterations":1}`), 5).Question(t)
-	end := step(c.Answer(q, `{"continue":false}`), 5).Last()
+	q = hooktest.Question(t, step(c.Answer(q, json.RawMessage(`{"continue":true,"iterations":1}`)), 5))
+	end := step(c.Answer(q, json.RawMessage(`{"continue":false}`)), 5)
 	if end.Code != codes.MaxIterations ||
-		!strings.Contains(end.Hint(), "it has used its 1 iteration, and the answer was no. To go on all the same") {
+		!strings.Contains(end.Hint, "it has used its 1 iteration, and the answer was no. To go on all the same") {
 		t.Errorf("after a no: %+v", end)
 	}
 	c.Restart()
-	q = step(c.GoOn(), 7).Question(t)
-	if end := step(
-		c.Decline(q),
-		7,
-	).Last(); end.Code != codes.MaxIterations ||
-		!strings.Contains(end.Hint(), "the question was declined") {
+	q = hooktest.Question(t, step(c.Resume(), 7))
+	if end := step(c.Decline(q), 7); end.Code != codes.MaxIterations ||
+		!strings.Contains(end.Hint, "the question was declined") {
 		t.Errorf("after it was declined: %+v", end)
 	}
 	for range 2 { // whatever is posted
-		if end := step(
-			c.GoOn(),
-			8,
-		).Last(); end.Code != codes.MaxIterations ||
-			!strings.Contains(end.Hint(), "all of the 8 iterations") {
+		if end := step(c.Resume(), 8); end.Code != codes.MaxIterations ||
+			!strings.Contains(end.Hint, "all of the 8 iterations") {
 			t.Errorf("at the total: %+v", end)
 		}
 	}
@@ -321,24 +316,27 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 			return []string{"work {}"}
 		})
 		var runs atomic.Int64
-		c := hooktest.Converse(t, holdfast.Agent{
+		c := hooktest.Serve(t, holdfast.Agent{
 			Name:  "a",
 			Model: model,
 			Tools: []holdfast.Tool{countedTool("work", &runs)},
 			Middleware: []holdfast.Middleware{
 				middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: remember}),
 			},
-		})
-		got := c.Answer(c.Say("work").Question(t), `{"continue":true,"always":true}`)
-		if n := got.Notices(
+		}, nil)
+		q := hooktest.Question(t, c.Run("work"))
+		got := c.Answer(q, json.RawMessage(`{"continue":true,"always":true}`))
+		if n := hooktest.Notices(
+			got,
 			"holdfast.continuation_granted",
-		); got.Last().Outcome.Type != "success" || len(n) != 2 ||
+		); got.Outcome != agenttest.Success ||
+			len(n) != 2 ||
 			n[1] != `{"iterations":2,"remembered":true}` {
-			t.Errorf("%s: ended with %+v, notices %q", remember, got.Last(), n)
+			t.Errorf("%s: ended with %+v, notices %q", remember, got, n)
 		}
 		left = 5
-		if got := c.Say("again"); (got.Last().Outcome.Type == "interrupt") != asked {
-			t.Errorf("%s: the next run ended with %+v", remember, got.Last())
+		if got := c.Run("again"); (got.Outcome == agenttest.Interrupt) != asked {
+			t.Errorf("%s: the next run ended with %+v", remember, got)
 		}
 	}
 }
@@ -347,18 +345,17 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 // request, but does not restart the count.
 func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
 	t.Parallel()
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name:       "a",
 		Model:      alwaysCalling("confirm {}"),
 		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
-	})
-	got := c.Say("do it")
+	}, nil)
+	got := c.Run("do it")
 	for range 2 {
-		pending := got.Last().Outcome.PendingToolCallIDs
-		if len(pending) != 1 {
-			t.Fatalf("nothing is pending: %+v", got.Last())
+		if len(got.FrontendCalls) != 1 {
+			t.Fatalf("nothing is pending: %+v", got)
 		}
-		got = c.Deliver(pending[0], "yes")
+		got = c.Deliver(got.FrontendCalls[0], "yes")
 	}
-	got.Question(t)
+	hooktest.Question(t, got)
 }

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // Error tracking, first with hooks called as the engine does, then on a server.
@@ -146,21 +148,21 @@ func flaky(runs *atomic.Int64, works ...int64) holdfast.Tool {
 func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("fetch {}"), Tools: []holdfast.Tool{flaky(&runs, 3)},
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
-	})
-	got := c.Say("fetch it") // fails twice, works, fails three times
-	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors ||
-		!strings.Contains(end.Hint(), "3 iterations in a row have failed; the limit is 3. To go on all the same") {
-		t.Errorf("ended with %+v", end)
+	}, nil)
+	got := c.Run("fetch it") // fails twice, works, fails three times
+	if got.Outcome != agenttest.Failed || got.Code != codes.TooManyErrors ||
+		!strings.Contains(got.Hint, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+		t.Errorf("ended with %+v", got)
 	}
-	if n := got.Notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
+	if n := hooktest.Notices(got, "holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
 		t.Errorf("%d runs, notices %q", runs.Load(), n)
 	}
-	got = c.GoOn() // fails three more times
-	if end := got.Last(); end.Code != codes.TooManyErrors || runs.Load() != 9 {
-		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
+	got = c.Resume() // fails three more times
+	if got.Code != codes.TooManyErrors || runs.Load() != 9 {
+		t.Errorf("%d runs, ended with %+v", runs.Load(), got)
 	}
 }
 
@@ -181,17 +183,17 @@ func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 		}
 		return []string{"fetch {}"}
 	})
-	c := hooktest.Converse(t, holdfast.Agent{
+	c := hooktest.Serve(t, holdfast.Agent{
 		Name:  "a",
 		Model: model,
 		Tools: []holdfast.Tool{flaky(&runs), ask},
 		Middleware: []holdfast.Middleware{
 			middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2}),
 		},
-	}, hooktest.In("file:"+t.TempDir()+"/data"))
-	q := c.Say("fetch it").Question(t)
+	}, nil)
+	q := hooktest.Question(t, c.Run("fetch it"))
 	c.Restart()
-	if end := c.Answer(q, `{}`).Last(); end.Code != codes.TooManyErrors || runs.Load() != 1 {
+	if end := c.Answer(q, json.RawMessage(`{}`)); end.Code != codes.TooManyErrors || runs.Load() != 1 {
 		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
 	}
 }

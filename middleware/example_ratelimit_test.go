@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A search service allows each user two calls an hour. The model is told about the third

@@ -3,15 +3,16 @@ package middleware_test
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -37,9 +38,9 @@ func TestASummarySurvivesARestart(t *testing.T) {
 			middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4},
 		),
 	}}
-	c := hooktest.Converse(t, agent, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
+	c := hooktest.Serve(t, agent, nil)
 	for i := range 4 {
-		stream := c.Say(fmt.Sprint("question ", i)).Text
+		stream := hooktest.Text(c.Run(fmt.Sprint("question ", i)))
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
@@ -49,13 +50,25 @@ func TestASummarySurvivesARestart(t *testing.T) {
 		}
 	}
 	c.Restart()
-	if stream := c.Say(
-		"and now",
-	).Text; !strings.Contains(stream, `shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) ||
+	if stream := hooktest.Text(
+		c.Run("and now"),
+	); !strings.Contains(
+		stream,
+		`shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`,
+	) ||
 		summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
-	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
+	if history := hooktest.Ask(
+		t,
+		c,
+		http.MethodGet,
+		"/threads/t/messages",
+		nil,
+	); strings.Count(
+		history,
+		`"role":"user"`,
+	) != 5 {
 		t.Error(history)
 	}
 }
@@ -65,14 +78,23 @@ func TestAWindowTruncates(t *testing.T) {
 	t.Parallel()
 	agent := holdfast.Agent{Model: remembering(&atomic.Int32{}), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 3})}}
-	c := hooktest.Converse(t, agent)
-	c.Say("one")
-	c.Say("two")
-	stream := c.Say("three").Text
+	c := hooktest.Serve(t, agent, nil)
+	c.Run("one")
+	c.Run("two")
+	stream := hooktest.Text(c.Run("three"))
 	if !strings.Contains(stream, "shown: 2, The conversation before this point is not shown: 3 messages.") {
 		t.Error(stream)
 	}
-	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
+	if history := hooktest.Ask(
+		t,
+		c,
+		http.MethodGet,
+		"/threads/t/messages",
+		nil,
+	); strings.Count(
+		history,
+		`"role":"assistant"`,
+	) != 3 {
 		t.Error(history)
 	}
 }
@@ -97,7 +119,7 @@ func exported(t *testing.T, db store.Store) []byte {
 }
 
 // imported returns a server whose store has a thread that was exported.
-func imported(t *testing.T, agent holdfast.Agent, document []byte) *hooktest.Conversation {
+func imported(t *testing.T, agent holdfast.Agent, document []byte) *agenttest.Harness {
 	t.Helper()
 	db := memstore.New()
 	if _, err := offline.Import(t.Context(), db, store.ThreadKey{}, bytes.NewReader(document)); err != nil {
@@ -107,7 +129,7 @@ func imported(t *testing.T, agent holdfast.Agent, document []byte) *hooktest.Con
 	if err != nil || found.Threads != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	return hooktest.Converse(t, agent, hooktest.Sharing(db))
+	return hooktest.Serve(t, agent, db)
 }
 
 const summaryInHistory = `"activityType":"holdfast.summary"`
@@ -118,38 +140,46 @@ func TestASummaryTravels(t *testing.T) {
 	t.Parallel()
 	var summaries atomic.Int32
 	db := memstore.New()
-	c := hooktest.Converse(t, summariser(&summaries), hooktest.Sharing(db))
-	c.Say("question 0")
-	early := c.Checkpoint("t")
+	c := hooktest.Serve(t, summariser(&summaries), db)
+	c.Run("question 0")
+	early := hooktest.Checkpoint(t, c, "t")
 	for i := 1; i < 4; i++ {
-		c.Say(fmt.Sprint("question ", i))
+		c.Run(fmt.Sprint("question ", i))
 	}
-	c.Fork("t", "forked")
-	stream := c.Post(
-		"forked",
-		"run1",
-		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}},
-	).Text
-	if history := c.Get(
+	hooktest.Fork(t, c, "t", "forked")
+	c.Thread("forked")
+	stream := hooktest.Text(c.Run("and now"))
+	if history := hooktest.Ask(
+		t,
+		c,
+		http.MethodGet,
 		"/threads/forked/messages",
-	); !strings.Contains(history, summaryInHistory) ||
+		nil,
+	); !strings.Contains(
+		history,
+		summaryInHistory,
+	) ||
 		!strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
 		t.Errorf("the fork: %s\n%s", stream, history)
 	}
 	elsewhere := imported(t, summariser(&summaries), exported(t, db))
-	stream = elsewhere.Post(
-		"t",
-		"run9",
-		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}},
-	).Text
+	stream = hooktest.Post(t, elsewhere, "t", "run9", nil)
 	if !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) || summaries.Load() != 1 {
 		t.Errorf("the import, after %d summaries: %s", summaries.Load(), stream)
 	}
-	c.Rewind("t", early)
-	stream = c.Say("something else").Text
-	if history := c.Get(
+	hooktest.Rewind(t, c, "t", early)
+	c.Thread("t")
+	stream = hooktest.Text(c.Run("something else"))
+	if history := hooktest.Ask(
+		t,
+		c,
+		http.MethodGet,
 		"/threads/t/messages",
-	); strings.Contains(history, summaryInHistory) ||
+		nil,
+	); strings.Contains(
+		history,
+		summaryInHistory,
+	) ||
 		!strings.Contains(stream, "shown: 3, ") {
 		t.Errorf("rewound: %s\n%s", stream, history)
 	}

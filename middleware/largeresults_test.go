@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // Large results: what the model is shown of them, and how it reads the rest.
@@ -222,25 +221,21 @@ func TestALargeResultIsReadLater(t *testing.T) {
 	})
 	fetch := holdfast.NewTool("fetch", "fetches", func(context.Context, struct{}) (string, error) { return whole, nil })
 	agent := holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch}}
-	c := hooktest.Converse(t, agent, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
-	stream := c.Say("fetch")
-	if got := stream.Results(); len(got) != 1 || got[0] != whole || !strings.Contains(stream.Text, "read_result") {
-		t.Errorf("the person was shown %d results: %.2000s", len(got), stream.Text)
+	c := hooktest.Serve(t, agent, nil)
+	got := c.Run("fetch")
+	if all, text := hooktest.Results(got), hooktest.Text(got); len(all) != 1 || all[0] != whole ||
+		!strings.Contains(text, "read_result") {
+		t.Errorf("the person was shown %d results: %.2000s", len(all), text)
 	}
 	if len(seen) > 12<<10 || !strings.HasSuffix(seen, "plum") {
 		t.Errorf("the model was shown %d bytes", len(seen))
 	}
 	c.Restart()
-	stream = c.Say("read")
-	if got := stream.Results(); len(got) != 1 || !strings.Contains(got[0], "the secret word is plum") {
+	if got := hooktest.Results(c.Run("read")); len(got) != 1 || !strings.Contains(got[0], "the secret word is plum") {
 		t.Errorf("read: %q", got)
 	}
-	other := c.Post(
-		"other",
-		"run1",
-		map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "read"}}},
-	)
-	if got := other.Results(); len(got) != 1 || strings.Contains(got[0], "plum") ||
+	c.Thread("other")
+	if got := hooktest.Results(c.Run("read")); len(got) != 1 || strings.Contains(got[0], "plum") ||
 		!strings.Contains(got[0], "there is no call") {
 		t.Errorf("read from another thread: %q", got)
 	}

@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A rate limit counts a call once, however often it starts again, and every other call
@@ -52,10 +55,11 @@ func asker(ran *atomic.Int64, m holdfast.Middleware) holdfast.Agent {
 }
 
 // yes is the body that allows what a thread asks.
-func yes(t *testing.T, s *hooktest.Server, thread string) map[string]any {
+func yes(t *testing.T, h *agenttest.Harness, thread string) map[string]any {
 	t.Helper()
 	var info struct{ Interrupts []struct{ ID string } }
-	if err := json.Unmarshal([]byte(s.Get("/threads/"+thread)), &info); err != nil || len(info.Interrupts) != 1 {
+	text := hooktest.Ask(t, h, http.MethodGet, "/threads/"+thread, nil)
+	if err := json.Unmarshal([]byte(text), &info); err != nil || len(info.Interrupts) != 1 {
 		t.Fatalf("%s asks %v, %v", thread, info.Interrupts, err)
 	}
 	return map[string]any{
@@ -68,37 +72,32 @@ func yes(t *testing.T, s *hooktest.Server, thread string) map[string]any {
 func TestRateLimitOutlivesItsThread(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t).URL()
-	for name, store := range map[string]func() string{
-		"memory": func() string { return "memory:" },
-		"file":   func() string { return "file:" + filepath.Join(t.TempDir(), "data") },
-		"redis":  func() string { return redis },
+	for name, url := range map[string]string{
+		"memory": "memory:", "file": "file:" + filepath.Join(t.TempDir(), "data"), "redis": redis,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const limit, tries = 3, 10
+			db := hooktest.Open(t, url)
 			agent := holdfast.Agent{Model: hooktest.CallThenSay("none"), Middleware: []holdfast.Middleware{
 				lasting(middleware.RateLimitOptions{Model: true, Per: []string{"user"}, Limit: 2 * limit, Then: "end"}),
 			}}
-			s := hooktest.Serve(t, agent, hooktest.In(store()))
-			ended := map[string]int{}
+			h := hooktest.Serve(t, agent, db)
+			ended := map[bool]int{} // by whether it was limited
 			for range tries {
-				end := s.Post("same", "r1", nil).Last()
-				ended[end.Type+end.Code]++
-				s.Delete("same")
+				ended[strings.Contains(hooktest.Post(t, h, "same", "r1", nil), codes.RateLimited)]++
+				hooktest.Ask(t, h, http.MethodDelete, "/threads/same", nil)
 			}
-			if ended["RUN_FINISHED"] != limit || ended["RUN_ERROR"+codes.RateLimited] != tries-limit {
+			if ended[false] != limit || ended[true] != tries-limit {
 				t.Errorf("of the model's calls: %v", ended)
 			}
 			var ran atomic.Int64
-			s = hooktest.Serve(
-				t,
-				asker(&ran, lasting(middleware.RateLimitOptions{Name: "tools", Limit: limit, Then: "tell"})),
-				hooktest.In(store()),
-			)
+			tools := lasting(middleware.RateLimitOptions{Name: "tools", Limit: limit, Then: "tell"})
+			h = hooktest.Serve(t, asker(&ran, tools), db)
 			for range tries {
-				if s.Post("same", "r1", nil).Last().Outcome.Type == "interrupt" {
-					s.Post("same", "r2", yes(t, s, "same"))
+				if strings.Contains(hooktest.Post(t, h, "same", "r1", nil), `"type":"interrupt"`) {
+					hooktest.Post(t, h, "same", "r2", yes(t, h, "same"))
 				}
-				s.Delete("same")
+				hooktest.Ask(t, h, http.MethodDelete, "/threads/same", nil)
 			}
 			if got := ran.Load(); got != limit {
 				t.Errorf("the tool ran %d times, the limit is %d", got, limit)
@@ -112,25 +111,25 @@ func TestRateLimitOutlivesItsThread(t *testing.T) {
 func TestRateLimitAfterTravels(t *testing.T) {
 	t.Parallel()
 	const limit = 3
-	for name, again := range map[string]func(s *hooktest.Server, question string, n int) (thread string){
-		"rewind": func(s *hooktest.Server, question string, n int) string {
-			s.Rewind("t", question)
+	for name, again := range map[string]func(h *agenttest.Harness, question string, n int) (thread string){
+		"rewind": func(h *agenttest.Harness, question string, n int) string {
+			hooktest.Rewind(t, h, "t", question)
 			return "t"
 		},
-		"fork": func(s *hooktest.Server, _ string, n int) string {
+		"fork": func(h *agenttest.Harness, _ string, n int) string {
 			fork := fmt.Sprint("f", n)
-			s.Fork("t", fork)
+			hooktest.Fork(t, h, "t", fork)
 			return fork
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran atomic.Int64
-			s := hooktest.Serve(t, asker(&ran, lasting(middleware.RateLimitOptions{Limit: limit, Then: "tell"})))
-			s.Post("t", "r0", nil).Question(t)
-			question := s.Checkpoint("t")
+			h := hooktest.Serve(t, asker(&ran, lasting(middleware.RateLimitOptions{Limit: limit, Then: "tell"})), nil)
+			hooktest.Question(t, h.Run("go"))
+			question := hooktest.Checkpoint(t, h, "t")
 			for n := range 2 * limit {
-				thread := again(s, question, n)
-				s.Post(thread, fmt.Sprint("on", n), yes(t, s, thread))
+				thread := again(h, question, n)
+				hooktest.Post(t, h, thread, fmt.Sprint("on", n), yes(t, h, thread))
 			}
 			// The call that asked was counted, too.
 			if got := ran.Load(); got != limit-1 {

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // searcher is an agent that makes several calls at once and then says that it is done.
@@ -49,8 +50,8 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 }
 
 // counted returns the number of results that begin with a text.
-func counted(s hooktest.Stream, begin string) (n int) {
-	for _, text := range s.Results() {
+func counted(r *agenttest.Result, begin string) (n int) {
+	for _, text := range hooktest.Results(r) {
 		if strings.HasPrefix(text, begin) {
 			n++
 		}
@@ -65,20 +66,21 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 	agent := searcher(5, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Limit: 7, Window: middleware.Duration(time.Hour), Then: "tell", Now: noon,
 	}))
-	share := hooktest.Sharing(memstore.New())
-	servers := []*hooktest.Server{hooktest.Serve(t, agent, share), hooktest.Serve(t, agent, share)}
+	db := memstore.New()
+	servers := []*agenttest.Harness{hooktest.Serve(t, agent, db), hooktest.Serve(t, agent, db)}
 	found, told := 0, 0
 	for i, s := range servers {
-		events := s.Post(fmt.Sprint("t", i), "r", nil)
-		if end := events.Last(); end.Type != "RUN_FINISHED" {
-			t.Errorf("got %+v", end)
+		s.Thread(fmt.Sprint("t", i))
+		r := s.Run("go")
+		if r.Outcome != agenttest.Success {
+			t.Errorf("got %+v", r)
 		}
-		found += counted(events, "found")
+		found += counted(r, "found")
 		told += counted(
-			events,
+			r,
 			"Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.",
 		)
-		if got := events.Notices("holdfast.rate_limited"); len(got) != i {
+		if got := hooktest.Notices(r, "holdfast.rate_limited"); len(got) != i {
 			t.Errorf("server %d: notices %s", i, got)
 		}
 	}
@@ -95,18 +97,18 @@ func TestRateLimitEndsARun(t *testing.T) {
 		searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 			Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
 		})),
+		nil,
 	)
-	events := s.Post("t", "r", nil)
-	end := events.Last()
-	if end.Code != codes.RateLimited ||
+	r := s.Run("go")
+	if r.Code != codes.RateLimited ||
 		!strings.Contains(
-			end.Hint(),
+			r.Hint,
 			`The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `,
 		) {
-		t.Errorf("got %+v", end)
+		t.Errorf("got %+v", r)
 	}
-	if counted(events, "found") != 1 || counted(events, "The rate limit") != 1 {
-		t.Errorf("results: %+v", events)
+	if counted(r, "found") != 1 || counted(r, "The rate limit") != 1 {
+		t.Errorf("results: %+v", r)
 	}
 }
 
@@ -123,17 +125,18 @@ func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}
-	s := hooktest.Serve(t, searcher(3, func() string {
+	search := func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; done == 2 {
 			now = now.Add(time.Second)
 		}
 		return fmt.Sprint("found ", done)
-	}, middleware.RateLimit(middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute), Now: clock})))
-	events := s.Post("t", "r", nil)
-	if end := events.Last(); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 ||
-		counted(events, "found 3") != 1 {
-		t.Errorf("got %+v", events)
+	}
+	limit := middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute), Now: clock}
+	s := hooktest.Serve(t, searcher(3, search, middleware.RateLimit(limit)), nil)
+	r := s.Run("go")
+	if r.Outcome != agenttest.Success || counted(r, "found") != 3 || counted(r, "found 3") != 1 {
+		t.Errorf("got %+v", r)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 func fastRetry() middleware.RetryOptions {
@@ -32,15 +32,16 @@ func TestRetriedRun(t *testing.T) {
 		}
 		return "added", err
 	})
-	c := hooktest.Converse(
+	c := hooktest.Serve(
 		t,
 		holdfast.Agent{
 			Model:      hooktest.CallThenSay("add"),
 			Tools:      []holdfast.Tool{add},
 			Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())},
 		},
+		nil,
 	)
-	stream := c.Say("go").Text
+	stream := hooktest.Text(c.Run("go"))
 	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 ||
 		!strings.Contains(stream, `"snapshot":[1]`) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
@@ -61,7 +62,7 @@ func TestTimedOutRun(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
-	c := hooktest.Converse(
+	c := hooktest.Serve(
 		t,
 		holdfast.Agent{
 			Model: hooktest.CallThenSay("hang"),
@@ -73,8 +74,9 @@ func TestTimedOutRun(t *testing.T) {
 				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)}),
 			},
 		},
+		nil,
 	)
-	stream := c.Say("go").Text
+	stream := hooktest.Text(c.Run("go"))
 	if tries.Load() != 3 ||
 		!strings.Contains(
 			stream,

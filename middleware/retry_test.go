@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // Retries of a tool whose attempts have given outcomes, in bubbles in which time passes

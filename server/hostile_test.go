@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -135,7 +135,7 @@ func TestHostileBodies(t *testing.T) {
 			"payload_too_large",
 		},
 	}
-	for _, name := range sample.Of(t, 2, 0, slices.Sorted(maps.Keys(cases))) {
+	for _, name := range testkit.Sample(t, 2, 0, slices.Sorted(maps.Keys(cases))) {
 		c := cases[name]
 		t.Run(name, func(t *testing.T) {
 			attack := func() {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/apikey"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // The button of the page that kills the server: the program as a user starts it, without what

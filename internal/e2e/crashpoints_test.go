@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // crashScript is one iteration with three parallel tools and then an answer: one
@@ -40,7 +40,7 @@ func TestCrashPoints(t *testing.T) {
 		if strings.HasSuffix(t.Name(), "redis") {
 			shift = 1
 		}
-		for _, c := range sample.Of(t, 4, shift, crashTrials(learnPoints(t, crashing, newStore(t)))) {
+		for _, c := range testkit.Sample(t, 4, shift, crashTrials(learnPoints(t, crashing, newStore(t)))) {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				c.run(t, crashing, newStore(t))

@@ -21,7 +21,7 @@ import (
 	"unsafe"
 
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // limitFileSize bounds the size of the files of a running process, as a disk

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 )
 

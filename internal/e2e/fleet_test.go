@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // Servers on one Redis that do not have the same agents, or of which not all recover.

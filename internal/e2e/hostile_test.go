@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/apikey"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // What hostile clients cost others: while they hold as many connections as they can, or have

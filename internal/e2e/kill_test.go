@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -83,7 +83,7 @@ func eachMoment(t *testing.T, shift int, begin func(t *testing.T) (try func(i in
 	for part := range all {
 		all[part] = part
 	}
-	for _, part := range sample.Of(t, parts, shift, all) {
+	for _, part := range testkit.Sample(t, parts, shift, all) {
 		t.Run(fmt.Sprintf("part %d", part), func(t *testing.T) {
 			t.Parallel()
 			try := begin(t)

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -326,7 +326,7 @@ func TestMixedBuilds(t *testing.T) {
 	), uint64(
 		setting(t, "HOLDFAST_MIXED_SEED", int(time.Now().UnixNano()%1e6)),
 	)
-	for _, c := range sample.Of(t, 2, 0, []struct {
+	for _, c := range testkit.Sample(t, 2, 0, []struct {
 		name string
 		test func(t *testing.T, rounds int, seed uint64)
 	}{{"side by side", testSideBySide}, {"rolling upgrade", testRollingUpgrade}}) {
@@ -446,7 +446,14 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 func (m *mixed) tooLate() {
 	m.Helper()
 	m.begin(m.servers[0].url, "after", "r1", "plan 6 steps")
-	late := launch(m.T, m.programs[current], redistest.FreeAddr(m.T), m.store, "--lease=1s", "--demo-journal="+m.journal)
+	late := launch(
+		m.T,
+		m.programs[current],
+		redistest.FreeAddr(m.T),
+		m.store,
+		"--lease=1s",
+		"--demo-journal="+m.journal,
+	)
 	<-late.done
 	want := fmt.Sprintf("other servers write data of format %d into this store", thread.Format+1)
 	if code := late.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(late.out.String(), want) {

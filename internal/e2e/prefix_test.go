@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/prompt/prompttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/prompttest"
 )
 
 // A provider finds in its cache what a request has had before, byte for byte from its

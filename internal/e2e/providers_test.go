@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // provider is a fake of a provider: an answer with reasoning and two calls, and one with a

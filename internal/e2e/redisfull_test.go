@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/redis/go-redis/v9"
 )
 

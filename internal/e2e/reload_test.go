@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // echo is a provider whose model first calls calculate, and then says what it was asked with:

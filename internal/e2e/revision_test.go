@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // cashier is a provider whose models charge a card once, and then say their names. Before

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // A server that loses touch with Redis at the worst moment: while the commit before a tool is

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/idempotency"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
 // What a run goes on between whose owner is killed in each step (thousand_test.go): three

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
 )
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(leavesVariable) != "" {
 		os.Exit(m.Run())
 	}
-	if err := sample.Checks(4); err != nil {
+	if err := testkit.Checks(4); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

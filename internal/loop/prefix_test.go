@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/prompt/prompttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/prompttest"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"

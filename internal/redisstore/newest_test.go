@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -173,7 +173,7 @@ func (p *pair) compare() {
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	url := shared.Server(t).URL()
-	for _, seed := range sample.Of(t, 3, 0, []uint64{0, 1, 2, 3, 4, 5}) {
+	for _, seed := range testkit.Sample(t, 3, 0, []uint64{0, 1, 2, 3, 4, 5}) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			p := &pair{

@@ -13,8 +13,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/internal/sample"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -27,7 +27,7 @@ import (
 var shared redistest.Shared
 
 func TestMain(m *testing.M) {
-	if err := sample.Checks(4); err != nil {
+	if err := testkit.Checks(4); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -121,7 +121,7 @@ func conform(t *testing.T, url, compareURL string) {
 // others has tests of its own: in CI at one of two, the other one with the next commit.
 func rareSuite(t *testing.T, place int) bool {
 	t.Helper()
-	return len(sample.Of(t, 2, place, []string{t.Name()})) > 0
+	return len(testkit.Sample(t, 2, place, []string{t.Name()})) > 0
 }
 
 func TestOnMiniredis(t *testing.T) {

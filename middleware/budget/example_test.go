@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A thread may cost 2.50, and all threads of the tenant 100 in 30 days. A call that might

@@ -2,21 +2,20 @@ package budget_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
-	"github.com/holdfast-agents/holdfast/server"
 )
 
 // worker is an agent whose model keeps calling tools; every call of the model reserves
@@ -50,38 +49,33 @@ func works(u *holdfast.Usage) holdfast.Delta {
 // and a fork of it.
 func TestBudgetEndsARun(t *testing.T) {
 	t.Parallel()
-	s := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
-		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
-	events := s.Post("t", "r1", nil)
-	end := events.Last()
-	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded ||
+	h := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
+		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }), nil)
+	r := h.Run("go")
+	if r.Outcome != agenttest.Failed || r.Code != codes.BudgetExceeded ||
 		!strings.HasPrefix(
-			end.Hint(),
+			r.Hint,
 			"The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise",
 		) {
-		t.Errorf("got %+v", end)
+		t.Errorf("got %+v", r)
 	}
-	if got := events.Notices(
-		"holdfast.budget_exceeded",
-	); len(got) != 1 ||
+	if got := hooktest.Notices(r, "holdfast.budget_exceeded"); len(got) != 1 ||
 		got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
 		t.Errorf("notices: %s", got)
 	}
-	if end := s.Post("t", "r2", map[string]any{}).Last(); end.Code != codes.BudgetExceeded {
-		t.Errorf("resumed: %+v", end)
+	if r := h.Resume(); r.Code != codes.BudgetExceeded {
+		t.Errorf("resumed: %+v", r)
 	}
-	s.Fork("t", "t2")
-	if end := s.Post("t2", "r3", map[string]any{}).
-		Last(); end.Code != codes.BudgetExceeded ||
-		!strings.Contains(end.Hint(), "used 150 of") {
-		t.Errorf("forked: %+v", end)
+	hooktest.Fork(t, h, "t", "t2")
+	h.Thread("t2")
+	if r := h.Resume(); r.Code != codes.BudgetExceeded || !strings.Contains(r.Hint, "used 150 of") {
+		t.Errorf("forked: %+v", r)
 	}
 }
 
 // TestBudgetAsksAPerson, who answers after the server was restarted.
 func TestBudgetAsksAPerson(t *testing.T) {
 	t.Parallel()
-	store := "file:" + filepath.Join(t.TempDir(), "data")
 	agent := worker(budget.Options{
 		Run: budget.Limit{Cost: money(t, "1")}, Then: "ask",
 		Prices: map[string]budget.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}},
@@ -91,40 +85,38 @@ func TestBudgetAsksAPerson(t *testing.T) {
 		}
 		return works(hooktest.Usage(40, 10))
 	})
-	c := hooktest.Converse(t, agent, hooktest.In(store))
-	asked := func(s hooktest.Stream, message string) string {
+	c := hooktest.Serve(t, agent, nil)
+	asked := func(r *agenttest.Result, message string) string {
 		t.Helper()
-		id := s.Question(t)
-		if q := s.Last().Outcome.Interrupts[0]; q.Reason != "holdfast:budget" || !strings.Contains(q.Message, message) {
+		id := hooktest.Question(t, r)
+		if q := r.Questions[0]; q.Reason != "holdfast:budget" || !strings.Contains(q.Message, message) {
 			t.Errorf("got %+v", q)
 		}
 		return id
 	}
 	q := asked(
-		c.Say("go"),
+		c.Run("go"),
 		"The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?",
 	)
 	c.Restart()
-	if end := c.Decline(q).Last(); end.Code != codes.BudgetExceeded {
+	if end := c.Decline(q); end.Code != codes.BudgetExceeded {
 		t.Errorf("declined: %+v", end)
 	}
-	q = asked(c.GoOn(), "has used 0.50 of its budget of 1.00 USD")
-	q = asked(c.Answer(q, `{"allow":true,"raise":0.75}`), "has used 1.00 of its budget of 1.75 USD")
-	if end := c.Answer(q, `{"allow":true}`).Last(); end.Outcome.Type != "success" {
+	q = asked(c.Resume(), "has used 0.50 of its budget of 1.00 USD")
+	q = asked(c.Answer(q, json.RawMessage(`{"allow":true,"raise":0.75}`)), "has used 1.00 of its budget of 1.75 USD")
+	if end := c.Answer(q, json.RawMessage(`{"allow":true}`)); end.Outcome != agenttest.Success {
 		t.Errorf("raised again: %+v", end)
 	}
 }
 
-// TestBudgetOfManyRuns: eight runs on two servers never use more than their tenant may,
+// TestBudgetOfManyRuns: eight runs on as many servers never use more than their tenant may,
 // and stop only when another call does not fit.
 func TestBudgetOfManyRuns(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
-	for name, change := range map[string]func(*server.Config){
-		"memory": hooktest.Sharing(memstore.New()),
-		"redis":  hooktest.In(redis.URL()),
-	} {
+	for name, url := range map[string]string{"memory": "memory:", "redis": redis.URL()} {
 		t.Run(name, func(t *testing.T) {
+			db := hooktest.Open(t, url)
 			const limit, reserved = 3000, 100
 			var spent, above atomic.Int64
 			agent := worker(budget.Options{Tenant: budget.Limit{Tokens: limit}}, func(n int64) holdfast.Delta {
@@ -134,12 +126,13 @@ func TestBudgetOfManyRuns(t *testing.T) {
 				}
 				return works(hooktest.Usage(used-10, 10))
 			})
-			servers := []*hooktest.Server{hooktest.Serve(t, agent, change), hooktest.Serve(t, agent, change)}
 			var group sync.WaitGroup
 			for i := range 8 {
+				h := hooktest.Serve(t, agent, db)
+				h.Thread(fmt.Sprint("t", i))
 				group.Go(func() {
-					if end := servers[i%2].Post(fmt.Sprint("t", i), "r", nil).Last(); end.Code != codes.BudgetExceeded {
-						t.Errorf("run %d: %+v", i, end)
+					if r := h.Run("go"); r.Code != codes.BudgetExceeded {
+						t.Errorf("run %d: %+v", i, r)
 					}
 				})
 			}

@@ -4,16 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
-	"github.com/holdfast-agents/holdfast/server"
 )
 
 // Tool permission on a server: parallel calls of which some are asked about, and restarts
@@ -22,7 +22,7 @@ import (
 // permissionServer is a server whose model makes the calls in the last message, one per
 // line, and then says that it is done.
 type permissionServer struct {
-	*hooktest.Server
+	*agenttest.Harness
 
 	mu  sync.Mutex
 	ran []string
@@ -32,7 +32,7 @@ type refundArgs struct {
 	Amount int `json:"amount"`
 }
 
-func openPermissionServer(t *testing.T, o permission.Options, changes ...func(*server.Config)) *permissionServer {
+func openPermissionServer(t *testing.T, o permission.Options) *permissionServer {
 	t.Helper()
 	p := &permissionServer{}
 	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
@@ -41,10 +41,10 @@ func openPermissionServer(t *testing.T, o permission.Options, changes ...func(*s
 		"Looks.",
 		func(context.Context, struct{}) (string, error) { return p.note("looked"), nil },
 	)
-	p.Server = hooktest.Serve(t, holdfast.Agent{
+	p.Harness = hooktest.Serve(t, holdfast.Agent{
 		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
 		Middleware: []holdfast.Middleware{permission.New(o)},
-	}, changes...)
+	}, nil)
 	return p
 }
 
@@ -87,33 +87,37 @@ func permissionModel(req *holdfast.ModelRequest) []holdfast.Delta {
 // shown is what a POST has shown.
 type shown struct {
 	results   []string // sorted
-	questions []hooktest.Question
+	questions []agenttest.Question
 	notices   []string // the names of ours
 }
 
-// post sends a message, or answers: payloads by the id of the question.
-func (p *permissionServer) post(t *testing.T, thread, run, text string, answers map[string]string) shown {
+// say sends a message.
+func (p *permissionServer) say(t *testing.T, thread, text string) shown {
 	t.Helper()
-	type object = map[string]any
-	body := object{}
-	if text != "" {
-		body["messages"] = []object{{"id": "m_" + run, "role": "user", "content": text}}
-	}
-	var resume []object
+	p.Thread(thread)
+	return showing(t, p.Run(text))
+}
+
+// answer answers questions: payloads by the id of the question.
+func (p *permissionServer) answer(t *testing.T, thread string, answers map[string]string) shown {
+	t.Helper()
+	p.Thread(thread)
+	payloads := map[string]any{}
 	for id, payload := range answers {
-		resume = append(resume, object{"interruptId": id, "status": "resolved", "payload": json.RawMessage(payload)})
+		payloads[id] = json.RawMessage(payload)
 	}
-	if resume != nil {
-		body["resume"] = resume
+	return showing(t, p.Answers(payloads))
+}
+
+func showing(t *testing.T, r *agenttest.Result) shown {
+	t.Helper()
+	s := shown{results: slices.Sorted(slices.Values(hooktest.Results(r))), questions: r.Questions}
+	if r.Outcome != agenttest.Success && r.Outcome != agenttest.Interrupt {
+		t.Errorf("%s ends with %+v", r.RunID, r)
 	}
-	stream := p.Post(thread, run, body)
-	s := shown{results: slices.Sorted(slices.Values(stream.Results())), questions: stream.Last().Outcome.Interrupts}
-	if end := stream.Last(); end.Type != "RUN_FINISHED" {
-		t.Errorf("%s ends with %+v", run, end)
-	}
-	for _, e := range stream.Events {
-		if strings.HasPrefix(e.Name, "holdfast.permission") {
-			s.notices = append(s.notices, e.Name)
+	for _, n := range r.Notices() {
+		if strings.HasPrefix(n.Name, "holdfast.permission") {
+			s.notices = append(s.notices, n.Name)
 		}
 	}
 	return s
@@ -136,12 +140,10 @@ var askAboutRefunds = permission.Options{Rules: []permission.Rule{
 func TestPermissionPartialApproval(t *testing.T) {
 	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds)
-	s := p.post(
+	s := p.say(
 		t,
 		"t",
-		"r1",
 		"look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}",
-		nil,
 	)
 	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 ||
 		!slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
@@ -157,16 +159,25 @@ func TestPermissionPartialApproval(t *testing.T) {
 			!strings.Contains(string(q.Metadata), `"amount":60`),
 		)
 	}
-	s = p.post(t, "t", "r2", "", answers)
+	s = p.answer(t, "t", answers)
 	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) ||
 		len(s.questions) != 1 ||
 		s.questions[0].Message != "To which account?" {
 		t.Fatalf("got %+v", s)
 	}
-	if state := p.Get("/threads/t/state"); !strings.Contains(state, `"refunded":50`) {
+	if state := hooktest.Ask(
+		t,
+		p.Harness,
+		http.MethodGet,
+		"/threads/t/state",
+		nil,
+	); !strings.Contains(
+		state,
+		`"refunded":50`,
+	) {
 		t.Errorf("what the tool did to the shared state is lost: %s", state)
 	}
-	s = p.post(t, "t", "r3", "", map[string]string{s.questions[0].ID: `"ann"`})
+	s = p.answer(t, "t", map[string]string{s.questions[0].ID: `"ann"`})
 	if !slices.Equal(s.results, []string{`refunded 200 to "ann"`}) || len(s.questions) != 0 {
 		t.Fatalf("got %+v", s)
 	}
@@ -174,7 +185,7 @@ func TestPermissionPartialApproval(t *testing.T) {
 		t.Errorf("got %q, want %q", p.ran, want)
 	}
 	// Nothing was remembered.
-	if s = p.post(t, "t", "r4", "refund {\"amount\":50}", nil); len(s.questions) != 1 {
+	if s = p.say(t, "t", "refund {\"amount\":50}"); len(s.questions) != 1 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -184,19 +195,17 @@ func TestPermissionPartialApproval(t *testing.T) {
 // user.
 func TestPermissionSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	p := openPermissionServer(t, askAboutRefunds, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
+	p := openPermissionServer(t, askAboutRefunds)
 	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {
 		thread := fmt.Sprintf("t%d", i)
-		s := p.post(t, thread, "r1", "refund {\"amount\":50}", nil)
+		s := p.say(t, thread, "refund {\"amount\":50}")
 		if len(s.questions) != 1 {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		s = p.post(
+		s = p.answer(
 			t,
 			thread,
-			"r2",
-			"",
 			map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)},
 		)
 		if !slices.Equal(s.results, []string{"refunded 50"}) ||
@@ -204,19 +213,13 @@ func TestPermissionSurvivesARestart(t *testing.T) {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		if s = p.post(
-			t,
-			thread,
-			"r3",
-			"refund {\"amount\":60}",
-			nil,
-		); !slices.Equal(
+		if s = p.say(t, thread, "refund {\"amount\":60}"); !slices.Equal(
 			s.results,
 			[]string{"refunded 60"},
 		) {
 			t.Errorf("%s: the same thread: %+v", tt.remember, s)
 		}
-		s = p.post(t, thread+"other", "r4", "refund {\"amount\":70}", nil)
+		s = p.say(t, thread+"other", "refund {\"amount\":70}")
 		if got := strings.Join(s.results, ""); got != tt.elsewhere {
 			t.Errorf("%s: another thread: %+v", tt.remember, s)
 		}
@@ -228,7 +231,7 @@ func TestPermissionSurvivesARestart(t *testing.T) {
 func TestPermissionEdited(t *testing.T) {
 	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds)
-	s := p.post(t, "t", "r1", "refund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":70}", nil)
+	s := p.say(t, "t", "refund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":70}")
 	answers := map[string]string{}
 	for _, q := range s.questions {
 		for amount, payload := range map[string]string{
@@ -241,7 +244,7 @@ func TestPermissionEdited(t *testing.T) {
 			}
 		}
 	}
-	s = p.post(t, "t", "r2", "", answers)
+	s = p.answer(t, "t", answers)
 	if !slices.Equal(
 		s.results,
 		[]string{"Not allowed: too much.", "The person did not allow this call: no", "refunded 20"},
@@ -251,8 +254,12 @@ func TestPermissionEdited(t *testing.T) {
 	if !slices.Equal(p.ran, []string{"refunded 20"}) {
 		t.Errorf("ran %q", p.ran)
 	}
-	if history := p.Get(
+	if history := hooktest.Ask(
+		t,
+		p.Harness,
+		http.MethodGet,
 		"/threads/t/messages",
+		nil,
 	); !strings.Contains(history, `"arguments":"{\"amount\":20}"`) ||
 		strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
 		t.Errorf("the history has %s", history)

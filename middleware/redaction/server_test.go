@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
@@ -33,11 +34,11 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 				{Call: &holdfast.CallDelta{Name: "fetch", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}}
 		}
 	})
-	c := hooktest.Converse(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
-		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
-	stream := c.Say("go").Text
-	history := c.Get("/threads/t/messages")
-	for name, text := range map[string]string{"stream": stream, "history": history, "log": c.Log()} {
+	c := hooktest.Serve(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}}, nil)
+	stream := hooktest.Text(c.Run("go"))
+	history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil)
+	for name, text := range map[string]string{"stream": stream, "history": history, "log": strings.Join(c.Log(), "\n")} {
 		for _, secret := range []string{"aws", "jwt", "github"} {
 			if strings.Contains(text, secrets[secret]) || strings.Contains(text, secrets[secret][10:]) {
 				t.Errorf("%s is in the %s: %s", secret, name, text)
@@ -69,18 +70,17 @@ func TestASecretInAnActivity(t *testing.T) {
 		}
 		return "noted", holdfast.Record(ctx, "test.note", map[string]string{"text": "the key: " + secrets["aws"]})
 	})
-	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("note"), Tools: []holdfast.Tool{note},
-		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
-	stream, history := c.Say("go"), c.Get("/threads/t/messages")
-	if strings.Contains(stream.Text+history, secrets["aws"]) ||
+	c := hooktest.Serve(t, holdfast.Agent{Model: hooktest.CallThenSay("note"), Tools: []holdfast.Tool{note},
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}}, nil)
+	r := c.Run("go")
+	stream, history := hooktest.Text(r), hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil)
+	if strings.Contains(stream+history, secrets["aws"]) ||
 		!strings.Contains(history, `{"text":"the key: [redacted:api_key]"}`) {
-		t.Errorf("%s\n%s", stream.Text, history)
+		t.Errorf("%s\n%s", stream, history)
 	}
-	if got := stream.Notices(
-		"test.noted",
-	); len(got) != 1 || got[0] != `"t"` || seen != 2 ||
-		!strings.Contains(stream.Text, `"where":["activity:test.note"]`) {
-		t.Errorf("%d messages were seen: %s", seen, stream.Text)
+	if got := hooktest.Notices(r, "test.noted"); len(got) != 1 || got[0] != `"t"` || seen != 2 ||
+		!strings.Contains(stream, `"where":["activity:test.note"]`) {
+		t.Errorf("%d messages were seen: %s", seen, stream)
 	}
 }
 
@@ -111,14 +111,14 @@ func TestASecretInAnError(t *testing.T) {
 			)
 		}
 	})
-	c := hooktest.Converse(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
-		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
-	stream := c.Say("go").Text
+	c := hooktest.Serve(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}}, nil)
+	stream := hooktest.Text(c.Run("go"))
 	if !strings.Contains(stream, "redis://u:[redacted:url_password]@h") ||
 		!strings.Contains(stream, "Key [redacted:api_key] is refused.") {
 		t.Error(stream)
 	}
-	if log := c.Log(); strings.Contains(stream+log, secrets["aws"]) ||
+	if log := strings.Join(c.Log(), "\n"); strings.Contains(stream+log, secrets["aws"]) ||
 		strings.Contains(stream+log, secrets["url_password"]) ||
 		!strings.Contains(log, "401 for [redacted:api_key]") {
 		t.Errorf("%s\n%s", stream, log)

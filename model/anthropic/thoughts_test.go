@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
-	"github.com/holdfast-agents/holdfast/internal/modeltest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest"
 )
 
 // What the provider says when it does not take thinking back.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/modeltest/cuts"
+	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest/cuts"
 	"github.com/holdfast-agents/holdfast/model/openai"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
-	"github.com/holdfast-agents/holdfast/internal/modeltest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest"
 )
 
 func reader() *modeltest.Reader {

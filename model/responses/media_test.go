@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/modeltest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest"
 )
 
 // TestImages: images of the provider's own tool come as parts. The model gets them back

@@ -1,4 +1,4 @@
-package sample
+package testkit
 
 import (
 	"flag"
@@ -8,16 +8,16 @@ import (
 	_ "pgregory.net/rapid" // its flags
 )
 
-func TestOf(t *testing.T) {
+func TestSample(t *testing.T) {
 	cases := []int{0, 1, 2, 3, 4, 5, 6}
-	t.Setenv(Variable, "")
-	if got := Of(t, 3, 1, cases); !slices.Equal(got, cases) {
+	t.Setenv(variable, "")
+	if got := Sample(t, 3, 1, cases); !slices.Equal(got, cases) {
 		t.Errorf("without the variable: %v", got)
 	}
-	t.Setenv(Variable, "10")
+	t.Setenv(variable, "10")
 	var all []int
 	for shift := range 3 {
-		got := Of(t, 3, shift, cases)
+		got := Sample(t, 3, shift, cases)
 		if want := (10 + shift) % 3; got[0] != want || len(got) > 3 {
 			t.Errorf("shifted by %d: %v, want every third from %d", shift, got, want)
 		}
@@ -37,12 +37,12 @@ func TestChecks(t *testing.T) {
 		}
 	})
 	for number, want := range map[string]string{"": "100", "7": "25"} {
-		t.Setenv(Variable, number)
+		t.Setenv(variable, number)
 		if err := checks.Value.Set("100"); err != nil {
 			t.Fatal(err)
 		}
 		if err := Checks(4); err != nil || checks.Value.String() != want {
-			t.Errorf("%s=%s: %s checks, %v; want %s", Variable, number, checks.Value, err, want)
+			t.Errorf("%s=%s: %s checks, %v; want %s", variable, number, checks.Value, err, want)
 		}
 	}
 }

@@ -1,6 +1,8 @@
-// Package sample takes a part of the cases of a test that has more of them than CI has
-// time for.
-package sample
+// Package testkit has what only tests need, in packages of its own for each thing: redistest
+// starts Redis, modeltest has what every provider's client must pass, prompttest measures what
+// models are sent, hooktest is for middleware. This one takes a part of the cases of a test
+// that has more of them than CI has time for.
+package testkit
 
 import (
 	"flag"
@@ -9,14 +11,14 @@ import (
 	"testing"
 )
 
-// Variable is the number of the part that is taken; CI sets another one with each commit.
+// variable is the number of the part that is taken; CI sets another one with each commit.
 // Without it every case is tried.
-const Variable = "HOLDFAST_TEST_PART"
+const variable = "HOLDFAST_TEST_PART"
 
-// Of returns one of so many parts of the cases: every parts-th, from the one that the
+// Sample returns one of so many parts of the cases: every parts-th, from the one that the
 // variable says. Tests of the same cases in different surroundings say different shifts, so
 // that together they try more of them. What is taken is in the test's log.
-func Of[C any](t testing.TB, parts, shift int, cases []C) []C {
+func Sample[C any](t testing.TB, parts, shift int, cases []C) []C {
 	t.Helper()
 	number, ok := part(t)
 	if !ok {
@@ -29,7 +31,7 @@ func Of[C any](t testing.TB, parts, shift int, cases []C) []C {
 	}
 	t.Logf(
 		"%s=%d: %d of %d cases, every %dth from the %dth; without it all are tried",
-		Variable,
+		variable,
 		number,
 		len(taken),
 		len(cases),
@@ -42,7 +44,7 @@ func Of[C any](t testing.TB, parts, shift int, cases []C) []C {
 // Checks has rapid.Check draw a part of its checks, which are others each time anyway. It
 // is for TestMain, and -rapid.checks on the command line says otherwise.
 func Checks(parts int) error {
-	if os.Getenv(Variable) == "" {
+	if os.Getenv(variable) == "" {
 		return nil
 	}
 	checks := flag.Lookup("rapid.checks")
@@ -55,13 +57,13 @@ func Checks(parts int) error {
 
 func part(t testing.TB) (number int, ok bool) {
 	t.Helper()
-	text := os.Getenv(Variable)
+	text := os.Getenv(variable)
 	if text == "" {
 		return 0, false
 	}
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 0 {
-		t.Fatalf("%s=%s is not the number of a part, such as 3", Variable, text)
+		t.Fatalf("%s=%s is not the number of a part, such as 3", variable, text)
 	}
 	return number, true
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast/internal/modeltest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest"
 )
 
 // ChatCompletions writes an answer of text or of calls as OpenAI's chat completions.
