@@ -63,7 +63,7 @@ func TestResets(t *testing.T) {
 // slowFleet is three servers, of which the first one is behind a slow link.
 type slowFleet struct {
 	*fleet
-	link *redistest.Link
+	link *link
 	runs int
 }
 
@@ -71,7 +71,7 @@ func newSlowFleet(t *testing.T, oneWay time.Duration) *slowFleet {
 	redis := redistest.Start(t)
 	f := &slowFleet{
 		fleet: &fleet{T: t, store: redis.URL(), lease: 3 * time.Second},
-		link:  redistest.StartLink(t, redis.Addr, oneWay),
+		link:  startLink(t, redis.Addr, oneWay),
 	}
 	f.args = []string{"--lease=3s", "--demo-delay=10ms"}
 	for i := range 3 {

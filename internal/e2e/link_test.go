@@ -1,4 +1,4 @@
-package redistest
+package e2e
 
 import (
 	"net"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Link is a slow link to a Redis: a proxy that delays each direction, and whose connections the
+// link is a slow link to a Redis: a proxy that delays each direction, and whose connections the
 // test can reset.
-type Link struct {
+type link struct {
 	// Addr is where to connect to.
 	Addr   string
 	to     string
@@ -18,26 +18,26 @@ type Link struct {
 	done   sync.WaitGroup
 
 	mu    sync.Mutex
-	open  map[*wire]bool
+	open  map[*linked]bool
 	ended bool
 }
 
-// wire is one connection through the link.
-type wire struct{ client, server *net.TCPConn }
+// linked is one connection through the link.
+type linked struct{ client, server *net.TCPConn }
 
-// StartLink begins a link to an address that takes so long for one way. It ends with the test.
-func StartLink(t testing.TB, to string, oneWay time.Duration) *Link {
+// startLink begins a link to an address that takes so long for one way. It ends with the test.
+func startLink(t testing.TB, to string, oneWay time.Duration) *link {
 	t.Helper()
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Link{
+	l := &link{
 		Addr:   listen.Addr().String(),
 		to:     to,
 		oneWay: oneWay,
 		listen: listen,
-		open:   map[*wire]bool{},
+		open:   map[*linked]bool{},
 	}
 	l.done.Go(l.accept)
 	t.Cleanup(func() {
@@ -52,10 +52,10 @@ func StartLink(t testing.TB, to string, oneWay time.Duration) *Link {
 }
 
 // URL is the one of the Redis at its other end.
-func (l *Link) URL() string { return "redis://" + l.Addr }
+func (l *link) URL() string { return "redis://" + l.Addr }
 
 // Reset resets all connections. The server notices at once, and the client one way later.
-func (l *Link) Reset() {
+func (l *link) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w := range l.open {
@@ -70,7 +70,7 @@ func (l *Link) Reset() {
 }
 
 // accept serves connections until the link ends.
-func (l *Link) accept() {
+func (l *link) accept() {
 	for {
 		c, err := l.listen.Accept()
 		if err != nil {
@@ -81,14 +81,14 @@ func (l *Link) accept() {
 }
 
 // serve connects one client. A connection over such a link takes a round trip to begin.
-func (l *Link) serve(client *net.TCPConn) {
+func (l *link) serve(client *net.TCPConn) {
 	time.Sleep(2 * l.oneWay)
 	s, err := net.Dial("tcp", l.to)
 	if err != nil {
 		_ = client.Close() // which is all that the client learns
 		return
 	}
-	w := &wire{client, s.(*net.TCPConn)}
+	w := &linked{client, s.(*net.TCPConn)}
 	l.mu.Lock()
 	ended := l.ended
 	l.open[w] = !ended
@@ -102,7 +102,7 @@ func (l *Link) serve(client *net.TCPConn) {
 }
 
 // carry carries what comes from one end to the other, one way later.
-func (l *Link) carry(from, to *net.TCPConn) {
+func (l *link) carry(from, to *net.TCPConn) {
 	type chunk struct {
 		data []byte
 		at   time.Time
