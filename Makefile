@@ -80,7 +80,7 @@ fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUI
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE) $(FUZZPART)
 
 smoke: ## ask the real providers whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY); costs a few cents
-	HOLDFAST_SMOKE=1 go test -count=1 -v ./internal/smoke
+	HOLDFAST_SMOKE=1 go test -count=1 -v ./internal/e2e/smoke
 
 model-suite: ## what every model provider's client must pass, whole: answers are cut at each of their bytes
 	MODEL_SUITE_PART=0/1 go test -count=1 -run='TestConformance$$' ./model/...

@@ -501,7 +501,6 @@ var testOnly = []string{
 	"internal/archtest",
 	"internal/e2e",
 	"internal/looptest",
-	"internal/smoke",
 	"internal/testkit",
 }
 
