@@ -7,8 +7,8 @@ var (
 		"cmd/server":                     2618,
 		"internal/agui":                  2309,
 		"internal/http":                  3147,
-		"internal/loop":                  6767,
-		"internal/loop with crashpoints": 6767,
+		"internal/loop":                  6770,
+		"internal/loop with crashpoints": 6770,
 		"server":                         4246,
 	}
 
