@@ -500,7 +500,6 @@ var rules = map[string]rule{
 var testOnly = []string{
 	"internal/archtest",
 	"internal/e2e",
-	"internal/looptest",
 	"internal/testkit",
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
 	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 )
 
 // BenchmarkFallback: from the failure of a model in mid-sentence to the first word of the

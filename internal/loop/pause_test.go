@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 )
 
 // TestTryingAgainSaysWhen: a provider may ask for minutes, in which the run does nothing.

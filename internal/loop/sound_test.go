@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/audit"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/store"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 )
 
 // TestToolErrorTexts: what the model and the stream are shown of a tool's error, and what

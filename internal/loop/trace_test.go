@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 )
 
 // TestTraceSurvives: the trace context of a request reaches the tools of its run, in another
