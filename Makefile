@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -205,3 +205,7 @@ thousand: ## one run of STEPS steps (an even number) on three servers, whose own
 MIXED ?= 5
 mixed: ## replace servers of this build and of the next one, with another data format, by each other, MIXED times, while conversations go on; prints the tables in docs/durability.md (needs redis-server)
 	HOLDFAST_MIXED=$(MIXED) HOLDFAST_REQUIRE_ALL=1 go test -count=1 -timeout=60m -run='TestMixedBuilds$$' -v ./internal/e2e
+
+PROOFS ?=
+all-proofs: ## run every campaign of scripts/proofs.txt whole, or those in PROOFS, going on where it was interrupted, and write docs/proofs.md (needs what scripts/install-test-deps.sh installs)
+	scripts/proofs.sh $(PROOFS)
