@@ -103,7 +103,7 @@ awk '
 		row("decode, 100 states", "Decode/100-states", "600,000 ns", "-")
 	}' "$dir/states"
 
-echo "== hook points of an agent without middleware (bar: <= 20 ns, 0 allocations more than without a chain)"
+echo "== hook points of an agent without middleware (bar: <= 20 ns, 0 allocations more than without a chain; a tool's call, with its context and credentials: <= 1000 ns, 5)"
 go test -run='^$' -bench=EmptyChain -benchtime=20ms -count=10 ./internal/hooks | grep ^Benchmark >"$dir/chain"
 awk '
 	{ n = $1; sub(/^BenchmarkEmptyChain\//, "", n); sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3; allocs[n] = $(NF-1) }
@@ -112,7 +112,7 @@ awk '
 			base = n "_without_a_chain"
 			t = ns[n] - (base in ns ? ns[base] : 0); a = allocs[n] - (base in ns ? allocs[base] : 0)
 			printf "%-18s %5.1f ns %d allocs\n", n, t, a
-			if (t > 20 || a > 0) bad = 1
+			if (n == "tool" ? t > 1000 || a > 5 : t > 20 || a > 0) bad = 1
 		}
 		exit bad
 	}' "$dir/chain" || missed="$missed hooks"

@@ -142,18 +142,38 @@ func TestPanicsOfReadersGoOn(t *testing.T) {
 	}
 }
 
+// emptyPoints calls each hook point of an agent without middleware. Of the model and the tool
+// what counts is the difference to a call without a chain.
+func emptyPoints(ctx context.Context) map[string]func() {
+	c, it := chainOf(io.Discard, deltas()), &holdfast.Iteration{}
+	run := func(context.Context, *holdfast.Iteration) (string, error) { return "", nil }
+	model := holdfast.ModelFunc(
+		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas },
+	)
+	ask := func(call holdfast.ModelCall) func() {
+		req := &holdfast.ModelRequest{}
+		return func() {
+			for range call(ctx, req) {
+				panic("a delta")
+			}
+		}
+	}
+	var tool holdfast.Tool = idleTool{}
+	return map[string]func(){
+		"run":                   func() { _, _ = c.Around(run)(ctx, it) },
+		"before_iteration":      func() { _ = c.BeforeIteration(ctx, it) },
+		"after_iteration":       func() { c.AfterIteration(ctx, it, nil) },
+		"batch":                 func() { _ = c.Decide(ctx, nil) },
+		"tool":                  func() { _, _ = c.CallTool(ctx, tool, holdfast.ToolCall{}) },
+		"tool without a chain":  func() { _, _ = tool.Call(ctx, holdfast.ToolCall{}) },
+		"model":                 ask(chainOf(io.Discard, model).CallModel),
+		"model without a chain": ask(model.Stream),
+	}
+}
+
 // BenchmarkEmptyChain is what the hook points cost an agent without middleware.
 func BenchmarkEmptyChain(b *testing.B) {
-	c := chainOf(io.Discard, deltas())
-	ctx, it := b.Context(), &holdfast.Iteration{}
-	run := func(context.Context, *holdfast.Iteration) (string, error) { return "", nil }
-	points := map[string]func(){
-		"run":              func() { _, _ = c.Around(run)(ctx, it) },
-		"before_iteration": func() { _ = c.BeforeIteration(ctx, it) },
-		"after_iteration":  func() { c.AfterIteration(ctx, it, nil) },
-		"batch":            func() { _ = c.Decide(ctx, nil) },
-	}
-	for name, point := range points {
+	for name, point := range emptyPoints(b.Context()) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -161,34 +181,21 @@ func BenchmarkEmptyChain(b *testing.B) {
 			}
 		})
 	}
-	// Of these two what counts is the difference to calling the tool or the model
-	// without a chain.
-	var tool holdfast.Tool = idleTool{}
-	toolCall := func(ctx context.Context, t holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		return t.Call(ctx, call)
-	}
-	for name, call := range map[string]holdfast.ToolHandler{"tool": c.CallTool, "tool without a chain": toolCall} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = call(ctx, tool, holdfast.ToolCall{})
-			}
-		})
-	}
-	model := holdfast.ModelFunc(
-		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas },
-	)
-	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).CallModel,
-		"model without a chain": model.Stream} {
-		b.Run(name, func(b *testing.B) {
-			req := &holdfast.ModelRequest{}
-			b.ReportAllocs()
-			for b.Loop() {
-				for range call(ctx, req) {
-					b.Fatal("a delta")
-				}
-			}
-		})
+}
+
+// TestEmptyChainAllocates: hook points of an agent without middleware allocate nothing more
+// than a call without a chain. A tool is called with a context of its own, which collects the
+// credentials that it is given.
+func TestEmptyChainAllocates(t *testing.T) {
+	points, most := emptyPoints(t.Context()), map[string]float64{"tool": 5}
+	for name, point := range points {
+		n := testing.AllocsPerRun(100, point)
+		if alone := points[name+" without a chain"]; alone != nil {
+			n -= testing.AllocsPerRun(100, alone)
+		}
+		if !strings.HasSuffix(name, " without a chain") && n > most[name] {
+			t.Errorf("%s: %v allocations, at most %v", name, n, most[name])
+		}
 	}
 }
 

@@ -547,35 +547,57 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// benchDeltas are what providers send for a word, by what it is.
+var benchDeltas = map[string]string{
+	"text":      delta(0, "text_delta", "text", "some words"),
+	"thinking":  delta(0, "thinking_delta", "thinking", "some words"),
+	"arguments": delta(0, "input_json_delta", "partial_json", `{\"some`),
+}
+
+// told reads n of these.
+func told(tb testing.TB, name, line string, n int) {
+	tb.Helper()
+	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
+	start := begin(
+		0,
+		map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`,
+			"arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name],
+	)
+	stream := io.MultiReader(
+		strings.NewReader(start),
+		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
+	)
+	err := m.client.Read(
+		stream,
+		func(holdfast.Delta, error) bool { count++; return true },
+		func(a *modelhttp.Answer) modelhttp.Parser {
+			return unbounded{&answer{Answer: a, model: m, blocks: map[int]*block{}}}
+		},
+	)
+	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
+		tb.Errorf("%d deltas of %d, then %v", count, n, err)
+	}
+}
+
+// TestDeltasAllocate: how often memory is allocated for a delta, which is the same on every
+// machine.
+func TestDeltasAllocate(t *testing.T) {
+	most := map[string]float64{"text": 2, "thinking": 10, "arguments": 14}
+	for name, line := range benchDeltas {
+		n := testing.AllocsPerRun(5, func() { told(t, name, line, 1000) }) / 1000
+		if n > most[name]+0.5 {
+			t.Errorf("%s: %.1f allocations, at most %v", name, n, most[name])
+		}
+	}
+}
+
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x, also for the events that are decoded.
 func BenchmarkDelta(b *testing.B) {
-	for name, line := range map[string]string{
-		"text": delta(0, "text_delta", "text", "some words"), "thinking": delta(0, "thinking_delta", "thinking", "some words"),
-		"arguments": delta(0, "input_json_delta", "partial_json", `{\"some`),
-	} {
+	for name, line := range benchDeltas {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
-			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-			start := begin(
-				0,
-				map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`,
-					"arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name],
-			)
-			stream := io.MultiReader(
-				strings.NewReader(start),
-				&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))},
-			)
-			err := m.client.Read(
-				stream,
-				func(holdfast.Delta, error) bool { told++; return true },
-				func(a *modelhttp.Answer) modelhttp.Parser {
-					return unbounded{&answer{Answer: a, model: m, blocks: map[int]*block{}}}
-				},
-			)
-			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
-				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
-			}
+			told(b, name, line, b.N)
 		})
 		b.Run(name+"/decoding alone", func(b *testing.B) {
 			b.ReportAllocs()

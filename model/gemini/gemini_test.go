@@ -607,24 +607,45 @@ func (u unbounded) Event(ev modelhttp.Event) error {
 	return u.answer.Event(ev)
 }
 
+// benchDeltas are what providers send for a word, by what it is.
+var benchDeltas = map[string]string{"text": chunk(text("some words")),
+	"thoughts": chunk(thought("some words")), "a call": chunk(callPart("a", "f", `{"x": 1}`, "c2lnbmF0dXJl"))}
+
+// told reads n of these.
+func told(tb testing.TB, line string, n int) {
+	tb.Helper()
+	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
+	err := m.client.Read(
+		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
+		func(holdfast.Delta, error) bool { count++; return true },
+		func(a *modelhttp.Answer) modelhttp.Parser {
+			return unbounded{&answer{Answer: a, model: m}}
+		},
+	)
+	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
+		tb.Errorf("%d deltas of %d, then %v", count, n, err)
+	}
+}
+
+// TestDeltasAllocate: how often memory is allocated for a delta, which is the same on every
+// machine.
+func TestDeltasAllocate(t *testing.T) {
+	most := map[string]float64{"text": 16, "thoughts": 16, "a call": 24}
+	for name, line := range benchDeltas {
+		n := testing.AllocsPerRun(5, func() { told(t, line, 1000) }) / 1000
+		if n > most[name]+0.5 {
+			t.Errorf("%s: %.1f allocations, at most %v", name, n, most[name])
+		}
+	}
+}
+
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x.
 func BenchmarkDelta(b *testing.B) {
-	for name, line := range map[string]string{"text": chunk(text("some words")),
-		"thoughts": chunk(thought("some words")), "a call": chunk(callPart("a", "f", `{"x": 1}`, "c2lnbmF0dXJl"))} {
+	for name, line := range benchDeltas {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
-			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-			err := m.client.Read(
-				&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))},
-				func(holdfast.Delta, error) bool { told++; return true },
-				func(a *modelhttp.Answer) modelhttp.Parser {
-					return unbounded{&answer{Answer: a, model: m}}
-				},
-			)
-			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
-				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
-			}
+			told(b, line, b.N)
 		})
 		b.Run(name+"/decoding alone", func(b *testing.B) {
 			b.ReportAllocs()

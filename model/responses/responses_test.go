@@ -528,30 +528,51 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// benchDeltas are what providers send for a word, by what it is.
+var benchDeltas = map[string]string{
+	"text": delta(0, "output_text", "some words"), "reasoning": summary(0, 0, "some words"),
+	"arguments": delta(0, "function_call_arguments", `{"some`),
+}
+
+// told reads n of these.
+func told(tb testing.TB, line string, n int) {
+	tb.Helper()
+	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
+	stream := io.MultiReader(
+		strings.NewReader(added(0, callItem("c1", "f", ""))),
+		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
+	)
+	err := m.client.Read(
+		stream,
+		func(holdfast.Delta, error) bool { count++; return true },
+		func(a *modelhttp.Answer) modelhttp.Parser {
+			return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
+		},
+	)
+	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
+		tb.Errorf("%d deltas of %d, then %v", count, n, err)
+	}
+}
+
+// TestDeltasAllocate: how often memory is allocated for a delta, which is the same on every
+// machine.
+func TestDeltasAllocate(t *testing.T) {
+	most := map[string]float64{"text": 1, "reasoning": 6, "arguments": 10}
+	for name, line := range benchDeltas {
+		n := testing.AllocsPerRun(5, func() { told(t, line, 1000) }) / 1000
+		if n > most[name]+0.5 {
+			t.Errorf("%s: %.1f allocations, at most %v", name, n, most[name])
+		}
+	}
+}
+
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x, also for the events that are decoded.
 func BenchmarkDelta(b *testing.B) {
-	for name, line := range map[string]string{
-		"text": delta(0, "output_text", "some words"), "reasoning": summary(0, 0, "some words"),
-		"arguments": delta(0, "function_call_arguments", `{"some`),
-	} {
+	for name, line := range benchDeltas {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
-			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-			stream := io.MultiReader(
-				strings.NewReader(added(0, callItem("c1", "f", ""))),
-				&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))},
-			)
-			err := m.client.Read(
-				stream,
-				func(holdfast.Delta, error) bool { told++; return true },
-				func(a *modelhttp.Answer) modelhttp.Parser {
-					return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
-				},
-			)
-			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
-				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
-			}
+			told(b, line, b.N)
 		})
 		b.Run(name+"/decoding alone", func(b *testing.B) {
 			b.ReportAllocs()
