@@ -236,7 +236,8 @@ var times = regexp.MustCompile(`"timestamp":("[^"]*"|\d+)`)
 func (d *deployments) post(url string) string {
 	d.runs++
 	body := fmt.Sprintf(
-		`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"Good day."}],"forwardedProps":{"holdfast":{"onUnfinished":"abandon"}}}`,
+		`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"Good `+
+			`day."}],"forwardedProps":{"holdfast":{"onUnfinished":"abandon"}}}`,
 		d.runs,
 		d.runs,
 	)

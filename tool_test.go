@@ -92,12 +92,14 @@ func TestNewToolArguments(t *testing.T) {
 		{
 			`{"n":`,
 			``,
-			`the arguments of count are not valid, nothing was run: it is not complete JSON: unexpected end of JSON input`,
+			`the arguments of count are not valid, nothing was run: it is not complete JSON: ` +
+				`unexpected end of JSON input`,
 		},
 		{
 			`{"n":"3","m":1}`,
 			``,
-			`the arguments of count are not valid, nothing was run: "m" is not a known member; /n: "3" is a string, but it must be an integer`,
+			`the arguments of count are not valid, nothing was run: "m" is not a known member; /n: "3" is a string, ` +
+				`but it must be an integer`,
 		},
 		{`{"n":99999999999999999999}`, ``, `the arguments of count cannot be read, nothing was run: `},
 	}

@@ -158,7 +158,8 @@ func TestMistakesAreLoud(t *testing.T) {
 		want string
 		test func(t testing.TB)
 	}{
-		"the script runs out": {"the script has no turn left: 2 were asked for, it has 1 (thread t, iteration 1, attempt 0)",
+		"the script runs out": {"the script has no turn left: 2 were asked for, it has 1 (thread t, " +
+			"iteration 1, attempt 0)",
 			func(t testing.TB) {
 				agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Call("echo", `{"word":"a"}`)),
 					Tools: []holdfast.Tool{echo("")}}).

@@ -101,7 +101,8 @@ func TestStatesSurviveARestartAndAnotherDeployment(t *testing.T) {
 		if n := r.Notices(); len(n) != 1 || n[0].Name != "holdfast.schema_changed" {
 			t.Errorf("notices: %s", n)
 		}
-		want := `{"schemaSignature":"test.visits","schemaVersion":1,"stateVersions":{"test.visits":2},"states":{"test.visits":{"count":12}}}`
+		want := `{"schemaSignature":"test.visits","schemaVersion":1,"stateVersions":{"test.visits":2},` +
+			`"states":{"test.visits":{"count":12}}}`
 		if got := string(h.StateJSON()); got != want {
 			t.Errorf("shown: %s", got)
 		}

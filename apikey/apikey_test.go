@@ -162,22 +162,25 @@ func TestParseMistakes(t *testing.T) {
 		give string
 		want string
 	}{
-		"nothing":        {"", "no API key is configured"},
-		"separators":     {" ,\n\t", "no API key is configured"},
-		"no hash":        {"acme/alice", "API key 1: not an entry: write tenant/user:sha256:HEX"},
-		"a key":          {"acme/alice:hf_topsecretkey", "API key 1: not an entry: this looks like the key itself"},
-		"bare key":       {"hf_topsecretkey", "this looks like the key itself"},
-		"key as user":    {"acme/hf_topsecretkeytopsecretkeytopsecretkey:sha256:" + hash, "this looks like the key itself"},
-		"other hash":     {"acme/alice:md5:" + hash, "not an entry"},
-		"no tenant":      {"alice:sha256:" + hash, "API key 1: before :sha256: there must be tenant/user"},
-		"empty tenant":   {"/alice:sha256:" + hash, "the tenant is empty"},
-		"empty user":     {"acme/:sha256:" + hash, "the user is empty"},
-		"short":          {example + hash[:63], "API key 1 (acme/alice): what follows sha256: must be exactly 64 hexadecimal digits"},
-		"long":           {example + hash + "0", "exactly 64"},
-		"very long":      {example + strings.Repeat("0", 1<<16), "exactly 64"},
-		"not hex":        {example + strings.Replace(hash, hash[:1], "x", 1), "exactly 64"},
-		"a second one":   {example + hash + ", topsecretkey", "API key 2: not an entry"},
-		"twice":          {example + hash + ",acme/bob:sha256:" + strings.ToUpper(hash), "API key 2 (acme/bob): the same key is already at API key 1 (acme/alice)"},
+		"nothing":    {"", "no API key is configured"},
+		"separators": {" ,\n\t", "no API key is configured"},
+		"no hash":    {"acme/alice", "API key 1: not an entry: write tenant/user:sha256:HEX"},
+		"a key":      {"acme/alice:hf_topsecretkey", "API key 1: not an entry: this looks like the key itself"},
+		"bare key":   {"hf_topsecretkey", "this looks like the key itself"},
+		"key as user": {"acme/hf_topsecretkeytopsecretkeytopsecretkey:sha256:" + hash,
+			"this looks like the key itself"},
+		"other hash":   {"acme/alice:md5:" + hash, "not an entry"},
+		"no tenant":    {"alice:sha256:" + hash, "API key 1: before :sha256: there must be tenant/user"},
+		"empty tenant": {"/alice:sha256:" + hash, "the tenant is empty"},
+		"empty user":   {"acme/:sha256:" + hash, "the user is empty"},
+		"short": {example + hash[:63], "API key 1 (acme/alice): what follows sha256: must be " +
+			"exactly 64 hexadecimal digits"},
+		"long":         {example + hash + "0", "exactly 64"},
+		"very long":    {example + strings.Repeat("0", 1<<16), "exactly 64"},
+		"not hex":      {example + strings.Replace(hash, hash[:1], "x", 1), "exactly 64"},
+		"a second one": {example + hash + ", topsecretkey", "API key 2: not an entry"},
+		"twice": {example + hash + ",acme/bob:sha256:" + strings.ToUpper(hash), "API key 2 (acme/bob): the " +
+			"same key is already at API key 1 (acme/alice)"},
 		"empty key":      {example + sum(""), "the key was empty when it was hashed"},
 		"echo of empty":  {example + sum("\n"), "the key was empty when it was hashed"},
 		"raw plus":       {"acme/a+b:sha256:" + hash, "write + as %2B"},
@@ -205,7 +208,8 @@ func TestParseMistakes(t *testing.T) {
 
 func TestParseReportsAllMistakes(t *testing.T) {
 	_, err := apikey.Parse("acme, acme/bob:sha256:0, acme/eve:sha256:"+sum("x"), noFiles)
-	want := "API key 1: not an entry: write tenant/user:sha256:HEX; make it with: holdfast key --tenant TENANT --user USER\n" +
+	want := "API key 1: not an entry: write tenant/user:sha256:HEX; make it with: holdfast key " +
+		"--tenant TENANT --user USER\n" +
 		"API key 2 (acme/bob): what follows sha256: must be exactly 64 hexadecimal digits"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)

@@ -34,7 +34,8 @@ func TestRights(t *testing.T) {
 		for place, list := range map[string]string{
 			"alone": "acme/alice%s:sha256:" + sum("k"), "first": "acme/alice%s:sha256:" + sum("k") +
 				",acme/bob:sha256:" + sum("x"),
-			"last": "acme/bob;agents=x,y:sha256:" + sum("x") + ",acme/alice%s:sha256:" + sum("k"), "in a file": "@/keys",
+			"last":      "acme/bob;agents=x,y:sha256:" + sum("x") + ",acme/alice%s:sha256:" + sum("k"),
+			"in a file": "@/keys",
 		} {
 			keys, err := apikey.Parse(strings.ReplaceAll(list, "%s", options), func(string) ([]byte, error) {
 				return []byte("# keys\nacme/alice" + options + ":sha256:" + sum("k") + "\n"), nil

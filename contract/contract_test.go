@@ -61,10 +61,11 @@ func TestOf(t *testing.T) {
 	for want, spec := range map[string]holdfast.ToolSpec{
 		"a tool needs a name":          {Outside: &holdfast.Outside{}},
 		"the field Outside is missing": {Name: "a"},
-		"the field Parameters: ":       {Name: "a", Outside: &holdfast.Outside{}, Parameters: json.RawMessage(`{"type":7}`)},
-		"the field Result: ":           {Name: "a", Outside: &holdfast.Outside{Result: json.RawMessage(`{`)}},
-		"the field ExpiresAfter is":    {Name: "a", Outside: &holdfast.Outside{ExpiresAfter: -1}},
-		"the field FinishedBy is":      {Name: "a", Outside: &holdfast.Outside{FinishedBy: access.RoleOperator}},
+		"the field Parameters: ": {Name: "a", Outside: &holdfast.Outside{},
+			Parameters: json.RawMessage(`{"type":7}`)},
+		"the field Result: ":        {Name: "a", Outside: &holdfast.Outside{Result: json.RawMessage(`{`)}},
+		"the field ExpiresAfter is": {Name: "a", Outside: &holdfast.Outside{ExpiresAfter: -1}},
+		"the field FinishedBy is":   {Name: "a", Outside: &holdfast.Outside{FinishedBy: access.RoleOperator}},
 	} {
 		if _, err := contract.Of(spec); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -84,13 +84,14 @@ func TestTransport(t *testing.T) {
 			header: "X-Api-Key", want: "for-alice"},
 		"a prefix of its own": {transport: credential.Transport{Prefix: "token "}, url: "https://api.example/",
 			header: "Authorization", want: "token for-alice"},
-		"another host":           {url: "https://evil.example/", header: "Authorization"},
-		"a host below":           {url: "https://x.api.example/", header: "Authorization"},
-		"a host that begins so":  {url: "https://api.example.evil.example/", header: "Authorization"},
-		"another port":           {url: "https://api.example:8443/", header: "Authorization"},
-		"unencrypted":            {url: "http://api.example/", header: "Authorization"},
-		"user names in the URL":  {url: "https://api.example@evil.example/", header: "Authorization"},
-		"a header that is there": {url: "https://api.example/", set: "Basic x", header: "Authorization", want: "Basic x"},
+		"another host":          {url: "https://evil.example/", header: "Authorization"},
+		"a host below":          {url: "https://x.api.example/", header: "Authorization"},
+		"a host that begins so": {url: "https://api.example.evil.example/", header: "Authorization"},
+		"another port":          {url: "https://api.example:8443/", header: "Authorization"},
+		"unencrypted":           {url: "http://api.example/", header: "Authorization"},
+		"user names in the URL": {url: "https://api.example@evil.example/", header: "Authorization"},
+		"a header that is there": {url: "https://api.example/", set: "Basic x", header: "Authorization",
+			want: "Basic x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked = nil

@@ -29,14 +29,16 @@ func TestBombs(t *testing.T) {
 		want   string // of the result, or of the error
 	}{
 		"a gzip bomb": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("0", 5<<20)) },
-			httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this is its beginning.]\n000"},
+			httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this " +
+				"is its beginning.]\n000"},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(bytes.Repeat([]byte("0"), 1<<16)); err != nil {
 					return
 				}
 			}
-		}, httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this is its beginning.]\n000"},
+		}, httptool.Result{}, "[The service answered 200 OK. The answer has more than 1000 bytes; this " +
+			"is its beginning.]\n000"},
 		"no gzip": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write([]byte("not packed"))
@@ -47,9 +49,11 @@ func TestBombs(t *testing.T) {
 			}
 		}, httptool.Result{}, "http_no_answer: "},
 		"deep JSON": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("[", 900)) },
-			httptool.Result{Select: []string{"/0/0"}}, "[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[[["},
+			httptool.Result{Select: []string{"/0/0"}}, "[The service answered 200 OK. It is no JSON, so nothing " +
+				"could be taken out of it.]\n[[["},
 		"an index that is none": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `[1,2]`) },
-			httptool.Result{Select: []string{"/99999999999999999999"}}, "[The service answered 200 OK. It has no /99999999999999999999.]"},
+			httptool.Result{Select: []string{"/99999999999999999999"}}, "[The service answered 200 OK. It has no " +
+				"/99999999999999999999.]"},
 		"a large number": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":1e999999999,"m":-0.10}`) },
 			httptool.Result{Template: "{/n} {/m} {/x}"}, "1e999999999 -0.10 "},
 		"a template in it": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":"{/m}","m":"hidden"}`) },
@@ -62,7 +66,8 @@ func TestBombs(t *testing.T) {
 			w.Header().Set("Content-Type", "text/plain; charset=\"")
 			_, _ = w.Write([]byte("café"))
 		}, httptool.Result{}, "café"},
-		"a status of its own": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, httptool.Result{}, "http_service_failed: "},
+		"a status of its own": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, httptool.Result{},
+			"http_service_failed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

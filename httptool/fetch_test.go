@@ -64,8 +64,9 @@ func TestFetch(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`,
-		"/to":   `{"a": "<p>"}`,
-		"/file": strings.TrimPrefix(s.URL, "http://") + " answered 302 Found. It points to file:///etc/passwd, which was not followed.\nFound.",
+		"/to": `{"a": "<p>"}`,
+		"/file": strings.TrimPrefix(s.URL, "http://") + " answered 302 Found. It points to file:///etc/passwd, which " +
+			"was not followed.\nFound.",
 		"/none": strings.TrimPrefix(s.URL, "http://") + " answered 404 Not Found.\nnone",
 	} {
 		result, err := fetch(t, f, s.URL+path)
@@ -73,7 +74,8 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: %q, %v, want\n%q", path, result.Text, err, want)
 		}
 	}
-	for _, url := range []string{s.URL + "/inside", s.URL + "/metadata", "http://[::1]/", "http://localhost:1/", "http://0x7f000001/"} {
+	for _, url := range []string{s.URL + "/inside", s.URL + "/metadata", "http://[::1]/", "http://localhost:1/",
+		"http://0x7f000001/"} {
 		if result, err := fetch(
 			t,
 			f,
@@ -85,7 +87,8 @@ func TestFetch(t *testing.T) {
 		}
 	}
 	for _, url := range []string{"", "/page", "file:///etc/passwd", "http:127.0.0.1", "http:///x",
-		"http://u:p@example.com/", `http://example.com\@127.0.0.1/`, "http://example.com/ x", "http://bücher.example/", "gopher://x/"} {
+		"http://u:p@example.com/", `http://example.com\@127.0.0.1/`, "http://example.com/ x", "http://bücher.example/",
+		"gopher://x/"} {
 		if _, err := fetch(t, f, url); !errors.Is(err, holdfast.ErrArguments) {
 			t.Errorf("%s: %v", url, err)
 		}

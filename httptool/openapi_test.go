@@ -115,10 +115,17 @@ func TestOpenAPI(t *testing.T) {
 		parameters        string
 	}{
 		{"shop_order_get", "Reads an order.\nAll of it.", "pure", `{"additionalProperties":false,"properties":{` +
-			`"X-Region":{"type":"string"},"deep":{"type":"object"},"fields":{"items":{"type":"string"},"type":"array"},"filter_a_":{"items":{"type":"string"},"type":"array"},"j":{"type":"object"},` +
-			`"order-id":{"description":"the order's number","exclusiveMinimum":0,"type":"integer"},"p":{"type":"array"}},"required":["order-id"],"type":"object"}`},
-		{"shop_POST_orders", "Orders.", "once", `{"additionalProperties":false,"properties":{"body":{"properties":{"$ref":{"type":"string"},"item":{"enum":["a","b",null],"type":["string","null"]},` +
-			`"parts":{"items":{"description":"as Order above"},"type":"array"},"price":{"exclusiveMaximum":9007199254740993,"type":"number"}},"required":["item"],"type":"object"}},"required":["body"],"type":"object"}`},
+			`"X-Region":{"type":"string"},"deep":{"type":"object"},"fields":{"items":{"type":"string"},` +
+			`"type":"array"},"filter_a_":{"items":{"type":"string"},"type":"array"},"j":{"type":"object"},` +
+			`"order-id":{"description":"the order's ` +
+			`number","exclusiveMinimum":0,"type":"integer"},"p":{"type":"array"}},` +
+			`"required":["order-id"],"type":"object"}`},
+		{"shop_POST_orders", "Orders.", "once", `{"additionalProperties":false,` +
+			`"properties":{"body":{"properties":{"$ref":{"type":"string"},"item":{"enum":["a","b",null],` +
+			`"type":["string","null"]},` +
+			`"parts":{"items":{"description":"as Order ` +
+			`above"},"type":"array"},"price":{"exclusiveMaximum":9007199254740993,"type":"number"}},` +
+			`"required":["item"],"type":"object"}},"required":["body"],"type":"object"}`},
 		{"shop_all", "GET /orders", "idempotent", `{"additionalProperties":false,"properties":{},"type":"object"}`},
 	} {
 		spec := tools[i].Spec()
@@ -138,8 +145,10 @@ func TestOpenAPI(t *testing.T) {
 		tool            int
 		arguments, want string
 	}{
-		{0, `{"order-id":7,"fields":["a","b c"],"X-Region":"eu","filter_a_":["x","y,z"],"deep":{"k":1,"l":[true,"&"]},"j":{"a":[1.0]},"p":["1","2"]}`,
-			`GET /v2/orders/7?fields=a&fields=b%20c&filter%5Ba%5D=x,y%2Cz&deep%5Bk%5D=1&deep%5Bl%5D=true&deep%5Bl%5D=%26&j=%7B%22a%22%3A%5B1.0%5D%7D&p=1%7C2`},
+		{0, `{"order-id":7,"fields":["a","b ` +
+			`c"],"X-Region":"eu","filter_a_":["x","y,z"],"deep":{"k":1,"l":[true,"&"]},"j":{"a":[1.0]},"p":["1","2"]}`,
+			`GET /v2/orders/7?fields=a&fields=b%20c&filter%5Ba%5D=x,` +
+				`y%2Cz&deep%5Bk%5D=1&deep%5Bl%5D=true&deep%5Bl%5D=%26&j=%7B%22a%22%3A%5B1.0%5D%7D&p=1%7C2`},
 		{0, `{"order-id":7}`, `GET /v2/orders/7`},
 		{1, `{"body":{"item":null,"price":1.10}}`, `POST /v2/orders {"item":null,"price":1.10}`},
 		{2, `{}`, `GET /v2/orders`},
@@ -176,8 +185,11 @@ func TestOpenAPI31(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"additionalProperties":false,"properties":{"_":{"prefixItems":[{"const":1.50}],"type":["array","null"]},` +
-		`"x":{"description":"an x","if":{"minLength":1},"then":{"anyOf":[{"const":"😀"},false]},"type":["string","null"]},"x_header":{}},"type":"object"}`
+	want := `{"additionalProperties":false,"properties":{"_":{"prefixItems":[{"const":1.50}],` +
+		`"type":["array","null"]},` +
+		`"x":{"description":"an ` +
+		`x","if":{"minLength":1},"then":{"anyOf":[{"const":"😀"},false]},"type":["string","null"]},` +
+		`"x_header":{}},"type":"object"}`
 	if got := string(tools[0].Spec().Parameters); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
@@ -198,23 +210,40 @@ func TestOpenAPIMistakes(t *testing.T) {
 		o    httptool.OpenAPIOptions
 		want string
 	}{
-		{httptool.OpenAPIOptions{}, "operations: list those that become tools; the document has evil, circle, env, far, matrix, object, list, POST /orders, order.get, other, upload, missing"},
-		{httptool.OpenAPIOptions{Operations: pick("list", "nope")}, "operations[1] (nope): the document has no such operation; it has evil, circle, "},
-		{httptool.OpenAPIOptions{Operations: pick("list", "GET /orders")}, "operations[1] (GET /orders): name: list is already the tool of GET /orders"},
-		{httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "list", Effect: "x"}}}, "operations[0] (list): effect: "},
-		{httptool.OpenAPIOptions{Operations: pick("upload")}, "operations[0] (upload): paths./upload.post.requestBody.content: its body must be JSON, not multipart/form-data"},
-		{httptool.OpenAPIOptions{Operations: pick("list", "other")}, "operations[1] (other): GET /other goes to https://other.example, "},
-		{httptool.OpenAPIOptions{Operations: pick("missing")}, "operations[0] (missing): paths./{x}.get: its path has a name in braces"},
-		{httptool.OpenAPIOptions{Operations: pick("evil"), Server: "https://a.example"}, "operations[0] (evil): paths..evil.example/.get: its path must begin with a slash"},
-		{httptool.OpenAPIOptions{Operations: pick("env")}, "operations[0] (env): paths./env/${SECRET}.get: its path has a name in braces"},
-		{httptool.OpenAPIOptions{Operations: pick("circle")}, "operations[0] (circle): paths./circle.get.parameters[0]: its $ref leads in a circle"},
-		{httptool.OpenAPIOptions{Operations: pick("far")}, `operations[0] (far): paths./far.get.parameters[0].schema: $ref "other.yaml#/A": only references within`},
-		{httptool.OpenAPIOptions{Operations: pick("matrix")}, "operations[0] (matrix): paths./matrix/{m}.get.parameters[0]: a parameter of this type cannot be written in the style matrix"},
-		{httptool.OpenAPIOptions{Operations: pick("object")}, "operations[0] (object): paths./object.get.parameters[0]: a parameter of this type cannot be written in the style form"},
-		{httptool.OpenAPIOptions{Operations: pick("list"), Variables: map[string]string{"version": "v3"}}, `operations[0] (list): servers[0].variables.version: "v3" is not one`},
-		{httptool.OpenAPIOptions{Operations: pick("list"), Server: "/v1"}, "operations[0] (list): paths./orders.get: the URL: it must be absolute"},
-		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "{a}"}}, "operations[0] (list): headers: X: these headers have no arguments"},
-		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "${UNSET_X}"}}, "operations[0] (list): headers: X: the environment variable UNSET_X"},
+		{httptool.OpenAPIOptions{}, "operations: list those that become tools; the document has evil, circle, env, " +
+			"far, matrix, object, list, POST /orders, order.get, other, upload, missing"},
+		{httptool.OpenAPIOptions{Operations: pick("list", "nope")}, "operations[1] (nope): the document has no such " +
+			"operation; it has evil, circle, "},
+		{httptool.OpenAPIOptions{Operations: pick("list", "GET /orders")}, "operations[1] (GET /orders): name: list " +
+			"is already the tool of GET /orders"},
+		{httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "list", Effect: "x"}}},
+			"operations[0] (list): effect: "},
+		{httptool.OpenAPIOptions{Operations: pick("upload")}, "operations[0] (upload): " +
+			"paths./upload.post.requestBody.content: its body must be JSON, not multipart/form-data"},
+		{httptool.OpenAPIOptions{Operations: pick("list", "other")}, "operations[1] (other): GET /other goes to " +
+			"https://other.example, "},
+		{httptool.OpenAPIOptions{Operations: pick("missing")}, "operations[0] (missing): paths./{x}.get: its " +
+			"path has a name in braces"},
+		{httptool.OpenAPIOptions{Operations: pick("evil"), Server: "https://a.example"},
+			"operations[0] (evil): paths..evil.example/.get: its path must begin with a slash"},
+		{httptool.OpenAPIOptions{Operations: pick("env")}, "operations[0] (env): paths./env/${SECRET}.get: its " +
+			"path has a name in braces"},
+		{httptool.OpenAPIOptions{Operations: pick("circle")}, "operations[0] (circle): " +
+			"paths./circle.get.parameters[0]: its $ref leads in a circle"},
+		{httptool.OpenAPIOptions{Operations: pick("far")},
+			`operations[0] (far): paths./far.get.parameters[0].schema: $ref "other.yaml#/A": only references within`},
+		{httptool.OpenAPIOptions{Operations: pick("matrix")}, "operations[0] (matrix): " +
+			"paths./matrix/{m}.get.parameters[0]: a parameter of this type cannot be written in the style matrix"},
+		{httptool.OpenAPIOptions{Operations: pick("object")}, "operations[0] (object): " +
+			"paths./object.get.parameters[0]: a parameter of this type cannot be written in the style form"},
+		{httptool.OpenAPIOptions{Operations: pick("list"), Variables: map[string]string{"version": "v3"}},
+			`operations[0] (list): servers[0].variables.version: "v3" is not one`},
+		{httptool.OpenAPIOptions{Operations: pick("list"), Server: "/v1"}, "operations[0] (list): paths./orders.get: " +
+			"the URL: it must be absolute"},
+		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "{a}"}},
+			"operations[0] (list): headers: X: these headers have no arguments"},
+		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "${UNSET_X}"}},
+			"operations[0] (list): headers: X: the environment variable UNSET_X"},
 		{httptool.OpenAPIOptions{Operations: pick("list"), Proxy: "x"}, "operations[0] (list): proxy: "},
 	} {
 		if _, err := importShop(t, s, c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -223,7 +252,8 @@ func TestOpenAPIMistakes(t *testing.T) {
 	}
 	for doc, want := range map[string]string{
 		"": "openapi: ", "[]": "openapi: ", "openapi: 4.0.0": "openapi: ",
-		`{"swagger":"2.0"}`: "the document is Swagger 2.0", "a: [": "the document cannot be read: ", "openapi: 3.1": "operations: ",
+		`{"swagger":"2.0"}`: "the document is Swagger 2.0", "a: [": "the document cannot be read: ",
+		"openapi: 3.1":                   "operations: ",
 		"openapi: 3.1.0\n<<: {a: 1}":     "the document cannot be read: line 2, column 1: ",
 		"openapi: 3.1.0\na: &a [*a, *a]": "the document cannot be read: ",
 		"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
@@ -325,16 +355,18 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 	t.Parallel()
 	doc := func(parameters string) []byte {
 		return []byte(
-			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{"operationId":"a","parameters":[` +
+			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],` +
+				`"paths":{"/a":{"post":{"operationId":"a","parameters":[` +
 				parameters +
 				`]}}}}`,
 		)
 	}
 	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}
 	for parameters, want := range map[string]string{
-		`{"name":"X-HTTP-Method-Override","in":"header","schema":{}}`:                          "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
-		`{"name":"x-original-url","in":"header","schema":{}}`:                                  "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
-		`{"name":"q","in":"query","schema":{"enum":["` + strings.Repeat("x", 300<<10) + `"]}}`: "operations[0] (a): paths./a.post: the schema of its arguments has",
+		`{"name":"X-HTTP-Method-Override","in":"header","schema":{}}`: "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
+		`{"name":"x-original-url","in":"header","schema":{}}`:         "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
+		`{"name":"q","in":"query","schema":{"enum":["` + strings.Repeat("x", 300<<10) +
+			`"]}}`: "operations[0] (a): paths./a.post: the schema of its arguments has",
 	} {
 		if _, err := httptool.FromOpenAPI(doc(parameters), one); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.60s: %.200v", parameters, err)

@@ -71,11 +71,14 @@ func TestValidate(t *testing.T) {
 		{httptool.Options{Body: parameters(`{"a":"{b"}`)}, "body: "},
 		{httptool.Options{Parameters: parameters(`[]`)}, "parameters: "},
 		{httptool.Options{Parameters: parameters(`{"type":"string"}`)}, "parameters: "},
-		{httptool.Options{Parameters: parameters(`{"type":"object","properties":{"a":{"type":"strin"}}}`)}, "parameters: "},
+		{httptool.Options{Parameters: parameters(`{"type":"object","properties":{"a":{"type":"strin"}}}`)},
+			"parameters: "},
 		{httptool.Options{Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)}, "parameters: a is used"},
-		{httptool.Options{URL: "https://a.example/?a={b}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
+		{httptool.Options{URL: "https://a.example/?a={b}",
+			Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
 			"parameters: {b}"},
-		{httptool.Options{URL: "https://a.example/{a}", Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
+		{httptool.Options{URL: "https://a.example/{a}",
+			Parameters: parameters(`{"type":"object","properties":{"a":{}}}`)},
 			"parameters: {a}"},
 		{httptool.Options{Allow: []string{"http://x"}}, "allow[0]: "},
 		{httptool.Options{Proxy: "proxy"}, "proxy: "},
@@ -117,7 +120,8 @@ func TestSpec(t *testing.T) {
 			s.InDoubt != "ask" {
 			t.Errorf("%+v: %+v", c.o, s)
 		}
-		want := `{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"required":["a","b"],"type":"object"}`
+		want := `{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"string"},` +
+			`"c":{"type":"string"}},"required":["a","b"],"type":"object"}`
 		if string(s.Parameters) != want {
 			t.Errorf("%s", s.Parameters)
 		}
@@ -127,30 +131,41 @@ func TestSpec(t *testing.T) {
 // TestResults: what of an answer the model reads.
 func TestResults(t *testing.T) {
 	t.Parallel()
-	const object = ` {"a/b": {"n": 9007199254740993, "s": "x \"y\"", "l": [1.0, {"z": null}]}, "t": "t0ken-of-us"}` + "\n"
+	const object = ` {"a/b": {"n": 9007199254740993, "s": "x \"y\"", "l": [1.0, {"z": null}]}, "t": "t0ken-of-us"}` +
+		"\n"
 	png := string([]byte{0x89, 'P', 'N', 'G', 0})
 	for _, c := range []struct {
 		kind, body string
 		shape      httptool.Result
 		want       string
 	}{
-		{"application/json", object, httptool.Result{}, strings.ReplaceAll(strings.TrimSpace(object), "t0ken-of-us", "[secret]")},
+		{"application/json", object, httptool.Result{},
+			strings.ReplaceAll(strings.TrimSpace(object), "t0ken-of-us", "[secret]")},
 		{"application/json", object, httptool.Result{Select: []string{"/a~1b/n"}}, "9007199254740993"},
 		{"application/json", object, httptool.Result{Select: []string{"/a~1b/s"}}, `x "y"`},
 		{"application/json", object, httptool.Result{Select: []string{"/a~1b/l/1"}}, `{"z": null}`},
-		{"application/json", object, httptool.Result{Select: []string{"/a~1b/l/0", "/none", "/a~1b/l/01"}}, `{"/a~1b/l/0":1.0,"/none":null,"/a~1b/l/01":null}`},
-		{"application/json", object, httptool.Result{Select: []string{"/none/x"}}, "[The service answered 200 OK. It has no /none/x.]"},
-		{"application/json", object, httptool.Result{Template: "n is {/a~1b/n}, {s} is {/a~1b/s}, {/none}."}, `n is 9007199254740993, {s} is x "y", .`},
-		{"application/json", "[1,", httptool.Result{Select: []string{"/0"}}, "[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[1,"},
+		{"application/json", object, httptool.Result{Select: []string{"/a~1b/l/0", "/none", "/a~1b/l/01"}},
+			`{"/a~1b/l/0":1.0,"/none":null,"/a~1b/l/01":null}`},
+		{"application/json", object, httptool.Result{Select: []string{"/none/x"}}, "[The service answered 200 " +
+			"OK. It has no /none/x.]"},
+		{"application/json", object, httptool.Result{Template: "n is {/a~1b/n}, {s} is {/a~1b/s}, {/none}."},
+			`n is 9007199254740993, {s} is x "y", .`},
+		{"application/json", "[1,", httptool.Result{Select: []string{"/0"}}, "[The service answered 200 OK. It is no " +
+			"JSON, so nothing could be taken out of it.]\n[1,"},
 		{"text/html; charset=utf-8", "<p>héllo</p>", httptool.Result{}, "<p>héllo</p>"},
 		{"text/plain; charset=iso-8859-1", "h\xe9llo", httptool.Result{}, "h�llo"},
 		{"", "héllo", httptool.Result{}, "héllo"},
 		{"text/plain", "", httptool.Result{}, "The service answered 200 OK without content."},
-		{"text/plain", "hééé", httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer has more than 4 bytes; this is its beginning.]\nhé"},
-		{"application/json", object, httptool.Result{MaxBytes: 4, Select: []string{"/t"}}, "[The service answered 200 OK. The answer has more than 4 bytes, so nothing could be taken out of it.]"},
-		{"application/pdf", "%PDF\x00", httptool.Result{}, "[The service answered 200 OK. The answer is no text: application/pdf, 5 bytes. It was left out.]"},
-		{"audio/wav", "RIFF", httptool.Result{}, "[The service answered 200 OK. The answer is no text: audio/wav, 4 bytes. It was left out.]"},
-		{"image/png", png, httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer is no text: image/png, more than 4 bytes. It was left out.]"},
+		{"text/plain", "hééé", httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer has more than " +
+			"4 bytes; this is its beginning.]\nhé"},
+		{"application/json", object, httptool.Result{MaxBytes: 4, Select: []string{"/t"}},
+			"[The service answered 200 OK. The answer has more than 4 bytes, so nothing could be taken out of it.]"},
+		{"application/pdf", "%PDF\x00", httptool.Result{}, "[The service answered 200 OK. The answer is no text: " +
+			"application/pdf, 5 bytes. It was left out.]"},
+		{"audio/wav", "RIFF", httptool.Result{}, "[The service answered 200 OK. The answer is no text: audio/wav, 4 " +
+			"bytes. It was left out.]"},
+		{"image/png", png, httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer is no text: " +
+			"image/png, more than 4 bytes. It was left out.]"},
 		{"image/png", png, httptool.Result{}, "image"},
 	} {
 		s := newService(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -185,7 +200,8 @@ func TestResults(t *testing.T) {
 // FuzzArguments: whatever a model writes, the request has the host, the segments and the
 // members of the query that the template has, and the header is one header.
 func FuzzArguments(f *testing.F) {
-	for _, seed := range []string{"7", "..", "a/b", "%2e%2e%2f", "x&y=z#", "a\r\nb", "..;", "＠", "\xff", "%", "http://x/"} {
+	for _, seed := range []string{"7", "..", "a/b", "%2e%2e%2f", "x&y=z#", "a\r\nb", "..;", "＠", "\xff", "%",
+		"http://x/"} {
 		f.Add(seed, seed, seed)
 	}
 	seen := make(chan *http.Request, 1)

@@ -97,8 +97,10 @@ func TestRequests(t *testing.T) {
 		arguments, want string
 	}{
 		{httptool.Options{URL: "/orders/{id}?q={q}"}, `{"id":"7","q":"a b"}`, "GET /orders/7?q=a%20b"},
-		{httptool.Options{URL: "/orders/{id}?q={q}"}, `{"id":"a?b#c&d=e;f:g@h+i%j"}`, "GET /orders/a%3Fb%23c%26d%3De%3Bf%3Ag%40h%2Bi%25j"},
-		{httptool.Options{URL: "/orders?q={q}&fixed=1"}, `{"q":"a&admin=true#x/../%26"}`, "GET /orders?q=a%26admin%3Dtrue%23x%2F..%2F%2526&fixed=1"},
+		{httptool.Options{URL: "/orders/{id}?q={q}"}, `{"id":"a?b#c&d=e;f:g@h+i%j"}`,
+			"GET /orders/a%3Fb%23c%26d%3De%3Bf%3Ag%40h%2Bi%25j"},
+		{httptool.Options{URL: "/orders?q={q}&fixed=1"}, `{"q":"a&admin=true#x/../%26"}`,
+			"GET /orders?q=a%26admin%3Dtrue%23x%2F..%2F%2526&fixed=1"},
 		{httptool.Options{URL: "/orders?fixed=a=b&q={q}&flag"}, `{}`, "GET /orders?fixed=a=b&flag"},
 		{httptool.Options{URL: "/x-{id}.json?a={q}-{n}", Parameters: json.RawMessage(all)},
 			`{"id":1.50,"q":true,"n":9007199254740993}`, "GET /x-1.50.json?a=true-9007199254740993"},
@@ -394,7 +396,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 			_, err := call(t, tool, "")
 			again := effect == holdfast.EffectPure && (method == "GET" || method == "HEAD")
 			if want := 2; !again &&
-				(len(s.seen()) != want || !errors.Is(err, holdfast.ErrOutcomeUnknown) && effect != holdfast.EffectPure) {
+				(len(s.seen()) != want || !errors.Is(err, holdfast.ErrOutcomeUnknown) &&
+					effect != holdfast.EffectPure) {
 				t.Errorf("%s %s: %v, %v", effect, method, s.seen(), err)
 			}
 			if again && len(s.seen()) != 3 { // or this test shows nothing
@@ -691,8 +694,11 @@ func TestSecretsInAnswers(t *testing.T) {
 		_, _ = fmt.Fprint(w, r.Header.Get("X-Api-Key")+"! application/json 2026-01-31 "+r.Header.Get("Authorization"))
 	})
 	tool := newTool(t, httptool.Options{
-		URL:    s.URL,
-		Getenv: func(name string) string { return map[string]string{"SHORT": "abcdefgh", "LONG": "abcdefghijkl"}[name] },
+		URL: s.URL,
+		Getenv: func(name string) string {
+			return map[string]string{"SHORT": "abcdefgh",
+				"LONG": "abcdefghijkl"}[name]
+		},
 		Headers: map[string]string{
 			"Accept":        "application/json",
 			"X-Version":     "2026-01-31",

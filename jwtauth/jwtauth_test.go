@@ -325,8 +325,9 @@ func TestClaims(t *testing.T) {
 		"a path to nothing": {named, map[string]any{"https://example.com/org": "initech", "email": "a@b.c",
 			"realm_access": "roles"},
 			"initech/a@b.c", user, nil},
-		"several audiences":   {nil, map[string]any{"aud": []string{"shop", "holdfast"}}, "acme/alice", user, nil},
-		"just expired, leave": {nil, map[string]any{"exp": start.Add(-29 * time.Second).Unix()}, "acme/alice", user, nil},
+		"several audiences": {nil, map[string]any{"aud": []string{"shop", "holdfast"}}, "acme/alice", user, nil},
+		"just expired, leave": {nil, map[string]any{"exp": start.Add(-29 * time.Second).Unix()}, "acme/alice", user,
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, k := newProvider(t, tt.change), ecKey(t, "k")

@@ -59,7 +59,8 @@ func BenchmarkTools(b *testing.B) {
 		all = append(
 			all,
 			fmt.Sprintf(
-				`{"name":"tool%d","description":"does %d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`,
+				`{"name":"tool%d","description":"does `+
+					`%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`,
 				i,
 				i,
 			),

@@ -105,7 +105,10 @@ func TestFates(t *testing.T) {
 		"an error result": {func(w http.ResponseWriter, m message) { m.result(w, `{"content":[],"isError":true}`) },
 			failed},
 		"no result": {func(w http.ResponseWriter, m message) { m.result(w, `7`) }, failed},
-		"an unknown type": {func(w http.ResponseWriter, m message) { m.result(w, `{"resultType":"riddle","content":[]}`) },
+		"an unknown type": {func(w http.ResponseWriter, m message) {
+			m.result(w,
+				`{"resultType":"riddle","content":[]}`)
+		},
 			failed},
 		"unknown content": {func(w http.ResponseWriter, m message) { m.result(w, `{"content":[{"type":"smell"}]}`) },
 			fine},
@@ -145,9 +148,11 @@ func TestFates(t *testing.T) {
 func TestNoAnswerByEffect(t *testing.T) {
 	t.Parallel()
 	for effect, want := range map[holdfast.Effect]string{
-		holdfast.EffectPure:       "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke.",
-		holdfast.EffectIdempotent: "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke. It may have taken effect.",
-		holdfast.EffectOnce:       "mcp_outcome_unknown: srv_work was called",
+		holdfast.EffectPure: "mcp_no_answer: srv_work was called, and the MCP server srv has not said what " +
+			"came of it: the connection broke.",
+		holdfast.EffectIdempotent: "mcp_no_answer: srv_work was called, and the MCP server srv has not said what " +
+			"came of it: the connection broke. It may have taken effect.",
+		holdfast.EffectOnce: "mcp_outcome_unknown: srv_work was called",
 	} {
 		f := newFake(t, oneTool, func(w http.ResponseWriter, m message) { m.cut(w) })
 		s := open(t, mcp.Options{URL: f.URL, Effect: effect})

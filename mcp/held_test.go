@@ -132,7 +132,8 @@ func TestElicitationLate(t *testing.T) {
 // is in doubt, any other asks again.
 func TestElicitationElsewhere(t *testing.T) {
 	t.Parallel()
-	for effect, want := range map[holdfast.Effect]string{holdfast.EffectOnce: unknown, holdfast.EffectIdempotent: "asked"} {
+	for effect, want := range map[holdfast.Effect]string{holdfast.EffectOnce: unknown,
+		holdfast.EffectIdempotent: "asked"} {
 		var running, beside atomic.Int32
 		o := eliciting(t, &running, &beside)
 		o.Effect, o.Effects = effect, nil

@@ -147,7 +147,8 @@ func TestRefusedTools(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	var log logged
 	f := newFake(t, strings.Join([]string{
-		`{"name":"good","description":"does good","inputSchema":{"properties":{"b":{"const":9007199254740993},"a":{}}}}`,
+		`{"name":"good","description":"does ` +
+			`good","inputSchema":{"properties":{"b":{"const":9007199254740993},"a":{}}}}`,
 		`{"name":"null","inputSchema":null}`,
 		`{"name":"none"}`,
 		`{"name":"list","inputSchema":[]}`,
@@ -166,7 +167,8 @@ func TestRefusedTools(t *testing.T) {
 		`null`,
 	}, ","), nil)
 	s := open(t, mcp.Options{URL: f.URL, ExceptTools: []string{"secret"}, Log: log.logger()})
-	want := "srv_a_b srv_a_b_2e7336dc srv_good srv_twice srv_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_09ecb6eb"
+	want := "srv_a_b srv_a_b_2e7336dc srv_good srv_twice " +
+		"srv_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_09ecb6eb"
 	if got := strings.Join(names(s), " "); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -180,7 +182,8 @@ func TestRefusedTools(t *testing.T) {
 	); got != `{"properties":{"a":{},"b":{"const":9007199254740993}},"type":"object"}` {
 		t.Errorf("the schema is %s", got)
 	}
-	for _, name := range []string{"null", "none", "list", "string", "wrong", "elsewhere", `"a name"`, "twice", "header"} {
+	for _, name := range []string{"null", "none", "list", "string", "wrong", "elsewhere", `"a name"`, "twice",
+		"header"} {
 		if !has(log.String(), "tool="+name+" why=") {
 			t.Errorf("the log does not tell of %s:\n%s", name, log.String())
 		}
@@ -194,8 +197,10 @@ func TestRefusedTools(t *testing.T) {
 func TestParamHeaders(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, `{"name":"work","inputSchema":{"type":"object","properties":{`+
-		`"city":{"type":"string","x-mcp-header":"City"},"count":{"type":"integer","x-mcp-header":"Count"},"sure":{"type":"boolean","x-mcp-header":"Sure"},`+
-		`"deep":{"type":"object","properties":{"er":{"type":"string","x-mcp-header":"Deep"}}},"none":{"type":"string","x-mcp-header":"None"}}}}`,
+		`"city":{"type":"string","x-mcp-header":"City"},"count":{"type":"integer","x-mcp-header":"Count"},`+
+		`"sure":{"type":"boolean","x-mcp-header":"Sure"},`+
+		`"deep":{"type":"object","properties":{"er":{"type":"string","x-mcp-header":"Deep"}}},`+
+		`"none":{"type":"string","x-mcp-header":"None"}}}}`,
 		func(w http.ResponseWriter, m message) { m.result(w, `{"content":[]}`) })
 	s := open(t, mcp.Options{URL: f.URL, Headers: map[string]string{"Authorization": "Bearer swordfish"}})
 	if got := fate(
@@ -207,7 +212,8 @@ func TestParamHeaders(t *testing.T) {
 	for name, want := range map[string]string{
 		"Mcp-Param-City": "=?base64?S8O2bG4=?=", "Mcp-Param-Count": "3", "Mcp-Param-Sure": "true",
 		"Mcp-Param-Deep": "x", "Mcp-Param-None": "",
-		"Mcp-Method": "tools/call", "Mcp-Name": "work", "Mcp-Protocol-Version": "2026-07-28", "Authorization": "Bearer swordfish",
+		"Mcp-Method": "tools/call", "Mcp-Name": "work", "Mcp-Protocol-Version": "2026-07-28",
+		"Authorization": "Bearer swordfish",
 	} {
 		if got := h.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -54,7 +54,8 @@ func hostile() {
 			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
 		case "initialize":
 			say(
-				`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}}`,
+				`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18",`+
+					`"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}}`,
 				m.ID,
 			)
 		case "tools/list":
@@ -78,7 +79,8 @@ func hostile() {
 				say("%s", strings.Repeat("x", 300_000))
 			case "ask":
 				var got []string
-				for i, method := range []string{"sampling/createMessage", "roots/list", "elicitation/create", "ping", "nonsense"} {
+				for i, method := range []string{"sampling/createMessage", "roots/list", "elicitation/create", "ping",
+					"nonsense"} {
 					say(`{"jsonrpc":"2.0","id":"s%d","method":%q,"params":{}}`, i, method)
 					reply, _ := in.ReadBytes('\n')
 					var r struct {
@@ -92,11 +94,13 @@ func hostile() {
 			case "flood":
 				for i := range 500 {
 					say(
-						`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`,
+						`{"jsonrpc":"2.0","method":"notifications/progress",`+
+							`"params":{"progressToken":"t%d","progress":1}}`,
 						i,
 					)
 					say(
-						`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1e999}}`,
+						`{"jsonrpc":"2.0","method":"notifications/progress",`+
+							`"params":{"progressToken":%d,"progress":1e999}}`,
 						i,
 					)
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -180,8 +184,10 @@ func TestHostileLists(t *testing.T) {
 	}
 	list := []string{
 		`{"name":"deep","inputSchema":` + deep(300) + `}`,
-		`{"name":"recursive","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"object","properties":{"b":{"$ref":"#/$defs/b"}}}}}}`,
-		`{"name":"circle","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"$ref":"#/$defs/b"}}}}`,
+		`{"name":"recursive","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},` +
+			`"$defs":{"b":{"type":"object","properties":{"b":{"$ref":"#/$defs/b"}}}}}}`,
+		`{"name":"circle","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},` +
+			`"$defs":{"b":{"$ref":"#/$defs/b"}}}}`,
 		`{"name":"wide","description":"` + strings.Repeat("x", 200_000) + `","inputSchema":{"type":"object"}}`,
 		`{"name":"pattern","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"(a+)+$"}}}}`,
 	}
@@ -235,15 +241,17 @@ func TestHostileLists(t *testing.T) {
 func TestHostileResults(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		`{"type":"image","data":"no base64!","mimeType":"image/png"}`:              `[content of the type "image", which cannot be read]`,
-		`{"type":"image","data":"AAAA","mimeType":"text/html"}`:                    `[content of the type "image", which cannot be read]`,
-		`{"type":"image","data":"","mimeType":"image/png"}`:                        `[content of the type "image", which cannot be read]`,
-		`{"type":"audio","data":"AAAA","mimeType":"audio/x\r\ny"}`:                 `[content of the type "audio", which cannot be read]`,
-		`{"type":"resource","resource":{"uri":"x","blob":"?","mimeType":"a/b"}}`:   `[a resource: x; a/b; its content cannot be read]`,
-		`{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"\n"}}`: "[a resource: x; \n; its content cannot be read]",
-		`{"type":"resource_link"}`:                                                 `[a resource: ]`,
-		`7`:                                                                        `[a piece of content that cannot be read]`,
-		`{"type":"text","text":"\u0000\ud800"}`:                                    "\x00\ufffd",
+		`{"type":"image","data":"no base64!","mimeType":"image/png"}`: `[content of the type "image", which cannot be read]`,
+		`{"type":"image","data":"AAAA","mimeType":"text/html"}`:       `[content of the type "image", which cannot be read]`,
+		`{"type":"image","data":"","mimeType":"image/png"}`:           `[content of the type "image", which cannot be read]`,
+		`{"type":"audio","data":"AAAA","mimeType":"audio/x\r\ny"}`:    `[content of the type "audio", which cannot be read]`,
+		`{"type":"resource","resource":{"uri":"x","blob":"?","mimeType":"a/b"}}`: `[a resource: x; a/b; its ` +
+			`content cannot be read]`,
+		`{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"\n"}}`: "[a resource: x; \n; its " +
+			"content cannot be read]",
+		`{"type":"resource_link"}`:              `[a resource: ]`,
+		`7`:                                     `[a piece of content that cannot be read]`,
+		`{"type":"text","text":"\u0000\ud800"}`: "\x00\ufffd",
 	} {
 		f := newFake(t, oneTool, func(w http.ResponseWriter, m message) { m.result(w, `{"content":[`+content+`]}`) })
 		if r, err := do(t, open(t, mcp.Options{URL: f.URL}), "srv_work", `{}`); r.Text != want || err != nil {
@@ -263,7 +271,8 @@ func TestHostileResults(t *testing.T) {
 // TestHostilePages: a person is not sent to a page that is none in the web.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/relative", "", "http://"} {
+	for _, page := range []string{"javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/relative", "",
+		"http://"} {
 		k := newTalk(t, asking(t, strings.Replace(asks, "https://example.com/login", page, 1)), mcp.Options{})
 		if r, err := k.next(); fate(r, err) != failed || k.asked != nil {
 			t.Errorf("%s: got %+v, %v", page, r, err)
@@ -287,7 +296,9 @@ func TestPagesFirst(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(
 			w,
-			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in","data":{"elicitations":[{"mode":"url","message":"Please log in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`,
+			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log `+
+				`in","data":{"elicitations":[{"mode":"url","message":"Please log `+
+				`in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`,
 			m.ID,
 		)
 		return true
@@ -305,9 +316,13 @@ func TestPagesFirst(t *testing.T) {
 func TestNotFoundIsNotOld(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(w http.ResponseWriter, r *http.Request){
-		"404":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route", http.StatusNotFound) },
-		"502":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"307":     func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/x"); w.WriteHeader(307) },
+		"404": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route", http.StatusNotFound) },
+		"502": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"307": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location",
+				"/x")
+			w.WriteHeader(307)
+		},
 		"timeout": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"cut": func(w http.ResponseWriter, r *http.Request) {
 			(&message{}).cut(w)
@@ -343,7 +358,8 @@ func TestNotFoundIsNotOld(t *testing.T) {
 // neither to models and clients nor into the log.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call swordfish-added dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish shark\\/fin\\/1 shark%2Ffin%2F1"
+	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call swordfish-added " +
+		"dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish shark\\/fin\\/1 shark%2Ffin%2F1"
 	var step atomic.Value
 	step.Store("")
 	f := newFake(t, oneTool, nil)
@@ -367,7 +383,8 @@ func TestSecrets(t *testing.T) {
 		case "question":
 			m.result(
 				w,
-				`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+
+				`{"resultType":"input_required",`+
+					`"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+
 					given+
 					`","requestedSchema":{"type":"object"}}}}}`,
 			)
@@ -379,7 +396,8 @@ func TestSecrets(t *testing.T) {
 			_ = json.Unmarshal(m.Params["_meta"], &meta)
 			fmt.Fprintf(
 				w,
-				"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":1,\"message\":\"%s\"}}\n\n",
+				"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,"+
+					"\"progress\":1,\"message\":\"%s\"}}\n\n",
 				meta.Token,
 				given,
 			)
@@ -515,7 +533,8 @@ func TestLogin(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{401: "in the agents file, credential",
-		403: "the credential does not allow this", 404: "url is not that of an MCP endpoint", 307: "redirects are not followed"} {
+		403: "the credential does not allow this", 404: "url is not that of an MCP endpoint",
+		307: "redirects are not followed"} {
 		var log logged
 		w := serveWeb(t, newServer(), true)
 		w.intercept(func(w http.ResponseWriter, _ *http.Request, _ string) bool { w.WriteHeader(status); return true })

@@ -96,7 +96,8 @@ func silent() {
 			return
 		}
 		answer := map[string]string{
-			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`,
+			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+				`"serverInfo":{"name":"old","version":"1"}}`,
 			"tools/list": `{"tools":[{"name":"old","inputSchema":{"type":"object"}}]}`,
 			"tools/call": `{"content":[{"type":"text","text":"as ever"}]}`,
 		}[m.Method]

@@ -15,8 +15,10 @@ import (
 
 // asks is an answer of the fake that asks two questions.
 const asks = `{"resultType":"input_required","requestState":"state <1>","inputRequests":{` +
-	`"b":{"method":"elicitation/create","params":{"mode":"url","message":"Please log in.","url":"https://example.com/login","elicitationId":"e1"}},` +
-	`"a":{"method":"elicitation/create","params":{"message":"Which size?","requestedSchema":{"type":"object","required":["size"],"properties":{"size":{"type":"integer"}}}}}}}`
+	`"b":{"method":"elicitation/create","params":{"mode":"url","message":"Please log ` +
+	`in.","url":"https://example.com/login","elicitationId":"e1"}},` +
+	`"a":{"method":"elicitation/create","params":{"message":"Which ` +
+	`size?","requestedSchema":{"type":"object","required":["size"],"properties":{"size":{"type":"integer"}}}}}}}`
 
 // talk is a call in the course of its questions, as the engine makes it: each time in
 // another process.
@@ -231,7 +233,8 @@ func TestCalledAgain(t *testing.T) {
 	for _, demand := range []string{
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}`,
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":7}}}`,
-		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?","requestedSchema":7}}}}`,
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?",` +
+			`"requestedSchema":7}}}}`,
 		`{"resultType":"input_required","requestState":"` + strings.Repeat("x", 64<<10) + `"}`,
 	} {
 		f := asking(t, demand)

@@ -66,7 +66,8 @@ func described(r holdfast.ToolResult, err error) string {
 func FuzzResult(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"content":[{"type":"text","text":"a"},{"type":"image"},7,{"type":"resource","resource":{}}],"structuredContent":[1e999],"isError":true}`,
+			`{"content":[{"type":"text","text":"a"},{"type":"image"},7,{"type":"resource","resource":{}}],` +
+				`"structuredContent":[1e999],"isError":true}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, raw []byte) {

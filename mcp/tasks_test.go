@@ -17,11 +17,14 @@ import (
 )
 
 const (
-	created  = `{"resultType":"task","taskId":"t1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":1}`
-	complete = `"resultType":"complete","taskId":"t1","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":1,`
+	created = `{"resultType":"task","taskId":"t1","status":"working","createdAt":"2026-01-01T00:00:00Z",` +
+		`"lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":1}`
+	complete = `"resultType":"complete","taskId":"t1","createdAt":"2026-01-01T00:00:00Z",` +
+		`"lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":1,`
 	working  = `{` + complete + `"status":"working","statusMessage":"at it"}`
 	finished = `{` + complete + `"status":"completed","result":{"content":[{"type":"text","text":"done"}]}}`
-	waiting  = `{` + complete + `"status":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Which size?","requestedSchema":{"type":"object"}}}}}`
+	waiting  = `{` + complete + `"status":"input_required","inputRequests":{"a":{"method":"elicitation/create",` +
+		`"params":{"message":"Which size?","requestedSchema":{"type":"object"}}}}}`
 )
 
 // tasking is a fake whose tool becomes a task. states are what tasks/get answers, one after

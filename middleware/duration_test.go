@@ -11,7 +11,8 @@ import (
 
 func TestDuration(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]time.Duration{`"30s"`: 30 * time.Second, `"1h30m"`: 90 * time.Minute, `"0s"`: 0} {
+	for text, want := range map[string]time.Duration{`"30s"`: 30 * time.Second, `"1h30m"`: 90 * time.Minute,
+		`"0s"`: 0} {
 		var d middleware.Duration
 		if err := json.Unmarshal([]byte(text), &d); err != nil || time.Duration(d) != want {
 			t.Errorf("%s: got %s, %v", text, time.Duration(d), err)

@@ -105,7 +105,8 @@ func TestAnOverflowIsAnswered(t *testing.T) {
 		t.Errorf("shown is %s, %v", shown, err)
 	}
 	s.WantNotices(`holdfast.history_cut {"messages":7,"reason":"too_long"}`)
-	want := `holdfast.cut {"from":"u0","to":"a7","messages":8,"shown":["u0"],"reason":"too_long","model":"p/m","maxBytes":78,"run":"r1","attempt":1,"overflows":1}`
+	want := `holdfast.cut {"from":"u0","to":"a7","messages":8,"shown":["u0"],"reason":"too_long","model":"p/m",` +
+		`"maxBytes":78,"run":"r1","attempt":1,"overflows":1}`
 	if got := s.History.Activities; len(got) != 1 || got[0] != want {
 		t.Errorf("recorded is %q", got)
 	}

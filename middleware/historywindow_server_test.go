@@ -45,7 +45,8 @@ func TestASummarySurvivesARestart(t *testing.T) {
 			t.Errorf("question %d: %s", i, stream)
 		}
 		if i == 3 &&
-			(!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
+			(!strings.Contains(stream, `"inputTokens":2000`) ||
+				!strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
 			t.Error(stream)
 		}
 	}

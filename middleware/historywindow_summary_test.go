@@ -139,7 +139,8 @@ func TestHistoryIsSummarised(t *testing.T) {
 		t.Fatalf("%d summaries were made", len(s.requests))
 	}
 	req := s.requests[0]
-	want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"
+	want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text " +
+		"004\nassistant: text 005\n"
 	if len(req.Messages) != 1 || req.Messages[0].Text != want {
 		t.Errorf("summarised is %q", req.Messages[0].Text)
 	}
@@ -181,7 +182,8 @@ func TestSummaryUsageCounts(t *testing.T) {
 			reports = append(reports, string(b))
 		}
 	}
-	want := `{"provider":"p","model":"m","inputTokens":100,"outputTokens":10} {"provider":"p","model":"m","inputTokens":105,"outputTokens":10,"cachedInputTokens":3}`
+	want := `{"provider":"p","model":"m","inputTokens":100,"outputTokens":10} ` +
+		`{"provider":"p","model":"m","inputTokens":105,"outputTokens":10,"cachedInputTokens":3}`
 	if strings.Join(reports, " ") != want {
 		t.Errorf("got %s", reports)
 	}
@@ -215,7 +217,10 @@ func TestSummaryFails(t *testing.T) {
 	hidden := "The conversation before this point is not shown: 5 messages."
 	for reason, change := range map[string]func(*summarising){
 		"The model failed.": func(s *summarising) { s.fails, s.summary = errors.New("secret"), nil },
-		"Too busy.":         func(s *summarising) { s.fails, s.summary = &holdfast.ModelError{Public: "Too busy."}, nil },
+		"Too busy.": func(s *summarising) {
+			s.fails, s.summary = &holdfast.ModelError{Public: "Too busy."},
+				nil
+		},
 		"The model's summary was empty or cut off.": func(s *summarising) { s.summary = s.summary[2:] },
 	} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
@@ -250,7 +255,8 @@ func TestSummaryFails(t *testing.T) {
 // TestSummaryThatEndsTheRun: the decision of a budget is not a failure to summarise.
 func TestSummaryThatEndsTheRun(t *testing.T) {
 	t.Parallel()
-	for _, decision := range []error{holdfast.Errorf(codes.BudgetExceeded, "No money."), &holdfast.Interrupt{Message: "More?"}} {
+	for _, decision := range []error{holdfast.Errorf(codes.BudgetExceeded, "No money."),
+		&holdfast.Interrupt{Message: "More?"}} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		s.summary, s.fails = nil, decision
 		if req, err := s.ask("uauauau"); req != nil || !errors.Is(err, decision) || s.notices != nil {

@@ -57,7 +57,8 @@ var smallLarge = middleware.LargeResultsOptions{MaxBytes: 1024}
 func TestLargeResultsAreShortened(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 200) + "the end."
-	short := long[:128] + "\n[The middle of this result is left out: the first 128 and the last 32 of its 2008 bytes are shown. " +
+	short := long[:128] + "\n[The middle of this result is left out: the first 128 and the last 32 of " +
+		"its 2008 bytes are shown. " +
 		`To read on, call read_result with {"call":"call1.1","offset":128}.]` + "\n" + long[len(long)-32:]
 	image := holdfast.Part{Type: holdfast.PartImage, Source: &holdfast.Source{Value: long}}
 	half := holdfast.Part{Type: holdfast.PartText, Text: long[:1004], ID: "p"}
@@ -175,7 +176,8 @@ func TestReadResult(t *testing.T) {
 		{`{"call":"call1.1","offset":3000}`, "the result has 3000 bytes, so there is nothing at offset 3000", true},
 		{`{"call":"call1.1","offset":-1}`, "offset and limit are not negative; nothing was read", true},
 		{`{"call":"open"}`, `the call "open" has no result yet`, true},
-		{`{"call":"other"}`, `there is no call "other" in this conversation; the note in a shortened result has the id of its call`,
+		{`{"call":"other"}`, `there is no call "other" in this conversation; the note in a shortened ` +
+			`result has the id of its call`,
 			true},
 	} {
 		got, err := tool.Call(run.Context(), holdfast.ToolCall{Name: "read_result", Arguments: json.RawMessage(c.args)})

@@ -43,7 +43,8 @@ func TestModelLimit(t *testing.T) {
 		{"text", func(int) holdfast.Delta { return holdfast.Delta{Text: kib} }, 64, "maxAnswer"},
 		{"control characters", func(int) holdfast.Delta { return holdfast.Delta{Text: strings.Repeat("\x01", 1<<10)} },
 			11, "maxAnswer"},
-		{"text, letter by letter", func(int) holdfast.Delta { return holdfast.Delta{Text: "x"} }, 64 << 10, "maxAnswer"},
+		{"text, letter by letter", func(int) holdfast.Delta { return holdfast.Delta{Text: "x"} }, 64 << 10,
+			"maxAnswer"},
 		{"reasoning", func(int) holdfast.Delta { return holdfast.Delta{Reasoning: kib} }, 64, "maxAnswer"},
 		{"secret reasoning", func(int) holdfast.Delta { return holdfast.Delta{ReasoningSecret: kib} }, 64, "maxAnswer"},
 		{"text and reasoning in turn", func(n int) holdfast.Delta {
@@ -52,7 +53,8 @@ func TestModelLimit(t *testing.T) {
 			}
 			return holdfast.Delta{Text: "x"}
 		}, 128, "maxAnswer"},
-		{"text with reasoning", func(int) holdfast.Delta { return holdfast.Delta{Reasoning: "x", Text: "x"} }, 64, "maxAnswer"},
+		{"text with reasoning", func(int) holdfast.Delta { return holdfast.Delta{Reasoning: "x", Text: "x"} }, 64,
+			"maxAnswer"},
 		{"arguments", func(n int) holdfast.Delta { return call(0, "c", "f", kib) }, 16, "maxArguments"},
 		{"arguments of an index used again",
 			func(n int) holdfast.Delta { return call(0, string(rune('a'+n)), "f", "") }, 8, "maxCalls"},

@@ -101,7 +101,8 @@ func TestModelTimeoutPassesErrorsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		for _, err := range ModelTimeout(time.Minute, time.Minute).Model(deltas(time.Hour))(ctx, &holdfast.ModelRequest{}) {
+		for _, err := range ModelTimeout(time.Minute, time.Minute).Model(deltas(time.Hour))(ctx,
+			&holdfast.ModelRequest{}) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want the model's own error", err)
 			}

@@ -57,8 +57,11 @@ func TestRateLimitMistakes(t *testing.T) {
 		"window is 1ms: write 1s": func(o *middleware.RateLimitOptions) {
 			o.Window = middleware.Duration(time.Millisecond)
 		},
-		"write two rate limits":        func(o *middleware.RateLimitOptions) { o.Model, o.Tools = true, []string{"a"} },
-		"a model call has no tool":     func(o *middleware.RateLimitOptions) { o.Model, o.Per = true, []string{"tool"} },
+		"write two rate limits": func(o *middleware.RateLimitOptions) { o.Model, o.Tools = true, []string{"a"} },
+		"a model call has no tool": func(o *middleware.RateLimitOptions) {
+			o.Model, o.Per = true,
+				[]string{"tool"}
+		},
 		`then is "stop": write "wait"`: func(o *middleware.RateLimitOptions) { o.Then = "stop" },
 		`maxWait is 1s with then "tel`: func(o *middleware.RateLimitOptions) {
 			o.MaxWait = middleware.Duration(time.Second)
@@ -101,7 +104,8 @@ func TestRateLimitTells(t *testing.T) {
 		t.Errorf("in the next window: got %+v, %v", result, err)
 	}
 	h.WantNotices(
-		`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s","retryAt":"2026-03-04T05:07:00Z"}`,
+		`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s",` +
+			`"retryAt":"2026-03-04T05:07:00Z"}`,
 	)
 }
 

@@ -251,7 +251,8 @@ func TestToolTimeoutLeavesDoubt(t *testing.T) {
 		"idempotent":        {holdfast.ToolSpec{Effect: holdfast.EffectIdempotent}, hangs, false},
 		"pure":              {holdfast.ToolSpec{Effect: holdfast.EffectPure}, obeys, false},
 		"without an effect": {holdfast.ToolSpec{}, hangs, false},
-		"a contract":        {holdfast.ToolSpec{Effect: holdfast.EffectOnce, Outside: &holdfast.Outside{}}, hangs, false},
+		"a contract": {holdfast.ToolSpec{Effect: holdfast.EffectOnce, Outside: &holdfast.Outside{}}, hangs,
+			false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var group sync.WaitGroup

@@ -25,7 +25,10 @@ func TestJoin(t *testing.T) {
 		Grown: func(at holdfast.Iteration, bytes int64) { said = append(said, fmt.Sprint("one ", at.Thread, bytes)) },
 	}
 	two := observe.Observer{
-		Grown:        func(at holdfast.Iteration, bytes int64) { said = append(said, fmt.Sprint("two ", at.Thread, bytes)) },
+		Grown: func(at holdfast.Iteration, bytes int64) {
+			said = append(said,
+				fmt.Sprint("two ", at.Thread, bytes))
+		},
 		LeaseRenewed: func(err error) { said = append(said, fmt.Sprint("lease ", err)) },
 	}
 	all := observe.Join(one, two)

@@ -45,7 +45,8 @@ func filled(t *testing.T, agent holdfast.Agent, threads int) store.Store {
 		t.Fatal(err)
 	}
 	for n := range threads {
-		for _, err := range s.Run(t.Context(), server.LocalPrincipal(), server.Input{Thread: fmt.Sprint("t", n), Text: "hi"}) {
+		for _, err := range s.Run(t.Context(), server.LocalPrincipal(),
+			server.Input{Thread: fmt.Sprint("t", n), Text: "hi"}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -233,7 +233,8 @@ func TestApprovals(t *testing.T) {
 		"bob":      role("bob", access.RoleUser, access.RoleApprover),
 	}
 	h, s, _ := keyed(t, c, nil)
-	for agent, may := range map[string][]string{"ask": {"all", "user", "approver", "both"}, "gate": {"approver", "both"}} {
+	for agent, may := range map[string][]string{"ask": {"all", "user", "approver", "both"},
+		"gate": {"approver", "both"}} {
 		for key := range c {
 			answer := waits(t, s, c["all"], agent, agent+"-"+key)
 			want := http.StatusForbidden
@@ -387,8 +388,10 @@ func TestOperators(t *testing.T) {
 		{"operator", "POST", "/threads/alice1/prune", `{"keep":1}`, "200"},
 		{"operator", "DELETE", "/threads/alice1", "", `200 {"deleted":1}`},
 		{"alice", "DELETE", "/threads/bob1", "", "404"},
-		{"alice", "POST", "/maintenance/delete-inactive", `{"threshold":"1h","dryRun":true}`, `200 {"dryRun":true,"threads":1,`},
-		{"operator", "POST", "/maintenance/delete-inactive", `{"threshold":"1h","dryRun":true}`, `200 {"dryRun":true,"threads":3,`},
+		{"alice", "POST", "/maintenance/delete-inactive", `{"threshold":"1h","dryRun":true}`,
+			`200 {"dryRun":true,"threads":1,`},
+		{"operator", "POST", "/maintenance/delete-inactive", `{"threshold":"1h","dryRun":true}`,
+			`200 {"dryRun":true,"threads":3,`},
 		{"operator", "POST", "/maintenance/delete-inactive", `{"threshold":"1h"}`, `200 {"dryRun":false,"threads":3,`},
 		{"eve", "GET", "/threads/eve1", "", "200"},
 		{"eve", "POST", "/maintenance/delete-older-than", `{"olderThan":"1h"}`, "200"},

@@ -68,7 +68,9 @@ func TestBanner(t *testing.T) {
 		"  agents      demo: scripted, no API key needed; say \"help\"\n": func(c *server.Config) {
 			c.Agents[0].Name, c.DefaultModel = "demo", "demo"
 		},
-		"  agents      a  (default model openai/x, then demo)\n": func(c *server.Config) { c.DefaultModel = "openai/x,demo" },
+		"  agents      a  (default model openai/x, then demo)\n": func(c *server.Config) {
+			c.DefaultModel = "openai/x,demo"
+		},
 		"  agents      a\n  models      a: custom/a, then custom/a#2\n": func(c *server.Config) {
 			c.Agents[0].Fallbacks = []holdfast.Model{hello}
 		},
@@ -93,8 +95,9 @@ func TestBanner(t *testing.T) {
 // TestBannerDurability: every level is explained; without a level there is no line.
 func TestBannerDurability(t *testing.T) {
 	for level, want := range map[store.Level]string{
-		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
-		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
+		store.LevelNone: "  durability  none: nothing survives the end of this process\n",
+		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a " +
+			"crash of the machine or of the store\n",
 		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
 		"":                 "own\n  data        format 1",
 	} {
@@ -133,7 +136,8 @@ func TestVersion(t *testing.T) {
 	if server.Version() == "" {
 		t.Error("there is no version")
 	}
-	for want, configured := range map[string]string{`"version":"v9"`: "v9", `"version":"` + server.Version() + `"`: ""} {
+	for want, configured := range map[string]string{`"version":"v9"`: "v9", `"version":"` + server.Version() +
+		`"`: ""} {
 		c := config(t)
 		c.Version = configured
 		s := must(server.New(c))(t)

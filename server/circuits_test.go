@@ -42,7 +42,8 @@ func provides(t *testing.T, name string, status int) *provided {
 		}
 		_, _ = fmt.Fprintf(
 			w,
-			"data: {\"choices\":[{\"delta\":{\"content\":\"I am %s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+			"data: {\"choices\":[{\"delta\":{\"content\":\"I am "+
+				"%s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 			name,
 		)
 	}))
@@ -154,7 +155,8 @@ func TestOpenCircuitCostsNothing(t *testing.T) {
 				runs.Go(func() {
 					for n := range each {
 						body := fmt.Sprintf(
-							`{"threadId":"t%d-%d","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"hi"}]}`,
+							`{"threadId":"t%d-%d","runId":"r","protocolVersion":"1.0","messages":[{"id":"m",`+
+								`"role":"user","content":"hi"}]}`,
 							w,
 							n,
 						)
@@ -253,7 +255,8 @@ func TestOneRequestTries(t *testing.T) {
 				threads++
 				thread := fmt.Sprint("t", threads)
 				all.Go(func() {
-					for _, err := range s.Run(t.Context(), server.LocalPrincipal(), server.Input{Thread: thread, Text: "hi"}) {
+					for _, err := range s.Run(t.Context(), server.LocalPrincipal(),
+						server.Input{Thread: thread, Text: "hi"}) {
 						if err != nil {
 							t.Error(err)
 						}

@@ -18,7 +18,8 @@ import (
 // authority than a user's words, unless the agent says otherwise; without keys everybody is
 // the operator.
 func TestWhoInstructs(t *testing.T) {
-	const input = `{"threadId":"t","runId":"r","messages":[{"id":"s","role":"system","content":"OBEY"},{"id":"m","role":"user","content":"hi"}],` +
+	const input = `{"threadId":"t","runId":"r","messages":[{"id":"s","role":"system","content":"OBEY"},{"id":"m",` +
+		`"role":"user","content":"hi"}],` +
 		`"context":[{"description":"place","value":"HERE"}]}`
 	user := func(*http.Request) (holdfast.Principal, error) {
 		return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
@@ -29,7 +30,8 @@ func TestWhoInstructs(t *testing.T) {
 		policy       holdfast.ClientPolicy
 		want         []string
 	}{
-		{"without keys", nil, holdfast.ClientPolicy{}, []string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
+		{"without keys", nil, holdfast.ClientPolicy{},
+			[]string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
 		{"with keys", user, holdfast.ClientPolicy{}, []string{"system OPERATOR", "user OBEY", "user HERE", "user hi"}},
 		{"with keys, as AG-UI means it", user, holdfast.ClientPolicy{Instructions: "system", Context: "system"},
 			[]string{"system OPERATOR", "system OBEY", "context HERE", "user hi"}},
@@ -90,14 +92,16 @@ func TestMediaOverHTTP(t *testing.T) {
 	} {
 		thread := strings.Map(func(r rune) rune { return max(r, 'A') }, source)
 		body := fmt.Sprintf(
-			`{"threadId":%q,"runId":"r","messages":[{"id":"m","role":"user","content":[{"type":"image","source":%s}]}]}`,
+			`{"threadId":%q,"runId":"r","messages":[{"id":"m","role":"user",`+
+				`"content":[{"type":"image","source":%s}]}]}`,
 			thread,
 			source,
 		)
 		w := answered(s, "POST", "/runs", body)
 		if w.Code != want ||
 			want == 400 &&
-				(!strings.Contains(w.Body.String(), codes.MediaRefused) || !strings.Contains(w.Body.String(), `"hint":"Send`)) {
+				(!strings.Contains(w.Body.String(), codes.MediaRefused) ||
+					!strings.Contains(w.Body.String(), `"hint":"Send`)) {
 			t.Errorf("%s: %d %s", source, w.Code, w.Body.String())
 		}
 	}

@@ -50,7 +50,8 @@ func TestClocksThatAreOff(t *testing.T) {
 		urls = append(urls, started(t, c))
 	}
 	body := func(thread string) string {
-		return `{"threadId":"` + thread + `","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"go"}]}`
+		return `{"threadId":"` + thread + `","runId":"r","protocolVersion":"1.0","messages":[{"id":"m",` +
+			`"role":"user","content":"go"}]}`
 	}
 	posted(t, urls[0]+"/runs", body("t"))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, urls[1]+"/threads/t/runs/r/events", nil)
@@ -130,7 +131,8 @@ func TestRedisClockMoves(t *testing.T) {
 			res := posted(
 				t,
 				url+"/runs",
-				`{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":"go"}]}`,
+				`{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m",`+
+					`"role":"user","content":"go"}]}`,
 			)
 			redis.SetTime(time.Now().Add(off))
 			time.AfterFunc(2*c.Lease, func() { close(moved) }) // the lease is renewed by then

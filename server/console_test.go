@@ -98,7 +98,8 @@ func TestOperatorsRead(t *testing.T) {
 	}
 	got := strings.Join(log.audit(), "\n")
 	for _, want := range []string{
-		"who=acme/ops action=read thread=bob1 result=ok user=bob@home", "who=acme/alice action=read thread=bob1 result=forbidden user=bob@home",
+		"who=acme/ops action=read thread=bob1 result=ok user=bob@home", "who=acme/alice action=read thread=bob1 " +
+			"result=forbidden user=bob@home",
 		"who=acme/ops action=list result=ok user=*", "who=evil/eve action=list result=forbidden user=*",
 	} {
 		if !strings.Contains(got, want) {
@@ -292,10 +293,12 @@ func TestToolByHand(t *testing.T) {
 		)
 	})
 	for _, tt := range []struct{ key, tool, body, want string }{
-		{"operator", "tools/tools/tell", `{"idempotencyKey":"k7"}`, `200 {"result":"k7 ops true true true tools","idempotencyKey":"k7",`},
+		{"operator", "tools/tools/tell", `{"idempotencyKey":"k7"}`, `200 {"result":"k7 ops true true true ` +
+			`tools","idempotencyKey":"k7",`},
 		{"operator", "tools/tools/add", `{"arguments":{"A":2,"B":3}}`, `200 {"result":"5","idempotencyKey":"call`},
 		{"operator", "tools/tools/add", `{"arguments":{"A":"two"}}`, "400 "},
-		{"operator", "tools/tools/add", `{"arguments":[2]}`, `400 {"error":{"code":"invalid_input","message":"The arguments are not what add takes: [2] is an array, but it must be an object.",`},
+		{"operator", "tools/tools/add", `{"arguments":[2]}`, `400 {"error":{"code":"invalid_input","message":"The ` +
+			`arguments are not what add takes: [2] is an array, but it must be an object.",`},
 		{"operator", "tools/tools/fail", "", `200 {"error":"the disk is full",`},
 		{"operator", "tools/tools/missing", "", `200 {"error":"There is no such order.`},
 		{"operator", "tools/tools/burn", "", `200 {"error":"`},
@@ -321,9 +324,11 @@ func TestToolByHand(t *testing.T) {
 	}
 	got := strings.Join(log.audit(), "\n")
 	for _, want := range []string{
-		"who=acme/ops action=call_tool result=ok agent=tools tool=tell key=k7", "who=acme/ops action=call_tool result=invalid_input agent=tools tool=add key=call",
+		"who=acme/ops action=call_tool result=ok agent=tools tool=tell key=k7", "who=acme/ops action=call_tool " +
+			"result=invalid_input agent=tools tool=add key=call",
 		"who=acme/ops action=call_tool result=not_found agent=tools tool=nosuch",
-		"who=acme/alice action=call_tool result=forbidden", "who=acme/ops action=call_tool result=forbidden agent=tools tool=add",
+		"who=acme/alice action=call_tool result=forbidden", "who=acme/ops action=call_tool " +
+			"result=forbidden agent=tools tool=add",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the log lacks %s:\n%s", want, got)
@@ -408,7 +413,10 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		killed bool
 	}{
 		"the demo": {func(*server.Config) {}, true},
-		"another model": {func(c *server.Config) { c.Agents = append(c.Agents, holdfast.Agent{Name: "b", Model: hello}) },
+		"another model": {func(c *server.Config) {
+			c.Agents = append(c.Agents,
+				holdfast.Agent{Name: "b", Model: hello})
+		},
 			false},
 		"keys":           {func(c *server.Config) { c.Authenticate = callers{}.authenticate }, false},
 		"anonymous":      {func(c *server.Config) { c.AllowAnonymous = true }, false},

@@ -26,39 +26,62 @@ import (
 // TestDeclaredMistakes: what the packages of the tools find is reported at the option, without
 // the environment and without starting anything.
 func TestDeclaredMistakes(t *testing.T) {
-	const document = `"openapi": "3.0.3", "servers": [{"url": "https://s.example"}], "paths": {"/a/{x}": {"get": {"operationId": "a"}}, "/b": {"get": {"operationId": "b"}}}`
+	const document = `"openapi": "3.0.3", "servers": [{"url": "https://s.example"}], "paths": {"/a/{x}": {"get": ` +
+		`{"operationId": "a"}}, "/b": {"get": {"operationId": "b"}}}`
 	for name, c := range map[string]struct{ file, want string }{
-		"http url":    {"tools:\n  - name: a\n    http: {url: x.example/a}\n", `3:17: url: it must be absolute, like https://api.example/orders/{id}`},
-		"http method": {"tools:\n  - name: a\n    http: {url: \"https://x.example/\", method: FETCH}\n", `3:47: method: "FETCH" must be GET, HEAD, POST, PUT, PATCH or DELETE`},
+		"http url": {"tools:\n  - name: a\n    http: {url: x.example/a}\n", `3:17: url: it must be absolute, like ` +
+			`https://api.example/orders/{id}`},
+		"http method": {"tools:\n  - name: a\n    http: {url: \"https://x.example/\", method: FETCH}\n",
+			`3:47: method: "FETCH" must be GET, HEAD, POST, PUT, PATCH or DELETE`},
 		"http header": {"tools:\n  - name: a\n    http:\n      url: https://x.example/\n      headers: {X-A: \"{b\"}\n",
 			`5:22: headers: X-A: it has a { without its counterpart`},
 		"http allow": {"tools:\n  - name: a\n    http: {url: \"https://x.example/\", allow: [localhost, \"a b\"]}\n",
-			`3:58: allow[1]: "a b" must be a host, an address or a block of addresses, like orders.internal, localhost:8080 or 10.0.0.0/8`},
-		"http parameters": {"tools:\n  - name: a\n    parameters: {type: object, properties: {b: {}}}\n    http: {url: \"https://x.example/{c}\"}\n",
+			`3:58: allow[1]: "a b" must be a host, an address or a block of addresses, like orders.internal, ` +
+				`localhost:8080 or 10.0.0.0/8`},
+		"http parameters": {"tools:\n  - name: a\n    parameters: {type: object, properties: {b: {}}}\n    http: " +
+			"{url: \"https://x.example/{c}\"}\n",
 			`3:17: parameters: {c} is used but is not among its properties`},
 		"http pointer": {"tools:\n  - name: a\n    http: {url: \"https://x.example/\", result: {select: [a]}}\n",
 			`3:57: result.select[0]: "a" must be a JSON pointer, like /items/0/id, or "" for all of it`},
-		"http look-up": {"tools:\n  - name: a\n    effect: query\n    http: {url: \"https://x.example/\"}\n", `2:5: lookUp: a tool whose effect is query needs the URL where it finds out what became of a call`},
+		"http look-up": {"tools:\n  - name: a\n    effect: query\n    http: {url: \"https://x.example/\"}\n",
+			`2:5: lookUp: a tool whose effect is query needs the URL where it finds out what became of a call`},
 		"http credential": {"tools:\n  - name: a\n    http: {url: \"http://x.example/{b}\", credential: {env: A}}\n",
 			`3:53: credential: x.example would get the credential unencrypted: use https`},
-		"variable in a host": {"tools:\n  - name: a\n    http: {url: \"https://${HOST}/\"}\n", `3:17: url: scheme and host cannot have arguments: it must begin like https://api.example/`},
-		"server command":     {"mcpServers:\n  s: {dir: x}\n", "2:3: command: set command, to start a server, or url, to reach one\nF:2:3: env: env and dir are for a server that is started with command"},
-		"server name":        {"mcpServers:\n  my_server: {command: x}\n", `2:3: name: "my_server" is no name of at most 32 letters, digits and hyphens`},
-		"server url":         {"mcpServers:\n  s: {url: nowhere}\n", `2:12: url: it is not the URL of a server, such as https://example.com/mcp`},
-		"server pattern":     {"mcpServers:\n  s: {command: x, tools: [a, \"[\"]}\n", `2:26: tools: "[" is no pattern of a tool's name`},
-		"server header":      {"mcpServers:\n  s: {url: \"https://x.example\", headers: {Mcp-X: a}}\n", `2:50: headers: Mcp-X is set by the protocol`},
-		"webhook":            {"tools:\n  - name: a\n    outside:\n      webhook: {headers: {X-A: b}}\n", `4:16: url is missing`},
-		"webhook header": {"tools:\n  - name: a\n    outside:\n      webhook: {url: \"https://x.example\", headers: {host: b}}\n",
+		"variable in a host": {"tools:\n  - name: a\n    http: {url: \"https://${HOST}/\"}\n",
+			`3:17: url: scheme and host cannot have arguments: it must begin like https://api.example/`},
+		"server command": {"mcpServers:\n  s: {dir: x}\n", "2:3: command: set command, to start a server, or " +
+			"url, to reach one\nF:2:3: env: env and dir are for a server that is started with command"},
+		"server name": {"mcpServers:\n  my_server: {command: x}\n", `2:3: name: "my_server" is no name of at ` +
+			`most 32 letters, digits and hyphens`},
+		"server url": {"mcpServers:\n  s: {url: nowhere}\n", `2:12: url: it is not the URL of a server, such ` +
+			`as https://example.com/mcp`},
+		"server pattern": {"mcpServers:\n  s: {command: x, tools: [a, \"[\"]}\n", `2:26: tools: "[" is no ` +
+			`pattern of a tool's name`},
+		"server header": {"mcpServers:\n  s: {url: \"https://x.example\", headers: {Mcp-X: a}}\n",
+			`2:50: headers: Mcp-X is set by the protocol`},
+		"webhook": {"tools:\n  - name: a\n    outside:\n      webhook: {headers: {X-A: b}}\n",
+			`4:16: url is missing`},
+		"webhook header": {"tools:\n  - name: a\n    outside:\n      webhook: {url: " +
+			"\"https://x.example\", headers: {host: b}}\n",
 			`4:59: headers: host is set by the server`},
-		"outside query":        {"tools:\n  - name: a\n    effect: query\n    outside: {}\n", `3:13: effect: a call that is finished from outside cannot be looked up; use once or idempotent`},
-		"directory":            {"tools:\n  - files: {directory: ./nosuch}\n", `2:24: directory: open D/nosuch: no such file or directory`},
-		"fetch":                {"tools:\n  - fetch: {proxy: nowhere}\n", `2:20: proxy: it must be a URL like http://proxy:3128, "environment", or "direct" for none`},
-		"document":             {"openapi:\n  - document: bad.json\n    operations: [a]\n", `2:5: openapi: "2.0" is no version that is known: it must be 3.0 or 3.1`},
-		"operation":            {"openapi:\n  - document: doc.json\n    operations: [b, nosuch]\n", `3:21: operations[1] (nosuch): the document has no such operation; it has a, b`},
-		"operation's document": {"openapi:\n  - document: doc.json\n    operations: [a]\n", `3:18: operations[0] (a): paths./a/{x}.get: its path has a name in braces that is no parameter, or it or the URL of its server has a $, ? or #`},
-		"operation's effect": {"openapi:\n  - document: doc.json\n    operations:\n      - operation: b\n        effect: once\n        lookUp: https://x.example/{call.key}\n",
+		"outside query": {"tools:\n  - name: a\n    effect: query\n    outside: {}\n",
+			`3:13: effect: a call that is finished from outside cannot be looked up; use once or idempotent`},
+		"directory": {"tools:\n  - files: {directory: ./nosuch}\n", `2:24: directory: open D/nosuch: ` +
+			`no such file or directory`},
+		"fetch": {"tools:\n  - fetch: {proxy: nowhere}\n", `2:20: proxy: it must be a URL like ` +
+			`http://proxy:3128, "environment", or "direct" for none`},
+		"document": {"openapi:\n  - document: bad.json\n    operations: [a]\n", `2:5: openapi: "2.0" is ` +
+			`no version that is known: it must be 3.0 or 3.1`},
+		"operation": {"openapi:\n  - document: doc.json\n    operations: [b, nosuch]\n",
+			`3:21: operations[1] (nosuch): the document has no such operation; it has a, b`},
+		"operation's document": {"openapi:\n  - document: doc.json\n    operations: [a]\n",
+			`3:18: operations[0] (a): paths./a/{x}.get: its path has a name in braces that is no parameter, or it or ` +
+				`the URL of its server has a $, ? or #`},
+		"operation's effect": {"openapi:\n  - document: doc.json\n    operations:\n      - operation: b\n        " +
+			"effect: once\n        lookUp: https://x.example/{call.key}\n",
 			`6:17: operations[0] (b): lookUp: it is only used if the effect is query, not once`},
-		"names": {"openapi:\n  - document: doc.json\n    operations: [b]\n  - document: doc.json\n    operations: [{operation: b, description: c}]\n",
+		"names": {"openapi:\n  - document: doc.json\n    operations: [b]\n  - document: doc.json\n    operations: " +
+			"[{operation: b, description: c}]\n",
 			`5:18: the tool "b" is declared twice, the first on line 3; give each a name of its own`},
 	} {
 		path := written(t, c.file+"agents: [{name: a}]\n")
@@ -309,7 +332,9 @@ agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_
 `
 	path := written(t, text)
 	dir := filepath.Dir(path)
-	document := `{"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "getItem"}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
+	document := `{"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "getItem"}}, ` +
+		`"/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": ` +
+		`{"type": "string"}}]}}}}`
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
 		os.Mkdir(filepath.Join(dir, "docs"), 0o700),
@@ -348,7 +373,8 @@ func TestBuiltInReplaced(t *testing.T) {
 	l, err := server.Load(
 		written(
 			t,
-			"agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: \"https://x.example/{word}\"}}]\n",
+			"agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: "+
+				"\"https://x.example/{word}\"}}]\n",
 		),
 		server.Parts{Getenv: noEnv, DefaultModel: "demo"},
 	)

@@ -28,7 +28,8 @@ func TestAnonymousHosts(t *testing.T) {
 		good  string
 		bad   string
 	}{
-		{"0.0.0.0:8080", nil, "localhost 127.0.0.1:8080 [::1]:8080 localhost:80", "0.0.0.0:8080 10.1.2.3:8080 rebind.attacker.example localhost.attacker.example"},
+		{"0.0.0.0:8080", nil, "localhost 127.0.0.1:8080 [::1]:8080 localhost:80", "0.0.0.0:8080 10.1.2.3:8080 " +
+			"rebind.attacker.example localhost.attacker.example"},
 		{":8080", nil, "localhost:8080", "example.com"},
 		{"[::]:8080", nil, "localhost:8080", "[::]:8080"},
 		{"192.168.1.5:8080", nil, "192.168.1.5:8080 localhost", "192.168.1.6:8080"},

@@ -191,7 +191,8 @@ func TestHostileConnections(t *testing.T) {
 				dial("")
 			case 1:
 				dial(
-					"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n{",
+					"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: " +
+						"application/json\r\nContent-Length: 4000000\r\n\r\n{",
 				)
 			case 2:
 				conn := dial("GET /threads HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")

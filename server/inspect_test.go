@@ -81,7 +81,8 @@ func TestEvictingStore(t *testing.T) {
 	if err == nil || !s.closed {
 		t.Fatalf("%v, closed %t", err, s.closed)
 	}
-	for _, want := range []string{`"allkeys-lru"`, "CONFIG SET maxmemory-policy noeviction", "--allow-eviction", "HOLDFAST_ALLOW_EVICTION"} {
+	for _, want := range []string{`"allkeys-lru"`, "CONFIG SET maxmemory-policy noeviction", "--allow-eviction",
+		"HOLDFAST_ALLOW_EVICTION"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the text does not say %q: %v", want, err)
 		}

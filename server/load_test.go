@@ -196,11 +196,13 @@ agents:
     model: anthropic/y
 `)
 	_, _, err := loadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
-	want := path + ":4:5: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
+	want := path + ":4:5: the model x needs a key: set OPENAI_API_KEY, or name a server that needs " +
+		"none with OPENAI_BASE_URL\n" +
 		path + ":7:5: the model x needs a key: set B_KEY\n" +
 		path + ":10:23: headers.X-Team needs the environment variable TEAM, which is not set\n" +
 		path + ":11:5: the model acme is not known\n" +
-		path + ":13:5: the model y needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL"
+		path + ":13:5: the model y needs a key: set ANTHROPIC_API_KEY, or name a server that needs none " +
+		"with ANTHROPIC_BASE_URL"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -258,7 +260,8 @@ func TestValidateAgents(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ file, want string }{
 		"two states of one name": {"agents:\n  - name: a\n    middleware: [acme.one, acme.two]\n",
-			`:3:5: agent "a": two states are named "acme.counter": server_test.counterV1 and server_test.counterOther; give each a name of its own`},
+			`:3:5: agent "a": two states are named "acme.counter": server_test.counterV1 and ` +
+				`server_test.counterOther; give each a name of its own`},
 		"options": {"agents:\n  - name: a\n    middleware:\n      - circuitBreaker: {maxIdenticalCalls: -1}\n",
 			":4:25: circuitBreaker: maxIdenticalCalls is -1: write 2 or more, or leave it out for 3"},
 		"a budget without prices": {"agents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n",
@@ -276,7 +279,8 @@ func TestValidateAgents(t *testing.T) {
 	if _, _, err := server.ValidateAgents(
 		written(
 			t,
-			"prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n",
+			"prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: "+
+				"{thread: {cost: 10.50}}\n",
 		),
 		server.Parts{Getenv: noEnv},
 	); err != nil {

@@ -116,7 +116,8 @@ func TestCountersBeforeTheirFirstEvent(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`holdfast_notices_total{notice="holdfast.budget_exceeded"} 0`, `holdfast_middleware_failures_total{hook="model",middleware="holdfast.budget"} 0`,
+		`holdfast_notices_total{notice="holdfast.budget_exceeded"} 0`,
+		`holdfast_middleware_failures_total{hook="model",middleware="holdfast.budget"} 0`,
 	} {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("there is no %s", want)

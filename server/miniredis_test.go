@@ -181,7 +181,8 @@ func TestScenariosOnMiniredis(t *testing.T) {
 
 	// 3: a checkpoint and no messages.
 	var kinds []string
-	for ev := range events(t, posted(t, url+"/runs", `{"threadId":"t","runId":"r3","protocolVersion":"1.0","messages":[]}`)) {
+	for ev := range events(t, posted(t, url+"/runs", `{"threadId":"t","runId":"r3",`+
+		`"protocolVersion":"1.0","messages":[]}`)) {
 		kinds = append(kinds, ev.Type)
 	}
 	if len(kinds) < 4 || !slices.Equal(kinds[:3], []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"}) ||

@@ -96,10 +96,12 @@ agents:
       - name: responses/v
 `)
 	_, _, err := loadAgents(path, server.Parts{Getenv: noEnv})
-	want := path + ":5:9: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
+	want := path + ":5:9: the model x needs a key: set OPENAI_API_KEY, or name a server that needs " +
+		"none with OPENAI_BASE_URL\n" +
 		path + ":7:27: headers.X-Team needs the environment variable TEAM, which is not set\n" +
 		path + ":9:9: the model z needs a key: set Z_KEY\n" +
-		path + ":10:9: the model v needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL"
+		path + ":10:9: the model v needs a key: set OPENAI_API_KEY, or name a server that needs " +
+		"none with OPENAI_BASE_URL"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -127,7 +129,8 @@ func TestDefaultChain(t *testing.T) {
 	}
 	path := written(t, "agents:\n  - name: a\n    params: {seed: 7}\n")
 	_, _, err := loadAgents(path, parts)
-	want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"
+	want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; " +
+		"name this agent's model"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -301,7 +304,8 @@ func TestTimedModel(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
-	if provider, model := agents[0].Model.(interface{ ModelName() (string, string) }).ModelName(); provider+model != "" {
+	if provider, model := agents[0].Model.(interface{ ModelName() (string, string) }).ModelName(); provider+
+		model != "" {
 		t.Errorf("it has the name %s of %s", model, provider)
 	}
 }

@@ -76,13 +76,15 @@ func TestModelsTellNoSecrets(t *testing.T) {
 	stream := get(
 		"POST",
 		"/runs",
-		`{"threadId":"t","runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1","role":"user","content":"`+prompt+`"}]}`,
+		`{"threadId":"t","runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1","role":"user","content":"`+prompt+
+			`"}]}`,
 	)
 	shown := stream + get("GET", "/threads/t/runs", "") + get("GET", "/metrics", "")
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{`"name":"holdfast.fallback"`, `"code":"model_failed"`, "Try again in a moment.", `holdfast_model_failures_total{kind="overloaded",model="m1",provider="anthropic"} 1`} {
+	for _, want := range []string{`"name":"holdfast.fallback"`, `"code":"model_failed"`, "Try again in a moment.",
+		`holdfast_model_failures_total{kind="overloaded",model="m1",provider="anthropic"} 1`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("it lacks %s:\n%s", want, stream)
 		}

@@ -142,8 +142,10 @@ func TestOutsideCall(t *testing.T) {
 	}
 	text := log.String()
 	for _, line := range []string{
-		`msg=audit who=acme/finance action=finish thread=t1 result=ok call=c1`, `msg=audit who=acme/alice action=finish thread=t1 result=forbidden call=c1`,
-		`msg=audit who="one-time URL" action=finish thread=t2 result=ok call=c1`, `msg="a result from outside is not taken" thread=t1`,
+		`msg=audit who=acme/finance action=finish thread=t1 result=ok call=c1`, `msg=audit who=acme/alice ` +
+			`action=finish thread=t1 result=forbidden call=c1`,
+		`msg=audit who="one-time URL" action=finish thread=t2 result=ok call=c1`, `msg="a result from outside ` +
+			`is not taken" thread=t1`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the log does not say %s:\n%s", line, text)

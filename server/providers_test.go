@@ -130,7 +130,8 @@ func cell(t *testing.T, p *provider, kind holdfast.PartType, mimes []string) str
 			letter string
 			source holdfast.Source
 		}{
-			{"d", holdfast.Source{Type: holdfast.SourceData, Value: base64.StdEncoding.EncodeToString([]byte("the content"))}},
+			{"d", holdfast.Source{Type: holdfast.SourceData,
+				Value: base64.StdEncoding.EncodeToString([]byte("the content"))}},
 			{"u", holdfast.Source{Type: holdfast.SourceURL, Value: "https://a.example/the-content"}},
 			{"f", holdfast.Source{Type: holdfast.SourceFile, Value: "the-content", Provider: p.files}},
 		} {
@@ -213,7 +214,8 @@ func TestFormsOfProviders(t *testing.T) {
 		Name:        "city",
 		Description: "A city.",
 		Schema: json.RawMessage(
-			`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],` +
+				`"additionalProperties":false}`,
 		),
 	}
 	bounded := &holdfast.Output{
@@ -229,7 +231,8 @@ func TestFormsOfProviders(t *testing.T) {
 	circular := &holdfast.Output{
 		Name: "city",
 		Schema: json.RawMessage(
-			`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}}}}}`,
+			`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object",` +
+				`"properties":{"next":{"$ref":"#/$defs/n"}}}}}`,
 		),
 	}
 	tools := []holdfast.ToolSpec{{Name: "look"}}
@@ -247,21 +250,28 @@ func TestFormsOfProviders(t *testing.T) {
 		{0, "gpt-5", nil, bounded, nil, `"schema":` + string(bounded.Schema) + `,"strict":false}`},
 		{0, "gpt-5", map[string]any{"response_format": map[string]any{"type": "json_object"}}, strict, nil, ""},
 		{1, "gpt-5", map[string]any{"text": map[string]any{"verbosity": "low"}}, strict, tools,
-			`"text":{"format":{"description":"A city.","name":"city","schema":` + string(strict.Schema) + `,"strict":true,"type":"json_schema"},"verbosity":"low"}`},
+			`"text":{"format":{"description":"A city.","name":"city","schema":` + string(strict.Schema) +
+				`,"strict":true,"type":"json_schema"},"verbosity":"low"}`},
 		{1, "gpt-5", map[string]any{"text": map[string]any{"format": map[string]any{"type": "json_object"}}}, strict,
 			nil, ""},
-		{2, "claude-sonnet-4-5", nil, strict, tools, `"output_config":{"format":{"schema":{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false},"type":"json_schema"}}`},
-		{2, "claude-opus-5", map[string]any{"output_config": map[string]any{"effort": "low"}}, bounded, nil, `"output_config":{"effort":"low","format":{"schema":{"type":"object","properties":{"z":{"type":"string"}},"required":["z"],"additionalProperties":false},"type":"json_schema"}}`},
+		{2, "claude-sonnet-4-5", nil, strict, tools, `"output_config":{"format":{"schema":{"type":"object",` +
+			`"properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],` +
+			`"additionalProperties":false},"type":"json_schema"}}`},
+		{2, "claude-opus-5", map[string]any{"output_config": map[string]any{"effort": "low"}}, bounded, nil,
+			`"output_config":{"effort":"low","format":{"schema":{"type":"object","properties":{"z":{"type":"string"}}` +
+				`,"required":["z"],"additionalProperties":false},"type":"json_schema"}}`},
 		{2, "claude-sonnet-4-5", nil, open, nil, ""},
 		{2, "claude-sonnet-4-5", nil, circular, nil, ""},
 		{2, "claude-3-5-haiku-latest", nil, strict, nil, ""},
 		{3, "gemini-3-pro-preview", map[string]any{"generationConfig": map[string]any{"temperature": 1}}, bounded,
-			tools, `"generationConfig":{"responseJsonSchema":{"type":"object","properties":{"z":{"type":"string"}},"required":["z"]},"responseMimeType":"application/json","temperature":1}`},
+			tools, `"generationConfig":{"responseJsonSchema":{"type":"object","properties":{"z":{"type":"string"}},` +
+				`"required":["z"]},"responseMimeType":"application/json","temperature":1}`},
 		{3, "gemini-2.5-flash", nil, strict, nil, `"responseMimeType":"application/json"`},
 		{3, "gemini-2.5-flash", nil, strict, tools, ""},
 		{3, "gemini-2.0-flash", nil, strict, nil, ""},
 		{3, "gemini-3-pro-image-preview",
-			map[string]any{"generationConfig": map[string]any{"responseModalities": []string{"IMAGE"}}}, strict, nil, ""},
+			map[string]any{"generationConfig": map[string]any{"responseModalities": []string{"IMAGE"}}}, strict, nil,
+			""},
 	} {
 		p := &providers[c.at]
 		m, err := p.make(c.model, c.params, nil)
@@ -316,7 +326,8 @@ func TestMediaThatProvidersDeclare(t *testing.T) {
 	}{
 		{0, "gpt-5", nil, "-video", "-audio"},
 		{1, "gpt-5", nil, "-audio -video", "-audio -image"},
-		{1, "gpt-5", map[string]any{"tools": []any{map[string]any{"type": "image_generation"}}}, "-audio -video", "+image -audio"},
+		{1, "gpt-5", map[string]any{"tools": []any{map[string]any{"type": "image_generation"}}}, "-audio -video",
+			"+image -audio"},
 		{2, "claude-sonnet-4-5", nil, "+document +image -audio -video", "-audio -image"},
 		{3, "gemini-3-pro-preview", nil, "+audio +document +image +video", "-image"},
 		{3, "gemini-3-pro-image-preview", nil, "", "+image"},
@@ -363,7 +374,8 @@ agents:
 	c := config(t)
 	c.Agents = agents
 	body := get(t, started(t, c)+"/agents/several/capabilities")
-	for _, want := range []string{`"multimodal":{"input":{"image":true,"pdf":true},"output":{"image":false}}`, `"structuredOutput":true`} {
+	for _, want := range []string{`"multimodal":{"input":{"image":true,"pdf":true},"output":{"image":false}}`,
+		`"structuredOutput":true`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s lacks %s", body, want)
 		}

@@ -135,7 +135,8 @@ func TestReload(t *testing.T) {
 		"/agents/a/capabilities":     {{"tool_new", `"maxIterations":7`}, {"tool_old"}},
 		"/agents/added/capabilities": {{"I am more"}, nil},
 		"/copilotkit/info":           {{"I am new", "added"}, {"I am old", "removed"}},
-		"/metrics": {{`holdfast_runs_total{agent="added",outcome="success"} 0`, `holdfast_runs_total{agent="removed",outcome="success"} 0`,
+		"/metrics": {{`holdfast_runs_total{agent="added",outcome="success"} 0`,
+			`holdfast_runs_total{agent="removed",outcome="success"} 0`,
 			`holdfast_reloads_total{result="ok"} 1`, `holdfast_reloads_total{result="failed"} 0`}, nil},
 	} {
 		body := answered(s, "GET", path, "").Body.String()
@@ -263,7 +264,8 @@ func TestReloadsAtOnce(t *testing.T) {
 		runs.Go(func() {
 			for i := range 20 {
 				text := ""
-				for ev, err := range s.Run(t.Context(), me, server.Input{Thread: fmt.Sprint("t", n, ".", i), Text: "hi"}) {
+				for ev, err := range s.Run(t.Context(), me,
+					server.Input{Thread: fmt.Sprint("t", n, ".", i), Text: "hi"}) {
 					if err != nil {
 						t.Error(err)
 						return

@@ -115,7 +115,8 @@ func (l *dialed) runs(t *testing.T, address string) (string, error) {
 	go func() {
 		_, _ = fmt.Fprintf(
 			conn,
-			"POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			"POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+
+				"alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			len(body),
 			body,
 		)
@@ -139,13 +140,17 @@ func TestNoRoom(t *testing.T) {
 		"nothing sent":           {"", headerTime},
 		"half a header":          {"POST /runs HTTP/1.1\r\nHost: localhost\r\nConte", headerTime},
 		"a second request, half": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he", 0},
-		"refused, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
+		"refused, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 100\r\n\r\n",
 			0},
-		"refused, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf",
+		"refused, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+			"text/plain\r\nContent-Length: 100\r\n\r\nhalf",
 			0},
-		"a key, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
+		"a key, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+			"mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
 			bodyTime},
-		"a key, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		"a key, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+			"mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
 			bodyTime},
 		"not taken, no body": {"GET /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", 0},
 	} {

@@ -138,7 +138,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %s, %v", ev.Type, ev.JSON, err)
 		}
 	}
-	body := `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"r-input","role":"user","content":"hi"}]}`
+	body := `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"r-input",` +
+		`"role":"user","content":"hi"}]}`
 	for name, c := range map[string]struct {
 		stream iter.Seq2[server.Event, error]
 		http   []string
@@ -362,7 +363,8 @@ func TestInput(t *testing.T) {
 		t.Errorf("the shared state is %s", state.State)
 	}
 	// The policy reaches the decision: an unknown value is refused there.
-	for _, err := range s.Run(t.Context(), me, server.Input{Thread: "t", Text: "x", Policy: holdfast.Policy{OnBusy: "maybe"}}) {
+	for _, err := range s.Run(t.Context(), me,
+		server.Input{Thread: "t", Text: "x", Policy: holdfast.Policy{OnBusy: "maybe"}}) {
 		if holdfast.AsError(err) == nil || holdfast.AsError(err).Code != codes.InvalidInput {
 			t.Errorf("an unknown policy: %v", err)
 		}

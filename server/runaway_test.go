@@ -20,7 +20,10 @@ func TestRunawayModel(t *testing.T) {
 	kib := strings.Repeat("x", 1<<10)
 	for name, next := range map[string]func(n int) holdfast.Delta{
 		"maxAnswer": func(int) holdfast.Delta { return holdfast.Delta{Text: kib} },
-		"maxCalls":  func(n int) holdfast.Delta { return holdfast.Delta{Call: &holdfast.CallDelta{Index: n, Name: "burn"}} },
+		"maxCalls": func(n int) holdfast.Delta {
+			return holdfast.Delta{Call: &holdfast.CallDelta{Index: n,
+				Name: "burn"}}
+		},
 		"maxArguments": func(int) holdfast.Delta {
 			return holdfast.Delta{Call: &holdfast.CallDelta{Name: "burn", Arguments: kib}}
 		},

@@ -89,7 +89,9 @@ func TestConfigMistakes(t *testing.T) {
 		"OnRevision \"later\": use adopt or pin": func(c *server.Config) { c.Agents[0].OnRevision = "later" },
 		"Config.OnRevision is \"wait\"":          func(c *server.Config) { c.OnRevision = "wait" },
 		"a pin timeout of -1s is not possible":   func(c *server.Config) { c.PinTimeout = -time.Second },
-		"Agent.Approvals is user or approver":    func(c *server.Config) { c.Agents[0].Approvals = access.RoleOperator },
+		"Agent.Approvals is user or approver": func(c *server.Config) {
+			c.Agents[0].Approvals = access.RoleOperator
+		},
 	} {
 		c := config(t)
 		change(&c)
@@ -219,7 +221,8 @@ func TestAuthenticate(t *testing.T) {
 	if code, body := ask("alice", "POST", "/runs", input); code != 200 {
 		t.Fatalf("alice: %d %s", code, body)
 	}
-	for _, path := range []string{"/threads/t", "/threads/t/messages", "/threads/t/stream", "/threads/t/runs/r/events"} {
+	for _, path := range []string{"/threads/t", "/threads/t/messages", "/threads/t/stream",
+		"/threads/t/runs/r/events"} {
 		if code, _ := ask("alice", "GET", path, ""); code != 200 {
 			t.Errorf("alice, %s: %d", path, code)
 		}

@@ -60,7 +60,11 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 				func(context.Context, struct{}) (string, error) { h.stay(); return "", nil })}
 		}, ""},
 		"a handler under its thread's lock": {func(h *hang, c *server.Config) {
-			c.Authorize = func(context.Context, holdfast.Principal, access.Action, string) error { h.stay(); return nil }
+			c.Authorize = func(context.Context, holdfast.Principal, access.Action,
+				string) error {
+				h.stay()
+				return nil
+			}
 		}, "POST /runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +119,8 @@ func TestSlowBodiesDoNotKeepAServer(t *testing.T) {
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, sent := range []string{"", "POST /ru", "POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
+	for _, sent := range []string{"", "POST /ru", "POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+		"application/json\r\nContent-Length: 100\r\n\r\n{"} {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)

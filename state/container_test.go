@@ -99,7 +99,8 @@ func TestStatesForm(t *testing.T) {
 	b := state.Register(state.Spec[failures]{Name: "acme.b"})
 	schema := schemaWith(t, b, a)
 	text := formText(t, a.With(schema.New(), failures{1}))
-	want := `{"schemaSignature":"acme.a,acme.b","schemaVersion":1,"stateVersions":{"acme.a":2,"acme.b":1},"states":{"acme.a":{"consecutiveFailures":1}}}`
+	want := `{"schemaSignature":"acme.a,acme.b","schemaVersion":1,"stateVersions":{"acme.a":2,"acme.b":1},` +
+		`"states":{"acme.a":{"consecutiveFailures":1}}}`
 	if text != want {
 		t.Errorf("\n%s\n%s", text, want)
 	}
@@ -127,7 +128,8 @@ func TestStatesOlderThanSchemas(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	s = fromForm(t, formText(t, k.With(s, failures{4})))
-	want := `{"schemaSignature":null,"schemaVersion":0,"stateVersions":{"acme.failures":3},"states":{"acme.failures":{"consecutiveFailures":4},"acme.other":{"x":1}}}`
+	want := `{"schemaSignature":null,"schemaVersion":0,"stateVersions":{"acme.failures":3},` +
+		`"states":{"acme.failures":{"consecutiveFailures":4},"acme.other":{"x":1}}}`
 	if got := formText(t, s); got != want || mustGet(t, k, s).Consecutive != 4 {
 		t.Errorf("\n%s\n%s", got, want)
 	}
@@ -247,10 +249,13 @@ func TestStatesAreLikeAMap(t *testing.T) {
 				k := key()
 				set(k.Without(now.states), func(m map[string]int) { delete(m, k.StateName()) })
 			},
-			"restore": func(r *rapid.T) { set(schema().Restore(now.states.Info(), valuesOf(t, now.states), nil), same) },
-			"adopt":   func(*rapid.T) { set(schema().Adopt(now.states), same) },
-			"json":    func(*rapid.T) { set(fromForm(t, formText(t, now.states)), same) },
-			"":        func(*rapid.T) { check(now) },
+			"restore": func(r *rapid.T) {
+				set(schema().Restore(now.states.Info(), valuesOf(t, now.states), nil),
+					same)
+			},
+			"adopt": func(*rapid.T) { set(schema().Adopt(now.states), same) },
+			"json":  func(*rapid.T) { set(fromForm(t, formText(t, now.states)), same) },
+			"":      func(*rapid.T) { check(now) },
 		})
 		for _, g := range all {
 			check(g)
@@ -266,8 +271,10 @@ func FuzzStatesJSON(f *testing.F) {
 	for _, seed := range []string{
 		`null`, `{}`, `{"states": null}`, `{"states": {"acme.breaker": null, "": 1, "\ud800": "<>"}}`,
 		formText(f, k.With(schema.New(), breaker{Count: map[string]int{"x": 1}})),
-		`{"schemaSignature": ",b,a,a", "schemaVersion": -1, "stateVersions": {"acme.breaker": 3}, "states": {"acme.breaker": {}}, "newerStates": {"acme.breaker": {"version": 2}}}`,
-		`{"stateVersions": {"acme.breaker": 1}, "states": {"acme.breaker": {"consecutiveCountPerTool": []}}, "STATES": {"x": 0}}`,
+		`{"schemaSignature": ",b,a,a", "schemaVersion": -1, "stateVersions": {"acme.breaker": 3}, "states": ` +
+			`{"acme.breaker": {}}, "newerStates": {"acme.breaker": {"version": 2}}}`,
+		`{"stateVersions": {"acme.breaker": 1}, "states": {"acme.breaker": {"consecutiveCountPerTool": ` +
+			`[]}}, "STATES": {"x": 0}}`,
 	} {
 		f.Add([]byte(seed))
 	}

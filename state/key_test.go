@@ -93,7 +93,9 @@ func TestRegisterPanicsOnMistakes(t *testing.T) {
 		`("acme.map"): map[string]int is not a struct; a state is`: func() {
 			state.Register(state.Spec[map[string]int]{Name: "acme.map"})
 		},
-		`("acme.p"): *state_test.visits is not a struct; a state`: func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
+		`("acme.p"): *state_test.visits is not a struct; a state`: func() {
+			state.Register(state.Spec[*visits]{Name: "acme.p"})
+		},
 	} {
 		if got := panicText(f); !strings.HasPrefix(got, "state.Register") || !strings.Contains(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
@@ -317,9 +319,12 @@ func TestStateValidate(t *testing.T) {
 		key    *state.Key[visits]
 		states *state.States
 	}{
-		`The stored value of the state "acme.visits" is invalid: count is -5.`: {shown, storedAs(t, shown, 1, `{"count": -5}`)},
-		`The stored value of the state "acme.secret" is invalid.`:              {hidden, storedAs(t, hidden, 1, `{"count": -5}`)},
-		`The stored value of the state "acme.older" is invalid: count is -2.`:  {migrated, storedAs(t, migrated, 1, `{"count": 1}`)},
+		`The stored value of the state "acme.visits" is invalid: count is -5.`: {shown,
+			storedAs(t, shown, 1, `{"count": -5}`)},
+		`The stored value of the state "acme.secret" is invalid.`: {hidden,
+			storedAs(t, hidden, 1, `{"count": -5}`)},
+		`The stored value of the state "acme.older" is invalid: count is -2.`: {migrated,
+			storedAs(t, migrated, 1, `{"count": 1}`)},
 	} {
 		ctx, live := run(s.states)
 		for range 2 { // the error does not go away

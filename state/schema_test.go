@@ -65,8 +65,9 @@ func TestSchemaCompare(t *testing.T) {
 		from   *state.States
 		want   state.SchemaChange
 	}{
-		"none":      {old, nil, state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
-		"older":     {old, fromForm(t, `{"states": {"acme.a": {}}}`), state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"none": {old, nil, state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"older": {old, fromForm(t, `{"states": {"acme.a": {}}}`),
+			state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
 		"the same":  {old, old.New(), state.SchemaChange{}},
 		"unchanged": {schemaWith(t, b, a), old.New(), state.SchemaChange{}},
 		"removed":   {schemaWith(t, b), old.New(), state.SchemaChange{Removed: []string{"acme.a"}}},
@@ -79,7 +80,8 @@ func TestSchemaCompare(t *testing.T) {
 		"everything": {schemaWith(t, b2, z), old.New(),
 			state.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"},
 				Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`),
+		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": `+
+			`{"acme.a": 1, "acme.b": 1}}`),
 			state.SchemaChange{}},
 	} {
 		got := test.schema.Compare(test.from)
@@ -221,7 +223,8 @@ func TestMigrationsThatFail(t *testing.T) {
 			[]string{"from version 2 to 3 failed", "panic: oh no"}},
 		"no JSON": {with(func(json.RawMessage) (json.RawMessage, error) { return nil, nil }), `{}`,
 			[]string{"from version 2 to 3 failed", "it did not return JSON"}},
-		"missing":      {with(nil), `{}`, []string{"has version 1 and version 3 is needed", "no migration from 2 to 3"}},
+		"missing": {with(nil), `{}`,
+			[]string{"has version 1 and version 3 is needed", "no migration from 2 to 3"}},
 		"first absent": {map[int]state.Migration{2: good[2]}, `{}`, []string{"no migration from 1 to 2"}},
 		"spoils": {with(func(old json.RawMessage) (json.RawMessage, error) {
 			clear(old)
@@ -438,18 +441,22 @@ func TestShown(t *testing.T) {
 		states *state.States
 		want   string
 	}{
-		"written":        {schema, s, `"acme.secret":{"length":5}`},
-		"restored":       {schema, schema.Restore(schema.Info(), stored, nil), `"acme.secret":{"length":5}`},
-		"unknown":        {other, other.Restore(schema.Info(), stored, nil), `"acme.secret":"[redacted]"`},
-		"carried":        {other, carried, `"acme.secret":"[redacted]"`},
-		"too new":        {schema, tooNew, `"acme.secret":"[redacted]"`},
-		"set aside":      {schema, schema.Adopt(schema.SetAside(tooNew, []string{"acme.secret"})), `"acme.secret":{"version":2,"data":"[redacted]"}`},
-		"redacted since": {schemaWith(t, secret2), schemaWith(t, secret2).Restore(redactedInfo, v3, nil), `"acme.secret":"[redacted]"`},
-		"unreadable":     {schema, storedAs(t, secret, 1, `"tiger"`), `"acme.secret":"[redacted]"`},
-		"by nobody":      {schemaWith(t, secret2), secret2.With(nil, credentials{Token: "shown"}), `"shown"`},
-		"panics":         {schema, secret.With(nil, credentials{Token: "tiger", Panic: true}), `"acme.secret":"[redacted]"`},
-		"no JSON":        {schema, secret.With(nil, credentials{Token: "tiger", Bad: true}), `"acme.secret":"[redacted]"`},
-		"another key's":  {schema, secret2.With(nil, credentials{Token: "tiger"}), `"acme.secret":"[redacted]"`},
+		"written":  {schema, s, `"acme.secret":{"length":5}`},
+		"restored": {schema, schema.Restore(schema.Info(), stored, nil), `"acme.secret":{"length":5}`},
+		"unknown":  {other, other.Restore(schema.Info(), stored, nil), `"acme.secret":"[redacted]"`},
+		"carried":  {other, carried, `"acme.secret":"[redacted]"`},
+		"too new":  {schema, tooNew, `"acme.secret":"[redacted]"`},
+		"set aside": {schema, schema.Adopt(schema.SetAside(tooNew, []string{"acme.secret"})),
+			`"acme.secret":{"version":2,"data":"[redacted]"}`},
+		"redacted since": {schemaWith(t, secret2), schemaWith(t, secret2).Restore(redactedInfo, v3, nil),
+			`"acme.secret":"[redacted]"`},
+		"unreadable": {schema, storedAs(t, secret, 1, `"tiger"`), `"acme.secret":"[redacted]"`},
+		"by nobody":  {schemaWith(t, secret2), secret2.With(nil, credentials{Token: "shown"}), `"shown"`},
+		"panics": {schema, secret.With(nil, credentials{Token: "tiger", Panic: true}),
+			`"acme.secret":"[redacted]"`},
+		"no JSON": {schema, secret.With(nil, credentials{Token: "tiger", Bad: true}),
+			`"acme.secret":"[redacted]"`},
+		"another key's": {schema, secret2.With(nil, credentials{Token: "tiger"}), `"acme.secret":"[redacted]"`},
 	} {
 		got, err := test.schema.Shown(test.states)
 		if err != nil || !strings.Contains(string(got), test.want) || strings.Contains(string(got), "tiger") {

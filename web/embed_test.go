@@ -76,7 +76,8 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 		h := get(t, http.MethodGet, target, nil).Header
 		csp := h.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
-			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+			"require-trusted-types-for 'script'"} {
 			if !strings.Contains(csp, part) {
 				t.Errorf("%s: the policy %q has no %q", target, csp, part)
 			}
@@ -104,7 +105,8 @@ func TestMediaTypes(t *testing.T) {
 
 func TestOtherPathsAndMethods(t *testing.T) {
 	t.Parallel()
-	for _, target := range []string{"/index.html", "/ui/", "/ui/index.html", "/ui/../embed.go", "/ui/none.js", "/threads"} {
+	for _, target := range []string{"/index.html", "/ui/", "/ui/index.html", "/ui/../embed.go", "/ui/none.js",
+		"/threads"} {
 		if r := get(t, http.MethodGet, target, nil); r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d, want 404", target, r.StatusCode)
 		}

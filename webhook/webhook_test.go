@@ -96,7 +96,9 @@ func TestDelivery(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := a.requests[0]
-	want := `{"url":"https://agents.example/calls?token=hfc_x.y","key":"thekey","toolName":"approve","arguments":{"amount":7},"toolCallId":"c1","threadId":"t","runId":"r","tenant":"acme","user":"alice","expiresAt":"2026-11-22T00:00:00Z"}`
+	want := `{"url":"https://agents.example/calls?token=hfc_x.y","key":"thekey","toolName":"approve",` +
+		`"arguments":{"amount":7},"toolCallId":"c1","threadId":"t","runId":"r","tenant":"acme","user":"alice",` +
+		`"expiresAt":"2026-11-22T00:00:00Z"}`
 	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" ||
 		r.Header.Get("Content-Type") != "application/json" ||
 		r.Header.Get("traceparent") != parent {

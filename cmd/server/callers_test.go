@@ -90,13 +90,16 @@ func TestKeysAndTokens(t *testing.T) {
 
 func TestCallerMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--jwks is missing":          {"--jwt-issuer=https://id.example.com/"},
-		"the issuer is missing":      {"--jwks=https://id.example.com/keys", "--jwt-audience=a"},
-		"the audience is missing":    {"--jwks=https://id.example.com/keys", "--jwt-issuer=i"},
-		"must be https":              {"--jwks=http://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a"},
-		"tenant=org_id,user=sub":     {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-claims=group=x"},
-		"write what is in which":     {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-claims=tenant="},
-		"the tenant has control cha": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-tenant=a\nb"},
+		"--jwks is missing":       {"--jwt-issuer=https://id.example.com/"},
+		"the issuer is missing":   {"--jwks=https://id.example.com/keys", "--jwt-audience=a"},
+		"the audience is missing": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i"},
+		"must be https":           {"--jwks=http://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a"},
+		"tenant=org_id,user=sub": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
+			"--jwt-claims=group=x"},
+		"write what is in which": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
+			"--jwt-claims=tenant="},
+		"the tenant has control cha": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
+			"--jwt-tenant=a\nb"},
 	} {
 		o, err := parseOptions(args, env(nil), &bytes.Buffer{})
 		if err != nil {

@@ -36,7 +36,8 @@ func TestValidateCommand(t *testing.T) {
 		t.Errorf("no file: %d %s", code, errOut)
 	}
 	write(
-		"agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n  - {name: c, models: [openai/x, {name: demo}]}\n",
+		"agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n  - {name: c, models: " +
+			"[openai/x, {name: demo}]}\n",
 	)
 	code, out, errOut := runCommand(t, fromEnv, "validate")
 	if want := path + ": ok, 3 agents: a (demo), b (default model), c (openai/x, then demo)\n"; code != exitOK ||
@@ -46,7 +47,8 @@ func TestValidateCommand(t *testing.T) {
 	}
 	write("agents:\n  - name: a\n    tools: [lokup]\n    modle: demo\n")
 	code, out, errOut = runCommand(t, env(nil), "validate", "--config", path)
-	want := path + ":3:13: unknown tool \"lokup\"; did you mean \"lookup\"?\n" + path + ":4:5: unknown key \"modle\"; did you mean \"model\"?\n"
+	want := path + ":3:13: unknown tool \"lokup\"; did you mean \"lookup\"?\n" + path +
+		":4:5: unknown key \"modle\"; did you mean \"model\"?\n"
 	if code != exitUsage || out != "" || errOut != want {
 		t.Errorf("bad: %d %q %q", code, out, errOut)
 	}
@@ -126,7 +128,8 @@ func TestKeyCommand(t *testing.T) {
 	) {
 		t.Errorf("no %s in %s", want, out)
 	}
-	for _, wrong := range []string{"--roles=admin", "--roles=", "--expires=soon", "--expires=-1h", "--expires=2020-01-01T00:00:00Z"} {
+	for _, wrong := range []string{"--roles=admin", "--roles=", "--expires=soon", "--expires=-1h",
+		"--expires=2020-01-01T00:00:00Z"} {
 		if code, out, _ = runCommand(
 			t,
 			env(nil),

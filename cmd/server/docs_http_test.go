@@ -244,7 +244,8 @@ func startDemo(t *testing.T, folder string) (string, <-chan request) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{
-			"--addr=localhost:0", "--store=file:" + filepath.Join(folder, "data"), "--demo-delay=1ms", "--log-level=debug",
+			"--addr=localhost:0", "--store=file:" + filepath.Join(folder, "data"), "--demo-delay=1ms",
+			"--log-level=debug",
 		}, env(nil), out, logTo)
 		out.Close()
 		logTo.Close()

@@ -30,7 +30,8 @@ func TestConsoleBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllStringSubmatch(string(text),
+			-1) {
 			for _, m := range regexp.MustCompile(`(?m)^\$ (.*)$`).FindAllStringSubmatch(block[1], -1) {
 				typed++
 				if problem := checkLine(m[1]); problem != "" {

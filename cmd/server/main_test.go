@@ -182,7 +182,8 @@ func TestMCPServersOfTheFile(t *testing.T) {
 	if err := os.WriteFile(
 		file,
 		[]byte(
-			"agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: {command: nosuch-program}\n",
+			"agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: "+
+				"{command: nosuch-program}\n",
 		),
 		0o600,
 	); err != nil {
@@ -210,7 +211,8 @@ func TestMCPServersOfTheFile(t *testing.T) {
 // that was tried already is not waited for, however late it is.
 func TestWaitForServers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	text := "agents: [{name: a, model: demo}]\nmcpServers: {broken: {command: nosuch-program}, silent: {command: sh, args: [-c, \"cat > /dev/null\"]}}\n"
+	text := "agents: [{name: a, model: demo}]\nmcpServers: {broken: {command: nosuch-program}, silent: {command: sh, " +
+		"args: [-c, \"cat > /dev/null\"]}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -164,9 +164,11 @@ func TestReloadAgents(t *testing.T) {
 	for _, step := range []struct{ file, words, want string }{
 		{"", "", "result=ok added=[] removed=[] changed=[] others=[]"},
 		{"", "Be brief.", "result=ok added=[] removed=[] changed=[a] others=[" + words + "]"},
-		{"# the same in other words\nagents: [{name: a, model: demo, instructionsFile: words.md}, {name: b, model: 'demo'}]",
+		{"# the same in other words\nagents: [{name: a, model: demo, instructionsFile: words.md}, " +
+			"{name: b, model: 'demo'}]",
 			"", "result=ok added=[] removed=[] changed=[] others=[]"},
-		{"agents:\n  - name: c\n    model: demo\n    description: newest\n  - name: b\n    model: demo\n    instructions: secret words\nlimits: { perUser: { runs: 3 } }\n",
+		{"agents:\n  - name: c\n    model: demo\n    description: newest\n  - name: b\n    model: demo\n    " +
+			"instructions: secret words\nlimits: { perUser: { runs: 3 } }\n",
 			"",
 			"result=ok added=[c] removed=[a] changed=[b] others=\"[" + words + " default limits]\""},
 	} {

@@ -37,7 +37,8 @@ func TestSettings(t *testing.T) {
 		"OPENAI_BASE_URL":   "https://me:pa55word@models.example.com/v1",
 	})
 	for name, want := range map[string][2]string{
-		"--lease": {"5s", "flag"}, "--addr": {"localhost:1", "flag"}, "--max-runs": {"7", "env"}, "--recover": {"on", "default"},
+		"--lease": {"5s", "flag"}, "--addr": {"localhost:1", "flag"}, "--max-runs": {"7", "env"},
+		"--recover":         {"on", "default"},
 		"HOLDFAST_API_KEYS": {shownSecret, "env"}, "OPENAI_API_KEY": {"", "default"},
 		"OPENAI_BASE_URL": {"https://" + shownSecret + "@models.example.com/v1", "env"},
 	} {
@@ -81,10 +82,11 @@ func TestSettingsOfTheFile(t *testing.T) {
 // TestNoSecretsInSettings: whatever a URL has before its host or in its query is not shown.
 func TestNoSecretsInSettings(t *testing.T) {
 	for value, want := range map[string]string{
-		"redis://localhost:6379/0":                             "redis://localhost:6379/0",
-		"redis://:s3cret@localhost:6379/0":                     "redis://[secret]@localhost:6379/0",
-		"rediss://me:a,b@c/d@h:1/0?password=s3cret":            "rediss://[secret]@h:1/0?[secret]",
-		"redis+sentinel://me:s3cret@h1:1,h2:2/mymaster/0?db=1": "redis+sentinel://[secret]@h1:1,h2:2/mymaster/0?[secret]",
+		"redis://localhost:6379/0":                  "redis://localhost:6379/0",
+		"redis://:s3cret@localhost:6379/0":          "redis://[secret]@localhost:6379/0",
+		"rediss://me:a,b@c/d@h:1/0?password=s3cret": "rediss://[secret]@h:1/0?[secret]",
+		"redis+sentinel://me:s3cret@h1:1,h2:2/mymaster/0?db=1": "redis+sentinel://[secret]@h1:1," +
+			"h2:2/mymaster/0?[secret]",
 		"file:./data": "file:./data",
 		"tenant=https://example.com/tenant,user=sub":            "tenant=https://example.com/tenant,user=sub",
 		"https://a.example,https://b.example":                   "https://a.example,https://b.example",

@@ -94,9 +94,12 @@ func TestCheckStates(t *testing.T) {
 		want              string
 	}{
 		{"the same", store, file, kept("acme.counter", 1), false, ""},
-		{"migrations", store, file, kept("acme.counter", 3, 1, 2), false, "version 1, 3 is needed: migrated when it is next read"},
-		{"a step is missing", store, file, kept("acme.counter", 3, 1), true, "version 1, 3 is needed: there is no migration from 2 to 3"},
-		{"newer", newer, newerFile, kept("acme.counter", 2), true, "version 4, which is newer than this program knows (2)"},
+		{"migrations", store, file, kept("acme.counter", 3, 1, 2), false, "version 1, 3 is needed: " +
+			"migrated when it is next read"},
+		{"a step is missing", store, file, kept("acme.counter", 3, 1), true, "version 1, 3 is needed: there is " +
+			"no migration from 2 to 3"},
+		{"newer", newer, newerFile, kept("acme.counter", 2), true, "version 4, which is newer " +
+			"than this program knows (2)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -110,7 +113,8 @@ func TestCheckStates(t *testing.T) {
 			want := "2 threads checked, 0 problems\n"
 			if c.want != "" {
 				want = fmt.Sprintf(
-					"default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is %[1]s\n%[2]sstate acme.counter: 2 threads with %[1]s\n",
+					"default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is %[1]s\n%[2]sstate "+
+						"acme.counter: 2 threads with %[1]s\n",
 					c.want,
 					want,
 				)

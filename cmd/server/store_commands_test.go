@@ -152,7 +152,8 @@ func TestCheckCommand(t *testing.T) {
 	}
 	damage(t, path)
 	code, out, errOut := runCommand(t, env(nil), "check", path)
-	want := "default/t: checkpoint_missing: the newest checkpoint 000000000003 is not there\n1 thread checked, 1 problem\n"
+	want := "default/t: checkpoint_missing: the newest checkpoint 000000000003 is not there\n1 " +
+		"thread checked, 1 problem\n"
 	if code != exitFailed || out != want || errOut != "" {
 		t.Errorf("damaged: %d %q %q", code, out, errOut)
 	}

@@ -42,7 +42,8 @@ func provider(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		chunks := []string{
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"place_order","arguments":"{\"item\":\"rope\",\"cents\":990}"}}]},"finish_reason":"tool_calls"}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"place_order",` +
+				`"arguments":"{\"item\":\"rope\",\"cents\":990}"}}]},"finish_reason":"tool_calls"}]}`,
 		}
 		if bytes.Contains(body, []byte(`"role":"tool"`)) {
 			chunks = []string{
@@ -86,7 +87,8 @@ func TestTheProgram(t *testing.T) {
 // TestModel: which model it is, and that it says what kind of failure it was.
 func TestModel(t *testing.T) {
 	keys := []string{"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"}
-	for i, want := range []string{"openai/qwen3", "anthropic/claude-sonnet-5-5", "gemini/gemini-3.8-flash", "openai/gpt-6-luna"} {
+	for i, want := range []string{"openai/qwen3", "anthropic/claude-sonnet-5-5", "gemini/gemini-3.8-flash",
+		"openai/gpt-6-luna"} {
 		for n, key := range keys {
 			value := ""
 			if n >= i {

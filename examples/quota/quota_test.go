@@ -197,7 +197,8 @@ func TestOptions(t *testing.T) {
 // TestTheProgram: what main runs, on the demo model, with and without a file.
 func TestTheProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
-	text := "agents:\n  - name: demo\n    model: demo\n    tools: [lookup]\n    middleware:\n      - example.quota: {tools: [lookup], perThread: 2}\n"
+	text := "agents:\n  - name: demo\n    model: demo\n    tools: [lookup]\n    middleware:\n      - example.quota: " +
+		"{tools: [lookup], perThread: 2}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf(
-			"%s differs; what goes over the wire has changed. Rewrite it with -update if that is meant.\n got:\n%s\nwant:\n%s",
+			"%s differs; what goes over the wire has changed. Rewrite it with -update if that is "+
+				"meant.\n got:\n%s\nwant:\n%s",
 			path,
 			got,
 			want,
@@ -229,12 +230,13 @@ func TestOneLine(t *testing.T) {
 
 func TestDecodeEventRefuses(t *testing.T) {
 	for name, data := range map[string]string{
-		"unknown type":        `{"type":"META_EVENT"}`,
-		"no type":             `{}`,
-		"float timestamp":     `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1.5}`,
-		"numeric id":          `{"type":"TEXT_MESSAGE_START","messageId":1}`,
-		"custom, no value":    `{"type":"CUSTOM","name":"n"}`,
-		"empty interrupts":    `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[]}}`,
+		"unknown type":     `{"type":"META_EVENT"}`,
+		"no type":          `{}`,
+		"float timestamp":  `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1.5}`,
+		"numeric id":       `{"type":"TEXT_MESSAGE_START","messageId":1}`,
+		"custom, no value": `{"type":"CUSTOM","name":"n"}`,
+		"empty interrupts": `{"type":"RUN_FINISHED","threadId":"t","runId":"r",` +
+			`"outcome":{"type":"interrupt","interrupts":[]}}`,
 		"outcome of an array": `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":[]}`,
 		"result of a number":  `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":1}`,
 		"cut":                 `{"type":"RUN_STARTED"`,
@@ -290,7 +292,8 @@ func TestMessagesRoundTrip(t *testing.T) {
 func TestRetiredBinaryPart(t *testing.T) {
 	m, err := agui.DecodeMessage(
 		[]byte(
-			`{"id":"1","role":"user","content":[{"type":"binary","mimeType":"image/png","data":"aGk="},{"type":"hologram"},{"type":"text","text":"x"}]}`,
+			`{"id":"1","role":"user","content":[{"type":"binary","mimeType":"image/png","data":"aGk="},` +
+				`{"type":"hologram"},{"type":"text","text":"x"}]}`,
 		),
 	)
 	if err != nil {
@@ -318,7 +321,9 @@ func TestDecodeInputIsLenient(t *testing.T) {
 	}
 	other, err := agui.DecodeInput(
 		[]byte(
-			`{"runId":"r", "threadId":"t", "messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`,
+			`{"runId":"r", "threadId":"t", ` +
+				`"messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant",` +
+				`"toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`,
 		),
 	)
 	if err != nil || other.Hash() != in.Hash() {
@@ -376,7 +381,8 @@ func TestLegacyDialect(t *testing.T) {
 					Interrupts: []agui.Interrupt{{ID: "i", Reason: "q"}},
 				},
 			},
-			`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"q"}]}}`,
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt",` +
+				`"interrupts":[{"id":"i","reason":"q"}]}}`,
 		},
 		{
 			agui.ToolCallResult{
@@ -410,7 +416,8 @@ func TestLegacyDialect(t *testing.T) {
 					Parts:  []holdfast.Part{{Type: holdfast.PartText, Text: "y"}},
 				},
 			),
-		}}, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]},{"id":"2","role":"tool","content":"y","toolCallId":"c"}]}`},
+		}}, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]},` +
+			`{"id":"2","role":"tool","content":"y","toolCallId":"c"}]}`},
 	}
 	for _, c := range cases {
 		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
@@ -424,7 +431,8 @@ func TestLegacyDialect(t *testing.T) {
 // one, and steps are removed entirely, because their names would collide.
 func TestLegacyAttribution(t *testing.T) {
 	input := json.RawMessage(
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":[{"type":"text","text":"y"}]}]}`,
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c",` +
+			`"content":[{"type":"text","text":"y"}]}]}`,
 	)
 	for _, c := range []struct {
 		ev   agui.Event
@@ -432,11 +440,15 @@ func TestLegacyAttribution(t *testing.T) {
 	}{
 		{agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`},
 		{agui.StepStarted{StepName: "s", SubagentRunID: "a"}, ""},
-		{agui.StepStarted{Base: agui.Base{Metadata: json.RawMessage(`{"subagentRunId":"x"}`)}, StepName: "s"}, `{"type":"STEP_STARTED","stepName":"s","metadata":{"subagentRunId":"x"}}`},
-		{agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`"x"`), SubagentRunID: "a"}, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"x"}`},
-		{question("i"), `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"input_required"}]}}`},
+		{agui.StepStarted{Base: agui.Base{Metadata: json.RawMessage(`{"subagentRunId":"x"}`)}, StepName: "s"},
+			`{"type":"STEP_STARTED","stepName":"s","metadata":{"subagentRunId":"x"}}`},
+		{agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`"x"`), SubagentRunID: "a"},
+			`{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"x"}`},
+		{question("i"), `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt",` +
+			`"interrupts":[{"id":"i","reason":"input_required"}]}}`},
 		{agui.RunStarted{ThreadID: "t", RunID: "r", Input: input},
-			`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","content":"y","toolCallId":"c"}],"tools":[],"context":[]}}`},
+			`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r",` +
+				`"messages":[{"id":"1","role":"tool","content":"y","toolCallId":"c"}],"tools":[],"context":[]}}`},
 	} {
 		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
 		if keep != (c.want != "") || keep && string(data) != c.want {
@@ -453,11 +465,16 @@ func TestEncodeNeverFailsAClient(t *testing.T) {
 		{string(agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"), Metadata: json.RawMessage("[]")},
 			Name: "n", Value: json.RawMessage("{")}.AppendJSON(nil)),
 			`{"type":"CUSTOM","name":"n","value":null}`},
-		{string(agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")}.AppendJSON(nil)), `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`},
-		{string(agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}}.AppendJSON(nil)), `{"type":"RUN_ERROR","message":"x","usage":[{}]}`},
-		{message(agui.Message{ID: "1", Role: "tool", Name: "n", ActivityType: "t"}), `{"id":"1","role":"tool","content":"","toolCallId":""}`},
-		{message(agui.Message{ID: "1", Role: "activity", EncryptedValue: "e"}), `{"id":"1","role":"activity","content":{},"activityType":""}`},
-		{message(agui.Message{ID: "1", Role: "reasoning", Name: "n", Metadata: json.RawMessage("1")}), `{"id":"1","role":"reasoning","content":""}`},
+		{string(agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")}.AppendJSON(nil)),
+			`{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`},
+		{string(agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}}.AppendJSON(nil)),
+			`{"type":"RUN_ERROR","message":"x","usage":[{}]}`},
+		{message(agui.Message{ID: "1", Role: "tool", Name: "n", ActivityType: "t"}), `{"id":"1","role":"tool",` +
+			`"content":"","toolCallId":""}`},
+		{message(agui.Message{ID: "1", Role: "activity", EncryptedValue: "e"}), `{"id":"1","role":"activity",` +
+			`"content":{},"activityType":""}`},
+		{message(agui.Message{ID: "1", Role: "reasoning", Name: "n", Metadata: json.RawMessage("1")}),
+			`{"id":"1","role":"reasoning","content":""}`},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s\nwant %s", c.got, c.want)
@@ -505,7 +522,10 @@ func TestRefs(t *testing.T) {
 func TestHotEncodeDoesNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, 1024)
 	for name, f := range map[string]func(){
-		"text":      func() { buf = agui.TextMessageContent{MessageID: "msg_1", Delta: "some words"}.AppendJSON(buf[:0]) },
+		"text": func() {
+			buf = agui.TextMessageContent{MessageID: "msg_1",
+				Delta: "some words"}.AppendJSON(buf[:0])
+		},
 		"arguments": func() { buf = agui.ToolCallArgs{ToolCallID: "call_1", Delta: `{"a":`}.AppendJSON(buf[:0]) },
 		"reasoning": func() { buf = agui.ReasoningMessageContent{MessageID: "msg_1", Delta: "hm"}.AppendJSON(buf[:0]) },
 		"legacy":    func() { _, _ = agui.DialectLegacy.Event(buf) },

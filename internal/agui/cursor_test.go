@@ -55,15 +55,19 @@ func TestCursorInMetadata(t *testing.T) {
 		frame agui.Frame
 		want  string
 	}{
-		"nothing else": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`)},
+		"nothing else": {agui.Frame{ID: "7-ab", Data: []byte(`{"type":"TEXT_MESSAGE_CONTENT",` +
+			`"messageId":"m","delta":"d"}`)},
 			`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d",` + cursor + `}`},
-		"a prelude": {agui.Frame{Data: []byte(`{"type":"STATE_SNAPSHOT","snapshot":{}}`)}, `{"type":"STATE_SNAPSHOT","snapshot":{}}`},
+		"a prelude": {agui.Frame{Data: []byte(`{"type":"STATE_SNAPSHOT","snapshot":{}}`)},
+			`{"type":"STATE_SNAPSHOT","snapshot":{}}`},
 		"our own": {
-			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":{"holdfast":{"runId":"q"}}}`)},
+			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"r",` +
+				`"metadata":{"holdfast":{"runId":"q"}}}`)},
 			`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"7-ab","runId":"q"}}}`,
 		},
 		"somebody's": {
-			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","metadata":{"a\"b":1,"holdfast":7},"value":null}`)},
+			agui.Frame{ID: "7-ab", Data: []byte(`{"type":"CUSTOM","name":"n","metadata":{"a\"b":1,` +
+				`"holdfast":7},"value":null}`)},
 			`{"type":"CUSTOM","name":"n","value":null,"metadata":{"a\"b":1,"holdfast":{"cursor":"7-ab"}}}`,
 		},
 		"metadata of a part": {
@@ -78,8 +82,10 @@ func TestCursorInMetadata(t *testing.T) {
 			`{"type":"MESSAGES_SNAPSHOT",` + cursor + `,"messages":[{"id":"m","metadata":{"a":1}}]}`,
 		},
 		"a large event": {
-			agui.Frame{ID: "7-ab", Pieces: pieces(`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{},"metadata":{"holdfast":{"of":"a"}}}`)},
-			`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{},"metadata":{"holdfast":{"cursor":"7-ab","of":"a"}}}`,
+			agui.Frame{ID: "7-ab", Pieces: pieces(`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{},` +
+				`"metadata":{"holdfast":{"of":"a"}}}`)},
+			`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{},` +
+				`"metadata":{"holdfast":{"cursor":"7-ab","of":"a"}}}`,
 		},
 	} {
 		if got := marked(t, c.frame); got[0] != c.want {

@@ -78,13 +78,15 @@ func allCodes(t *testing.T) []string {
 // forProgrammers is what a text for people has none of: requests, routes, JSON, names of
 // fields, flags and codes.
 var forProgrammers = regexp.MustCompile(
-	`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" + `_%]|--|threadId|runId|checkpoint|middleware|thread\b`,
+	`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" +
+		`_%]|--|threadId|runId|checkpoint|middleware|thread\b`,
 )
 
 // TestRunErrorIsForThePerson: for every code that can end a run, the message says what
 // happened and what to do in words for people, and the hint has the whole text of the error.
 func TestRunErrorIsForThePerson(t *testing.T) {
-	const what, next = `The thread "t7" stopped at iteration 3.`, `POST the same threadId with "messages": [] and a new runId.`
+	const what, next = `The thread "t7" stopped at iteration 3.`, `POST the same threadId with ` +
+		`"messages": [] and a new runId.`
 	all := allCodes(t)
 	if len(all) < 50 {
 		t.Fatalf("only %d codes were found", len(all))
@@ -163,7 +165,8 @@ func TestRunErrorOfOthers(t *testing.T) {
 		"an extension": {holdfast.Errorf("too_dear", "That is too dear."), "That is too dear.", ""},
 		"with a hint": {holdfast.Errorf("too_dear", "That is too dear.").WithHint("Raise the \"limit\"."),
 			"That is too dear.", `That is too dear. Raise the "limit".`},
-		"a model for good": {overloaded.Wrap(&holdfast.ModelError{}), "It is overloaded.", "It is overloaded. POST again."},
+		"a model for good": {overloaded.Wrap(&holdfast.ModelError{}), "It is overloaded.",
+			"It is overloaded. POST again."},
 		"a model for a moment": {overloaded.Wrap(&holdfast.ModelError{Retryable: true}),
 			"It is overloaded. Try again in a moment.", "It is overloaded. POST again."},
 	} {

@@ -19,12 +19,16 @@ import (
 func FuzzDecodeInput(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]}],"resume":[{"interruptId":"i","status":"resolved","payload":{"a":1}}]}`,
+			`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]}` +
+				`],"resume":[{"interruptId":"i","status":"resolved","payload":{"a":1}}]}`,
 		),
 	)
 	f.Add(
 		[]byte(
-			`{"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"a":[1,2]},"messages":[{"id":"1","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]},{"id":"2","role":"tool","toolCallId":"c","content":"x"}],"tools":[{"name":"f"}],"context":[{"description":"d","value":"v"}]}`,
+			`{"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"a":[1,2]},"messages":[{"id":"1",` +
+				`"role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]},{"id":"2",` +
+				`"role":"tool","toolCallId":"c","content":"x"}],"tools":[{"name":"f"}],` +
+				`"context":[{"description":"d","value":"v"}]}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -153,7 +157,8 @@ func input200() []byte {
 		case 1:
 			fmt.Fprintf(
 				&b,
-				`{"id":"m%d","role":"assistant","content":%q,"toolCalls":[{"id":"c%d","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
+				`{"id":"m%d","role":"assistant","content":%q,"toolCalls":[{"id":"c%d","type":"function",`+
+					`"function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
 				i,
 				text,
 				i,

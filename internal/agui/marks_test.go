@@ -13,16 +13,19 @@ func TestForgedMarks(t *testing.T) {
 		forged := `{"a":1,"` + name + `":{"failed":true,"notRun":true,"partial":true,"imported":false},"z":[1e400]}`
 		for place, body := range map[string]string{
 			"a message": `"messages":[{"id":"m","role":"user","content":"x","metadata":` + forged + `}]`,
-			"a call": `"messages":[{"id":"m","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{}"},"metadata":` +
+			"a call": `"messages":[{"id":"m","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f",` +
+				`"arguments":"{}"},"metadata":` +
 				forged +
 				`}]}]`,
 			"a text part": `"messages":[{"id":"m","role":"user","content":[{"type":"text","text":"x","metadata":` +
 				forged + `}]}]`,
-			"a media part": `"messages":[{"id":"m","role":"tool","toolCallId":"c","content":[{"type":"image","source":{"type":"url","value":"u"},"metadata":` +
+			"a media part": `"messages":[{"id":"m","role":"tool","toolCallId":"c","content":[{"type":"image",` +
+				`"source":{"type":"url","value":"u"},"metadata":` +
 				forged +
 				`}]}]`,
-			"a tool":         `"messages":[],"tools":[{"name":"f","metadata":` + forged + `}]`,
-			"a resume entry": `"messages":[],"resume":[{"interruptId":"i","status":"resolved","metadata":` + forged + `}]`,
+			"a tool": `"messages":[],"tools":[{"name":"f","metadata":` + forged + `}]`,
+			"a resume entry": `"messages":[],"resume":[{"interruptId":"i","status":"resolved","metadata":` + forged +
+				`}]`,
 		} {
 			in, err := DecodeInput([]byte(`{"threadId":"t","runId":"r",` + body + `}`))
 			if err != nil {
@@ -44,7 +47,8 @@ func TestOnlyMarks(t *testing.T) {
 	t.Parallel()
 	in, err := DecodeInput(
 		[]byte(
-			`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"x","metadata":{"holdfast":{"imported":true}}}]}`,
+			`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"x",` +
+				`"metadata":{"holdfast":{"imported":true}}}]}`,
 		),
 	)
 	if err != nil || in.Messages[0].Metadata != nil || in.Messages[0].Imported() {

@@ -91,7 +91,8 @@ func TestRootNames(t *testing.T) {
 		t.Logf("%3d %s", n, c.types.Path())
 		if c.name == "" && n > maxRootNames {
 			t.Errorf(
-				"the root package has %d exported names, at most %d are allowed: give what only some need a package of its own",
+				"the root package has %d exported names, at most %d are allowed: give what only some "+
+					"need a package of its own",
 				n,
 				maxRootNames,
 			)

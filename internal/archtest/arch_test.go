@@ -39,7 +39,8 @@ var rules = map[string]rule{
 			"internal/agui",
 			"internal/memstore",
 		},
-		why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads",
+		why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore " +
+			"is where it keeps threads",
 	},
 	"agenttest/storetest": {
 		ours:      []string{"", "store"},
@@ -229,7 +230,8 @@ var rules = map[string]rule{
 			"internal/routine",
 			"internal/thread",
 		},
-		why: "upkeep is about threads that do not run: of the engine that runs them it needs the few methods that it names itself",
+		why: "upkeep is about threads that do not run: of the engine that runs them it needs the few " +
+			"methods that it names itself",
 	},
 	"internal/audit": {
 		ours: []string{
@@ -318,7 +320,8 @@ var rules = map[string]rule{
 			"store",
 			"middleware/internal/shared",
 		},
-		why: "the built-ins are written with the public API, so that users can write theirs; the helpers that they share know no more",
+		why: "the built-ins are written with the public API, so that users can write theirs; the helpers that " +
+			"they share know no more",
 	},
 	"middleware/budget": {
 		ours: []string{
@@ -329,7 +332,8 @@ var rules = map[string]rule{
 			"middleware",
 			"middleware/internal/shared",
 		},
-		why: "a middleware that takes more than a file or two is a package; middleware has only the Duration of its options",
+		why: "a middleware that takes more than a file or two is a package; middleware has only the " +
+			"Duration of its options",
 	},
 	"middleware/permission": {
 		ours: []string{"", "state", "store", "middleware/internal/shared"},
@@ -465,11 +469,13 @@ var rules = map[string]rule{
 			"secret",
 			"webhook",
 		},
-		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for every program, ours and those of others",
+		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for " +
+			"every program, ours and those of others",
 	},
 	"cmd/server": {
 		ours: []string{"", "state", "store", "offline", "access", "server", "apikey", "jwtauth", "web"},
-		why:  "cmd turns flags into a server.Config and nothing more; whatever it is made of is public, so that a program of one's own can be it",
+		why: "cmd turns flags into a server.Config and nothing more; whatever it is made of is public, so that a " +
+			"program of one's own can be it",
 	},
 	"cmd/holdfastvet/internal/statecheck": {
 		libraries: []string{"golang.org/x/tools"},

@@ -57,12 +57,14 @@ var proofs = []struct {
 	{
 		page:     "docs/frontends.md",
 		language: "sh",
-		why:      "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients",
+		why: "examples/browser/firstpage.mjs runs the five commands, in make first-page; " +
+			"clients/js/test/pages.test.mjs runs curl, in make clients",
 	},
 	{
 		page:     "docs/frontends.md",
 		language: "tsx",
-		why:      "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other in a page that is driven in a browser",
+		why: "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other " +
+			"in a page that is driven in a browser",
 	},
 	{
 		page:     "docs/frontends.md",
@@ -72,7 +74,10 @@ var proofs = []struct {
 	{
 		page:     "docs/protocol.md",
 		language: "json",
-		why:      "the forms of an error and of an image, without the words and the data of one; TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the other; of cursors in events, which TestCursorsInEvents in internal/http has; and of their capability, which the golden info of CopilotKit in internal/http/testdata has",
+		why: "the forms of an error and of an image, without the words and the data of one; " +
+			"TestErrorsMatchTheDocument in internal/http has the one, TestImagesAreActivities in internal/loop the " +
+			"other; of cursors in events, which TestCursorsInEvents in internal/http has; and of their capability, " +
+			"which the golden info of CopilotKit in internal/http/testdata has",
 	},
 	{
 		page:     "docs/copilotkit.md",
@@ -82,7 +87,8 @@ var proofs = []struct {
 	{
 		page:     "docs/state-checks.md",
 		language: "go",
-		why:      "right and wrong code side by side, which does not compile; cmd/holdfastvet/internal/statecheck/testdata has it in full",
+		why: "right and wrong code side by side, which does not compile; " +
+			"cmd/holdfastvet/internal/statecheck/testdata has it in full",
 	},
 	{
 		page:     "docs/architecture.md",
@@ -107,7 +113,8 @@ func TestBlocks(t *testing.T) {
 			proof := proofOf(page, language)
 			if proof < 0 {
 				t.Errorf(
-					"%s has a block of the kind %q that no test runs: write the test, or say in proofs why there is none:\n%s",
+					"%s has a block of the kind %q that no test runs: write the test, or say in "+
+						"proofs why there is none:\n%s",
 					page,
 					language,
 					text,

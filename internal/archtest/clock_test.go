@@ -21,7 +21,8 @@ const clockPackage = "internal/clock"
 var ages = map[string]string{
 	"internal/upkeep/count.go":     "how long nothing was written to a thread, for what is counted of it",
 	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
-	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who write to it " +
+	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, " +
+		"and those who write to it " +
 		"compare that with their stamps",
 	"server/validity.go": "an API key or token ends when its issuer has written",
 }
@@ -81,21 +82,26 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 					!allowed(timers, file(n), needed):
 					say(
 						n,
-						"subtracts times where there are stamps. How long something took here is clock.Now() before it, and Ran or Elapsed "+
-							"after it; how old something is that stands in the store is Stamp.Age. If neither fits, give the file a reason in timers",
+						"subtracts times where there are stamps. How long something took here is clock.Now() before "+
+							"it, and Ran or Elapsed "+
+							"after it; how old something is that stands in the store is Stamp.Age. If neither fits, "+
+							"give the file a reason in timers",
 					)
 				case strings.HasSuffix(name, "clock.Stamp.Age") && !allowed(ages, file(n), needed):
 					say(
 						n,
-						"compares a stamp with what was written down. Nothing in a process is measured like that: a clock that is set, or "+
-							"an answer that is late, would make it wrong by as much. If it stands in the store, give the file a reason in ages",
+						"compares a stamp with what was written down. Nothing in a process is measured like that: "+
+							"a clock that is set, or "+
+							"an answer that is late, would make it wrong by as much. If it stands in the store, give "+
+							"the file a reason in ages",
 					)
 				case (strings.HasSuffix(name, "store.Clock.Now") ||
 					strings.HasSuffix(name, "redisstore.redisClock.Now")) &&
 					!allowed(shown, file(n), needed):
 					say(
 						n,
-						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the clock.Shared that you were given",
+						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the "+
+							"clock.Shared that you were given",
 					)
 				}
 			}
@@ -141,7 +147,8 @@ func plain(p *code, needed map[string]bool) (found []string) {
 			found = append(
 				found,
 				fmt.Sprintf(
-					"%s/%s: %s is a clock that is a func() time.Time. A clock for what is written down is a clock.Shared; "+
+					"%s/%s: %s is a clock that is a func() time.Time. A clock for what is written "+
+						"down is a clock.Shared; "+
 						"what is measured here needs none: clock.Now",
 					p.name,
 					p.where(id.Pos()),

@@ -47,7 +47,8 @@ func TestConcepts(t *testing.T) {
 	)
 	if tell < minTellNames {
 		t.Errorf(
-			"%d files are named after their concept, want %d: rename files, or move the symbol to where it would be looked for",
+			"%d files are named after their concept, want %d: rename files, or move the symbol to "+
+				"where it would be looked for",
 			tell,
 			minTellNames,
 		)

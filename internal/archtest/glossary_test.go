@@ -91,10 +91,13 @@ func TestGlossarySeen(t *testing.T) {
 		want string
 	}{
 		{[][]string{{"run", "one", "words.Run"}}, ""},
-		{[][]string{{"walk", "one", "words.Walk"}}, `the glossary explains "walk" by words.Walk, which no package exports`},
+		{[][]string{{"walk", "one", "words.Walk"}}, `the glossary explains "walk" by words.Walk, ` +
+			`which no package exports`},
 		{[][]string{{"run", "one", "other.Run"}}, `the glossary explains "run" by other.Run, which no package exports`},
-		{[][]string{{"run", "one", "words.Run.Stop"}}, `the glossary explains "run" by words.Run.Stop, which no package exports`},
-		{[][]string{{"run", "one", "words.Run"}, {"go", "two", "words.Run"}}, `words.Run has two meanings: "one" and "two"`},
+		{[][]string{{"run", "one", "words.Run.Stop"}}, `the glossary explains "run" by words.Run.Stop, ` +
+			`which no package exports`},
+		{[][]string{{"run", "one", "words.Run"}, {"go", "two", "words.Run"}},
+			`words.Run has two meanings: "one" and "two"`},
 		{[][]string{{"Run", "", "words.Run"}}, `"Run" must be in lower case, and have a meaning`},
 	} {
 		got := strings.Join(glossaryProblems(c.rows, map[string]*types.Package{"words": word("Run")}), "\n")

@@ -120,7 +120,8 @@ func firstParameter(s *types.Signature) *types.TypeName {
 // TestMethodsSeen: a type's methods are counted, whatever they are made of.
 func TestMethodsSeen(t *testing.T) {
 	t.Parallel()
-	const want = `methods/methods.go:11: engine has 6 methods (2 own, 0 promoted, 4 functions that take it), at most 50 are allowed: ` +
+	const want = `methods/methods.go:11: engine has 6 methods (2 own, 0 promoted, 4 functions that take it), ` +
+		`at most 50 are allowed: ` +
 		`find the fields that only some of them use, and give those a type of their own
 methods/methods.go:26: wrapper has 4 methods (1 own, 3 promoted, 0 functions that take it), at most 50 are allowed: ` +
 		`find the fields that only some of them use, and give those a type of their own`
@@ -166,7 +167,8 @@ func embedded(c *code, decl ast.Decl) []measured {
 				at := path.Join(c.name, c.where(field.Pos()))
 				all = append(all, measured{key: path.Join(c.name, within), n: 1, complaint: func() string {
 					return fmt.Sprintf(
-						"%s: a struct embeds %s: hold it in a field with a name, or better the few functions of it that are used",
+						"%s: a struct embeds %s: hold it in a field with a name, or better the few "+
+							"functions of it that are used",
 						at,
 						name,
 					)

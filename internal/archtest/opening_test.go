@@ -22,7 +22,8 @@ func TestOpenings(t *testing.T) {
 			n++
 			if !opens(f) {
 				t.Errorf(
-					"%s has %d lines and no paragraph at its beginning: say above the first declaration what the file is for",
+					"%s has %d lines and no paragraph at its beginning: say above the first "+
+						"declaration what the file is for",
 					short,
 					lines,
 				)
@@ -74,7 +75,8 @@ func TestOpeningsSeen(t *testing.T) {
 		want   bool
 	}{
 		{"// Package p is for tests.\npackage p\n\nvar a int\n", true},
-		{"package p\n\nimport \"fmt\"\n\n// What the file is for.\n\n// a is documented.\nvar a = fmt.Sprint()\n", true},
+		{"package p\n\nimport \"fmt\"\n\n// What the file is for.\n\n// a is documented.\nvar a = fmt.Sprint()\n",
+			true},
 		{"package p\n\n// What the file is for.\n\nvar a int\n", true},
 		{"package p\n\n// What the file is for.\n\nimport \"fmt\"\n\nfunc f() { fmt.Sprint() }\n", true},
 		{"package p\n\n// a is documented.\nvar a int\n\n// Behind it.\n\nvar b int\n", false},

@@ -162,7 +162,8 @@ func newProofsRepository(t *testing.T) *proofsRepository {
 	r.write("scripts/proofs.sh", string(script))
 	r.write("scripts/proofs.txt", "# campaigns\nfirst\nsecond\nthird done: .*\n- help lists\n")
 	r.write("docs/proofs.md", "# Proofs\n\n| command | date | commit | took | result |\n|---|---|---|---|---|\n"+
-		"| `make third` | 2001-02-03 | c0ffee | 1 s | from before |\n| `make gone` | 2001-02-03 | c0ffee | 1 s | x |\n\nThe end.\n")
+		"| `make third` | 2001-02-03 | c0ffee | 1 s | from before |\n| `make gone` | 2001-02-03 | c0ffee | "+
+		"1 s | x |\n\nThe end.\n")
 	r.write("code", "")
 	r.write(".gitignore", "/bin/\n")
 	r.write("Makefile", `KILLS ?= 7

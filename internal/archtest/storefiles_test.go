@@ -63,7 +63,8 @@ func checkRoles(t *testing.T, roles []string) {
 		switch file := roleFiles[role]; {
 		case file == "":
 			t.Errorf(
-				"holdfast.Store has the role %s, which has no file name yet: choose one in roleFiles, the same for all stores",
+				"holdfast.Store has the role %s, which has no file name yet: choose one in roleFiles, "+
+					"the same for all stores",
 				role,
 			)
 		case tests[file] == nil:
@@ -106,7 +107,8 @@ func checkStore(t *testing.T, store string, methods map[string][]string) {
 			case want:
 			case "":
 				t.Errorf(
-					"%s: declare %s in %s; it is a method of holdfast.%s, and an embedded field that brings it hides where it is done",
+					"%s: declare %s in %s; it is a method of holdfast.%s, and an embedded field that brings "+
+						"it hides where it is done",
 					store,
 					m,
 					want,

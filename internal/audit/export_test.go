@@ -297,7 +297,8 @@ func TestImportedCallIDs(t *testing.T) {
 		var shown []string
 		for _, run := range []string{"r1", "r2"} {
 			for _, ev := range looptest.Collect(t,
-				looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t), nil) {
+				looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t),
+				nil) {
 				if start, ok := ev.(agui.ToolCallStart); ok {
 					shown = append(shown, start.ToolCallID)
 				}
@@ -321,8 +322,9 @@ func TestDamagedDocuments(t *testing.T) {
 		"something else":   {"not an exported thread", `{"agents":[]}`},
 		"two documents":    {"something follows its end", good + good},
 		"a newer document": {"reads up to 1", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
-		"no head":          {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
-		"an unknown kind":  {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
+		"no head": {"its version, thread or head is missing", `{"kind":"holdfast.thread",` +
+			`"version":1,"thread":"t"}`},
+		"an unknown kind": {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
 		"a newer thread": {"newer version",
 			strings.Replace(good, fmt.Sprintf(`"dataFormat": %d`, thread.Format),
 				fmt.Sprintf(`"dataFormat": %d`, thread.Format+1), 1)},

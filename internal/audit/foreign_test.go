@@ -188,7 +188,8 @@ func TestForeignLies(t *testing.T) {
 		"many mistakes": {"more", without(t, good, func(d *Document) {
 			for i := range 1000 {
 				d.Messages = append(d.Messages,
-					DocumentMessage{ID: fmt.Sprint(i), Parent: fmt.Sprint("no", i), Data: []byte(`{"id":"x","role":"user","content":"y"}`)})
+					DocumentMessage{ID: fmt.Sprint(i), Parent: fmt.Sprint("no", i),
+						Data: []byte(`{"id":"x","role":"user","content":"y"}`)})
 			}
 		})},
 	} {

@@ -89,7 +89,8 @@ func TestShared(t *testing.T) {
 		}
 		if !strings.Contains(
 			log.String(),
-			"level=INFO msg=\"another server says that a model fails; it is not asked for a while\" provider=acme model=large kind=overloaded until=",
+			"level=INFO msg=\"another server says that a model fails; it is not asked for a while\" provider=acme "+
+				"model=large kind=overloaded until=",
 		) {
 			t.Errorf("the log is %s", log)
 		}

@@ -162,13 +162,15 @@ func TestLoad(t *testing.T) {
 		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none",
 			MediaFiles: true}) ||
 		!a.HideToolErrors ||
-		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
+		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline",
+			OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
 	if o := a.Output; o == nil || o.Name != "reply" || o.Description != "What support says." ||
 		string(
 			o.Schema,
-		) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},"required":["text","again"]}` {
+		) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},`+
+			`"required":["text","again"]}` {
 		t.Errorf("%+v", o)
 	}
 	if o := f.Agents[3].Output; o == nil || o.Name != "answer" ||
@@ -205,8 +207,9 @@ func TestErrorf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, got := range map[string]error{
-		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Models[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
-		"testdata/good.yaml:30:5: no default model":      f.Agents[2].Models[0].Errorf("name", "no default model"),
+		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Models[0].Errorf("apiKeyEnv", "%s is not set",
+			"SUPPORT_KEY"),
+		"testdata/good.yaml:30:5: no default model": f.Agents[2].Models[0].Errorf("name", "no default model"),
 	} {
 		if got.Error() != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -240,9 +243,11 @@ func TestParseBounds(t *testing.T) {
 		{"very deep", "agents: " + strings.Repeat("[", 20000), noFiles, "this is not YAML"},
 		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]",
 			noFiles, "use fewer aliases"},
-		{"NUL", "agents:\n  - name: a\n    description: \"a\\0b\"\n", noFiles, "c.yaml:3:18: description has a NUL character"},
+		{"NUL", "agents:\n  - name: a\n    description: \"a\\0b\"\n", noFiles,
+			"c.yaml:3:18: description has a NUL character"},
 		{"control character", "agents: \x01", noFiles, "this is not YAML"},
-		{"large instructions", byFile, instructions(make([]byte, config.MaxSize+1), nil), `c.yaml:3:23: the file "a.md" is larger than 1 MiB`},
+		{"large instructions", byFile, instructions(make([]byte, config.MaxSize+1), nil),
+			`c.yaml:3:23: the file "a.md" is larger than 1 MiB`},
 		{"binary instructions", byFile, instructions([]byte{0xff, 0xfe}, nil), "is not UTF-8 text"},
 		{"blank instructions", byFile, instructions([]byte(" \n"), nil), "is empty"},
 		{"unreadable instructions", byFile, instructions(nil, errors.New("permission denied")), "permission denied"},

@@ -66,8 +66,9 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"mcpServers everything name":            `"everything"`,
-		"mcpServers everything command":         `["npx","-y","@modelcontextprotocol/server-everything","--token=value-of-TOKEN"]`,
+		"mcpServers everything name": `"everything"`,
+		"mcpServers everything command": `["npx","-y","@modelcontextprotocol/server-everything",` +
+			`"--token=value-of-TOKEN"]`,
 		"mcpServers everything env":             `{"DEBUG":"1","TOKEN":"value-of-EVERYTHING_TOKEN"}`,
 		"mcpServers everything dir":             `"` + filepath.Join("testdata", "docs") + `"`,
 		"mcpServers everything timeout":         `30000000000`,
@@ -79,14 +80,16 @@ func TestDecode(t *testing.T) {
 		"http reserve url":                      `"${BASE}/items/{item}/reservations?note={note}"`,
 		"http reserve headers":                  `{"Authorization":"Bearer ${STOCK_TOKEN}","X-Note":"{note}"}`,
 		"http reserve body":                     `{"count":"{count}","price":1.10}`,
-		"http reserve parameters":               `{"type":"object","required":["item"],"properties":{"item":{"type":"string"},"count":{"type":"integer","maximum":9007199254740993}}}`,
-		"http reserve notDone":                  `[501,503]`,
-		"http reserve result":                   `{"maxBytes":65536,"select":["","/a/b"]}`,
-		"outside request_refund expiresAfter":   `259200000000000`,
-		"outside request_refund webhook":        `{"headers":{"X-A":"b"},"secret":"value-of-WEBHOOK_SECRET","timeout":5000000000,"url":"value-of-HOOK"}`,
-		"files  directory":                      `"value-of-DATA/docs"`,
-		"fetch  maxBytes":                       `65536`,
-		"openapi  server":                       `"${BASE}"`,
+		"http reserve parameters": `{"type":"object","required":["item"],` +
+			`"properties":{"item":{"type":"string"},"count":{"type":"integer","maximum":9007199254740993}}}`,
+		"http reserve notDone":                `[501,503]`,
+		"http reserve result":                 `{"maxBytes":65536,"select":["","/a/b"]}`,
+		"outside request_refund expiresAfter": `259200000000000`,
+		"outside request_refund webhook": `{"headers":{"X-A":"b"},"secret":"value-of-WEBHOOK_SECRET",` +
+			`"timeout":5000000000,"url":"value-of-HOOK"}`,
+		"files  directory": `"value-of-DATA/docs"`,
+		"fetch  maxBytes":  `65536`,
+		"openapi  server":  `"${BASE}"`,
 	} {
 		want = strings.ReplaceAll(want, `"value-of-DATA`, `"`+filepath.Join("testdata", "value-of-DATA"))
 		if decoded[key] != want {

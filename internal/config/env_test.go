@@ -25,15 +25,23 @@ func TestWithEnv(t *testing.T) {
 		env  map[string]string
 		want string // the error
 	}{
-		"all":     {map[string]string{"HOST": "example.com", "TOKEN": "s3cret${WHO}", "WHO": "me"}, ""},
-		"one":     {map[string]string{"HOST": "example.com", "TOKEN": "s3cret"}, "a.yaml:6:16: headers.X-Title needs the environment variable WHO, which is not set"},
-		"no host": {map[string]string{"TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL needs the environment variable HOST, which is not set\na.yaml:7:12: proxy needs the environment variable HOST, which is not set"},
+		"all": {map[string]string{"HOST": "example.com", "TOKEN": "s3cret${WHO}", "WHO": "me"}, ""},
+		"one": {map[string]string{"HOST": "example.com", "TOKEN": "s3cret"}, "a.yaml:6:16: headers.X-Title needs " +
+			"the environment variable WHO, which is not set"},
+		"no host": {map[string]string{"TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL needs the environment " +
+			"variable HOST, which is not set\na.yaml:7:12: proxy needs the environment " +
+			"variable HOST, which is not set"},
 		"none": {nil, "a.yaml:3:14: baseURL needs the environment variable HOST, which is not set\n" +
 			"a.yaml:5:22: headers.Authorization needs the environment variable TOKEN, which is not set\n" +
 			"a.yaml:6:16: headers.X-Title needs the environment variable WHO, which is not set\n" +
 			"a.yaml:7:12: proxy needs the environment variable HOST, which is not set"},
-		"no URL":  {map[string]string{"HOST": "s3cret host", "TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL is not a URL; write it in full, like http://localhost:11434/v1\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"},
-		"a query": {map[string]string{"HOST": "h?k=s3cret", "TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"},
+		"no URL": {map[string]string{"HOST": "s3cret host", "TOKEN": "s3cret", "WHO": "me"},
+			"a.yaml:3:14: baseURL is not a URL; write it in full, like http://localhost:11434/v1\na.yaml:7:12: proxy " +
+				"is not a URL; write it in full, like http://proxy:3128, or write direct for none"},
+		"a query": {map[string]string{"HOST": "h?k=s3cret", "TOKEN": "s3cret", "WHO": "me"},
+			"a.yaml:3:14: baseURL must not contain a user, a password, a ? or a #; name the key's environment " +
+				"variable in apiKeyEnv\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, " +
+				"or write direct for none"},
 	} {
 		a, err := f.Agents[0].Models[0].WithEnv(func(name string) string { return c.env[name] })
 		switch {

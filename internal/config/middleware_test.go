@@ -97,7 +97,8 @@ agents:
 prices:
   acme/large: {input: 0.10, output: 2}
 `)
-	want := `{"limit":10.50,"prices":{"acme/large":{"input":0.10,"output":2}}} {"limit":1,"prices":{"own":{"input":3}}} {}`
+	want := `{"limit":10.50,"prices":{"acme/large":{"input":0.10,"output":2}}} ` +
+		`{"limit":1,"prices":{"own":{"input":3}}} {}`
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -107,8 +108,10 @@ prices:
 // all others keep their value.
 func TestNumbersAreExact(t *testing.T) {
 	for text, want := range map[string]string{
-		"10.50": "10.50", "0.1": "0.1", "1e3": "1e3", "-7": "-7", "123456789012345678901234567890": "123456789012345678901234567890",
-		"0x1F": "31", ".5": "0.5", "+3": "3", `"10.50"`: `"10.50"`, "1_000": "1000", "true": "true",
+		"10.50": "10.50", "0.1": "0.1", "1e3": "1e3", "-7": "-7",
+		"123456789012345678901234567890": "123456789012345678901234567890",
+		"0x1F":                           "31", ".5": "0.5", "+3": "3", `"10.50"`: `"10.50"`, "1_000": "1000",
+		"true": "true",
 	} {
 		f, err := config.Parse("c.yaml", []byte("agents:\n  - name: a\n    params: {v: "+text+"}\n"), known(), noFiles)
 		if err != nil {

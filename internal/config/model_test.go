@@ -51,7 +51,8 @@ func TestModels(t *testing.T) {
 		t.Errorf("%+v, %+v", b, c)
 	}
 	_, err = m.WithEnv(func(string) string { return "" })
-	want := "a.yaml:7:24: headers.X-A needs the environment variable A, which is not set\na.yaml:8:16: proxy needs the environment variable P, which is not set"
+	want := "a.yaml:7:24: headers.X-A needs the environment variable A, which is not set\na.yaml:8:16: proxy needs " +
+		"the environment variable P, which is not set"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

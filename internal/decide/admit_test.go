@@ -68,10 +68,12 @@ func TestImportPolicy(t *testing.T) {
 		resync bool
 	}{
 		{"as a server without configuration", whole, holdfast.ClientPolicy{},
-			"user u1, system s1*, reasoning r1*, assistant a1*, tool t1*, developer d1*, assistant a2*, user u2, user u3",
+			"user u1, system s1*, reasoning r1*, assistant a1*, tool t1*, developer d1*, " +
+				"assistant a2*, user u2, user u3",
 			false},
 		{"all", whole, holdfast.ClientPolicy{Import: thread.ImportAll},
-			"user u1, system s1*, reasoning r1*, assistant a1*, tool t1*, developer d1*, assistant a2*, user u2, user u3",
+			"user u1, system s1*, reasoning r1*, assistant a1*, tool t1*, developer d1*, " +
+				"assistant a2*, user u2, user u3",
 			false},
 		{"no instructions", whole, holdfast.ClientPolicy{Instructions: thread.ShowNothing},
 			"user u1, reasoning r1*, assistant a1*, tool t1*, assistant a2*, user u2, user u3", true},
@@ -79,7 +81,8 @@ func TestImportPolicy(t *testing.T) {
 		{"none", whole, holdfast.ClientPolicy{Import: thread.ImportNone}, "user u2, user u3", true},
 		{"none of a single message", whole[8:], holdfast.ClientPolicy{Import: thread.ImportNone}, "user u2, user u3",
 			false},
-		{"users of what ends in a result", whole[:6], holdfast.ClientPolicy{Import: thread.ImportUsers}, "user u1", true},
+		{"users of what ends in a result", whole[:6], holdfast.ClientPolicy{Import: thread.ImportUsers}, "user u1",
+			true},
 		{"none of what ends in a result", whole[:6], holdfast.ClientPolicy{Import: thread.ImportNone},
 			codes.NothingToRun, true},
 		{"an answer to nothing", whole[:2], holdfast.ClientPolicy{Import: thread.ImportNone}, "user u1", false},
@@ -166,7 +169,8 @@ func TestMedia(t *testing.T) {
 		"2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001",
 		"0", "0.0.0.0", "0x", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
 		"0xa9fea9fe", "2852039166", "169.254.43518",
-		"100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "256.1.1.1", "1.2.3.4.5", "4294967296", "08.0.0.1", "foo.0x7f",
+		"100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "256.1.1.1", "1.2.3.4.5", "4294967296", "08.0.0.1",
+		"foo.0x7f",
 		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[fe80::1]", "[fe80::1%25eth0]",
 		"[fc00::1]", "[fd12::1]", "[fec0::1]", "[ff02::1]",
 		"[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::]",

@@ -25,7 +25,8 @@ func asked(reason, schema, payload string) (Situation, Request) {
 			"i1": {
 				Tool: "send",
 				Schema: json.RawMessage(
-					`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`,
+					`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},` +
+						`"n":{"type":"integer"}}}`,
 				),
 			},
 		},
@@ -42,8 +43,10 @@ func asked(reason, schema, payload string) (Situation, Request) {
 
 const (
 	approval = `{"type":"object","required":["approved"],"properties":{` +
-		`"approved":{"type":"boolean"},"reason":{"type":"string"},"editedArgs":{"type":"object"},"remember":{"enum":["run","thread"]}}}`
-	oldApproval = `{"type":"object","required":["allow"],"additionalProperties":false,"properties":{"allow":{"type":"boolean"}}}`
+		`"approved":{"type":"boolean"},"reason":{"type":"string"},"editedArgs":{"type":"object"},` +
+		`"remember":{"enum":["run","thread"]}}}`
+	oldApproval = `{"type":"object","required":["allow"],"additionalProperties":false,` +
+		`"properties":{"allow":{"type":"boolean"}}}`
 )
 
 // TestAnswersFit: an answer that its question's schema, or the tool of edited arguments, does
@@ -158,12 +161,16 @@ func TestSchemasThatTakeTooLong(t *testing.T) {
 	slow := `{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}`
 	list := `["` + strings.Repeat("abc", 20_000) + `"]`
 	for _, c := range []struct{ reason, question, tool, payload, want string }{
-		{"mine", slow, "", list, `it cannot be checked against the schema of the question "i1": it takes more than allowed: a check of at most 500,000 steps`},
+		{"mine", slow, "", list, `it cannot be checked against the schema of the question "i1": it takes more than ` +
+			`allowed: a check of at most 500,000 steps`},
 		{"tool_call", approval, slow, `{"approved":true,"editedArgs":{"x":` + list + `}}`, ""},
 		{"tool_call", approval, `{"properties":{"x":` + slow + `}}`, `{"approved":true,"editedArgs":{"x":` + list +
-			`}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a check of at most 500,000 steps`},
+			`}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than ` +
+			`allowed: a check of at most 500,000 steps`},
 		{"tool_call", approval, `{"pattern":"` + strings.Repeat("[a-z]{1000}", 25) + `"}`,
-			`{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a pattern whose program has at most 20,000 instructions, repetitions counted`},
+			`{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool ` +
+				`"send": it takes more than allowed: a pattern whose program has at most 20,000 ` +
+				`instructions, repetitions counted`},
 	} {
 		s, req := asked(c.reason, c.question, c.payload)
 		s.Parameters["i1"] = Parameters{Tool: "send", Schema: json.RawMessage(c.tool)}

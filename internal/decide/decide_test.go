@@ -316,11 +316,12 @@ func TestChat(t *testing.T) {
 		props string
 		want  Policy
 	}{
-		"nobody":                {},
-		"the agent":             {agent: holdfast.Policy{Chat: true}, want: chat},
-		"the route":             {route: true, want: chat},
-		"the request":           {props: `{"holdfast":{"chat":true}}`, want: chat},
-		"not the request":       {agent: holdfast.Policy{Chat: true}, route: true, props: `{"holdfast":{"chat":false}}`},
+		"nobody":      {},
+		"the agent":   {agent: holdfast.Policy{Chat: true}, want: chat},
+		"the route":   {route: true, want: chat},
+		"the request": {props: `{"holdfast":{"chat":true}}`, want: chat},
+		"not the request": {agent: holdfast.Policy{Chat: true}, route: true,
+			props: `{"holdfast":{"chat":false}}`},
 		"all but one part":      {route: true, props: `{"holdfast":{"onBusy":"reject"}}`, want: rejects},
 		"but the agent rejects": {agent: holdfast.Policy{OnBusy: policyReject}, route: true, want: rejects},
 	} {

@@ -34,7 +34,8 @@ func TestStopAfterApprovals(t *testing.T) {
 		})
 	})
 	close(rows)
-	table := "\n| store | answers, each followed by a SIGTERM after 0 to 12 ms | runs that went on elsewhere or later | in doubt | paid twice |\n|---|---|---|---|---|"
+	table := "\n| store | answers, each followed by a SIGTERM after 0 to 12 ms | runs that went on elsewhere or " +
+		"later | in doubt | paid twice |\n|---|---|---|---|---|"
 	for row := range rows {
 		table += "\n" + row
 	}

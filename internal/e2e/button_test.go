@@ -222,8 +222,9 @@ func TestEndsTogether(t *testing.T) {
 			_ = syscall.Kill(server, syscall.SIGINT)
 			_ = p.cmd.Process.Signal(syscall.SIGINT) // the parent may have ended after the server already
 		}, 0, true},
-		"kill -9":               {func(p *process, _ int) { p.signal(syscall.SIGKILL) }, -1, false},
-		"kill -9 of the server": {func(_ *process, server int) { _ = syscall.Kill(server, syscall.SIGKILL) }, 137, false},
+		"kill -9": {func(p *process, _ int) { p.signal(syscall.SIGKILL) }, -1, false},
+		"kill -9 of the server": {func(_ *process, server int) { _ = syscall.Kill(server, syscall.SIGKILL) }, 137,
+			false},
 		"SIGHUP, with no file":  {func(p *process, _ int) { p.signal(syscall.SIGHUP) }, 129, false},
 		"SIGQUIT of the parent": {func(p *process, _ int) { p.signal(syscall.SIGQUIT) }, 2, false},
 		"SIGTERM after a revival": {func(p *process, _ int) {

@@ -21,7 +21,8 @@ import (
 
 // crashScript is one iteration with three parallel tools and then an answer: one
 // tool is idempotent, one is once, and a pure one ends last.
-const crashScript = `use update_plan {"title": "A plan", "steps": []} and charge_card {"amount": 1, "currency": "EUR"} and wait {"seconds": 0.08}`
+const crashScript = `use update_plan {"title": "A plan", "steps": []} and charge_card {"amount": 1, "currency": ` +
+	`"EUR"} and wait {"seconds": 0.08}`
 
 // crashLimit is the longest that a server may take over a run; then it is killed, so
 // that a run that never ends is a failure and not a wait.

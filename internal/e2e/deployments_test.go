@@ -211,9 +211,11 @@ func (k *keepers) wantSaid(when string, times int) {
 	lines := strings.Split(k.p.out.String(), "\n")
 	for _, thread := range keptThreads {
 		for _, parts := range [][]string{
-			{`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)"`,
+			{`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and ` +
+				`nobody reads it (expected after a middleware was removed)"`,
 				"count=1 states=gone"},
-			{`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value"`,
+			{`level=INFO msg="there is middleware that the checkpoint does not know; its state begins ` +
+				`with the initial value"`,
 				"count=1 states=fresh"},
 			{`level=INFO msg="a state has another version than in the checkpoint"`, "state=kept from=1 to=3"},
 		} {
@@ -228,7 +230,9 @@ func (k *keepers) wantSaid(when string, times int) {
 			}
 		}
 		for _, r := range k.by[thread].customs("holdfast.schema_changed") {
-			const want = `"value":{"isUpgrade":false,"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":3}]`
+			const want = `"value":{"isUpgrade":false,"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,` +
+				`acme.kept","removed":["acme.gone"],"added":["acme.fresh"],` +
+				`"changed":[{"name":"acme.kept","from":1,"to":3}]`
 			if !strings.Contains(r.Raw, want) {
 				k.Errorf("%s: the stream of %s says %s", when, thread, r.Raw)
 			}

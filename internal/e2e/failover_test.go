@@ -439,7 +439,8 @@ func TestFailovers(t *testing.T) {
 		}
 	})
 	table := []string{
-		"| Redis, and `--durability` | failovers | records seen | of them lost | runs with losses | streams that started over | charges | charged twice |",
+		"| Redis, and `--durability` | failovers | records seen | of them lost | runs with losses | streams that " +
+			"started over | charges | charged twice |",
 		"|---|---|---|---|---|---|---|---|",
 	}
 	lost := 0

@@ -23,7 +23,8 @@ func TestReplicaWithoutTheAgent(t *testing.T) {
 	if err := os.WriteFile(agents, []byte("agents:\n  - {name: other, model: demo}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, args := range map[string][]string{"another agent": {"--config=" + agents}, "recover=off": {"--recover=off"}} {
+	for name, args := range map[string][]string{"another agent": {"--config=" + agents},
+		"recover=off": {"--recover=off"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &fleet{T: t, store: redistest.Start(t).URL(), args: []string{"--lease=1s", "--demo-delay=10ms"}}

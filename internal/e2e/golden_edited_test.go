@@ -106,7 +106,8 @@ func (g *goldenEdited) checkEdited(t *testing.T, p *process, journal string) {
 	t.Helper()
 	for _, name := range g.Edited {
 		call := editedCalls[name]
-		if end := (&watcher{killer: &killer{T: t, p: p}, thread: name, run: "r2"}).follow(); end.kind() != "RUN_FINISHED" {
+		if end := (&watcher{killer: &killer{T: t, p: p}, thread: name,
+			run: "r2"}).follow(); end.kind() != "RUN_FINISHED" {
 			t.Errorf("%s ended with %s", name, end.Raw)
 		}
 		var body struct {

@@ -268,19 +268,23 @@ func (s *taskServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.got = append(s.got, m.Method+" "+string(m.Params))
 	s.mu.Unlock()
-	const task = `"taskId":"t1","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null,"pollIntervalMs":1`
+	const task = `"taskId":"t1","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",` +
+		`"ttlMs":null,"pollIntervalMs":1`
 	result := `{"resultType":"complete"}`
 	switch m.Method {
 	case "server/discover":
-		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
+		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,` +
+			`"cacheScope":"private"}`
 	case "tools/list":
-		result = `{"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}`
+		result = `{"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,` +
+			`"cacheScope":"private"}`
 	case "tools/call":
 		result = `{"resultType":"task","status":"working",` + task + `}`
 	case "tasks/get":
 		result = `{"resultType":"complete","status":"working",` + task + `}`
 		if s.done.Load() {
-			result = `{"resultType":"complete","status":"completed","result":{"content":[{"type":"text","text":"the task is done"}]},` +
+			result = `{"resultType":"complete","status":"completed","result":{"content":[{"type":"text",` +
+				`"text":"the task is done"}]},` +
 				task +
 				`}`
 		}

@@ -71,7 +71,8 @@ func TestHostile(t *testing.T) {
 		}
 		places, runs = max(1, sockets-50), 100
 		t.Logf(
-			"| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | readiness | after SIGTERM | |",
+			"| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | " +
+				"readiness | after SIGTERM | |",
 		)
 		t.Logf("|---|---|---|---|---|---|---|")
 	}

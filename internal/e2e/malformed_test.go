@@ -88,7 +88,8 @@ func TestMalformedInput(t *testing.T) {
 		},
 		"unknown policy": {
 			run(
-				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`,
+				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],` +
+					`"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`,
 			),
 			400,
 			"invalid_input",

@@ -33,7 +33,8 @@ type survivor struct {
 // are one too many, after two that were forgiven.
 var survivors = map[string]survivor{
 	"breaker": {
-		text: "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, work 8 + same x, work 9",
+		text: "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, " +
+			"work 8 + same x, work 9",
 		calls: []string{
 			"delicate/0",
 			"work/1",

@@ -261,7 +261,8 @@ func (m *mixed) asks(thread string) *sleeper {
 		return &sleeper{thread, func(*mixed) {}}
 	}
 	answer := fmt.Sprintf(
-		`{"threadId":%q,"runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{"answer":"tea"}}]}`,
+		`{"threadId":%q,"runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":%q,`+
+			`"status":"resolved","payload":{"answer":"tea"}}]}`,
 		thread,
 		asked[0].(map[string]any)["id"],
 	)

@@ -473,7 +473,8 @@ func (m *mixed) print() {
 		m.Error("nothing was charged")
 	}
 	table := []string{
-		"| what happens | runs | records | handed over | taken over | calls begun again | records lost | records doubled | effects lost or doubled |",
+		"| what happens | runs | records | handed over | taken over | calls begun again | records lost | records " +
+			"doubled | effects lost or doubled |",
 		"|---|---|---|---|---|---|---|---|---|",
 	}
 	for _, r := range m.rows {

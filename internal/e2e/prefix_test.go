@@ -277,7 +277,8 @@ func (p *prefixTable) add(store string, f prompttest.Format, who *person) {
 func (p *prefixTable) log(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(
-		"\n| API | store | kills | requests | the first after a kill | with all of the one before | share of its bytes |\n|---|---|---|---|---|---|---|\n",
+		"\n| API | store | kills | requests | the first after a kill | with all of the one before | share of its " +
+			"bytes |\n|---|---|---|---|---|---|---|\n",
 	)
 	kills, sum := 0, prompttest.Counts{}
 	row := func(name string, kills int, c prompttest.Counts) {

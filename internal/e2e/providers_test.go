@@ -41,7 +41,8 @@ var anthropicFake = provider{
 	},
 	calls: event(
 		"message_start",
-		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,"cache_read_input_tokens":60,"output_tokens":1}}`,
+		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,`+
+			`"cache_read_input_tokens":60,"output_tokens":1}}`,
 	) +
 		event(
 			"content_block_start",
@@ -109,14 +110,16 @@ var anthropicFake = provider{
 	) +
 		event(
 			"message_delta",
-			`,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":50,"output_tokens_details":{"thinking_tokens":20}}`,
+			`,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":50,`+
+				`"output_tokens_details":{"thinking_tokens":20}}`,
 		) + event(
 		"message_stop",
 		"",
 	),
 	text: event(
 		"message_start",
-		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,"cache_read_input_tokens":60,"output_tokens":1}}`,
+		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,`+
+			`"cache_read_input_tokens":60,"output_tokens":1}}`,
 	) +
 		event(
 			"content_block_start",
@@ -131,14 +134,16 @@ var anthropicFake = provider{
 	) +
 		event(
 			"message_delta",
-			`,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,"output_tokens_details":{"thinking_tokens":20}}`,
+			`,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,`+
+				`"output_tokens_details":{"thinking_tokens":20}}`,
 		) + event(
 		"message_stop",
 		"",
 	),
 }
 
-const responsesReasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm so"}],"encrypted_content":"sig-c+/="}`
+const responsesReasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm ` +
+	`so"}],"encrypted_content":"sig-c+/="}`
 
 func responsesCall(id, arguments string) string {
 	return fmt.Sprintf(
@@ -148,7 +153,9 @@ func responsesCall(id, arguments string) string {
 	)
 }
 
-const responsesEnd = `,"response":{"object":"response","status":"completed","model":"m1","error":null,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":10},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":20},"total_tokens":150}}`
+const responsesEnd = `,"response":{"object":"response","status":"completed","model":"m1","error":null,` +
+	`"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":10},` +
+	`"output_tokens":50,"output_tokens_details":{"reasoning_tokens":20},"total_tokens":150}}`
 
 var responsesFake = provider{
 	path:    "/openai/responses",
@@ -168,7 +175,8 @@ var responsesFake = provider{
 		event("response.output_text.delta", `,"output_index":1,"content_index":0,"delta":"I count."`) +
 		event(
 			"response.output_item.done",
-			`,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"I count."}]}`,
+			`,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant",`+
+				`"content":[{"type":"output_text","text":"I count."}]}`,
 		) +
 		event(
 			"response.output_item.added",
@@ -195,23 +203,30 @@ var responsesFake = provider{
 }
 
 // geminiEnd has no count of what was written to a cache: the API does not know it.
-const geminiEnd = `"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":30,"thoughtsTokenCount":20,"totalTokenCount":150,"cachedContentTokenCount":60},"modelVersion":"m1"`
+const geminiEnd = `"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":30,"thoughtsTokenCount":20,` +
+	`"totalTokenCount":150,"cachedContentTokenCount":60},"modelVersion":"m1"`
 
 var geminiFake = provider{
 	path:    "/gemini/v1beta/models/m1:streamGenerateContent",
 	results: `"functionResponse"`,
 	back:    []string{`"thoughtSignature":"sig-d+/="`, `"thoughtSignature":"sig-e+/="`},
 	calls: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm so\",\"thought\":true}]}}]}\n\n" +
-		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I count.\",\"thoughtSignature\":\"sig-d+/=\"}]}}]}\n\n" +
-		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"calculate\",\"args\":{\"expression\":\"1+1\"}},\"thoughtSignature\":\"sig-e+/=\"},{\"functionCall\":{\"name\":\"calculate\",\"args\":{\"expression\":\"2+2\"}}}]}}]}\n\n" +
-		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}]," + geminiEnd + "}\n\n",
-	text: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"It is 2 and 4.\"}]},\"finishReason\":\"STOP\"}]," +
+		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I " +
+		"count.\",\"thoughtSignature\":\"sig-d+/=\"}]}}]}\n\n" +
+		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"calculate\"," +
+		"\"args\":{\"expression\":\"1+1\"}},\"thoughtSignature\":\"sig-e+/=\"}," +
+		"{\"functionCall\":{\"name\":\"calculate\",\"args\":{\"expression\":\"2+2\"}}}]}}]}\n\n" +
+		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}]," + geminiEnd +
+		"}\n\n",
+	text: "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"It is 2 and " +
+		"4.\"}]},\"finishReason\":\"STOP\"}]," +
 		geminiEnd +
 		"}\n\n",
 }
 
 // chatEnd has only the counts that every server with this API has.
-const chatEnd = "data: {\"model\":\"m1\",\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50,\"total_tokens\":150}}\n\ndata: [DONE]\n\n"
+const chatEnd = "data: {\"model\":\"m1\",\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50," +
+	"\"total_tokens\":150}}\n\ndata: [DONE]\n\n"
 
 func chatDelta(delta string) string { return "data: {\"choices\":[{\"delta\":" + delta + "}]}\n\n" }
 
@@ -221,7 +236,8 @@ var chatFake = provider{
 	back:    []string{`"extra_content":{"google":{"thought_signature":"sig-f+/="}}`},
 	calls: chatDelta(`{"role":"assistant","reasoning_content":"hm so"}`) + chatDelta(`{"content":"I count."}`) +
 		chatDelta(
-			`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate","arguments":""},"extra_content":{"google":{"thought_signature":"sig-f+/="}}}]}`,
+			`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate","arguments":""},`+
+				`"extra_content":{"google":{"thought_signature":"sig-f+/="}}}]}`,
 		) +
 		chatDelta(
 			`{"tool_calls":[{"index":1,"id":"call_2","function":{"name":"calculate","arguments":"{\"expression\":"}}]}`,
@@ -292,8 +308,10 @@ func TestProvidersAtTheOfficialClient(t *testing.T) {
 			}
 			metrics := bodyOf(t, p.url+"/metrics")
 			for _, want := range []string{
-				`{agent="anthropic",kind="input"} 300`, `{agent="anthropic",kind="cache_write"} 30`, `{agent="responses",kind="cached"} 180`,
-				`{agent="gemini",kind="output"} 150`, `{agent="gemini",kind="cache_write"} 0`, `{agent="openai",kind="reasoning"} 0`,
+				`{agent="anthropic",kind="input"} 300`, `{agent="anthropic",kind="cache_write"} 30`,
+				`{agent="responses",kind="cached"} 180`,
+				`{agent="gemini",kind="output"} 150`, `{agent="gemini",kind="cache_write"} 0`,
+				`{agent="openai",kind="reasoning"} 0`,
 			} {
 				if !strings.Contains(metrics, "holdfast_tokens_total"+want) {
 					t.Errorf("the metrics do not have %s", want)

@@ -70,7 +70,8 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(
 			w,
 			chatDelta(
-				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate","arguments":"{\"expression\":\"1+1\"}"}}]}`,
+				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate",`+
+					`"arguments":"{\"expression\":\"1+1\"}"}}]}`,
 			)+
 				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd,
 		)

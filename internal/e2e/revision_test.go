@@ -43,7 +43,8 @@ func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(
 			w,
 			chatDelta(
-				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"charge_card","arguments":"{\"amount\":5,\"currency\":\"EUR\"}"}}]}`,
+				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"charge_card","arguments":"{\"amount\":5,`+
+					`\"currency\":\"EUR\"}"}}]}`,
 			)+
 				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd,
 		)

@@ -28,9 +28,12 @@ func TestRunawayModel(t *testing.T) {
 	piece := strings.Repeat("lorem ipsum ", 100)
 	event := func(delta string) string { return `data: {"choices":[{"delta":` + delta + `}]}` + "\n\n" }
 	for name, chunk := range map[string]func(n int) string{
-		"text":                     func(int) string { return event(`{"content":"` + piece + `"}`) },
-		"letters":                  func(int) string { return event(`{"content":"x"}`) },
-		"escapes":                  func(int) string { return event(`{"content":"` + strings.Repeat(`\u0001`, 1000) + `"}`) },
+		"text":    func(int) string { return event(`{"content":"` + piece + `"}`) },
+		"letters": func(int) string { return event(`{"content":"x"}`) },
+		"escapes": func(int) string {
+			return event(`{"content":"` + strings.Repeat(`\u0001`, 1000) +
+				`"}`)
+		},
 		"reasoning":                func(int) string { return event(`{"reasoning_content":"` + piece + `"}`) },
 		"reasoning and text":       func(int) string { return event(`{"reasoning_content":"x","content":"y"}`) },
 		"arguments":                func(int) string { return toolCall(0, "lookup", piece) },
@@ -75,7 +78,8 @@ func TestRunawayModel(t *testing.T) {
 // toolCall is an event with a piece of a call; the first of a call has a name.
 func toolCall(index int, name, arguments string) string {
 	return fmt.Sprintf(
-		`data: {"choices":[{"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"name":%q,"arguments":%q}}]}}]}`+
+		`data: {"choices":[{"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d",`+
+			`"function":{"name":%q,"arguments":%q}}]}}]}`+
 			"\n\n",
 		index,
 		name,

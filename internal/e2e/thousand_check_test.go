@@ -247,7 +247,10 @@ func TestAccountsAreChecked(t *testing.T) {
 			a.effects = append(a.effects,
 				effect{"did", "calculate", "b", "p2", "2"})
 		},
-		"was made again":         func(a *account) { a.effects = append(a.effects, effect{"sent", "lookup", "a", "p2", "1"}) },
+		"was made again": func(a *account) {
+			a.effects = append(a.effects,
+				effect{"sent", "lookup", "a", "p2", "1"})
+		},
 		"and then with lookup 9": func(a *account) { a.effects[2].Arguments = "9" },
 		"never owned the run":    func(a *account) { a.effects[0].Process = "p7" },
 		"has no result":          func(a *account) { a.results = a.results[:2] },

@@ -182,7 +182,8 @@ func (l *longTalk) check(turns int) {
 func TestCrashPointsOfASummary(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	text := "agents:\n  - name: demo\n    model: demo\n    middleware:\n      - historyWindow: {maxMessages: 4, then: summarise, summaryEvery: 1}\n"
+	text := "agents:\n  - name: demo\n    model: demo\n    middleware:\n      - historyWindow: {maxMessages: 4, " +
+		"then: summarise, summaryEvery: 1}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,8 @@ func (k *killer) wantOneSummary() {
 func TestOfficialClientAndActivities(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	text := "agents:\n  - name: demo\n    model: demo\n    middleware:\n      - historyWindow: {maxMessages: 6, then: summarise, summaryEvery: 1}\n" +
+	text := "agents:\n  - name: demo\n    model: demo\n    middleware:\n      - historyWindow: {maxMessages: 6, " +
+		"then: summarise, summaryEvery: 1}\n" +
 		"  - name: cut\n    model: demo\n    middleware:\n      - historyWindow: {maxMessages: 6}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

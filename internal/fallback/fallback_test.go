@@ -117,7 +117,8 @@ func TestSwitches(t *testing.T) {
 		"one try is allowed, with others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1,
 			Others: fallback.Broken},
 			fallback.FallBack},
-		"one try is allowed, and no others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1, MaxTries: 1},
+		"one try is allowed, and no others": {fallback.Failure{Kind: failure.Cut, Retryable: true, Tries: 1,
+			MaxTries: 1},
 			fallback.End},
 	} {
 		if d := fallback.Decide(c.f, nil); d.Step != c.want || d.Wait != 0 {
@@ -134,7 +135,8 @@ func TestAlways(t *testing.T) {
 		for tries := 1; tries <= 6; tries++ {
 			for _, others := range []fallback.Others{fallback.NoOthers, fallback.Broken, fallback.Healthy} {
 				for bits := range 8 {
-					for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Second, time.Minute, time.Hour} {
+					for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Second, time.Minute,
+						time.Hour} {
 						f := fallback.Failure{
 							Kind: kind, Retryable: bits&1 > 0, Shrunk: bits&2 > 0, RefusedToo: bits&4 > 0,
 							RetryAfter: after, Tries: tries, MaxTries: 5, Others: others,

@@ -217,7 +217,8 @@ func TestOpenNewerEngine(t *testing.T) {
 // TestOpenImpossible: the error names the folder, once, and says what to do.
 func TestOpenImpossible(t *testing.T) {
 	t.Parallel()
-	const damaged = "it was left as it is: put a backup in its place, save what is whole with holdfast salvage, or use another folder"
+	const damaged = "it was left as it is: put a backup in its place, save what is whole with holdfast " +
+		"salvage, or use another folder"
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, dir string) string
 		want  string
@@ -230,14 +231,23 @@ func TestOpenImpossible(t *testing.T) {
 			put(t, "holdfqst-data 1\n", dir, formatFile)
 			return dir
 		}, damaged},
-		"the format is missing": {func(t *testing.T, dir string) string { remove(t, dir, formatFile); return dir }, "name a new or an empty folder"},
-		"the marker is missing": {func(t *testing.T, dir string) string { remove(t, dir, "marker.manifest*"); return dir },
+		"the format is missing": {func(t *testing.T, dir string) string { remove(t, dir, formatFile); return dir },
+			"name a new or an empty folder"},
+		"the marker is missing": {func(t *testing.T, dir string) string {
+			remove(t, dir,
+				"marker.manifest*")
+			return dir
+		},
 			damaged},
 		"the list is missing": {func(t *testing.T, dir string) string { remove(t, dir, "MANIFEST*"); return dir },
 			damaged},
 		"the list is empty": {func(t *testing.T, dir string) string { truncate(t, dir, "MANIFEST*"); return dir },
 			damaged},
-		"the version is missing": {func(t *testing.T, dir string) string { remove(t, dir, "marker.format*"); return dir },
+		"the version is missing": {func(t *testing.T, dir string) string {
+			remove(t, dir,
+				"marker.format*")
+			return dir
+		},
 			damaged},
 		"a file in its way": {func(t *testing.T, dir string) string {
 			put(t, "", dir, "file")
@@ -255,7 +265,8 @@ func TestOpenImpossible(t *testing.T) {
 			remove(t, dir, "*")
 			put(t, "", dir, "notes.txt")
 			return dir
-		}, "it has no file FORMAT, but has notes.txt: this is not a store: it was left as it is: name a new or an empty folder"},
+		}, "it has no file FORMAT, but has notes.txt: this is not a store: it was left as it is: name " +
+			"a new or an empty folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -374,9 +385,11 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	const dir = "/srv/data"
 	for cause, want := range map[error]string{
-		&fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}:            "permission denied: the server's user must be able to write the folder and what is in it",
-		&fs.PathError{Op: "open", Path: dir, Err: syscall.EROFS}:             "read-only file system: the server's user must",
-		&fs.PathError{Op: "mkdir", Path: "/srv", Err: syscall.ENOSPC}:        "mkdir /srv: no space left on device: it cannot grow: free space on its disk, or raise its limit, or use another folder",
+		&fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}: "permission denied: the server's user " +
+			"must be able to write the folder and what is in it",
+		&fs.PathError{Op: "open", Path: dir, Err: syscall.EROFS}: "read-only file system: the server's user must",
+		&fs.PathError{Op: "mkdir", Path: "/srv", Err: syscall.ENOSPC}: "mkdir /srv: no space left on device: " +
+			"it cannot grow: free space on its disk, or raise its limit, or use another folder",
 		fmt.Errorf("write: %w", syscall.EDQUOT):                              "free space on its disk",
 		&fs.PathError{Op: "open", Path: dir, Err: errors.New("odd failure")}: "odd failure",
 	} {

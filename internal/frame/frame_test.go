@@ -84,7 +84,8 @@ func TestStoredForever(t *testing.T) {
 }
 
 // own is a value of the server's own making.
-const own = `{"dataFormat":1,"callId":"call_18ea6a855a93d11d_0","tool":"report","messageId":"msg_1k82112ecxkmg4gsyno","iteration":51,"completedAt":"2026-11-22T16:22:02.44166528Z"}`
+const own = `{"dataFormat":1,"callId":"call_18ea6a855a93d11d_0","tool":"report",` +
+	`"messageId":"msg_1k82112ecxkmg4gsyno","iteration":51,"completedAt":"2026-11-22T16:22:02.44166528Z"}`
 
 // TestOwn: phrases make the server's own values small, whatever else they hold, and no bit of
 // the result can flip without being found.

@@ -96,7 +96,8 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("what is not known is declared: %s", body)
 	}
 	_, body = do(t, "GET", s.URL+"/agents/painter/capabilities", "")
-	for _, want := range []string{`"output":{"structuredOutput":true,"supportedMimeTypes":["application/json"]}`, `"multimodal":{"input":{"image":true,"video":false,"pdf":true},"output":{"image":true}}`} {
+	for _, want := range []string{`"output":{"structuredOutput":true,"supportedMimeTypes":["application/json"]}`,
+		`"multimodal":{"input":{"image":true,"video":false,"pdf":true},"output":{"image":true}}`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s lacks %s", body, want)
 		}

@@ -178,7 +178,8 @@ func TestOnlyPostFinishes(t *testing.T) {
 	) != "GET, PATCH, DELETE" {
 		t.Errorf("a thread: %v", res.Header)
 	}
-	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded",
+		"multipart/form-data; boundary=x"} {
 		if res, _ := do(
 			t,
 			"POST",

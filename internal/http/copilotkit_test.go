@@ -75,7 +75,8 @@ func chatting(t *testing.T) *fake {
 		},
 		messages: []string{
 			`{"id":"m","role":"user","content":"hi"}`,
-			`{"id":"a","role":"assistant","content":"<so>","toolCalls":[{"id":"c","type":"function","function":{"name":"clock","arguments":"{}"}}]}`,
+			`{"id":"a","role":"assistant","content":"<so>","toolCalls":[{"id":"c","type":"function",` +
+				`"function":{"name":"clock","arguments":"{}"}}]}`,
 			`{"id":"r","role":"tool","toolCallId":"c","content":"noon"}`,
 		},
 		attached: []any{
@@ -130,10 +131,12 @@ func TestCopilotKitOnTheWire(t *testing.T) {
 		{"run.sse", "POST", "", `{"method":"agent/run","params":{"agentId":"default"},"body":` + minimal + `}`},
 		{"run.sse", "POST", "/agent/default/suggest", minimal},
 		{"connect.sse", "POST", "/agent/default/connect", `{"threadId":"t","runId":"mine","messages":[]}`},
-		{"connect.sse", "POST", "", `{"method":"agent/connect","params":{"agentId":"default"},"body":{"threadId":"t","runId":"mine","messages":[]}}`},
+		{"connect.sse", "POST", "", `{"method":"agent/connect","params":{"agentId":"default"},"body":{"threadId":"t",` +
+			`"runId":"mine","messages":[]}}`},
 		{"stop.json", "POST", "/agent/default/stop/t", ""},
 		{"stop.json", "POST", "/agent/default/stop/t", `{"runId":"r2"}`},
-		{"stop.json", "POST", "", `{"method":"agent/stop","params":{"agentId":"default","threadId":"t"},"body":{"runId":"r2"}}`},
+		{"stop.json", "POST", "", `{"method":"agent/stop","params":{"agentId":"default","threadId":"t"}` +
+			`,"body":{"runId":"r2"}}`},
 		{"threads.json", "GET", "/threads?agentId=default", ""},
 		{"messages.json", "GET", "/threads/t/messages", ""},
 		{"events.json", "GET", "/threads/t/events", ""},
@@ -442,7 +445,8 @@ func TestEventsThatFail(t *testing.T) {
 		streams Streams
 		want    string
 	}{
-		"the first read fails":   {holdfast.Errorf(codes.StoreUnavailable, "Away."), unlimited{}, codes.StoreUnavailable},
+		"the first read fails": {holdfast.Errorf(codes.StoreUnavailable, "Away."), unlimited{},
+			codes.StoreUnavailable},
 		"there are many streams": {nil, fullStreams{}, codes.LimitExceeded},
 	} {
 		f := chatting(t)

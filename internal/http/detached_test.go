@@ -260,7 +260,11 @@ func TestDetachedEnds(t *testing.T) {
 			request: strings.Replace(posts("alice", "/runs", minimal), "Host: x", "Host: x\r\nConnection: close", 1),
 			do:      func(_ *testing.T, s *silently) { close(s.frames) },
 		},
-		"nothing comes after it": {do: func(_ *testing.T, s *silently) { close(s.frames); time.Sleep(3 * time.Minute) }},
+		"nothing comes after it": {do: func(_ *testing.T,
+			s *silently) {
+			close(s.frames)
+			time.Sleep(3 * time.Minute)
+		}},
 		"the server stops": {do: func(t *testing.T, s *silently) {
 			go func() { time.Sleep(time.Second); close(s.frames) }()
 			go func() {

@@ -178,7 +178,8 @@ func TestCrossSite(t *testing.T) {
 		"a longer name": {[]string{"Origin", here + ".evil.example", "Content-Type", "application/json"},
 			403},
 		"only Sec-Fetch-Site": {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
-		"an old page of this name": {[]string{"Origin", here, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json"},
+		"an old page of this name": {[]string{"Origin", here, "Sec-Fetch-Site", "cross-site", "Content-Type",
+			"application/json"},
 			403},
 		"its own page, but a form": {[]string{"Origin", here, "Content-Type", "application/x-www-form-urlencoded"},
 			415},
@@ -186,7 +187,8 @@ func TestCrossSite(t *testing.T) {
 		"its own page, without a type": {[]string{"Origin", here}, 415},
 		"its own page": {[]string{"Origin", here, "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"},
 			0},
-		"a listed page": {[]string{"Origin", listed, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/json; charset=utf-8"},
+		"a listed page": {[]string{"Origin", listed, "Sec-Fetch-Site", "cross-site", "Content-Type",
+			"application/json; charset=utf-8"},
 			0},
 		"no browser": {nil, 0},
 	} {
@@ -286,7 +288,8 @@ func TestContentTypes(t *testing.T) {
 			want = 0 // an empty parameter is ignored
 		}
 		for _, r := range changing[:5] {
-			for _, with := range [][2]string{{"", "https://app.example.com"}, {"{}", ""}, {"{}", "https://app.example.com"}} {
+			for _, with := range [][2]string{{"", "https://app.example.com"}, {"{}", ""},
+				{"{}", "https://app.example.com"}} {
 				header := []string{"Content-Type", kind}
 				if with[1] != "" {
 					header = append(header, "Origin", with[1])
@@ -319,7 +322,8 @@ func TestResourcePolicy(t *testing.T) {
 		c.LoopbackOnly, c.AllowedOrigins, c.UI = false, origins(t, false, app), says("page")
 	})
 	for _, path := range []string{"/threads", "/nowhere", "/", "/openapi.json", "/healthz"} {
-		for origin, want := range map[string]string{"": "same-origin", "https://evil.example": "same-origin", app: "cross-origin"} {
+		for origin, want := range map[string]string{"": "same-origin", "https://evil.example": "same-origin",
+			app: "cross-origin"} {
 			var header []string
 			if origin != "" {
 				header = []string{"Origin", origin}

@@ -133,7 +133,8 @@ func sendOn(c net.Conn, text string) {
 
 func posts(tenant, path, body string) string {
 	return fmt.Sprintf(
-		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path,
 		tenant,
 		len(body),
@@ -168,7 +169,8 @@ func TestSlowBodies(t *testing.T) {
 			408, bodyTimeout},
 		"runs, 4 MB announced": {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 4000000\r\n\r\n", "",
 			408, bodyTimeout},
-		"fork":                    {"POST /threads/t/fork HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
+		"fork": {"POST /threads/t/fork HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408,
+			bodyTimeout},
 		"cancel, body not wanted": {"POST /threads/t/runs/r/cancel HTTP/1.1\r\nHost: x\r\n" + key + length, "", 200, 0},
 		"result, no key": {"POST /threads/t/calls/c/result HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 401,
 			0},
@@ -187,10 +189,12 @@ func TestSlowBodies(t *testing.T) {
 		"unknown path": {"POST /nowhere HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 404, 0},
 		"the page":     {"POST / HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 405, 0},
 		"healthz":      {"POST /healthz HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 405, 0},
-		"preflight": {"OPTIONS /runs HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n" +
+		"preflight": {"OPTIONS /runs HTTP/1.1\r\nHost: x\r\nOrigin: " +
+			"https://a.example\r\nAccess-Control-Request-Method: POST\r\n" +
 			length,
 			"", 403, 0},
-		"wrong media type": {"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer m\r\nContent-Type: text/plain\r\n" +
+		"wrong media type": {"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+			"m\r\nContent-Type: text/plain\r\n" +
 			length,
 			"", 415, 0},
 		"GET healthz":   {"GET /healthz HTTP/1.1\r\nHost: x\r\n" + length, "", 400, 0},
@@ -253,7 +257,8 @@ func TestBodyDeadlineEnds(t *testing.T) {
 func bodyDeadlineEnds(t *testing.T, change func(*Config), detached int) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{
-			post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+			post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply,
+				error) {
 				return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
 					for range 240 { // an idle hour
 						select {

@@ -179,7 +179,8 @@ const minimal = `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user"
 
 func TestStreamOnTheWire(t *testing.T) {
 	f := &fake{
-		post: func(_ context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+		post: func(_ context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply,
+			error) {
 			if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
 				t.Errorf("%v %s %+v", who, agent, in)
 			}

@@ -162,20 +162,21 @@ func TestInspectRoutes(t *testing.T) {
 	for request, want := range map[string]string{
 		"GET /threads/t/runs/r/log":                               "200 log[t r  1000]",
 		"GET /threads/a%2Fb/runs/c%2Fd/log?limit=20000&after=7-x": "200 log[a/b c/d 7-x 20000]",
-		"GET /questions":                                          fmt.Sprintf("200 questions[%d 50]", time.Time{}.Unix()),
-		"GET /questions?limit=7&before=1970-01-01T00:01:00Z":      "200 questions[60 7]",
-		"GET /threads/a%2Fb/work":                                 "200 work[a/b]",
-		"GET /threads/a%2Fb/usage":                                "200 usage[a/b]",
-		"GET /threads/t/calls":                                    "200 calls[t   50]",
-		"GET /threads/t/calls?run=r":                              "200 calls[t r  50]",
-		"GET /threads/t/calls?before=r&limit=7":                   "200 calls[t  r 7]",
-		"GET /threads/t/calls?limit=x":                            "400 ",
-		"GET /threads/t/calls?run=" + strings.Repeat("r", 257):    "400 ",
-		"GET /questions?limit=201":                                "400 ",
-		"GET /questions?before=now":                               "400 ",
-		"GET /threads/t/runs/r/log?limit=0":                       "400 ",
-		"GET /threads/t/runs/r/log?limit=20001":                   "400 ",
-		"GET /threads/t/runs/r/log?after=x":                       "400 ",
+		"GET /questions": fmt.Sprintf("200 questions[%d 50]",
+			time.Time{}.Unix()),
+		"GET /questions?limit=7&before=1970-01-01T00:01:00Z":   "200 questions[60 7]",
+		"GET /threads/a%2Fb/work":                              "200 work[a/b]",
+		"GET /threads/a%2Fb/usage":                             "200 usage[a/b]",
+		"GET /threads/t/calls":                                 "200 calls[t   50]",
+		"GET /threads/t/calls?run=r":                           "200 calls[t r  50]",
+		"GET /threads/t/calls?before=r&limit=7":                "200 calls[t  r 7]",
+		"GET /threads/t/calls?limit=x":                         "400 ",
+		"GET /threads/t/calls?run=" + strings.Repeat("r", 257): "400 ",
+		"GET /questions?limit=201":                             "400 ",
+		"GET /questions?before=now":                            "400 ",
+		"GET /threads/t/runs/r/log?limit=0":                    "400 ",
+		"GET /threads/t/runs/r/log?limit=20001":                "400 ",
+		"GET /threads/t/runs/r/log?after=x":                    "400 ",
 	} {
 		i.asked = ""
 		method, path, _ := strings.Cut(request, " ")
@@ -196,7 +197,8 @@ func TestLog(t *testing.T) {
 		{ID: `3-a"b`, Data: []byte(`{"type":"RUN_STARTED"}`)},
 		{ID: "12-x7k2ab", Pieces: inPieces(`{"type":"MESSAGES_SNAPSHOT",`, `"messages":[]}`)},
 	}
-	const records = `{"records":[{"cursor":"3-a\"b","number":3,"event":{"type":"RUN_STARTED"}},{"cursor":"12-x7k2ab","number":12,"event":{"type":"MESSAGES_SNAPSHOT","messages":[]}}],`
+	const records = `{"records":[{"cursor":"3-a\"b","number":3,"event":{"type":"RUN_STARTED"}},{"cursor":"12-x7k2ab",` +
+		`"number":12,"event":{"type":"MESSAGES_SNAPSHOT","messages":[]}}],`
 	for want, page := range map[string]*agui.Page{
 		records + `"ended":false,"next":"12-x7k2ab"}` + "\n": {Frames: pageOf(frames, nil), Next: "12-x7k2ab"},
 		records + `"ended":true}` + "\n":                     {Frames: pageOf(frames, nil), Ended: true},

@@ -307,7 +307,8 @@ func TestKill(t *testing.T) {
 	}
 	<-o.killed
 	valid(t, schemas(t)("Killed"), body)
-	for name, change := range map[string]func(*Config){"no demo": nil, "not now": func(c *Config) { c.Demo = &operated{} }} {
+	for name, change := range map[string]func(*Config){"no demo": nil,
+		"not now": func(c *Config) { c.Demo = &operated{} }} {
 		s := serve(t, &fake{}, change)
 		if res, body := do(t, "POST", s.URL+"/demo/kill", ""); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d %s", name, res.StatusCode, body)

@@ -58,19 +58,22 @@ func TestRunAsJSON(t *testing.T) {
 		},
 		"success with a result": {
 			[]any{records(started, agui.RunFinished{ThreadID: "t", RunID: "r", Result: json.RawMessage(`{"a":[1]}`)})},
-			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"result":{"a":[1]},"state":{"of":"thread"},"usage":[]}`,
+			`{"outcome":"success","runId":"r","threadId":"t",` + messages +
+				`,"result":{"a":[1]},"state":{"of":"thread"},"usage":[]}`,
 		},
 		"success, frontend calls open": {
 			[]any{records(started, state(`{"n":1}`)),
 				records(state(`{"n":2}`),
 					finished(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c1"}}))},
-			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"pendingToolCallIds":["c1"]}`,
+			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used +
+				`,"pendingToolCallIds":["c1"]}`,
 		},
 		"interrupt": {
 			[]any{records(started, state(`{}`),
 				finished(&agui.Outcome{Type: agui.OutcomeInterrupt,
 					Interrupts: []agui.Interrupt{{ID: "i", Reason: "confirmation", Message: "Sure?"}}}))},
-			`{"outcome":"interrupt","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"interrupts":[{"id":"i","reason":"confirmation","message":"Sure?"}]}`,
+			`{"outcome":"interrupt","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used +
+				`,"interrupts":[{"id":"i","reason":"confirmation","message":"Sure?"}]}`,
 		},
 		"cancelled": {
 			[]any{records(started, state(`{}`), finished(&agui.Outcome{Type: agui.OutcomeCancelled}))},
@@ -79,11 +82,14 @@ func TestRunAsJSON(t *testing.T) {
 		"a run that was accepted and failed": {
 			[]any{records(started, state(`{}`),
 				agui.RunError{Message: "The model could not answer.", Code: "model_failed", Usage: usage})},
-			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"error":{"code":"model_failed","message":"The model could not answer."}}`,
+			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used +
+				`,"error":{"code":"model_failed","message":"The model could not answer."}}`,
 		},
 		"a run whose error has a text for people": {
-			[]any{records(started, state(`{}`), agui.NewRunError(holdfast.Errorf("cut_off", "It died.").WithHint("POST again.")))},
-			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},"usage":[],"error":{"code":"cut_off","message":"It died. POST again."}}`,
+			[]any{records(started, state(`{}`),
+				agui.NewRunError(holdfast.Errorf("cut_off", "It died.").WithHint("POST again.")))},
+			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},"usage":[],` +
+				`"error":{"code":"cut_off","message":"It died. POST again."}}`,
 		},
 		"hydrated: nothing was used": {
 			[]any{records(started, state(`{}`), agui.RunFinished{ThreadID: "t", RunID: "r"})},
@@ -133,7 +139,8 @@ func TestJSONCannotWait(t *testing.T) {
 	}{
 		"shutdown": {posting(begun, holdfast.Errorf(codes.StreamCut, "Attach with its cursor.")), 503,
 			codes.StreamCut},
-		"store gone": {posting(begun, holdfast.Errorf(codes.StoreUnavailable, "No store.").WithHint("Nothing was started.")),
+		"store gone": {posting(begun, holdfast.Errorf(codes.StoreUnavailable, "No store.").
+			WithHint("Nothing was started.")),
 			503, codes.StoreUnavailable},
 		"something else":     {posting(begun, errors.New("hunter2")), 500, codes.Internal},
 		"an end without end": {posting(begun), 503, codes.StreamCut},

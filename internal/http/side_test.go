@@ -44,7 +44,8 @@ func aside(t *testing.T, route *string) *fake {
 func TestSideRunOnTheWire(t *testing.T) {
 	var route string
 	s := serve(t, aside(t, &route), func(c *Config) { c.Agents = oneAgent{} })
-	for _, route = range []string{"/runs", "/agents/helper/runs", "/copilotkit/agent/helper/run", "/copilotkit/agent/default/suggest"} {
+	for _, route = range []string{"/runs", "/agents/helper/runs", "/copilotkit/agent/helper/run",
+		"/copilotkit/agent/default/suggest"} {
 		res, body := do(t, "POST", s.URL+route, minimal, "Content-Type", typeJSON)
 		if res.StatusCode != http.StatusOK || strings.Contains(body, "\nid:") || strings.Count(body, "\ndata:") != 5 {
 			t.Errorf("%s: %d %s", route, res.StatusCode, body)

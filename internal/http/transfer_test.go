@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-const someDocument = `{"kind":"holdfast.thread","version":1,"tenant":"acme","thread":"t","head":{},"state":{},"messages":[],"values":{},"records":[]}`
+const someDocument = `{"kind":"holdfast.thread","version":1,"tenant":"acme","thread":"t","head":{},"state":{},` +
+	`"messages":[],"values":{},"records":[]}`
 
 // mover is the part of the fake engine that exports and imports threads.
 type mover struct {

@@ -40,7 +40,8 @@ func asksLeave(expires time.Time, tools ...string) holdfast.Middleware {
 						ExpiresAt: expires,
 						Metadata:  []byte(`{"mine":1}`),
 						ResponseSchema: []byte(
-							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`,
+							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
+								`"editedArgs":{"type":"object"}}}`,
 						),
 					},
 				)
@@ -170,7 +171,8 @@ func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
 		return c.Status ==
 			threads.StatusInterrupted
 	})].ID
-	plain, seven, eight := `{"approved":true}`, `{"approved":true,"editedArgs":{"n":7}}`, `{"approved":true,"editedArgs":{"n":8}}`
+	plain, seven, eight := `{"approved":true}`, `{"approved":true,"editedArgs":{"n":7}}`,
+		`{"approved":true,"editedArgs":{"n":8}}`
 	for i, payload := range []string{plain, seven, `{"approved":true,"editedArgs":{ "n": 7 }}`, eight,
 		`{"approved":true,"editedArgs":{"n":1}}`, seven} {
 		if i > 0 {

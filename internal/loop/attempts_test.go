@@ -354,9 +354,10 @@ func TestOpenCircuit(t *testing.T) {
 		until map[string]time.Time
 		told  []string
 	}{
-		"none":  {nil, []string{`test/one`, `test/one "" 0s`}},
-		"first": {map[string]time.Time{"test/one": now}, []string{`test/two`, `test/two "auth" 0s`, `test/three`, `test/three "" 0s`}},
-		"both":  {map[string]time.Time{"test/one": now, "test/two": now}, []string{`test/three`, `test/three "" 0s`}},
+		"none": {nil, []string{`test/one`, `test/one "" 0s`}},
+		"first": {map[string]time.Time{"test/one": now},
+			[]string{`test/two`, `test/two "auth" 0s`, `test/three`, `test/three "" 0s`}},
+		"both": {map[string]time.Time{"test/one": now, "test/two": now}, []string{`test/three`, `test/three "" 0s`}},
 		"all": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(3), "test/three": now.Add(1)},
 			[]string{`test/three "" 0s`}},
 		"all, 2": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(1), "test/three": now.Add(3)},
@@ -607,8 +608,11 @@ func TestOperatorsAreTold(t *testing.T) {
 		var log bytes.Buffer
 		var seen []string
 		observer := observe.Observer{
-			ModelFailed: func(_ holdfast.Iteration, f observe.ModelFailure) { seen = append(seen, fmt.Sprintf("%+v", f)) },
-			FellBack:    func(_ holdfast.Iteration, from, to string) { seen = append(seen, from+" to "+to) },
+			ModelFailed: func(_ holdfast.Iteration, f observe.ModelFailure) {
+				seen = append(seen,
+					fmt.Sprintf("%+v", f))
+			},
+			FellBack: func(_ holdfast.Iteration, from, to string) { seen = append(seen, from+" to "+to) },
 		}
 		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
 			c.Log, c.Observer = slog.New(slog.NewTextHandler(&log, nil)), observer
@@ -626,11 +630,15 @@ func TestOperatorsAreTold(t *testing.T) {
 			t.Errorf("observed\n%s\nwant\n%s", strings.Join(seen, "\n"), strings.Join(want, "\n"))
 		}
 		for _, line := range []string{
-			`msg="model call failed" thread=t run=r1 iteration=0 attempt=0 provider=test model=one kind=overloaded status=529 request=q1 next=retry in=200ms`,
-			`msg="model call failed" thread=t run=r1 iteration=0 attempt=1 provider=test model=one kind=quota status=402 request=q2 next=fallback in=0s`,
+			`msg="model call failed" thread=t run=r1 iteration=0 attempt=0 provider=test model=one kind=overloaded ` +
+				`status=529 request=q1 next=retry in=200ms`,
+			`msg="model call failed" thread=t run=r1 iteration=0 attempt=1 provider=test model=one kind=quota ` +
+				`status=402 request=q2 next=fallback in=0s`,
 			`msg="falling back to another model" thread=t run=r1 iteration=0 attempt=2 from=test/one to=test/two`,
-			`msg="model call failed" thread=t run=r1 iteration=0 attempt=2 provider=test model=two kind=auth status=401 request=q3 next=end in=0s`,
-			`msg="run failed" thread=t run=r1 iteration=0 code=model_failed attempts=3 provider=test model=m kind=auth status=401 request=q3`,
+			`msg="model call failed" thread=t run=r1 iteration=0 attempt=2 provider=test model=two kind=auth ` +
+				`status=401 request=q3 next=end in=0s`,
+			`msg="run failed" thread=t run=r1 iteration=0 code=model_failed attempts=3 provider=test model=m ` +
+				`kind=auth status=401 request=q3`,
 		} {
 			if strings.Count(log.String(), line) != 1 {
 				t.Errorf("the log lacks\n%s\nit is\n%s", line, &log)

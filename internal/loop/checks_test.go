@@ -56,7 +56,8 @@ func TestSchemasOfClientsEnd(t *testing.T) {
 	for i, c := range []struct{ schema, edited, wrong string }{
 		{doubling(), `{}`, ""},
 		{doubling(), `[]`, "[] is an array, but it must be an object"},
-		{endless, `{"x":"` + strings.Repeat("abc", 20_000) + `"}`, `editedArgs: it cannot be checked against the schema of the tool "later`},
+		{endless, `{"x":"` + strings.Repeat("abc", 20_000) + `"}`, `editedArgs: it cannot be checked against the ` +
+			`schema of the tool "later`},
 	} {
 		id := fmt.Sprintf("t%d", i)
 		open := looptest.OpenOf(

@@ -162,7 +162,8 @@ func TestHookThatWaitsStartsNothing(t *testing.T) {
 		startsNothing(t, s, effect, noThought, holdfast.Middleware{
 			Name: "test.waits",
 			Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
-				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
+					error) {
 					time.Sleep(aMinute)
 					if err := s.steal(ctx, looptest.KeyOf("t")); err != nil {
 						t.Error(err)

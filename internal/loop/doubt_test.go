@@ -115,7 +115,8 @@ func TestPersonDecides(t *testing.T) {
 		starts  int
 		result  string
 	}{
-		"it happened":       {`{"outcome":"happened","result":"paid, says the bank"}`, agui.ResumeResolved, 0, "tool:paid, says the bank"},
+		"it happened": {`{"outcome":"happened","result":"paid, says the bank"}`, agui.ResumeResolved, 0,
+			"tool:paid, says the bank"},
 		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + loop.TextHappened},
 		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + loop.TextDidNot},
 		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},

@@ -295,9 +295,11 @@ func TestTimeUpIsDoubt(t *testing.T) {
 	}{
 		"once": {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
 		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent),
-			"pay did not finish within 1m0s and was given up. It may have taken effect all the same.\n[It was tried 3 times.]",
+			"pay did not finish within 1m0s and was given up. It may have taken effect all the " +
+				"same.\n[It was tried 3 times.]",
 			3},
-		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate,
+			error) {
 			return holdfast.ToolResult{Text: "paid, says the bank"}, holdfast.FateDone, nil
 		}), "paid, says the bank", 1},
 	} {

@@ -140,7 +140,8 @@ func TestLogRefused(t *testing.T) {
 		after       store.Cursor
 		code        string
 	}{
-		"another user":       {holdfast.Principal{Tenant: "acme", User: "bob"}, "t", run, store.Cursor{}, codes.NotFound},
+		"another user": {holdfast.Principal{Tenant: "acme", User: "bob"}, "t", run, store.Cursor{},
+			codes.NotFound},
 		"no such thread":     {looptest.Alice, "t9", run, store.Cursor{}, codes.NotFound},
 		"no such run":        {looptest.Alice, "t", "r9", store.Cursor{}, codes.NotFound},
 		"the run of a fork":  {looptest.Alice, fork.ID, fork.Run, store.Cursor{}, codes.NotFound},

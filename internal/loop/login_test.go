@@ -231,7 +231,8 @@ func TestLoginElsewhere(t *testing.T) {
 // TestLoginDeclined: the model is told of a user who does not want to log in.
 func TestLoginDeclined(t *testing.T) {
 	for name, answer := range map[string]agui.ResumeEntry{
-		"cancelled": {Status: agui.ResumeCancelled}, "no": {Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)},
+		"cancelled": {Status: agui.ResumeCancelled},
+		"no":        {Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []*holdfast.Answer

@@ -82,7 +82,10 @@ func TestHookFailures(t *testing.T) {
 			}}
 		},
 		hooks.BeforeIteration: func(fail func() error) holdfast.Middleware {
-			return holdfast.Middleware{BeforeIteration: func(context.Context, *holdfast.Iteration) error { return fail() }}
+			return holdfast.Middleware{BeforeIteration: func(context.Context,
+				*holdfast.Iteration) error {
+				return fail()
+			}}
 		},
 		hooks.Batch: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Batch: func(context.Context, *holdfast.Batch) error { return fail() }}
@@ -103,7 +106,8 @@ func TestHookFailures(t *testing.T) {
 		},
 		hooks.Tool: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
-				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
+					error) {
 					if err := fail(); err != nil {
 						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed,
 							"test.broken tool").

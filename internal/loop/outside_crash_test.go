@@ -26,7 +26,11 @@ func TestOutsideHandedOutAgain(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					mortal := &looptest.Mortal{Store: memstore.New()}
 					dying := &postbox{
-						before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() },
+						before: func(ctx context.Context,
+							_ holdfast.OutsideCall) error {
+							<-ctx.Done()
+							return ctx.Err()
+						},
 					}
 					one := looptest.Start(
 						t,

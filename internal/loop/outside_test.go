@@ -556,7 +556,10 @@ func TestOutsideObserved(t *testing.T) {
 				ToolCalled: func(_ holdfast.Iteration, tool string, r observe.ToolResult, _ time.Duration) {
 					j.Note(tool + ": " + string(r))
 				},
-				IterationDone: func(_ holdfast.Iteration, results int) { j.Note("iteration " + string(rune('0'+results))) },
+				IterationDone: func(_ holdfast.Iteration, results int) {
+					j.Note("iteration " +
+						string(rune('0'+results)))
+				},
 			}
 		}, outsideAgent(finance(p, holdfast.Outside{})))
 		waitingFor(t, looptest.Started(t, e, "t"))

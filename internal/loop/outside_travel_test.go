@@ -169,7 +169,8 @@ func TestOutsideRewind(t *testing.T) {
 		handed  int
 		another bool
 	}{
-		"once, when it was finished": {effect: holdfast.EffectOnce, handed: 1, result: "Not started: this call was carried out before"},
+		"once, when it was finished": {effect: holdfast.EffectOnce, handed: 1,
+			result: "Not started: this call was carried out before"},
 		"once, with its result": {effect: holdfast.EffectOnce, handed: 1,
 			travel: threads.Travel{ReuseResults: true}, result: `{"approved":true}`},
 		"idempotent, when it was finished": {effect: holdfast.EffectIdempotent, handed: 2,

@@ -265,8 +265,10 @@ func TestPendingWrites(t *testing.T) {
 func TestHandMadeStore(t *testing.T) {
 	db := memstore.New()
 	key := store.ThreadKey{Tenant: "acme", Thread: "old"}
-	const open = `{"dataFormat":1,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
-		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"count":4,"checkpoints":1,"lastCheckpoint":"000000000001"}`
+	const open = `{"dataFormat":1,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error",` +
+		`"code":"cut_off","text":"cut","iteration":1,` +
+		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"count":4,"checkpoints":1,` +
+		`"lastCheckpoint":"000000000001"}`
 	err := db.Commit(t.Context(), &store.Commit{
 		Key:       key,
 		ID:        "c0",
@@ -282,7 +284,8 @@ func TestHandMadeStore(t *testing.T) {
 				ID:     "m0",
 				Parent: "u1",
 				Data: []byte(
-					`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]}`,
+					`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function",` +
+						`"function":{"name":"look","arguments":"{\"n\":1}"}}]}`,
 				),
 			},
 			{ID: "t0", Parent: "m0", Data: []byte(`{"id":"t0","role":"tool","toolCallId":"c0","content":"look 1"}`)},
@@ -290,7 +293,8 @@ func TestHandMadeStore(t *testing.T) {
 				ID:     "m1",
 				Parent: "t0",
 				Data: []byte(
-					`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"charge","arguments":"{\"n\":2}"}}]}`,
+					`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function",` +
+						`"function":{"name":"charge","arguments":"{\"n\":2}"}}]}`,
 				),
 			},
 		},

@@ -18,7 +18,8 @@ import (
 
 // TestTryingAgainSaysWhen: a provider may ask for minutes, in which the run does nothing.
 func TestTryingAgainSaysWhen(t *testing.T) {
-	for want, asked := range map[string]time.Duration{"in=200ms": 0, "in=1m30s": 90 * time.Second, "in=2m0s": time.Hour} {
+	for want, asked := range map[string]time.Duration{"in=200ms": 0, "in=1m30s": 90 * time.Second,
+		"in=2m0s": time.Hour} {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0

@@ -43,7 +43,8 @@ func TestHookAsks(t *testing.T) {
 		code   string
 		told   string
 	}{
-		"yes": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "true", i) }, "", "test:go_on true"},
+		"yes": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "true", i) }, "",
+			"test:go_on true"},
 		"no": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "false", i) },
 			"test_no", "test:go_on false"},
 		"declined": {func(i agui.Interrupt) *agui.RunAgentInput {

@@ -340,9 +340,13 @@ func TestDeployments(t *testing.T) {
 
 	events, log, told = deploy(kept(2, map[int]state.Migration{1: double}), named("acme.fresh"))
 	for _, want := range []string{
-		`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r3 iteration=0 count=1 states=gone`,
-		`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r3 iteration=0 count=1 states=fresh`,
-		`level=INFO msg="a state has another version than in the checkpoint" thread=t run=r3 iteration=0 state=kept from=1 to=2`,
+		`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and ` +
+			`nobody reads it (expected after a middleware was removed)" thread=t run=r3 ` +
+			`iteration=0 count=1 states=gone`,
+		`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial ` +
+			`value" thread=t run=r3 iteration=0 count=1 states=fresh`,
+		`level=INFO msg="a state has another version than in the checkpoint" thread=t run=r3 ` +
+			`iteration=0 state=kept from=1 to=2`,
 	} {
 		if strings.Count(log, want) != 1 {
 			t.Errorf("the log has not once %s:\n%s", want, log)
@@ -358,7 +362,8 @@ func TestDeployments(t *testing.T) {
 	if len(records) != 1 ||
 		!strings.Contains(
 			records[0],
-			`"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`,
+			`"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],`+
+				`"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`,
 		) ||
 		!strings.Contains(records[0], `"isUpgrade":false`) {
 		t.Errorf("the stream says %q", records)
@@ -476,7 +481,8 @@ func TestSchemaModes(t *testing.T) {
 			looptest.Succeeded(t, events)
 			said := strings.Count(
 				log.String(),
-				`level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2`,
+				`level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to `+
+					`the current schema" thread=t run=r2`,
 			)
 			if want := map[bool]int{true: 0, false: 1}[mode == loop.SchemaSilent]; said != want ||
 				len(schemaRecords(events)) != want {
@@ -540,7 +546,8 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				if len(schemaRecords(events)) != 1 || !strings.Contains(log.String(), "states=one") {
 					t.Errorf("%q\n%s", schemaRecords(events), log)
 				}
-				for name, want := range map[string]string{"acme.one": `{"iterations":1}`, "acme.two": `{"iterations":1}`} {
+				for name, want := range map[string]string{"acme.one": `{"iterations":1}`,
+					"acme.two": `{"iterations":1}`} {
 					if got := counted(t, b, "t", name); got != want {
 						t.Errorf("%s is %s, want %s", name, got, want)
 					}

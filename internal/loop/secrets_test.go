@@ -97,7 +97,8 @@ func TestSecretsReturn(t *testing.T) {
 		looptest.Posted(t, e, looptest.RunInput("brought", "r3", append(history, looptest.UserSays("u3", "and "))...)),
 	)
 	turn := "reasoning hm <s1>; reasoning so <s2>; assistant  ping=<c1> ping=; tool pong; tool pong; "
-	for i, want := range []string{turn, turn + "assistant done; user again ; ", turn + "assistant done; user again ; assistant done; user and ; "} {
+	for i, want := range []string{turn, turn + "assistant done; user again ; ", turn + "assistant done; user again ; " +
+		"assistant done; user and ; "} {
 		if got := requests[i+1]; !strings.HasSuffix(got, want) {
 			t.Errorf("request %d ends otherwise:\n%s\nwant\n%s", i+1, got, want)
 		}

@@ -366,7 +366,8 @@ func TestSideRunHooks(t *testing.T) {
 			BeforeIteration: func(context.Context, *holdfast.Iteration) error {
 				return holdfast.Errorf("budget_exceeded", "no more")
 			}}, code: "budget_exceeded"},
-		"a hook asks before the answer": {hook: holdfast.Middleware{Name: "m", BeforeIteration: ask}, code: "middleware_failed"},
+		"a hook asks before the answer": {hook: holdfast.Middleware{Name: "m", BeforeIteration: ask},
+			code: "middleware_failed"},
 		"a hook asks about the call": {hook: holdfast.Middleware{Name: "m",
 			Batch: func(_ context.Context, b *holdfast.Batch) error {
 				b.Ask(0, &holdfast.Interrupt{Message: "may it?"})

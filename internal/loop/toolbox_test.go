@@ -279,7 +279,8 @@ func (s *lateSet) AwaitTool(ctx context.Context, name string) error {
 // nothing is lost; if it does not come, the call ends as one whose tool is gone. A new run
 // waits for nothing.
 func TestToolComesLate(t *testing.T) {
-	for comes, want := range map[time.Duration]string{0: "tool:late", 5 * time.Second: "tool:late", time.Hour: `tool:There is no tool "late_work" any more. The call`} {
+	for comes, want := range map[time.Duration]string{0: "tool:late", 5 * time.Second: "tool:late",
+		time.Hour: `tool:There is no tool "late_work" any more. The call`} {
 		t.Run(comes.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dead, quick := make(chan struct{}), make(chan time.Time, 2)
@@ -511,8 +512,11 @@ func BenchmarkToolset(b *testing.B) {
 						Log: slog.New(
 							slog.DiscardHandler,
 						),
-						Now:   clock.Wall,
-						NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+						Now: clock.Wall,
+						NewID: func(prefix string) string {
+							return fmt.Sprintf("%s%08d", prefix,
+								looptest.Serial.Add(1))
+						},
 					}})
 					if err == nil {
 						err = e.Start(b.Context())

@@ -29,8 +29,10 @@ func TestToolErrorTexts(t *testing.T) {
 		{"public", holdfast.Errorf("db_down", "The data base is down.").Wrap(cause), false, "The data base is down."},
 		{"public, hidden", fmt.Errorf("ping: %w", holdfast.Errorf("db_down", "The data base is down.").Wrap(cause)),
 			true, "The data base is down."},
-		{"public without a text", holdfast.Errorf("db_down", "").Wrap(cause), false, "ping failed; the server's log has the cause."},
-		{"arguments, hidden", fmt.Errorf("n is missing: %w", holdfast.ErrArguments), true, "n is missing: invalid arguments"},
+		{"public without a text", holdfast.Errorf("db_down", "").Wrap(cause), false,
+			"ping failed; the server's log has the cause."},
+		{"arguments, hidden", fmt.Errorf("n is missing: %w", holdfast.ErrArguments), true,
+			"n is missing: invalid arguments"},
 	} {
 		var log bytes.Buffer
 		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "", c.err })

@@ -228,7 +228,8 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	redis := file.Services["redis"]
-	for _, flags := range [][]string{{"--appendonly", "yes"}, {"--appendfsync", "always"}, {"--maxmemory-policy", "noeviction"}} {
+	for _, flags := range [][]string{{"--appendonly", "yes"}, {"--appendfsync", "always"},
+		{"--maxmemory-policy", "noeviction"}} {
 		i := slices.Index(redis.Command, flags[0])
 		if i < 0 || i+1 >= len(redis.Command) || redis.Command[i+1] != flags[1] {
 			t.Errorf("redis is not started with %s", strings.Join(flags, " "))
@@ -299,7 +300,8 @@ func TestComposeWiring(t *testing.T) {
 	}
 	readYAML(t, "deploy/grafana/provisioning/dashboards/holdfast.yml", &dashboards)
 	grafana := file.Services["grafana"]
-	if from := grafana.mounts(t, file.Volumes)[dashboards.Providers[0].Options.Path]; from != "./deploy/grafana/dashboards" {
+	if from := grafana.mounts(t, file.Volumes)[dashboards.Providers[0].Options.Path]; from !=
+		"./deploy/grafana/dashboards" {
 		t.Errorf("the dashboards are read from where %q is mounted", from)
 	}
 	if grafana.Environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] != "Viewer" {

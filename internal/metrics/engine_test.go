@@ -194,9 +194,10 @@ func TestRun(t *testing.T) {
 			`holdfast_tool_calls_total{result="frontend",tool="frontend"}`: "0",
 			`holdfast_run_errors_total{code="model_failed"}`:               "0",
 			// input, the iteration with calls, final
-			`holdfast_checkpoint_duration_seconds_bucket{le="0.0005"}`:        "3",
-			`holdfast_checkpoint_duration_seconds_count`:                      "3",
-			`holdfast_commit_duration_seconds_bucket{le="0.0005"}`:            series(t, d.m)[`holdfast_commit_duration_seconds_count`],
+			`holdfast_checkpoint_duration_seconds_bucket{le="0.0005"}`: "3",
+			`holdfast_checkpoint_duration_seconds_count`:               "3",
+			`holdfast_commit_duration_seconds_bucket{le="0.0005"}`: series(t,
+				d.m)[`holdfast_commit_duration_seconds_count`],
 			`holdfast_lease_renewals_total{result="error"}`:                   "0",
 			`holdfast_checkpoint_duration_seconds_sum`:                        "0",
 			`holdfast_tool_calls_total{result="interrupt",tool="ask_person"}`: "0",
@@ -342,7 +343,8 @@ func TestTakeover(t *testing.T) {
 			},
 		)
 		for _, name := range []string{
-			`holdfast_checkpoint_errors_total{error_type="unavailable"}`, `holdfast_pending_writes_errors_total`, `holdfast_lease_renewals_total{result="error"}`,
+			`holdfast_checkpoint_errors_total{error_type="unavailable"}`, `holdfast_pending_writes_errors_total`,
+			`holdfast_lease_renewals_total{result="error"}`,
 		} {
 			if got := series(t, one.m)[name]; got == "0" || got == "" {
 				t.Errorf("%s is %q", name, got)
@@ -387,7 +389,8 @@ func TestFromTheStart(t *testing.T) {
 		}
 	})
 	for _, name := range []string{
-		`holdfast_runs_total{agent="a` + "\uFFFD" + `",outcome="error"}`, `holdfast_tool_calls_total{result="error",tool="calculate"}`,
+		`holdfast_runs_total{agent="a` + "\uFFFD" + `",outcome="error"}`,
+		`holdfast_tool_calls_total{result="error",tool="calculate"}`,
 		`holdfast_run_errors_total{code="other"}`, `holdfast_checkpoint_errors_total{error_type="timeout"}`,
 	} {
 		if !slices.Contains(names, name) {

@@ -32,7 +32,8 @@ func TestMCPConnected(t *testing.T) {
 	})
 	shows := func(want ...string) {
 		t.Helper()
-		text := "# HELP holdfast_mcp_connected Whether this process is connected to an MCP server whose tools an agent has: 1, or 0.\n# TYPE holdfast_mcp_connected gauge\n" +
+		text := "# HELP holdfast_mcp_connected Whether this process is connected to an MCP server whose tools an " +
+			"agent has: 1, or 0.\n# TYPE holdfast_mcp_connected gauge\n" +
 			strings.Join(
 				want,
 				"\n",

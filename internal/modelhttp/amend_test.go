@@ -20,10 +20,12 @@ func TestAmended(t *testing.T) {
 		amend   bool
 		want    string
 	}{
-		"taken":                {[]string{ok}, true, "asked first; heard fine; truncated"},
-		"refused, amended":     {[]string{"400", ok}, true, "asked first; asked second x,y; heard fine; truncated"},
-		"refused for ever":     {[]string{"400", "400", "400"}, true, "asked first; asked second x,y; asked third; invalid"},
-		"refused twice":        {[]string{"400", "400", ok}, true, "asked first; asked second x,y; asked third; heard fine; truncated"},
+		"taken":            {[]string{ok}, true, "asked first; heard fine; truncated"},
+		"refused, amended": {[]string{"400", ok}, true, "asked first; asked second x,y; heard fine; truncated"},
+		"refused for ever": {[]string{"400", "400", "400"}, true, "asked first; asked second " +
+			"x,y; asked third; invalid"},
+		"refused twice": {[]string{"400", "400", ok}, true, "asked first; asked second x,y; asked " +
+			"third; heard fine; truncated"},
 		"nothing to amend":     {[]string{"400"}, false, "asked first; invalid"},
 		"refused after a word": {[]string{ok}, true, "asked first; heard fine; truncated"},
 	} {

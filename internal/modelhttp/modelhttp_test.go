@@ -84,7 +84,8 @@ func TestWaits(t *testing.T) {
 			30 * time.Second},
 		"a far date": {map[string]string{"Retry-After": now.AddDate(5, 0, 0).Format(http.TimeFormat)}, "",
 			maxRetryAfter},
-		"milliseconds":     {map[string]string{"Retry-After-Ms": "250", "Retry-After": "9"}, "", 250 * time.Millisecond},
+		"milliseconds": {map[string]string{"Retry-After-Ms": "250", "Retry-After": "9"}, "",
+			250 * time.Millisecond},
 		"more than fits":   {map[string]string{"Retry-After": "1e300"}, "", maxRetryAfter},
 		"infinite":         {map[string]string{"Retry-After": "Inf"}, "", maxRetryAfter},
 		"not a number":     {map[string]string{"Retry-After": "NaN"}, "", 0},
@@ -99,7 +100,8 @@ func TestWaits(t *testing.T) {
 		"Anthropic's limits": {map[string]string{"Anthropic-Ratelimit-Tokens-Remaining": "0",
 			"Anthropic-Ratelimit-Tokens-Reset": now.Add(9 * time.Second).Format(time.RFC3339)},
 			"", 9 * time.Second},
-		"Gemini's body": {nil, `[{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}]`,
+		"Gemini's body": {nil, `[{"error":{"status":"RESOURCE_EXHAUSTED",` +
+			`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}]`,
 			22 * time.Second},
 		"in words": {nil, `{"error":{"message":"Rate limit reached. Please try again in 1m12.5s. Visit us."}}`,
 			72500 * time.Millisecond},
@@ -123,7 +125,9 @@ func TestKinds(t *testing.T) {
 	said := func(typ, code, message string) string {
 		return fmt.Sprintf(`{"error":{"type":%q,"code":%q,"message":%q}}`, typ, code, message)
 	}
-	perDay := `{"error":{"status":"RESOURCE_EXHAUSTED","code":429,"details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`
+	perDay := `{"error":{"status":"RESOURCE_EXHAUSTED","code":429,` +
+		`"details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure",` +
+		`"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`
 	for _, c := range []struct {
 		status int // 0: within an answer
 		body   string
@@ -154,9 +158,11 @@ func TestKinds(t *testing.T) {
 		{429, perDay, failure.Quota, false},
 		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false},
 		{429, said("exceeded_current_quota_error", "", ""), failure.Quota, false},
-		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will regain access on 2026-12-01."),
+		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will "+
+			"regain access on 2026-12-01."),
 			failure.Quota, false},
-		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
+		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context "+
+			"limit: 198000 + 8192 > 200000"),
 			failure.TooLong, false},
 		{400, said("", "", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
 			failure.TooLong, false},
@@ -178,7 +184,8 @@ func TestKinds(t *testing.T) {
 		{400, said("invalid_request_error", "", "prompt is too long: 210000 tokens > 200000 maximum"), failure.TooLong,
 			false},
 		{0, said("", "", "Your input exceeds the context window of this model."), failure.TooLong, false},
-		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}}`,
+		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds ` +
+			`the maximum number of tokens allowed (1048576)."}}`,
 			failure.TooLong, false},
 		{429, said("tokens", "rate_limit_exceeded", "Request too large for gpt-x"), failure.TooLong, false},
 		{400, said("", "content_filter", ""), failure.Refused, false},
@@ -278,13 +285,16 @@ func TestPieces(t *testing.T) {
 		"two answers": {[]holdfast.Message{says("ab"), thought(c.Seal(2, 0, block(1))),
 			thought(c.Seal(0, 0, block(2))), says("cd")},
 			[]string{"ab 1", "2 cd"}},
-		"a shorter text":     {[]holdfast.Message{thought(c.Seal(99, 9, block(1))), says("ab", "f")}, []string{"ab f() 1"}},
+		"a shorter text": {[]holdfast.Message{thought(c.Seal(99, 9, block(1))), says("ab", "f")},
+			[]string{"ab f() 1"}},
 		"in the middle of é": {[]holdfast.Message{thought(c.Seal(1, 0, block(1))), says("éa")}, []string{"é 1 a"}},
-		"less than no text": {[]holdfast.Message{thought(`{"provider":"p","model":"m","text":-5,"calls":-1,"blocks":[1]}`),
+		"less than no text": {[]holdfast.Message{thought(`{"provider":"p","model":"m","text":-5,` +
+			`"calls":-1,"blocks":[1]}`),
 			says("ab")},
 			[]string{"1 ab"}},
 		"without any answer": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}}, nil},
-		"before another user": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser}, says("ab")},
+		"before another user": {[]holdfast.Message{thought(c.Seal(0, 0, block(1))), {Role: holdfast.RoleUser},
+			says("ab")},
 			[]string{"ab"}},
 	} {
 		var got []string
@@ -414,7 +424,8 @@ func TestParams(t *testing.T) {
 	}
 	if body := string(
 		NewBody(client.Params).Bytes(),
-	); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
+	); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},`+
+		`"thinking":{"type":"adaptive"}` {
 		t.Error(body)
 	}
 }
@@ -432,7 +443,8 @@ func TestUsage(t *testing.T) {
 		},
 	)
 	got, err := json.Marshal(u)
-	const want = `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`
+	const want = `{"inputTokens":1000000000000,"outputTokens":1000000000000,` +
+		`"totalTokens":1000000000000,"cachedInputTokens":7}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}

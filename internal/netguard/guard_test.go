@@ -253,7 +253,8 @@ func TestMixedAnswers(t *testing.T) {
 // TestRedirects: every hop is looked at.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	for _, to := range []string{"http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://trap.example/", "http://169.254.169.254/latest/meta-data/"} {
+	for _, to := range []string{"http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://trap.example/",
+		"http://169.254.169.254/latest/meta-data/"} {
 		n := newInternet(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
 		g := newGuard(
 			t,
@@ -335,7 +336,8 @@ func TestAllow(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []string{"", " ", "http://orders.internal", "orders.internal/x", "a b", "10.0.0.0/33",
-		"10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80", "::ffff:10.0.0.0/104"} {
+		"10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80",
+		"::ffff:10.0.0.0/104"} {
 		if _, err := New(
 			Options{Allow: []string{"localhost", allow}},
 		); err == nil ||

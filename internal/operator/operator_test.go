@@ -43,8 +43,9 @@ func contact(t *testing.T, addr string) operator.Contact {
 func TestContact(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
-		"127.0.0.1:8080": "http://127.0.0.1:8080", "0.0.0.0:8080": "http://localhost:8080", "[::]:80": "http://localhost:80",
-		":81": "http://localhost:81", "[::1]:82": "http://[::1]:82", "10.1.2.3:83": "http://10.1.2.3:83",
+		"127.0.0.1:8080": "http://127.0.0.1:8080", "0.0.0.0:8080": "http://localhost:8080",
+		"[::]:80": "http://localhost:80",
+		":81":     "http://localhost:81", "[::1]:82": "http://[::1]:82", "10.1.2.3:83": "http://10.1.2.3:83",
 	} {
 		if got := contact(t, addr).URL; got != want {
 			t.Errorf("%s is reached at %s, want %s", addr, got, want)
@@ -88,7 +89,8 @@ func TestBackup(t *testing.T) {
 		t.Error(err)
 	}
 	status = http.StatusServiceUnavailable
-	for _, each := range [][2]string{{`{"error":{"message":"No.","hint":"Try."}}`, "No. Try."}, {`<html>`, "answered 503"}} {
+	for _, each := range [][2]string{{`{"error":{"message":"No.","hint":"Try."}}`, "No. Try."},
+		{`<html>`, "answered 503"}} {
 		answer = each[0]
 		if err := c.Backup(t.Context(), "/backup"); err == nil || !strings.Contains(err.Error(), each[1]) {
 			t.Errorf("%s: %v", answer, err)

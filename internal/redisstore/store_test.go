@@ -161,8 +161,10 @@ func TestOnCluster(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"http://localhost:6379", "redis://:secret@localhost:port", "redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1",
-		"redis://:secret@localhost:6379/x", "redis://:secret@localhost?unknown=1", "redis+sentinel://:secret@localhost:26379",
+		"http://localhost:6379", "redis://:secret@localhost:port",
+		"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1",
+		"redis://:secret@localhost:6379/x", "redis://:secret@localhost?unknown=1",
+		"redis+sentinel://:secret@localhost:26379",
 		"redis+cluster://:secret@localhost:x", "redis://:sec%ret@h",
 	} {
 		s, err := Open(t.Context(), url, Options{})

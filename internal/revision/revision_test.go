@@ -118,7 +118,8 @@ func TestSame(t *testing.T) {
 		"the order of toolsets": func(a *holdfast.Agent) { slices.Reverse(a.Toolsets) },
 		"a schema's writing": func(a *holdfast.Agent) {
 			specOf(a, 0, func(s *holdfast.ToolSpec) {
-				s.Parameters = json.RawMessage(`{ "properties": {"b": {"maximum": 1.50, "type": "number"}, "a": {"type":"string"}}, "type":"object" }`)
+				s.Parameters = json.RawMessage(`{ "properties": {"b": {"maximum": 1.50, "type": "number"}, "a": ` +
+					`{"type":"string"}}, "type":"object" }`)
 			})
 		},
 		"an effect's default": func(a *holdfast.Agent) {
@@ -163,11 +164,13 @@ func TestDifferent(t *testing.T) {
 			_ *revision.Limits) {
 			a.Model, a.Fallbacks[0] = a.Fallbacks[0], a.Model
 		},
-		"no fallback":                func(a *holdfast.Agent, _ *revision.Limits) { a.Fallbacks = nil },
-		"refusals":                   func(a *holdfast.Agent, _ *revision.Limits) { a.FallbackRefused = true },
-		"a tool's name":              tool(func(s *holdfast.ToolSpec) { s.Name = "seal" }),
-		"a tool's description":       tool(func(s *holdfast.ToolSpec) { s.Description = "Signs." }),
-		"a tool's parameters":        tool(func(s *holdfast.ToolSpec) { s.Parameters = json.RawMessage(`{"type":"object"}`) }),
+		"no fallback":          func(a *holdfast.Agent, _ *revision.Limits) { a.Fallbacks = nil },
+		"refusals":             func(a *holdfast.Agent, _ *revision.Limits) { a.FallbackRefused = true },
+		"a tool's name":        tool(func(s *holdfast.ToolSpec) { s.Name = "seal" }),
+		"a tool's description": tool(func(s *holdfast.ToolSpec) { s.Description = "Signs." }),
+		"a tool's parameters": tool(func(s *holdfast.ToolSpec) {
+			s.Parameters = json.RawMessage(`{"type":"object"}`)
+		}),
 		"parameters that are broken": tool(func(s *holdfast.ToolSpec) { s.Parameters = json.RawMessage(`{"type"`) }),
 		"a tool's effect":            tool(func(s *holdfast.ToolSpec) { s.Effect = holdfast.EffectPure }),
 		"a tool's doubt":             tool(func(s *holdfast.ToolSpec) { s.InDoubt = holdfast.DoubtAsk }),
@@ -185,31 +188,37 @@ func TestDifferent(t *testing.T) {
 		"no tools":                 func(a *holdfast.Agent, _ *revision.Limits) { a.Tools = nil },
 		"a toolset":                func(a *holdfast.Agent, _ *revision.Limits) { a.Toolsets = a.Toolsets[:1] },
 		"the order of middleware":  func(a *holdfast.Agent, _ *revision.Limits) { slices.Reverse(a.Middleware) },
-		"a middleware's name":      func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[0].Name = "acme.tallies" },
+		"a middleware's name": func(a *holdfast.Agent,
+			_ *revision.Limits) {
+			a.Middleware[0].Name = "acme.tallies"
+		},
 		"a middleware's states":    func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[0].States[0] = other },
 		"a state's version":        func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[0].States[0] = newer },
 		"a middleware's tools":     func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[1].Tools = nil },
 		"the output's name":        func(a *holdfast.Agent, _ *revision.Limits) { a.Output.Name = "answer" },
 		"the output's description": func(a *holdfast.Agent, _ *revision.Limits) { a.Output.Description = "A reply." },
-		"the output's schema":      func(a *holdfast.Agent, _ *revision.Limits) { a.Output.Schema = json.RawMessage(`{"type":"object"}`) },
-		"no output":                func(a *holdfast.Agent, _ *revision.Limits) { a.Output = nil },
-		"an import":                func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Import = "none" },
-		"clients' instructions":    func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Instructions = "drop" },
-		"clients' context":         func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Context = "drop" },
-		"clients' media":           func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaURLs = "none" },
-		"clients' files":           func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaFiles = true },
-		"hidden errors":            func(a *holdfast.Agent, _ *revision.Limits) { a.HideToolErrors = true },
-		"what is declared":         func(a *holdfast.Agent, _ *revision.Limits) { a.Revision = "8" },
-		"iterations":               func(_ *holdfast.Agent, l *revision.Limits) { l.MaxIterations++ },
-		"tries":                    func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTries++ },
-		"model timeout":            func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTimeout++ },
-		"idle timeout":             func(_ *holdfast.Agent, l *revision.Limits) { l.ModelIdleTimeout++ },
-		"answers":                  func(_ *holdfast.Agent, l *revision.Limits) { l.MaxAnswer++ },
-		"calls":                    func(_ *holdfast.Agent, l *revision.Limits) { l.MaxCalls++ },
-		"arguments":                func(_ *holdfast.Agent, l *revision.Limits) { l.MaxArguments++ },
-		"media":                    func(_ *holdfast.Agent, l *revision.Limits) { l.MaxMedia++ },
-		"tool timeout":             func(_ *holdfast.Agent, l *revision.Limits) { l.ToolTimeout++ },
-		"results":                  func(_ *holdfast.Agent, l *revision.Limits) { l.MaxToolResult++ },
+		"the output's schema": func(a *holdfast.Agent,
+			_ *revision.Limits) {
+			a.Output.Schema = json.RawMessage(`{"type":"object"}`)
+		},
+		"no output":             func(a *holdfast.Agent, _ *revision.Limits) { a.Output = nil },
+		"an import":             func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Import = "none" },
+		"clients' instructions": func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Instructions = "drop" },
+		"clients' context":      func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Context = "drop" },
+		"clients' media":        func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaURLs = "none" },
+		"clients' files":        func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaFiles = true },
+		"hidden errors":         func(a *holdfast.Agent, _ *revision.Limits) { a.HideToolErrors = true },
+		"what is declared":      func(a *holdfast.Agent, _ *revision.Limits) { a.Revision = "8" },
+		"iterations":            func(_ *holdfast.Agent, l *revision.Limits) { l.MaxIterations++ },
+		"tries":                 func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTries++ },
+		"model timeout":         func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTimeout++ },
+		"idle timeout":          func(_ *holdfast.Agent, l *revision.Limits) { l.ModelIdleTimeout++ },
+		"answers":               func(_ *holdfast.Agent, l *revision.Limits) { l.MaxAnswer++ },
+		"calls":                 func(_ *holdfast.Agent, l *revision.Limits) { l.MaxCalls++ },
+		"arguments":             func(_ *holdfast.Agent, l *revision.Limits) { l.MaxArguments++ },
+		"media":                 func(_ *holdfast.Agent, l *revision.Limits) { l.MaxMedia++ },
+		"tool timeout":          func(_ *holdfast.Agent, l *revision.Limits) { l.ToolTimeout++ },
+		"results":               func(_ *holdfast.Agent, l *revision.Limits) { l.MaxToolResult++ },
 	} {
 		a, l := whole()
 		change(a, l)

@@ -52,13 +52,15 @@ func TestManyWaysToTheSameAreOne(t *testing.T) {
 	}
 	object := `{"a":1,"b":2}`
 	nested := strings.Repeat(`{"a":`, 22) + "1" + strings.Repeat("}", 22)
-	tree := `{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`
+	tree := `{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},` +
+		`{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`
 	for name, tt := range map[string]struct{ schema, value string }{
 		"allOf":        {levels(40, twice("allOf"), `{"type":"object"}`), object},
 		"allOf, wrong": {levels(40, twice("allOf"), `{"type":"string"}`), object},
 		"anyOf":        {levels(40, twice("anyOf"), `{"type":"string"}`), object},
 		"oneOf":        {levels(40, twice("oneOf"), `{"type":"string"}`), object},
-		"not": {levels(40, func(next string) string { return `{"not":{"allOf":[` + next + `,{"not":` + next + `}]}}` }, `{"type":"string"}`),
+		"not": {levels(40, func(next string) string { return `{"not":{"allOf":[` + next + `,{"not":` + next + `}]}}` },
+			`{"type":"string"}`),
 			object},
 		"if": {levels(40, func(next string) string {
 			return `{"if":` + next + `,"then":` + next + `,"else":` + next +
@@ -100,7 +102,8 @@ func TestManyWaysToTheSameAreOne(t *testing.T) {
 func TestChecksEnd(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ schema, value string }{
-		"every item in every reference": {levels(3_000, func(next string) string { return next }, `{"items":{"type":"string"}}`),
+		"every item in every reference": {levels(3_000, func(next string) string { return next },
+			`{"items":{"type":"string"}}`),
 			"[" + listOf(3_000, func(int) string { return "[1]" }) + "]"},
 		"a pattern and long texts": {`{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}`, "[" +
 			listOf(200, func(int) string { return `"` + strings.Repeat("abc", 100) + `"` }) + "]"},
@@ -148,24 +151,31 @@ func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 		) + `}`
 	}
 	for name, schema := range map[string]string{
-		"enum":                 `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
-		"parts":                `{` + strs(9_000) + `}`,
-		"bytes":                `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
-		"depth":                strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat("}", 500),
-		"a pattern of repeats": `{"pattern":"[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}"}`,
+		"enum":  `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
+		"parts": `{` + strs(9_000) + `}`,
+		"bytes": `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"depth": strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat("}", 500),
+		"a pattern of repeats": `{"pattern":"[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}` +
+			`[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}[a-z]{1000}"}`,
 		"a pattern of classes": `{"pattern":"` + strings.Repeat(`\\pL`, 1_000) + `"}`,
 		"a long pattern":       `{"pattern":"` + strings.Repeat(`x`, maxPattern+1) + `"}`,
 		"many patterns": `{"patternProperties":{` +
 			listOf(5_000, func(i int) string { return fmt.Sprintf(`"%d":{}`, i) }) + `}}`,
 		"many unusable patterns": `{"allOf":[` +
-			listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"%d%s("}`, i, strings.Repeat(`\\pL`, 1_000)) }) +
+			listOf(100, func(i int) string {
+				return fmt.Sprintf(`{"pattern":"%d%s("}`, i,
+					strings.Repeat(`\\pL`, 1_000))
+			}) +
 			`]}`,
 		"references elsewhere": `{"x":{},"allOf":[` +
 			listOf(200, func(i int) string { return fmt.Sprintf(`{"$ref":"#/x/y%d"}`, i) }) + `],` + strs(1_000) + `}`,
 		"other names of a place": `{"allOf":[{` + strs(300) + `},` +
 			listOf(60, func(i int) string { return `{"$ref":"#/allOf/` + strings.Repeat("0", i+2) + `"}` }) + `]}`,
 		"other spellings": `{"allOf":[{` + strs(300) + `},` +
-			listOf(60, func(i int) string { return `{"$ref":"holdfast:///schema#/allOf/` + strings.Repeat("0", i+2) + `"}` }) +
+			listOf(60, func(i int) string {
+				return `{"$ref":"holdfast:///schema#/allOf/` + strings.Repeat("0", i+2) +
+					`"}`
+			}) +
 			`]}`,
 		"ids": `{"allOf":[` +
 			listOf(400, func(i int) string { return fmt.Sprintf(`{"$id":"http://a.example/%d"}`, i) }) + `]}`,
@@ -200,7 +210,10 @@ func TestSchemasOfRealSize(t *testing.T) {
 			listOf(100, func(i int) string { return fmt.Sprintf(`"d%d":{"type":"string"}`, i) }) + `},"allOf":[` +
 			listOf(100, func(i int) string { return fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i) }) + `]}`,
 		"patterns": `{"allOf":[` +
-			listOf(100, func(i int) string { return fmt.Sprintf(`{"pattern":"^[A-Za-z0-9._%%+-]{1,64}@[a-z]{%d}$"}`, i+1) }) +
+			listOf(100, func(i int) string {
+				return fmt.Sprintf(`{"pattern":"^[A-Za-z0-9._%%+-]{1,64}@[a-z]{%d}$"}`, i+
+					1)
+			}) +
 			`]}`,
 		"a draft's own": `{"properties":{"schema":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`,
 	} {

@@ -14,7 +14,8 @@ func TestOutputMistakes(t *testing.T) {
 		`{"type":"object"}`: "",
 		`{"type":"object","properties":{"a":{"type":"string","pattern":"(?<!x)"}}}`: "",
 		`{"type":"object","properties":{"a":{"type":"strin"}}}`:                     "/properties/a/type: ",
-		`{"type":"object","properties":{"a":{"minimum":"1"}},"required":"a"}`:       `/properties/a/minimum: "1" is a string, but it must be a number|/required: "a" is a string, but it must be an array`,
+		`{"type":"object","properties":{"a":{"minimum":"1"}},"required":"a"}`: `/properties/a/minimum: "1" is ` +
+			`a string, but it must be a number|/required: "a" is a string, but it must be an array`,
 		`{"type":"array"}`: "type: object",
 		`[]`:               "type: object",
 		`{`:                "cannot be read",

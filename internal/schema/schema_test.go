@@ -46,7 +46,8 @@ func TestForDescribesAStruct(t *testing.T) {
 		`"tags":{"type":"array","items":{"type":"string"}},` +
 		`"start":{"type":"string","format":"date-time"},` +
 		`"end":{"type":"string","format":"date-time"},` +
-		`"home":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"integer","description":"digits only"}},"required":["street"],"additionalProperties":false},` +
+		`"home":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"integer",` +
+		`"description":"digits only"}},"required":["street"],"additionalProperties":false},` +
 		`"notes":{"type":"object","additionalProperties":{"type":"string"}},` +
 		`"photo":{"type":"string","contentEncoding":"base64"},` +
 		`"extra":{"description":"any JSON value"},` +
@@ -104,7 +105,8 @@ func TestValidateListsEveryViolation(t *testing.T) {
 		{"null for a string", `{"city":null,"days":3}`, `/city: null is null, but it must be a string`},
 		{"many", `{"days":1200,"tags":"a","home":{"zip":"z"},"x":1}`,
 			`"city" is missing; "x" is not a known member; /days: 1200 is more than the maximum 127; ` +
-				`/home: "street" is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: "a" is a string, but it must be an array or null`},
+				`/home: "street" is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: ` +
+				`"a" is a string, but it must be an array or null`},
 		{"case matters", `{"City":"Rome","days":1}`, `"city" is missing; "City" is not a known member`},
 		{"twice", `{"city":"Rome","city":"Paris","days":1}`, `"city" is given twice`},
 		{
@@ -169,7 +171,8 @@ func TestValidateKeywords(t *testing.T) {
 		{`{"allOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, `"a" is missing; "b" is missing`},
 		{`{"$ref":"#/$defs/n","$defs":{"n":{"type":"integer"}}}`, `"x"`, `"x" is a string, but it must be an integer`},
 		{
-			`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"items":{"$ref":"#/definitions/n"}}`,
+			`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},` +
+				`"items":{"$ref":"#/definitions/n"}}`,
 			`["x"]`,
 			`/0: "x" is a string, but it must be an integer`,
 		},
@@ -256,12 +259,14 @@ func FuzzValidate(f *testing.F) {
 		`{}`,
 	)
 	f.Add(
-		`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"$ref":"#/$defs/n"}`,
+		`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}`+
+			`]}},"$ref":"#/$defs/n"}`,
 		`{"a":{"a":{"a":{}}}}`,
 	)
 	f.Add(`{"$dynamicAnchor":"n","anyOf":[{"$dynamicRef":"#n"},{"items":{"$dynamicRef":"#n"}}]}`, `[[[]]]`)
 	f.Add(
-		`{"dependentSchemas":{"a":{"not":{"if":{"const":{}},"then":false}}},"unevaluatedItems":{"pattern":"(a{9}){9}"}}`,
+		`{"dependentSchemas":{"a":{"not":{"if":{"const":{}},"then":false}}},`+
+			`"unevaluatedItems":{"pattern":"(a{9}){9}"}}`,
 		`{"a":"aaa"}`,
 	)
 	f.Add(

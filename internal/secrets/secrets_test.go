@@ -34,7 +34,8 @@ func TestClean(t *testing.T) {
 		url.PathEscape(`q"uo/te+<d>`),
 		"nobody collects this",
 	}, " ")
-	const want = `short [secret] [secret] [secret] "[secret]" "[secret]" [secret] [secret] [secret] nobody collects this`
+	const want = `short [secret] [secret] [secret] "[secret]" "[secret]" [secret] [secret] ` +
+		`[secret] nobody collects this`
 	for _, l := range []*secrets.List{inner, outer} {
 		if got := l.Clean(text); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -13,7 +13,8 @@ func TestParseDurability(t *testing.T) {
 			t.Errorf("%q is %d replicas, %v", text, n, err)
 		}
 	}
-	for _, text := range []string{"machine", "failover:", "failover:0", "failover:-1", "failover:x", "failover:1000", "FAILOVER"} {
+	for _, text := range []string{"machine", "failover:", "failover:0", "failover:-1", "failover:x", "failover:1000",
+		"FAILOVER"} {
 		if _, err := ParseDurability(text); err == nil || !strings.Contains(err.Error(), "failover:N") {
 			t.Errorf("%q: %v", text, err)
 		}

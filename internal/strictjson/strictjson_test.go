@@ -81,7 +81,8 @@ func TestCheck(t *testing.T) {
 		{`{"list":[{},"x"]}`, "list[1]", "found string, wanted an object."},
 		{`{"list":[{},{},{},{}]}`, "list", "list holds more than 3 entries."},
 		{`{"list":[{"few":[{},{},{}]}]}`, "list[0].few", "list[0].few holds more than 2 things."},
-		{`{"list":[{"few":[{},{}]},{"few":[{},{}]}]}`, "list[1].few", "With list[1].few, the request holds more than 3 things."},
+		{`{"list":[{"few":[{},{}]},{"few":[{},{}]}]}`, "list[1].few", "With list[1].few, the request " +
+			"holds more than 3 things."},
 		{`{"free":` + deep(256) + `}`, "", "nested more than 256 deep"},
 		{`{"free":` + deep(9_999) + `}`, "", "nested more than 256 deep"},
 		{strings.Repeat("[", 1_000_000), "", "nested more than 256 deep"},

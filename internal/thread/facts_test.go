@@ -40,8 +40,10 @@ func TestTakeoverValue(t *testing.T) {
 		from store.Head
 		want string
 	}{
-		{store.Head{Process: "p1", UpdatedAt: time.UnixMilli(3500)}, `{"epoch":7,"from":"p1","iteration":3,"outageMs":1500,"process":"p2","reason":"why"}`},
-		{store.Head{UpdatedAt: time.UnixMilli(6000)}, `{"epoch":7,"iteration":3,"outageMs":0,"process":"p2","reason":"why"}`},
+		{store.Head{Process: "p1", UpdatedAt: time.UnixMilli(3500)}, `{"epoch":7,"from":"p1","iteration":3,` +
+			`"outageMs":1500,"process":"p2","reason":"why"}`},
+		{store.Head{UpdatedAt: time.UnixMilli(6000)}, `{"epoch":7,"iteration":3,"outageMs":0,` +
+			`"process":"p2","reason":"why"}`},
 	} {
 		if got := string(MustJSON(Takeover(&row.from, c, 3, "why"))); got != row.want {
 			t.Errorf("%s, want %s", got, row.want)
@@ -81,7 +83,8 @@ func TestFacts(t *testing.T) {
 		{Call{Attempts: 2}, nil, `{"holdfast":{"attempts":2}}`},
 		{Call{Attempts: 2, Frontend: true}, nil, ``},
 		{Call{Key: "k"}, nil, `{"holdfast":{"key":"key"}}`},
-		{Call{Edited: "k", Attempts: 3}, json.RawMessage(`{"mine":1,"holdfast":{"failed":true,"code":"x"}}`), `{"holdfast":{"attempts":3,"code":"x","failed":true,"key":"key"},"mine":1}`},
+		{Call{Edited: "k", Attempts: 3}, json.RawMessage(`{"mine":1,"holdfast":{"failed":true,"code":"x"}}`),
+			`{"holdfast":{"attempts":3,"code":"x","failed":true,"key":"key"},"mine":1}`},
 	} {
 		got := row.call.WithFacts(row.metadata, "key")
 		if string(got) != row.want {

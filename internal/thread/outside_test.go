@@ -115,7 +115,8 @@ func TestResultHash(t *testing.T) {
 	if hash != ResultHash(json.RawMessage(` { "b" : [ true ], "a" : 1 } `), false) {
 		t.Error("spaces and order count")
 	}
-	for _, one := range []string{`{"a":1.0,"b":[true]}`, `{"a":1e0,"b":[true]}`, `{"a":10.00E-1,"b":[true]}`, `{"\u0061":0.1e+1,"b":[true]}`} {
+	for _, one := range []string{`{"a":1.0,"b":[true]}`, `{"a":1e0,"b":[true]}`, `{"a":10.00E-1,"b":[true]}`,
+		`{"\u0061":0.1e+1,"b":[true]}`} {
 		if ResultHash(json.RawMessage(one), false) != hash {
 			t.Errorf("%s has another hash", one)
 		}

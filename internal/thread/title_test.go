@@ -36,9 +36,11 @@ func TestMakeTitle(t *testing.T) {
 		{[]string{`system "be kind"`, `user "hi"`, `user "more"`}, "hi"},
 		{[]string{`user "  two\n\tlines\u0007 "`}, "two lines"},
 		{[]string{`user "pay \u202eevil\u2066 now"`}, "pay evil now"},
-		{[]string{`user [{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]`, `user "what is it?"`},
+		{[]string{`user [{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]`,
+			`user "what is it?"`},
 			"what is it?"},
-		{[]string{`user [{"type":"text","text":"look"},{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]`},
+		{[]string{`user [{"type":"text","text":"look"},{"type":"image","source":{"type":"url",` +
+			`"value":"https://a.example/b.png"}}]`},
 			"look"},
 		{[]string{`user "` + strings.Repeat("a", 80) + `"`}, strings.Repeat("a", 80)},
 		{[]string{`user "` + strings.Repeat("ä", 81) + `"`}, strings.Repeat("ä", 79) + "…"},

@@ -10,7 +10,8 @@ import (
 // TestToken: a token names its call whatever the ids are, and only the very same one
 // matches.
 func TestToken(t *testing.T) {
-	for _, ids := range [][3]string{{"acme", "t", "call_1"}, {"", "", ""}, {"a/b.c", "ü\x00|", strings.Repeat("x", 256)}} {
+	for _, ids := range [][3]string{{"acme", "t", "call_1"}, {"", "", ""},
+		{"a/b.c", "ü\x00|", strings.Repeat("x", 256)}} {
 		token := NewToken(store.ThreadKey{Tenant: ids[0], Thread: ids[1]}, ids[2], "secret")
 		key, call, err := ParseToken(token)
 		if err != nil || key.Tenant != ids[0] || key.Thread != ids[1] || call != ids[2] {

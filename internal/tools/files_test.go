@@ -123,7 +123,8 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%v: %q", c.arguments, got)
 		}
 	}
-	for _, o := range []tools.FilesOptions{{}, {Directory: filepath.Join(top, "none")}, {Directory: dir, MaxBytes: -1}} {
+	for _, o := range []tools.FilesOptions{{}, {Directory: filepath.Join(top, "none")},
+		{Directory: dir, MaxBytes: -1}} {
 		if _, err := tools.Files(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
@@ -146,9 +147,11 @@ func TestScratchpad(t *testing.T) {
 		{m{"action": "append", "text": "b\n"}, "Saved.", `{"plan":[1.0],"scratchpad":"ab\n"}`},
 		{m{"action": "read"}, "ab\n", `{"plan":[1.0],"scratchpad":"ab\n"}`},
 		{m{"action": "write", "text": strings.Repeat("x", 32<<10+1)},
-			"error: the scratchpad would have 32769 bytes; it has room for 32768", `{"plan":[1.0],"scratchpad":"ab\n"}`},
+			"error: the scratchpad would have 32769 bytes; it has room for 32768",
+			`{"plan":[1.0],"scratchpad":"ab\n"}`},
 		{m{"action": "write", "text": "c"}, "Saved.", `{"plan":[1.0],"scratchpad":"c"}`},
-		{m{"action": "delete"}, `error: action must be read, write or append, not "delete"`, `{"plan":[1.0],"scratchpad":"c"}`},
+		{m{"action": "delete"}, `error: action must be read, write or append, not "delete"`,
+			`{"plan":[1.0],"scratchpad":"c"}`},
 	} {
 		if got := use(t, pad, c.arguments, &state); got != c.want || string(state) != c.state {
 			t.Errorf("%.60v: %q, %.60s", c.arguments, got, state)

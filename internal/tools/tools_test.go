@@ -95,7 +95,8 @@ func TestResults(t *testing.T) {
 		{
 			Calculate(),
 			`{"sum":1}`,
-			`the arguments of calculate are not valid, nothing was run: "expression" is missing; "sum" is not a known member`,
+			`the arguments of calculate are not valid, nothing was run: "expression" is missing; ` +
+				`"sum" is not a known member`,
 		},
 		{
 			Lookup(),
@@ -202,7 +203,8 @@ func TestAskPerson(t *testing.T) {
 	if !errors.As(err, &ask) || ask.Reason != "input_required" || ask.Message != "Tea?" {
 		t.Fatalf("got %v, want a question", err)
 	}
-	const schema = `{"properties":{"answer":{"description":"Tea?","enum":["yes","no"],"type":"string"}},"required":["answer"],"type":"object"}`
+	const schema = `{"properties":{"answer":{"description":"Tea?","enum":["yes","no"],"type":"string"}},` +
+		`"required":["answer"],"type":"object"}`
 	if string(ask.ResponseSchema) != schema {
 		t.Errorf("got %s", ask.ResponseSchema)
 	}
@@ -270,7 +272,8 @@ func TestCharge(t *testing.T) {
 	if err != nil || result.Text != "Charged 12.50 EUR." {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	for _, bad := range []string{`{"amount":0,"currency":"EUR"}`, `{"amount":1,"currency":"euro"}`, `{"amount":1,"currency":"E\nR"}`} {
+	for _, bad := range []string{`{"amount":0,"currency":"EUR"}`, `{"amount":1,"currency":"euro"}`,
+		`{"amount":1,"currency":"E\nR"}`} {
 		if _, _, err := invoke(t, tool, args(bad)); err == nil {
 			t.Errorf("%s: no error", bad)
 		}

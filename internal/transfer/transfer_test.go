@@ -310,8 +310,9 @@ func TestRefused(t *testing.T) {
 			codes.VersionTooNew},
 		"a damaged one": {looptest.Alice, "x", strings.Replace(text, `"role": "user"`, `"role": "tool"`, 1),
 			codes.InvalidInput},
-		"too many records": {looptest.Alice, "x", strings.ReplaceAll(text, `"next": `, `"next": 99`), codes.InvalidInput},
-		"an id too long":   {looptest.Alice, strings.Repeat("x", 300), text, codes.InvalidInput},
+		"too many records": {looptest.Alice, "x", strings.ReplaceAll(text, `"next": `, `"next": 99`),
+			codes.InvalidInput},
+		"an id too long": {looptest.Alice, strings.Repeat("x", 300), text, codes.InvalidInput},
 	} {
 		_, err := d.Import(t.Context(), ask.who, ask.id, []byte(ask.text))
 		if looptest.Code(err) != ask.code {

@@ -68,7 +68,8 @@ func TestPreview(t *testing.T) {
 // TestReuseSome: of the calls since then, those that are named get their recorded results, and
 // the others run again.
 func TestReuseSome(t *testing.T) {
-	for chosen, again := range map[string]string{"charge": "look", "look": "charge", "look charge": "", "": "look charge"} {
+	for chosen, again := range map[string]string{"charge": "look", "look": "charge", "look charge": "",
+		"": "look charge"} {
 		t.Run(chosen, func(t *testing.T) {
 			e, j := looptest.Travelled(t)
 			to := threads.Travel{Message: "u1", Preview: true}

@@ -370,7 +370,8 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 		t.Helper()
 		return looptest.LastOf(looptest.Resumed(t, e, "t", "look")).(agui.RunFinished).Outcome.Interrupts[0].Message
 	}
-	const want = "Really? Note that this was carried out before, which going back has not undone: a yes carries it out again."
+	const want = "Really? Note that this was carried out before, which going back has not undone: a " +
+		"yes carries it out again."
 	if got := asksAgain(); got != want {
 		t.Errorf("the question is %q", got)
 	}
@@ -465,7 +466,11 @@ func TestETags(t *testing.T) {
 			_, err := e.Prune(t.Context(), looptest.Alice, "t", tag, 1, false)
 			return err
 		},
-		"delete": func(tag string) error { _, err := e.Delete(t.Context(), looptest.Alice, "t", tag, false); return err },
+		"delete": func(tag string) error {
+			_, err := e.Delete(t.Context(), looptest.Alice, "t", tag,
+				false)
+			return err
+		},
 	} {
 		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
 		err := do("old")

@@ -82,7 +82,8 @@ func bad(t *testing.T, f func(t *testing.T, e *looptest.Engine, code string)) {
 		})
 	}
 	newer := &store.VersionError{What: "the layout", Stored: 9, Known: 1}
-	for code, err := range map[string]error{codes.CheckpointUnreadable: store.ErrUnreadable, codes.VersionTooNew: newer} {
+	for code, err := range map[string]error{codes.CheckpointUnreadable: store.ErrUnreadable,
+		codes.VersionTooNew: newer} {
 		t.Run("a head with "+code, func(t *testing.T) {
 			e, db := threeThreads(t, nil)
 			db.Break(err)

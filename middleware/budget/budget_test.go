@@ -152,7 +152,8 @@ func TestBudgetOfMoney(t *testing.T) {
 		"The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.",
 	)
 	h.WantNotices(
-		`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`,
+		`holdfast.budget_exceeded ` +
+			`{"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`,
 	)
 }
 

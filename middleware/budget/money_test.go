@@ -24,7 +24,8 @@ func TestParseMoney(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "write it like 10 or 2.50", "-1": "write it like", "+1": "write it like", "1e3": "write it like",
 		"1.": "write it like", ".5": "write it like",
-		"1,5": "write it like", " 1": "write it like", "1.2.3": "write it like", "NaN": "write it like", "٣": "write it like",
+		"1,5": "write it like", " 1": "write it like", "1.2.3": "write it like", "NaN": "write it like",
+		"٣":         "write it like",
 		"0.0000001": "more than 6 decimals", "9007199254.740993": "the most that is counted is 9007199254.740992",
 		"99999999999999999999": "too much money",
 	} {

@@ -22,8 +22,9 @@ func TestCost(t *testing.T) {
 		want  string
 	}{
 		"nothing reported": {full, holdfast.Usage{}, "0"},
-		"input and output": {plain, holdfast.Usage{InputTokens: tokens(1_000_000), OutputTokens: tokens(100_000)}, "4.5"},
-		"rounded up":       {budget.Price{Input: 1}, holdfast.Usage{InputTokens: tokens(1)}, "0.000001"},
+		"input and output": {plain, holdfast.Usage{InputTokens: tokens(1_000_000), OutputTokens: tokens(100_000)},
+			"4.5"},
+		"rounded up": {budget.Price{Input: 1}, holdfast.Usage{InputTokens: tokens(1)}, "0.000001"},
 		"details have a price": {full, holdfast.Usage{InputTokens: tokens(1_000_000), CachedInput: tokens(500_000),
 			CacheWriteInput: tokens(100_000), OutputTokens: tokens(100_000), ReasoningTokens: tokens(50_000)},
 			"3.475"},
@@ -36,7 +37,8 @@ func TestCost(t *testing.T) {
 			"0.3"},
 		"negative": {plain, holdfast.Usage{InputTokens: tokens(-5), OutputTokens: tokens(100_000)}, "1.5"},
 		"more than fits": {plain,
-			holdfast.Usage{InputTokens: tokens(math.MaxInt64), OutputTokens: tokens(math.MaxInt64)}, "9007199254.740992"},
+			holdfast.Usage{InputTokens: tokens(math.MaxInt64), OutputTokens: tokens(math.MaxInt64)},
+			"9007199254.740992"},
 	} {
 		if got := tt.price.Cost(tt.usage); got != money(t, tt.want) {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)

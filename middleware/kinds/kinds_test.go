@@ -20,14 +20,16 @@ func TestAll(t *testing.T) {
 		"circuitBreaker": `{"maxIdenticalCalls": 4, "then": "tell", "tools": {"poll": 0}}`,
 		"errorTracking":  `{"maxFailingIterations": 5}`,
 		"continuation":   `{"maxIterations": 10, "maxTotal": 100, "remember": "run"}`,
-		"toolPermission": `{"rules": [{"tool": "refund*", "args": {"amount": {"above": 10.5}}, "then": "ask"}], "default": "allow"}`,
-		"rateLimit":      `{"per": ["user"], "limit": 60, "window": "1m", "then": "tell"}`,
-		"budget":         `{"thread": {"cost": 10.50, "tokens": 100000}, "tenant": {"cost": "500", "window": "24h"}, "prices": {"openai/*": {"input": 0.25, "output": 2}}, "then": "ask"}`,
-		"retry":          `{"tools": ["fetch*"], "attempts": 2, "backoff": "1s"}`,
-		"timeout":        `{"tool": "20s"}`,
-		"historyWindow":  `{"maxMessages": 40, "then": "summarise", "onOverflow": "fail"}`,
-		"largeResults":   `{"maxBytes": 20000}`,
-		"redaction":      `{"patterns": [{"name": "badge", "regexp": "badge-[0-9]+"}]}`,
+		"toolPermission": `{"rules": [{"tool": "refund*", "args": {"amount": {"above": 10.5}}, "then": ` +
+			`"ask"}], "default": "allow"}`,
+		"rateLimit": `{"per": ["user"], "limit": 60, "window": "1m", "then": "tell"}`,
+		"budget": `{"thread": {"cost": 10.50, "tokens": 100000}, "tenant": {"cost": "500", "window": "24h"}, ` +
+			`"prices": {"openai/*": {"input": 0.25, "output": 2}}, "then": "ask"}`,
+		"retry":         `{"tools": ["fetch*"], "attempts": 2, "backoff": "1s"}`,
+		"timeout":       `{"tool": "20s"}`,
+		"historyWindow": `{"maxMessages": 40, "then": "summarise", "onOverflow": "fail"}`,
+		"largeResults":  `{"maxBytes": 20000}`,
+		"redaction":     `{"patterns": [{"name": "badge", "regexp": "badge-[0-9]+"}]}`,
 	}
 	names, noticed := map[string]bool{}, []string{}
 	for _, kind := range kinds.All() {

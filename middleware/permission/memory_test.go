@@ -27,7 +27,8 @@ import (
 func TestPermissionRemembered(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"run", "thread", "user"} {
-		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has refused calls like this one."} {
+		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has " +
+			"refused calls like this one."} {
 			p := newPermissionRun(t, refundRules)
 			payload := fmt.Sprintf(`{"allow":%v,"remember":%q}`, allow, scope)
 			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload))
@@ -193,7 +194,8 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 		if err := p.m.Batch(p.Context(), b); !errors.As(err, &known) || known.Code != codes.StateUnreadable {
 			t.Errorf("%s: the batch: %v", name, err)
 		}
-		for _, call := range []holdfast.ToolCall{p.call("refund {}"), permissionAnswered(p.call("refund {}"), `{"allow":true,"remember":"thread"}`)} {
+		for _, call := range []holdfast.ToolCall{p.call("refund {}"),
+			permissionAnswered(p.call("refund {}"), `{"allow":true,"remember":"thread"}`)} {
 			var end *holdfast.EndRun
 			next := func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 				t.Errorf("%s: the call got through", name)

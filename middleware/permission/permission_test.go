@@ -127,7 +127,8 @@ const refundRules = `{"rules": [
 // TestPermissionRules: the first rule that matches decides.
 func TestPermissionRules(t *testing.T) {
 	t.Parallel()
-	const unclear = "Not allowed: the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters."
+	const unclear = "Not allowed: the arguments have to be one JSON object that names each argument once, spelled as " +
+		"in the tool's parameters."
 	for call, want := range map[string]string{
 		`refund {"amount":5000}`:                                  "Not allowed: refunds above 1000 are made by hand.",
 		`refund_all {"amount":1000.5}`:                            "Not allowed: refunds above 1000 are made by hand.",
@@ -189,7 +190,8 @@ func TestPermissionQuestion(t *testing.T) {
 	long := `"` + strings.Repeat("x", 20000) + `"`
 	for _, tt := range []struct{ call, message, metadata, scopes string }{
 		{`refund {"amount": 50}`, "May the agent call refund? It costs money.",
-			`{"arguments":{"amount":50},"rule":"refund*","tool":"refund","toolCallId":"c1"}`, `["run","thread","user"]`},
+			`{"arguments":{"amount":50},"rule":"refund*","tool":"refund","toolCallId":"c1"}`,
+			`["run","thread","user"]`},
 		{`other broken`, "May the agent call other?",
 			`{"arguments":"broken","rule":"default","tool":"other","toolCallId":"c2"}`, `["run","thread"]`},
 		{`mail {"to":"x"}`, "May the agent call mail?",

@@ -98,9 +98,12 @@ func TestRedactionLeavesTheRestAlone(t *testing.T) {
 	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	for _, text := range []string{
-		"a risk-based task-oriented-workflow-of-some-length", "sk-short", "AKIA", "https://example.com:8080/a@b", "mailto:a@b.c",
-		"Bearer of bad news", "eyJ.not.jwt", "4111 1111 1111 1112", "1234567890123456", "the year 2026, 13 of 19", "+49 170 1234567",
-		"1732190000123456789", "9111111111111111", "the public part:\n-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----",
+		"a risk-based task-oriented-workflow-of-some-length", "sk-short", "AKIA", "https://example.com:8080/a@b",
+		"mailto:a@b.c",
+		"Bearer of bad news", "eyJ.not.jwt", "4111 1111 1111 1112", "1234567890123456", "the year 2026, 13 of 19",
+		"+49 170 1234567",
+		"1732190000123456789", "9111111111111111", "the public part:\n-----BEGIN PUBLIC " +
+			"KEY-----\nabc\n-----END PUBLIC KEY-----",
 		"a4111111111111111", "umlauts äöü, \xff and no more",
 	} {
 		if got := hide(t, m, text); got != text {
@@ -383,9 +386,10 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 		{Name: "block", Regexp: `(?s)<é.*é>`}, {Name: "word", Regexp: "WORD[a-zé]+"},
 	}})
 	for give, want := range map[string]string{
-		"key: " + key + "'done'":                             "key: [redacted:private_key]'done'",
-		"<é" + strings.Repeat("é ", 3000) + "the end":        "<é" + strings.Repeat("é ", 3000) + "the end",
-		"<é" + strings.Repeat("-", 8000) + key + "'":         "<é" + strings.Repeat("-", 8000) + "[redacted:private_key]'",
+		"key: " + key + "'done'":                      "key: [redacted:private_key]'done'",
+		"<é" + strings.Repeat("é ", 3000) + "the end": "<é" + strings.Repeat("é ", 3000) + "the end",
+		"<é" + strings.Repeat("-", 8000) + key + "'": "<é" + strings.Repeat("-", 8000) +
+			"[redacted:private_key]'",
 		"<é" + strings.Repeat("\x80", 10000) + "end":         "<é" + strings.Repeat("\x80", 10000) + "end",
 		"x WORDbb" + strings.Repeat("aé", 5000) + "\x80\xff": "x [redacted:word]\x80\xff",
 	} {

@@ -38,7 +38,8 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}}, nil)
 	stream := hooktest.Text(c.Run("go"))
 	history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil)
-	for name, text := range map[string]string{"stream": stream, "history": history, "log": strings.Join(c.Log(), "\n")} {
+	for name, text := range map[string]string{"stream": stream, "history": history,
+		"log": strings.Join(c.Log(), "\n")} {
 		for _, secret := range []string{"aws", "jwt", "github"} {
 			if strings.Contains(text, secrets[secret]) || strings.Contains(text, secrets[secret][10:]) {
 				t.Errorf("%s is in the %s: %s", secret, name, text)
@@ -47,7 +48,8 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"content":"the key: [redacted:api_key]"`, "RUN_FINISHED",
-		`{"where":["model","tool:fetch"],"names":["api_key"],"count":2}`, `{"where":["model"],"names":["jwt"],"count":1}`,
+		`{"where":["model","tool:fetch"],"names":["api_key"],"count":2}`,
+		`{"where":["model"],"names":["jwt"],"count":1}`,
 	} {
 		if !strings.Contains(stream, want) {
 			t.Errorf("no %s in %s", want, stream)

@@ -199,10 +199,14 @@ func TestThinkingReturns(t *testing.T) {
 		holdfast.Message{Role: holdfast.RoleTool, CallID: "c1", Error: "closed"},
 	)
 	const want = `[{"role":"user","content":[{"type":"text","text":"go"}]},` +
-		`{"role":"assistant","content":[{"type":"thinking","thinking":"a \u003cb\u003e","signature":"s1="},{"type":"redacted_thinking","data":"hidden"},` +
-		`{"type":"text","text":"One."},{"type":"thinking","thinking":"","signature":"s2"},{"type":"text","text":"Two."},` +
-		`{"type":"tool_use","id":"c1","name":"f","input":{"x":1.50}},{"type":"thinking","thinking":"c","signature":"s3"},{"type":"tool_use","id":"c2","name":"g","input":{"y":2}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"Error: closed"}],"is_error":true},` +
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"a ` +
+		`\u003cb\u003e","signature":"s1="},{"type":"redacted_thinking","data":"hidden"},` +
+		`{"type":"text","text":"One."},{"type":"thinking","thinking":"","signature":"s2"},` +
+		`{"type":"text","text":"Two."},` +
+		`{"type":"tool_use","id":"c1","name":"f","input":{"x":1.50}},{"type":"thinking","thinking":"c",` +
+		`"signature":"s3"},{"type":"tool_use","id":"c2","name":"g","input":{"y":2}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"Error: ` +
+		`closed"}],"is_error":true},` +
 		`{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"second"}]}]}]`
 	if got := asked(t, m, &holdfast.ModelRequest{Messages: messages}); got != want {
 		t.Errorf("asked is\n%s\nwant\n%s", got, want)
@@ -453,13 +457,17 @@ func TestKeys(t *testing.T) {
 	}{
 		"the default": {o: Options{Getenv: env(map[string]string{"ANTHROPIC_API_KEY": modeltest.Key})},
 			url: DefaultBaseURL, key: modeltest.Key},
-		"a variable": {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "ANTHROPIC_BASE_URL": "http://gate/"})},
+		"a variable": {o: Options{KeyEnv: "OURS",
+			Getenv: env(map[string]string{"OURS": "k", "ANTHROPIC_BASE_URL": "http://gate/"})},
 			url: "http://gate", key: "k"},
-		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x", "anthropic-version": "2099-01-01"},
+		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x",
+			"anthropic-version": "2099-01-01"},
 			Getenv: env(nil)},
 			url: DefaultBaseURL, bearer: "Bearer x"},
-		"none":           {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL"},
-		"our parameter":  {o: Options{Key: "k", Params: map[string]any{"system": "x"}}, bad: `the parameter "system" cannot be set: the server sets it itself`},
+		"none": {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set ANTHROPIC_API_KEY, or " +
+			"name a server that needs none with ANTHROPIC_BASE_URL"},
+		"our parameter": {o: Options{Key: "k", Params: map[string]any{"system": "x"}}, bad: `the parameter "system" ` +
+			`cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
 	} {
 		c.o.Model = "m"

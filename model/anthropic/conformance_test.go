@@ -38,7 +38,9 @@ func opening() string {
 	return sse(
 		"message_start",
 		fmt.Sprintf(
-			`,"message":{"id":"msg_1","type":"message","role":"assistant","model":"m1-2026","content":[],"stop_reason":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":1}}`,
+			`,"message":{"id":"msg_1","type":"message","role":"assistant","model":"m1-2026","content":[],`+
+				`"stop_reason":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,`+
+				`"cache_read_input_tokens":%d,"output_tokens":1}}`,
 			modeltest.Input-modeltest.Cached-modeltest.Written,
 			modeltest.Written,
 			modeltest.Cached,
@@ -51,7 +53,8 @@ func closing(reason string) []string {
 		sse(
 			"message_delta",
 			fmt.Sprintf(
-				`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`,
+				`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d,`+
+					`"output_tokens_details":{"thinking_tokens":%d}}`,
 				reason,
 				modeltest.Output,
 				modeltest.Reasoning,
@@ -115,7 +118,8 @@ func conforming() modeltest.Provider {
 	refusal := opening() + begin(0, `{"type":"text","text":""}`) + delta(0, "text_delta", "text", "I ") +
 		sse(
 			"message_delta",
-			`,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no KEY"}},"usage":{"output_tokens":5}`,
+			`,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no `+
+				`KEY"}},"usage":{"output_tokens":5}`,
 		) + sse("message_stop", "")
 	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
@@ -203,13 +207,15 @@ func conforming() modeltest.Provider {
 			},
 			modeltest.Refusal{
 				Status: 400,
-				Body:   `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`,
-				Kind:   failure.Quota,
+				Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is ` +
+					`too low to access the Anthropic API."}}`,
+				Kind: failure.Quota,
 			},
 			modeltest.Refusal{
 				Status: 400,
-				Body:   `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`,
-				Kind:   failure.TooLong,
+				Body: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: ` +
+					`210000 tokens > 200000 maximum"}}`,
+				Kind: failure.TooLong,
 			},
 		),
 	}

@@ -14,10 +14,13 @@ import (
 
 // What the provider says when it does not take thinking back.
 const (
-	saysBound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
+	saysBound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different " +
+		"conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
 	saysWrong = "messages.1.content.0: Invalid `signature` in `thinking` block"
-	saysKept  = "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified."
-	saysFirst = "messages.3.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block."
+	saysKept  = "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant " +
+		"message cannot be modified."
+	saysFirst = "messages.3.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When " +
+		"`thinking` is enabled, a final `assistant` message must start with a thinking block."
 )
 
 // TestThinkingRefused: a thread whose thinking the provider does not take back goes on
@@ -25,7 +28,8 @@ const (
 func TestThinkingRefused(t *testing.T) {
 	t.Parallel()
 	const asWhole, asBare = "thinking sent", "no thinking"
-	asBound := asWhole + `, asked {"block_binding":{"prefix_mismatch_behavior":"drop_block"},"type":"adaptive"}, beta ` +
+	asBound := asWhole + `, asked {"block_binding":{"prefix_mismatch_behavior":"drop_block"},` +
+		`"type":"adaptive"}, beta ` +
 		bindingBeta
 	for name, c := range map[string]struct {
 		params  map[string]any
@@ -40,7 +44,8 @@ func TestThinkingRefused(t *testing.T) {
 		"another key":       {nil, []string{saysWrong}, []string{asWhole, asBare, asWhole}},
 		"changed":           {nil, []string{saysKept}, []string{asWhole, asBare, asWhole}},
 		"another model's": {map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2048}},
-			[]string{saysFirst}, []string{`thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`, asBare, `thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`}},
+			[]string{saysFirst}, []string{`thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`, asBare,
+				`thinking sent, asked {"budget_tokens":2048,"type":"enabled"}`}},
 		"another thing wrong": {nil, []string{"thinking: budget_tokens is too small"}, []string{asWhole, asWhole}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,10 +67,11 @@ func TestThinkingRefused(t *testing.T) {
 						}
 						said := refusal[0]
 						refusal = refusal[1:]
-						return http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":` +
-							modeltest.JSON(
-								said,
-							) + `}}`
+						return http.StatusBadRequest,
+							`{"type":"error","error":{"type":"invalid_request_error","message":` +
+								modeltest.JSON(
+									said,
+								) + `}}`
 					}),
 				},
 			)
@@ -154,7 +160,8 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`},
 		"broken off": {[]holdfast.Message{{Role: holdfast.RoleAssistant, Text: "I"},
 			{Role: holdfast.RoleReasoning, EncryptedValue: sealed(1)}},
-			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text","text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
+			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text",` +
+				`"text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
 	} {
 		if got := asked(
 			t,

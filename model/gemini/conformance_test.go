@@ -47,7 +47,8 @@ func finish(reason string, parts ...string) string {
 		) +
 			tail(
 				fmt.Sprintf(
-					`"promptTokenCount": %d,"candidatesTokenCount": %d,"totalTokenCount": %d,"cachedContentTokenCount": %d,"thoughtsTokenCount": %d`,
+					`"promptTokenCount": %d,"candidatesTokenCount": %d,"totalTokenCount": `+
+						`%d,"cachedContentTokenCount": %d,"thoughtsTokenCount": %d`,
 					modeltest.Input,
 					modeltest.Output-modeltest.Reasoning,
 					modeltest.Input+modeltest.Output,
@@ -124,7 +125,8 @@ func failed(code int, status, message, details string) string {
 // The suite puts its key where a fake says KEY, so that reason is escaped below.
 //
 // perDay says that a quota per day is used up.
-const perDay = `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}`
+const perDay = `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": ` +
+	`"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}`
 
 // TestConformance plugs a fake of Gemini into the suite, with and without ids of calls.
 func TestConformance(t *testing.T) {
@@ -226,18 +228,21 @@ func conforming(nameless bool) modeltest.Provider {
 		}), []modeltest.Refusal{
 			{
 				Status: 429,
-				Body:   `[{"error":{"code":429,"message":"spent","status":"RESOURCE_EXHAUSTED","details":[` + perDay + `]}}]`,
-				Kind:   failure.Quota,
+				Body: `[{"error":{"code":429,"message":"spent","status":"RESOURCE_EXHAUSTED","details":[` + perDay +
+					`]}}]`,
+				Kind: failure.Quota,
 			},
 			{
 				Status: 400,
-				Body:   `{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"@type":"x","reason":"API_\u004bEY_INVALID"}]}}`,
-				Kind:   failure.Auth,
+				Body: `{"error":{"code":400,"message":"API key not ` +
+					`valid.","status":"INVALID_ARGUMENT","details":[{"@type":"x","reason":"API_\u004bEY_INVALID"}]}}`,
+				Kind: failure.Auth,
 			},
 			{
 				Status: 400,
-				Body:   `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}`,
-				Kind:   failure.TooLong,
+				Body: `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of ` +
+					`tokens allowed (8).","status":"INVALID_ARGUMENT"}}`,
+				Kind: failure.TooLong,
 			},
 		}),
 	}

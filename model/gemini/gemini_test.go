@@ -126,7 +126,8 @@ func TestWaits(t *testing.T) {
 	const details = `{"@type": "type.googleapis.com/google.rpc.RetryInfo","retryDelay": "22s"}`
 	stream := failed(429, "RESOURCE_EXHAUSTED", "slow", details)
 	body := "[" + strings.TrimSuffix(strings.TrimPrefix(stream, "data: "), "\n\n") + "]"
-	for _, e := range []*holdfast.ModelError{failureOf(t, 429, body, 0), failureOf(t, 200, chunk(text("so"))+stream, 0)} {
+	for _, e := range []*holdfast.ModelError{failureOf(t, 429, body, 0),
+		failureOf(t, 200, chunk(text("so"))+stream, 0)} {
 		if e.RetryAfter != 22*time.Second || e.Status != 429 {
 			t.Errorf("wait %v after %v", e.RetryAfter, e)
 		}
@@ -193,15 +194,21 @@ func heard(t *testing.T, m *Model, stream string) []holdfast.Message {
 // other model, which gets the stand-in for calls.
 func TestSignaturesReturn(t *testing.T) {
 	t.Parallel()
-	const results = `{"role":"user","parts":[{"functionResponse":{"id":"c0","name":"f","response":{"output":"done"}}},{"functionResponse":{"id":"c1","name":"g","response":{"output":"done"}}}]}`
-	const oneResult = `{"role":"user","parts":[{"functionResponse":{"id":"c0","name":"f","response":{"output":"done"}}}]}`
+	const results = `{"role":"user","parts":[{"functionResponse":{"id":"c0","name":"f","response":{"output":"done"}}}` +
+		`,{"functionResponse":{"id":"c1","name":"g","response":{"output":"done"}}}]}`
+	const oneResult = `{"role":"user","parts":[{"functionResponse":{"id":"c0","name":"f",` +
+		`"response":{"output":"done"}}}]}`
 	for name, c := range map[string]struct{ stream, own, other string }{
 		"parallel calls": {
 			chunk(thought("hm")) + chunk(text("I ")) + chunk(signedText("léok", "s1=")) +
-				chunk(text("."), callPart("x", "f", `{"b": 1.50}`, "s2="), callPart("", "g", "{}", "")) + finish("STOP"),
-			`{"role":"model","parts":[{"text":"I "},{"text":"léok","thoughtSignature":"s1="},{"text":"."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"s2="},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` +
+				chunk(text("."), callPart("x", "f", `{"b": 1.50}`, "s2="), callPart("", "g", "{}", "")) +
+				finish("STOP"),
+			`{"role":"model","parts":[{"text":"I ` +
+				`"},{"text":"léok","thoughtSignature":"s1="},{"text":"."},{"functionCall":{"id":"c0","name":"f",` +
+				`"args":{"b":1.50}},"thoughtSignature":"s2="},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` +
 				results,
-			`{"role":"model","parts":[{"text":"I léok."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"` +
+			`{"role":"model","parts":[{"text":"I ` +
+				`léok."},{"functionCall":{"id":"c0","name":"f","args":{"b":1.50}},"thoughtSignature":"` +
 				standIn +
 				`"},{"functionCall":{"id":"c1","name":"g","args":{}}}]},` +
 				results,
@@ -216,12 +223,16 @@ func TestSignaturesReturn(t *testing.T) {
 			chunk(`{"text": "hm","thought": true,"thoughtSignature": "s4="}`, thought("so")) +
 				chunk(signedText("Hello", "s5="), text(", you")) +
 				finish("MAX_TOKENS", signedText("", "s6="), signedText("", "s7=")),
-			`{"role":"model","parts":[{"text":"","thought":true,"thoughtSignature":"s4="},{"text":"Hello","thoughtSignature":"s5="},{"text":", you"},{"text":"","thoughtSignature":"s6="},{"text":"","thoughtSignature":"s7="}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
+			`{"role":"model","parts":[{"text":"","thought":true,"thoughtSignature":"s4="},{"text":"Hello",` +
+				`"thoughtSignature":"s5="},{"text":", ` +
+				`you"},{"text":"","thoughtSignature":"s6="},{"text":"","thoughtSignature":"s7="}]},{"role":"user",` +
+				`"parts":[{"text":"(Continue.)"}]}`,
 			`{"role":"model","parts":[{"text":"Hello, you"}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
 		},
 		"at the end of a text": {
 			chunk(text("Hello")) + finish("STOP", signedText("", "s3=")),
-			`{"role":"model","parts":[{"text":"Hello"},{"text":"","thoughtSignature":"s3="}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
+			`{"role":"model","parts":[{"text":"Hello"},{"text":"","thoughtSignature":"s3="}]},{"role":"user",` +
+				`"parts":[{"text":"(Continue.)"}]}`,
 			`{"role":"model","parts":[{"text":"Hello"}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
 		},
 	} {
@@ -266,7 +277,8 @@ func TestImages(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, "m1", nil)
 	image := func(data, signature string) string {
-		return `{"inlineData": {"mimeType": "image/png","data": "` + data + `"},"thoughtSignature": "` + signature + `"}`
+		return `{"inlineData": {"mimeType": "image/png","data": "` + data + `"},"thoughtSignature": "` + signature +
+			`"}`
 	}
 	sketch := `{"thought": true, "inlineData": {"mimeType": "image/png","data": "BBBB"}}`
 	answer, reasoning := holdfast.Message{ID: "a", Role: holdfast.RoleAssistant}, []holdfast.Message{}
@@ -310,8 +322,10 @@ func TestImages(t *testing.T) {
 		Messages: append([]holdfast.Message{{ID: "u", Role: holdfast.RoleUser, Text: "paint"}, answer}, reasoning...),
 	}
 	body, _, err := m.body(req)
-	want := `{"role":"model","parts":[{"text":"Here: "},{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2lnMQ=="},` +
-		`{"text":"and ","thoughtSignature":"c2lnMg=="},{"inlineData":{"mimeType":"image/png","data":"CCCC"},"thoughtSignature":"c2lnMw=="}]}`
+	want := `{"role":"model","parts":[{"text":"Here: ` +
+		`"},{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2lnMQ=="},` +
+		`{"text":"and ","thoughtSignature":"c2lnMg=="},{"inlineData":{"mimeType":"image/png","data":"CCCC"},` +
+		`"thoughtSignature":"c2lnMw=="}]}`
 	if err != nil || !strings.Contains(string(body.Bytes()), want) {
 		t.Errorf("%s, %v", body.Bytes(), err)
 	}
@@ -477,7 +491,8 @@ func TestPrefix(t *testing.T) {
 func TestSubset(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ schema, want string }{
-		{`{"type":"object","properties":{"z":{"type":"string","pattern":"x","default":"y"},"pattern":{"const":1.0}},"required":["z"],"$schema":"s"}`,
+		{`{"type":"object","properties":{"z":{"type":"string","pattern":"x","default":"y"},"pattern":{"const":1.0}},` +
+			`"required":["z"],"$schema":"s"}`,
 			`{"type":"object","properties":{"z":{"type":"string"},"pattern":{"enum":[1.0]}},"required":["z"]}`},
 		{`{"items":{"not":{}},"anyOf":[{"if":1,"type":"null"},true],"additionalProperties":false}`,
 			`{"items":{},"anyOf":[{"type":"null"},true],"additionalProperties":false}`},
@@ -504,16 +519,20 @@ func TestKeys(t *testing.T) {
 		o                     Options
 		url, key, bearer, bad string
 	}{
-		"the default": {o: Options{Getenv: env(map[string]string{"GEMINI_API_KEY": modeltest.Key, "GOOGLE_API_KEY": "other"})},
+		"the default": {o: Options{Getenv: env(map[string]string{"GEMINI_API_KEY": modeltest.Key,
+			"GOOGLE_API_KEY": "other"})},
 			url: DefaultBaseURL, key: modeltest.Key},
 		"the other": {o: Options{Getenv: env(map[string]string{"GOOGLE_API_KEY": "other"})}, url: DefaultBaseURL,
 			key: "other"},
-		"a variable": {o: Options{KeyEnv: "OURS", Getenv: env(map[string]string{"OURS": "k", "GEMINI_BASE_URL": "http://gate/"})},
+		"a variable": {o: Options{KeyEnv: "OURS",
+			Getenv: env(map[string]string{"OURS": "k", "GEMINI_BASE_URL": "http://gate/"})},
 			url: "http://gate", key: "k"},
 		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x"}, Getenv: env(nil)},
 			url: DefaultBaseURL, bearer: "Bearer x"},
-		"none":           {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set GEMINI_API_KEY, or name a server that needs none with GEMINI_BASE_URL"},
-		"our parameter":  {o: Options{Key: "k", Params: map[string]any{"contents": "x"}}, bad: `the parameter "contents" cannot be set: the server sets it itself`},
+		"none": {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set GEMINI_API_KEY, or name " +
+			"a server that needs none with GEMINI_BASE_URL"},
+		"our parameter": {o: Options{Key: "k", Params: map[string]any{"contents": "x"}},
+			bad: `the parameter "contents" cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
 	} {
 		c.o.Model = "m"

@@ -106,7 +106,9 @@ func fake(a modeltest.Answer) []string {
 		)
 	}
 	usage := fmt.Sprintf(
-		`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}}`,
+		`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,`+
+			`"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},`+
+			`"completion_tokens_details":{"reasoning_tokens":%d}}}`,
 		modeltest.Input,
 		modeltest.Output,
 		modeltest.Input+modeltest.Output,

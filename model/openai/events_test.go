@@ -23,7 +23,8 @@ func FuzzStream(f *testing.F) {
 		conforming(),
 		reader(),
 		delta(
-			`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`,
+			`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b",`+
+				`"function":{"name":"f"}}]}`,
 		)+finish(
 			"length",
 		),

@@ -120,13 +120,17 @@ func TestAnswers(t *testing.T) {
 			delta(`{"role":"assistant","content":null,"reasoning_content":"think "}`) + delta(`{"reasoning":"more"}`) +
 				delta(`{"content":"Hel"}`) + delta(`{"content":"lo"}`) +
 				delta(fmt.Sprintf(begin, 0, "a", "one", "")) + delta(fmt.Sprintf(begin, 1, "b", "two", "{")) +
-				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`) + delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
+				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`) +
+				delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
 				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`) + finish("tool_calls") +
-				sse(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":1},"completion_tokens_details":{"reasoning_tokens":2}}}`) +
+				sse(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,`+
+					`"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":1},`+
+					`"completion_tokens_details":{"reasoning_tokens":2}}}`) +
 				done,
 			said{text: "Hello", reasoning: "think more", calls: []string{`0 a one {"x":1}`, "1 b two {}"},
 				finish: holdfast.FinishToolCalls,
-				usage:  `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3,"cacheWriteInputTokens":1}`},
+				usage: `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,` +
+					`"reasoningTokens":2,"cachedInputTokens":3,"cacheWriteInputTokens":1}`},
 		},
 		"index 0 again with another id": {
 			delta(fmt.Sprintf(begin, 0, "a", "one", "{}")) + delta(fmt.Sprintf(begin, 0, "b", "two", `{"y":2}`)) +
@@ -134,12 +138,14 @@ func TestAnswers(t *testing.T) {
 			said{calls: []string{"0 a one {}", `1 b two {"y":2}`}, finish: holdfast.FinishToolCalls},
 		},
 		"calls without index, pieces without id": {
-			delta(`{"tool_calls":[{"id":"a","function":{"name":"one","arguments":"{"}}]}`) + delta(`{"tool_calls":[{"function":{"arguments":"}"}}]}`) +
+			delta(`{"tool_calls":[{"id":"a","function":{"name":"one","arguments":"{"}}]}`) +
+				delta(`{"tool_calls":[{"function":{"arguments":"}"}}]}`) +
 				delta(`{"tool_calls":[{"id":"b","function":{"name":"two","arguments":"{}"}}]}`) + finish("stop") + done,
 			said{calls: []string{"0 a one {}", "1 b two {}"}, finish: holdfast.FinishToolCalls},
 		},
 		"calls without ids": {
-			delta(`{"tool_calls":[{"index":0,"function":{"name":"one","arguments":"{}"}},{"index":1,"function":{"name":"two","arguments":""}}]}`) +
+			delta(`{"tool_calls":[{"index":0,"function":{"name":"one","arguments":"{}"}},{"index":1,`+
+				`"function":{"name":"two","arguments":""}}]}`) +
 				delta(`{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]}`) + finish("tool_calls") + done,
 			said{calls: []string{"0  one {}", "1  two {}"}, finish: holdfast.FinishToolCalls},
 		},
@@ -169,7 +175,8 @@ func TestAnswers(t *testing.T) {
 		"content in parts": {delta(`{"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`) +
 			finish("stop") + done, said{text: "xy", finish: holdfast.FinishStop}},
 		"usage before the finish": {sse(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) +
-			finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
+			finish("stop") + done, said{text: "x", finish: holdfast.FinishStop,
+			usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
 		"a long line": {delta(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`) + finish("stop") + done,
 			said{text: strings.Repeat("x", 1<<20), finish: holdfast.FinishStop}},
 	} {
@@ -247,7 +254,8 @@ func TestMisbehaviour(t *testing.T) {
 			public: "refused the server's key", cause: "wrong key [secret]"},
 		"an unknown model": {f: status(404, "application/json", apiErr("model_not_found", "m1?")),
 			public: "does not know the configured model", cause: "m1?"},
-		"too long": {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")),
+		"too long": {f: status(400, "application/json",
+			apiErr("context_length_exceeded", "private prompt is too long")),
 			public: "too long for the model"},
 		"a bad request": {f: status(400, "application/json", apiErr("", "what?")),
 			public: "refused the request", cause: "what?"},
@@ -295,7 +303,9 @@ func TestNotStreamed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		fmt.Fprint(
 			w,
-			`{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`,
+			`{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a",`+
+				`"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],`+
+				`"usage":{"total_tokens":3}}`,
 		)
 	})
 	got := ask(t.Context(), t, m)
@@ -514,20 +524,28 @@ func TestKeys(t *testing.T) {
 			env: map[string]string{"OUR_KEY": key, "OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
 		"a key": {options: Options{Key: key}, env: map[string]string{"OPENAI_API_KEY": "other"},
 			bearer: "Bearer " + key},
-		"a header":               {options: Options{Headers: map[string]string{"authorization": "Basic x"}}, bearer: "Basic x"},
+		"a header": {options: Options{Headers: map[string]string{"authorization": "Basic x"}},
+			bearer: "Basic x"},
 		"a server without":       {options: Options{BaseURL: local}, url: local},
 		"one of the environment": {env: map[string]string{"OPENAI_BASE_URL": local}, url: local},
 		"the option comes first": {options: Options{BaseURL: local},
 			env: map[string]string{"OPENAI_BASE_URL": "http://elsewhere"}, url: local},
-		"none": {refused: "the model m needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL"},
+		"none": {refused: "the model m needs a key: set OPENAI_API_KEY, or name a server that needs " +
+			"none with OPENAI_BASE_URL"},
 		"a variable without": {options: Options{KeyEnv: "OUR_KEY"},
 			env: map[string]string{"OPENAI_API_KEY": key}, refused: "the model m needs a key: set OUR_KEY"},
-		"also for another server": {options: Options{KeyEnv: "OUR_KEY", BaseURL: local}, refused: "the model m needs a key: set OUR_KEY"},
-		"both":                    {options: Options{Key: key, KeyEnv: "OUR_KEY"}, refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
-		"the key as name":         {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
-		"a line end":              {env: map[string]string{"OPENAI_API_KEY": key + "\n"}, refused: "the model's key contains a line ending or another control character; often it is the last line ending of the key's file"},
+		"also for another server": {options: Options{KeyEnv: "OUR_KEY", BaseURL: local},
+			refused: "the model m needs a key: set OUR_KEY"},
+		"both": {options: Options{Key: key, KeyEnv: "OUR_KEY"},
+			refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
+		"the key as name": {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an " +
+			"environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
+		"a line end": {env: map[string]string{"OPENAI_API_KEY": key + "\n"},
+			refused: "the model's key contains a line ending or another control character; often it is the last line " +
+				"ending of the key's file"},
 		"no URL in the environment": {options: Options{Key: "k"}, env: map[string]string{"OPENAI_BASE_URL": key},
-			refused: "the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1"},
+			refused: "the model's base URL must be absolute, like https://api.openai.com/v1 or " +
+				"http://localhost:11434/v1"},
 	} {
 		c.options.Model, c.options.Getenv = "m", func(name string) string { return c.env[name] }
 		m, err := New(c.options)

@@ -27,7 +27,8 @@ func TestErrorsInDisguise(t *testing.T) {
 		retry                 bool
 	}{
 		"a field of its own, as llama.cpp had until the end of 2025": {
-			"error: {\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"invalid_request_error\"}\n\n" +
+			"error: {\"code\":400,\"message\":\"the request exceeds the available context " +
+				"size\",\"type\":\"invalid_request_error\"}\n\n" +
 				done,
 			"too long for the model", "exceeds the available", false,
 		},
@@ -51,7 +52,8 @@ func TestErrorsInDisguise(t *testing.T) {
 			"refused the server's key", "bad key", false},
 		"JSON in an array, as Gemini has": {`[{"error":{"message":"bad key","code":401}}]`,
 			"refused the server's key", "bad key", false},
-		"an error in a chunk with its choice": {sse(`{"error":{"message":"slow","code":502},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`),
+		"an error in a chunk with its choice": {sse(`{"error":{"message":"slow","code":502},` +
+			`"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`),
 			"overloaded", "slow", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,9 +148,11 @@ func TestStatusDecides(t *testing.T) {
 func TestTooLongInWords(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"vLLM":           `{"error":{"message":"You passed 1015 input tokens. However, the model's context length is only 1024 tokens","type":"BadRequestError","code":400}}`,
-		"vLLM until 0.9": `{"object":"error","message":"This model's maximum context length is 131072 tokens.","type":"BadRequestError","code":400}`,
-		"llama.cpp":      `{"error":{"code":400,"message":"too big","type":"exceed_context_size_error","n_ctx":4096}}`,
+		"vLLM": `{"error":{"message":"You passed 1015 input tokens. However, the model's context length is ` +
+			`only 1024 tokens","type":"BadRequestError","code":400}}`,
+		"vLLM until 0.9": `{"object":"error","message":"This model's maximum context length is 131072 ` +
+			`tokens.","type":"BadRequestError","code":400}`,
+		"llama.cpp": `{"error":{"code":400,"message":"too big","type":"exceed_context_size_error","n_ctx":4096}}`,
 	} {
 		m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)

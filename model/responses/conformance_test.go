@@ -67,7 +67,8 @@ func terminal(status, details string) string {
 		"response."+status,
 		fmt.Sprintf(
 			`,"response":{"id":"resp_1","object":"response","status":%q,"model":"m1-2026","error":null,%s"output":[],`+
-				`"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
+				`"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},`+
+				`"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
 			status,
 			details,
 			modeltest.Input,
@@ -80,7 +81,8 @@ func terminal(status, details string) string {
 	)
 }
 
-const opening = `,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m1-2026","error":null,"output":[],"usage":null}`
+const opening = `,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m1-2026",` +
+	`"error":null,"output":[],"usage":null}`
 
 // fake writes an answer as OpenAI does; pieces of parallel calls come in turn, which its
 // format allows.
@@ -99,7 +101,8 @@ func fake(a modeltest.Answer) []string {
 			done(
 				0,
 				fmt.Sprintf(
-					`{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a summary"}],"encrypted_content":%q}`,
+					`{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a `+
+						`summary"}],"encrypted_content":%q}`,
 					a.Signature,
 				),
 			),
@@ -128,7 +131,8 @@ func fake(a modeltest.Answer) []string {
 			done(
 				index,
 				fmt.Sprintf(
-					`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":%s}]}`,
+					`{"id":"msg_1","type":"message","status":"completed","role":"assistant",`+
+						`"content":[{"type":"output_text","text":%s}]}`,
 					text,
 				),
 			),
@@ -176,7 +180,8 @@ func failedAfter(code, message string) string {
 	return sse(
 		"response.failed",
 		fmt.Sprintf(
-			`,"response":{"id":"resp_1","object":"response","status":"failed","error":{"code":%q,"message":%q},"output":[],"usage":null}`,
+			`,"response":{"id":"resp_1","object":"response","status":"failed","error":{"code":%q,"message":%q},`+
+				`"output":[],"usage":null}`,
 			code,
 			message,
 		),
@@ -310,13 +315,15 @@ func conforming() modeltest.Provider {
 			}),
 			modeltest.Refusal{
 				Status: 429,
-				Body:   `{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded your current quota"}}`,
-				Kind:   failure.Quota,
+				Body: `{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You ` +
+					`exceeded your current quota"}}`,
+				Kind: failure.Quota,
 			},
 			modeltest.Refusal{
 				Status: 400,
-				Body:   `{"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}`,
-				Kind:   failure.TooLong,
+				Body: `{"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your ` +
+					`input exceeds the context window of this model."}}`,
+				Kind: failure.TooLong,
 			},
 		),
 	}

@@ -46,7 +46,8 @@ func FuzzStream(f *testing.F) {
 		conforming(),
 		reader(),
 		done(-1, callItem("a", "f", "{}"))+done(-1, callItem("a", "f", "{ }"))+terminal("incomplete", ""),
-		`{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`,
+		`{"object":"response","status":"completed","output":[{"type":"message",`+
+			`"content":[{"type":"refusal","refusal":"no"}]}]}`,
 	)
 }
 
@@ -86,10 +87,12 @@ func FuzzPlainText(f *testing.F) {
 // TestPlainTextIsUsed: the usual events are not decoded.
 func TestPlainTextIsUsed(t *testing.T) {
 	t.Parallel()
-	for _, tail := range []string{`}`, `,"logprobs":[]}`, `,"logprobs":[],"obfuscation":"tzo4lGqn"}`, `,"obfuscation":""}`} {
+	for _, tail := range []string{`}`, `,"logprobs":[]}`, `,"logprobs":[],"obfuscation":"tzo4lGqn"}`,
+		`,"obfuscation":""}`} {
 		text, index, ok := plainText(
 			[]byte(
-				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,"content_index":0,"delta":"hi, é"` +
+				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,` +
+					`"content_index":0,"delta":"hi, é"` +
 					tail,
 			),
 		)
@@ -102,9 +105,11 @@ func TestPlainTextIsUsed(t *testing.T) {
 // TestForms: the ways in which servers send the same.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	message := `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"Hel"},{"type":"output_text","text":"lo"}]}`
+	message := `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"Hel"},` +
+		`{"type":"output_text","text":"lo"}]}`
 	refusal := `{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}`
-	hello, noMore := "\"Hel\" \"\" \"\"  \n\"lo\" \"\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>", "\"No.\" \"\" \"\"  \n\"\" \"\" \"\"  content_filter\n<nil>"
+	hello, noMore := "\"Hel\" \"\" \"\"  \n\"lo\" \"\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>",
+		"\"No.\" \"\" \"\"  \n\"\" \"\" \"\"  content_filter\n<nil>"
 	called := func(pieces ...string) string {
 		out := ""
 		for i, p := range pieces {
@@ -114,7 +119,8 @@ func TestForms(t *testing.T) {
 	}
 	for name, c := range map[string][2]string{
 		"a text at its end alone": {done(0, message) + terminal("completed", ""), hello},
-		"a text in the response": {sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`),
+		"a text in the response": {sse("response.completed", `,"response":{"status":"completed","output":[`+message+
+			`]}`),
 			hello},
 		"not a stream": {`{"object":"response","status":"completed","error":null,"output":[` + message +
 			`]}`, hello},
@@ -152,13 +158,16 @@ func TestForms(t *testing.T) {
 			terminal("completed", ""), called("", "{}")},
 		"a text only announced": {added(0, `{"id":"msg_1","type":"message","role":"assistant","content":[]}`) +
 			sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`), hello},
-		"the state in the response": {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
+		"the state in the response": {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`),
+			"\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
 		"a filter in a call": {done(0, callItem("c1", "f", "{}")) +
 			terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`),
 			strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
 		"two thoughts": {summary(0, 0, "a") + summary(0, 0, "b") + summary(0, 1, "c") +
-			done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) + terminal("completed", ""),
-			"\"\" \"a\" \"\"  \n\"\" \"b\" \"\"  \n\"\" \"\\n\\nc\" \"\"  \n\"\" \"\\n\\nd\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>"},
+			done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) +
+			terminal("completed", ""),
+			"\"\" \"a\" \"\"  \n\"\" \"b\" \"\"  \n\"\" \"\\n\\nc\" \"\"  \n\"\" \"\\n\\nd\" \"\"  " +
+				"\n\"\" \"\" \"\"  stop\n<nil>"},
 	} {
 		want := c[1]
 		got := read(t, strings.NewReader(c[0]))
@@ -293,8 +302,10 @@ func TestReasoningReturns(t *testing.T) {
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One."}]},` + thought(
 		4,
 	) + `,` +
-		`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"x\":1.50}"},{"type":"function_call","call_id":"c2","name":"g","arguments":"{}"},` +
-		`{"type":"function_call_output","call_id":"c1","output":"Error: closed"},{"type":"function_call_output","call_id":"c2","output":"second"}]`
+		`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"x\":1.50}"},{"type":"function_call",` +
+		`"call_id":"c2","name":"g","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"c1","output":"Error: ` +
+		`closed"},{"type":"function_call_output","call_id":"c2","output":"second"}]`
 	if got := asked(t, m, &holdfast.ModelRequest{Messages: messages}); got != want {
 		t.Errorf("asked is\n%s\nwant\n%s", got, want)
 	}
@@ -419,7 +430,8 @@ func TestParams(t *testing.T) {
 		t,
 		map[string]any{"include": []string{}, "prompt_cache_key": "mine"},
 	).body(&holdfast.ModelRequest{Thread: "t"})
-	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
+	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,` +
+		`"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
 	if err != nil || string(body.Bytes()) != want {
 		t.Errorf("%s, %v, want %s", body.Bytes(), err, want)
 	}
@@ -467,7 +479,8 @@ func TestWhere(t *testing.T) {
 	t.Parallel()
 	asked := ""
 	env := map[string]string{"OPENAI_API_KEY": "k"}
-	for base, want := range map[string]string{"": "https://api.openai.com/v1/responses", "http://gate/v1/": "http://gate/v1/responses"} {
+	for base, want := range map[string]string{"": "https://api.openai.com/v1/responses",
+		"http://gate/v1/": "http://gate/v1/responses"} {
 		env["OPENAI_BASE_URL"] = base
 		m, err := New(
 			Options{

@@ -41,8 +41,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestTexts: tests keep their tables and texts as they are.
-func TestTexts(t *testing.T) {
+// TestCases: tests keep their tables as they are.
+func TestCases(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("testdata/cases.txt")
 	if err != nil {
@@ -53,10 +53,10 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestHidden: in tests, no code stands behind the last column.
-func TestHidden(t *testing.T) {
+// TestWide: tests are broken at the last column like all code, texts between words.
+func TestWide(t *testing.T) {
 	t.Parallel()
-	before, err := os.ReadFile("testdata/hidden.txt")
+	before, err := os.ReadFile("testdata/wide.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile("testdata/shown.txt", got, 0o644); err != nil {
+		if err := os.WriteFile("testdata/broken.txt", got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile("testdata/shown.txt")
+	want, err := os.ReadFile("testdata/broken.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

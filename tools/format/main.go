@@ -63,8 +63,9 @@ func file(path string, write bool) (bool, error) {
 	return true, err
 }
 
-// source returns the formatted text of a file. In tests, short literals and all texts stay as they
-// are, however long: cases are read by column, and texts are compared with what is sent.
+// source returns the formatted text of a file. In tests, literals whose elements fit on a line
+// stay as they are: cases are read by column. Nothing here can break raw strings of several
+// lines, what examples print, and pairs that gofmt aligns.
 func source(src []byte, test bool) ([]byte, error) {
 	golines := shorten.NewShortener(&shorten.Config{MaxLen: columns, TabLen: tabWidth, ChainSplitDots: true})
 	shortened := func(src []byte) ([]byte, error) {
@@ -73,7 +74,7 @@ func source(src []byte, test bool) ([]byte, error) {
 		}
 		return golines.Process(src)
 	}
-	steps := []step{logLines, shortened, cases}
+	steps := []step{logLines, shortened, texts, conditions}
 	if !test {
 		steps = []step{literals, logLines, shortened, literals, texts, conditions}
 	}

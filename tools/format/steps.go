@@ -280,18 +280,27 @@ func nested(n ast.Node) bool {
 // breaks returns the places within n, but not deeper, where a line may be broken: in front
 // of elements, operands and the names of a chain.
 func (p *parsed) breaks(n ast.Node) (at []token.Pos) {
-	switch n := n.(type) {
-	case *ast.CompositeLit:
-		for i, e := range n.Elts {
+	several := func(all []ast.Expr) {
+		for i, e := range all {
 			if i > 0 {
 				at = append(at, e.Pos())
 			}
 		}
+	}
+	switch n := n.(type) {
+	case *ast.CompositeLit:
+		several(n.Elts)
 	case *ast.CallExpr:
-		for i, e := range n.Args {
-			if i > 0 {
-				at = append(at, e.Pos())
-			}
+		several(n.Args)
+	case *ast.ReturnStmt:
+		several(n.Results)
+	case *ast.AssignStmt:
+		several(n.Rhs)
+	case *ast.CaseClause:
+		several(n.List)
+	case *ast.FuncLit:
+		if len(n.Body.List) > 0 && p.line(n.Body.Lbrace) == p.line(n.Body.Rbrace) {
+			at = append(at, n.Body.List[0].Pos())
 		}
 	case *ast.FieldList:
 		for i, f := range n.List {
@@ -300,7 +309,8 @@ func (p *parsed) breaks(n ast.Node) (at []token.Pos) {
 			}
 		}
 	case *ast.BinaryExpr:
-		if n.Op == token.LOR || n.Op == token.LAND || n.Op == token.ADD {
+		switch n.Op {
+		case token.LOR, token.LAND, token.ADD, token.EQL, token.NEQ:
 			at = append(at, n.Y.Pos())
 		}
 	case *ast.SelectorExpr:

@@ -143,7 +143,8 @@ func request(said []holdfast.Message) *holdfast.ModelRequest {
 				Name:        "add",
 				Description: "Adds two numbers.",
 				Parameters: json.RawMessage(
-					`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"],"additionalProperties":false}`,
+					`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a",` +
+						`"b"],"additionalProperties":false}`,
 				),
 			},
 		},

@@ -478,7 +478,8 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 // FuzzAnswer: whatever the user says, the model gives an answer that ends.
 func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{"plan 5", `use a {"b":"é"} and c`, "ask me to choose ,", "length", "what is 2+2", "think\n\n"} {
+	for _, s := range []string{"plan 5", `use a {"b":"é"} and c`, "ask me to choose ,", "length", "what is 2+2",
+		"think\n\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, user string) {
@@ -509,7 +510,8 @@ func TestForms(t *testing.T) {
 	}
 	form := &holdfast.Output{
 		Schema: json.RawMessage(
-			`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"},"list":{"type":"array"},"mood":{"enum":["calm"]}}}`,
+			`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"}` +
+				`,"list":{"type":"array"},"mood":{"enum":["calm"]}}}`,
 		),
 	}
 	if got := ask("slow 2", form).text; got != `{"list":[],"mood":"calm","n":2,"sure":true,"text":"word-1 word-2"}` {
@@ -574,7 +576,8 @@ func TestToolsAreChosen(t *testing.T) {
 	}
 	m := New(Options{})
 	s := listen(t, m, req)
-	const want = `{"suggestions":[{"kind":"a","message":"plan 5 steps","title":"A plan of 5 steps"},{"kind":"b","message":"calculate 6 * 7","title":"6 × 7"}]}`
+	const want = `{"suggestions":[{"kind":"a","message":"plan 5 steps","title":"A plan of 5 ` +
+		`steps"},{"kind":"b","message":"calculate 6 * 7","title":"6 × 7"}]}`
 	if len(s.calls) != 1 || s.calls[0].Name != "suggest" || string(s.calls[0].Arguments) != want ||
 		s.finish != holdfast.FinishToolCalls {
 		t.Errorf("got %+v", s)

@@ -25,8 +25,10 @@ func (f Format) provider() string {
 // after so many bytes of its text.
 func (f Format) secret(n, text int, call bool) string {
 	block := map[Format]string{
-		OpenAI: `{"google":{"thought_signature":"s%d"}}`, Responses: `{"type":"reasoning","id":"rs_%d","summary":[],"encrypted_content":"<x>"}`,
-		Anthropic: `{"type":"thinking","thinking":"<hm>","signature":"s%d"}`, Gemini: `{"signature":"s%d","thought":true}`,
+		OpenAI: `{"google":{"thought_signature":"s%d"}}`, Responses: `{"type":"reasoning","id":"rs_%d","summary":[],` +
+			`"encrypted_content":"<x>"}`,
+		Anthropic: `{"type":"thinking","thinking":"<hm>","signature":"s%d"}`,
+		Gemini:    `{"signature":"s%d","thought":true}`,
 	}[f]
 	if call && f == Gemini {
 		block = `{"signature":"s%d"}`

@@ -100,7 +100,8 @@ func TestRunaway(t *testing.T) {
 	}
 	c, dir := started(
 		t,
-		`setsid sh -c 'echo $$ >child; exec sleep 3600' & while [ ! -s child ]; do sleep 0.01; done; echo bye >&2; exit 7`,
+		`setsid sh -c 'echo $$ >child; exec sleep 3600' & while [ ! -s child ]; do sleep 0.01; `+
+			`done; echo bye >&2; exit 7`,
 		nil,
 	)
 	child := pidIn(t, filepath.Join(dir, "child"))
