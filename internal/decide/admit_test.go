@@ -174,6 +174,10 @@ func TestMedia(t *testing.T) {
 		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[fe80::1]", "[fe80::1%25eth0]",
 		"[fc00::1]", "[fd12::1]", "[fec0::1]", "[ff02::1]",
 		"[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::]",
+		"vault", "VAULT", "vault.", "metadata", "printer.local", "metadata.google.internal",
+		"Metadata.Google.Internal.",
+		"vault.internal", "host.docker.internal", "nas.lan", "tv.home", "tv.home.arpa", "home.arpa", "wiki.corp",
+		"wiki.intranet", "a.private", "vault.default.svc", "vault.default.svc.cluster.local",
 	} {
 		for _, port := range []string{"", ":8080"} {
 			for _, p := range []holdfast.ClientPolicy{standard, anyURL} {
@@ -184,7 +188,8 @@ func TestMedia(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "1.1", "134744072", "[2606:4700::1111]",
-		"[64:ff9b::8.8.8.8]", "example.com", "10.example.com", "face.example", "0x7f.example"} {
+		"[64:ff9b::8.8.8.8]", "example.com", "10.example.com", "face.example", "0x7f.example",
+		"internal.example", "local.example.com", "lan.example.org", "mylan.example", "a.homearpa"} {
 		if got := refuse(web("https://"+host+"/a.png"), &standard); got != nil {
 			t.Errorf("%s: %v", host, got)
 		}

@@ -29,7 +29,7 @@ var (
 			`with media: {urls: any}.`,
 	}
 	private = &refusal{
-		"by the address of a private network or of the server itself",
+		"by an address or a name of a private network or of the server itself",
 		`Send a URL that everybody can reach, or the content itself: a source of type "data".`,
 	}
 	malformed = &refusal{
@@ -118,7 +118,9 @@ func refuseURL(text, allowed string) *refusal {
 		return notHTTPS
 	case web && u.Hostname() == "":
 		return malformed
-	case netguard.IsPrivate(u.Hostname()):
+	case web && netguard.IsPrivate(u.Hostname()):
+		return private
+	case netguard.IsPrivateAddress(u.Hostname()): // gs://bucket has no host
 		return private
 	}
 	return nil

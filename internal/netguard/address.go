@@ -10,9 +10,17 @@ import (
 	"strings"
 )
 
-// IsPrivate reports whether a host is this machine by name, or an address that is not a
-// public one, in any notation that a client of the C library or a browser understands.
+// IsPrivate reports whether a host is one that only its own network or machine knows: an
+// address that is not public, or a local name such as vault, printer.local or
+// metadata.google.internal.
 func IsPrivate(host string) bool {
+	return IsPrivateAddress(host) || !isAddress(host) && isLocalName(host)
+}
+
+// IsPrivateAddress reports whether a host is this machine by name, or an address that is
+// not a public one, in any notation that a client of the C library or a browser
+// understands.
+func IsPrivateAddress(host string) bool {
 	host = canonical(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -27,6 +35,13 @@ func IsPrivate(host string) bool {
 	labels := strings.Split(host, ".")
 	a, ok := shortIPv4(labels)
 	return !ok || !isPublic(a)
+}
+
+// isAddress reports whether a host is an address, in any notation.
+func isAddress(host string) bool {
+	host, _, _ = strings.Cut(canonical(host), "%")
+	_, err := netip.ParseAddr(host)
+	return err == nil || endsInNumber(host)
 }
 
 // canonical returns a host in lower case and without the dot that ends a full name.
@@ -85,20 +100,19 @@ func ipv4Number(label string) (uint64, bool) {
 	return n, err == nil
 }
 
-// isLocalName reports whether a name is one that only its own network resolves: without a
-// dot, or below a domain that is set aside for that (RFC 6761, 6762, 8375 and ICANN's
-// internal, where the clouds have their metadata).
+// localDomains are the domains whose names only a private network resolves: those set aside
+// for that (RFC 6761, 6762 with its appendix G, 8375, and ICANN's internal, where the clouds
+// have their metadata), and the one of services in Kubernetes.
+var localDomains = []string{
+	".localhost", ".local", ".internal", ".home.arpa", ".intranet", ".private", ".corp", ".home", ".lan", ".svc",
+}
+
+// isLocalName reports whether a host is a name that only its own network resolves: one
+// without a dot, or below one of the local domains.
 func isLocalName(host string) bool {
 	host = canonical(host)
-	if !strings.Contains(host, ".") {
-		return true
-	}
-	return slices.ContainsFunc(
-		[]string{".localhost", ".local", ".internal", ".home.arpa", ".intranet", ".lan"},
-		func(end string) bool {
-			return strings.HasSuffix(host, end)
-		},
-	)
+	return !strings.Contains(host, ".") ||
+		slices.ContainsFunc(localDomains, func(end string) bool { return strings.HasSuffix("."+host, end) })
 }
 
 // blocks are the addresses that are not public and those that hold another address.
