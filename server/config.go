@@ -22,6 +22,7 @@ import (
 	// The server's configuration: what every setting means, its default, and the checks
 	// that find mistakes before anything runs.
 
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -436,14 +437,14 @@ func (c *Config) validatePublicURL() error {
 }
 
 // perAddress returns how many connections one address may have.
-func (c *Config) perAddress() perAddress {
+func (c *Config) perAddress() connections.PerAddress {
 	switch n := c.MaxConnectionsPerAddress; {
 	case n > 0:
-		return perAddress{most: n, loopback: true}
+		return connections.PerAddress{Most: n, Loopback: true}
 	case n < 0, c.BehindProxy:
-		return perAddress{}
+		return connections.PerAddress{}
 	}
-	return perAddress{most: max(1, c.MaxConnections/4)}
+	return connections.PerAddress{Most: max(1, c.MaxConnections/4)}
 }
 
 func (c *Config) validateBounds() error {

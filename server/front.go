@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 )
@@ -16,21 +17,21 @@ import (
 // front is a server that listens itself: its listener, and what serves the connections.
 type front struct {
 	most     int // connections
-	of       perAddress
+	of       connections.PerAddress
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	http     *http.Server
-	handling handling        // the requests that http handles
-	detached *detached.Conns // streams whose connections http no longer has
-	listener *connections    // nil before it listens
-	ended    chan error      // of the listener
-	told     clock.Moment    // when the log last told of refused connections; Accept's alone
+	handling handling              // the requests that http handles
+	detached *detached.Conns       // streams whose connections http no longer has
+	listener *connections.Listener // nil before it listens
+	ended    chan error            // of the listener
+	told     clock.Moment          // when the log last told of refused connections; Accept's alone
 }
 
 // idleTimeout is how long a connection may wait for its next request.
 const idleTimeout = 2 * time.Minute
 
-func newFront(most int, of perAddress, m *metrics.Metrics, log *slog.Logger) *front {
+func newFront(most int, of connections.PerAddress, m *metrics.Metrics, log *slog.Logger) *front {
 	f := &front{
 		most:    most,
 		of:      of,
@@ -46,8 +47,8 @@ func newFront(most int, of perAddress, m *metrics.Metrics, log *slog.Logger) *fr
 	}
 	f.detached = detached.New(
 		idleTimeout,
-		func(c net.Conn, state http.ConnState) { f.listener.room.state(c, state) },
-		func(c net.Conn, read []byte) { serveAgain(f.http, f.listener, c, read) },
+		func(c net.Conn, state http.ConnState) { f.listener.State(c, state) },
+		func(c net.Conn, read []byte) { connections.ServeAgain(f.http, f.listener, c, read) },
 	)
 	return f
 }
@@ -59,14 +60,14 @@ func (f *front) connected(ctx context.Context, c net.Conn) context.Context {
 		// With its default buffer the connection works too, so an error is ignored.
 		_ = tcp.SetWriteBuffer(64 << 10)
 	}
-	return withSlot(f.detached.ConnContext(ctx), c)
+	return connections.WithSlot(f.detached.ConnContext(ctx), c)
 }
 
 // listen makes the connections of a listener the server's.
 func (f *front) listen(l net.Listener) {
-	f.listener = newConnections(l, f.most, f.of, f.metrics.ConnectionsChanged, f.refused)
-	f.http.ConnState = f.listener.room.state
-	f.http.RegisterOnShutdown(f.listener.room.clear) // net/http waits for silent ones
+	f.listener = connections.New(l, f.most, f.of, f.metrics.ConnectionsChanged, f.refused)
+	f.http.ConnState = f.listener.State
+	f.http.RegisterOnShutdown(f.listener.Clear) // net/http waits for silent ones
 }
 
 // serve begins to serve them.
@@ -82,7 +83,7 @@ func (f *front) refused(c net.Conn) {
 	if f.told.Ran() >= time.Second {
 		f.told = clock.Now()
 		f.log.Warn("connections of one address are refused: it has as many as --max-connections-per-address allows",
-			"address", c.RemoteAddr().String(), "limit", f.of.most)
+			"address", c.RemoteAddr().String(), "limit", f.of.Most)
 	}
 }
 

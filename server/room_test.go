@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 )
 
 // dialed is a listener whose connections are pipes, from the address that the client chooses.
@@ -137,8 +138,8 @@ func TestNoRoom(t *testing.T) {
 		text   string
 		within time.Duration
 	}{
-		"nothing sent":           {"", headerTime},
-		"half a header":          {"POST /runs HTTP/1.1\r\nHost: localhost\r\nConte", headerTime},
+		"nothing sent":           {"", connections.HeaderTime},
+		"half a header":          {"POST /runs HTTP/1.1\r\nHost: localhost\r\nConte", connections.HeaderTime},
 		"a second request, half": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he", 0},
 		"refused, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
 			"application/json\r\nContent-Length: 100\r\n\r\n",
@@ -148,10 +149,10 @@ func TestNoRoom(t *testing.T) {
 			0},
 		"a key, length and no body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
 			"mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n",
-			bodyTime},
+			connections.BodyTime},
 		"a key, half a body": {"POST /runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
 			"mallory\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-			bodyTime},
+			connections.BodyTime},
 		"not taken, no body": {"GET /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +239,7 @@ func TestRoomOfAnAddress(t *testing.T) {
 		if said, err := l.runs(t, "192.0.2.2"); err == nil {
 			t.Errorf("a connection too many is served at once: %s", said)
 		}
-		time.Sleep(headerTime)
+		time.Sleep(connections.HeaderTime)
 		if said, err := l.runs(t, "192.0.2.2"); err != nil || !strings.Contains(said, "RUN_FINISHED") {
 			t.Errorf("later: %v\n%s", err, said)
 		}

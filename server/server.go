@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -134,8 +135,8 @@ func New(cfg Config) (*Server, error) {
 		Demo:     self,
 		Streams:  s.limits,
 		Detached: s.front.detached,
-		Awaiting: awaiting,
-		Unread:   unread,
+		Awaiting: connections.Awaiting,
+		Unread:   connections.Unread,
 		Ready:    s.engine.Ready,
 		Backup:   s.backup(),
 		Operator: s.operatorOf,

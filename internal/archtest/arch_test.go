@@ -290,6 +290,10 @@ var rules = map[string]rule{
 		ours: []string{"", "observe", "store", "internal/clock"},
 		why:  "figures count what they are told, in memory; they know neither the loop nor HTTP",
 	},
+	"internal/connections": {
+		ours: []string{"internal/clock"},
+		why:  "connections knows what each of them is needed for, and neither routes nor callers",
+	},
 	"internal/detached": {why: "detached is a leaf: connections of net/http"},
 	"internal/memstore": {
 		ours: []string{"", "store", "internal/storekit"},
@@ -434,6 +438,7 @@ var rules = map[string]rule{
 			"internal/circuit",
 			"internal/clock",
 			"internal/config",
+			"internal/connections",
 			"internal/dataformat",
 			"internal/detached",
 			"internal/fallback",

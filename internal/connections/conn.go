@@ -1,4 +1,4 @@
-package server
+package connections
 
 import (
 	"context"
@@ -64,16 +64,16 @@ func (p *slot) read(held heldConn, c net.Conn, b []byte) (int, error) {
 
 type slotKey struct{}
 
-// withSlot lets the requests of a connection find it.
-func withSlot(ctx context.Context, c net.Conn) context.Context {
+// WithSlot lets the requests of a connection find it.
+func WithSlot(ctx context.Context, c net.Conn) context.Context {
 	if held, ok := c.(heldConn); ok {
 		return context.WithValue(ctx, slotKey{}, held)
 	}
 	return ctx
 }
 
-// awaiting notes whether the server waits for the body of a request.
-func awaiting(r *http.Request, waits bool) {
+// Awaiting notes whether the server waits for the body of a request.
+func Awaiting(r *http.Request, waits bool) {
 	held, ok := r.Context().Value(slotKey{}).(heldConn)
 	switch {
 	case !ok:
@@ -84,8 +84,8 @@ func awaiting(r *http.Request, waits bool) {
 	}
 }
 
-// unread notes that a request is answered although its body has not been read to its end.
-func unread(r *http.Request) {
+// Unread notes that a request is answered although its body has not been read to its end.
+func Unread(r *http.Request) {
 	if held, ok := r.Context().Value(slotKey{}).(heldConn); ok {
 		held.held().spent.Store(true)
 	}
@@ -97,9 +97,9 @@ type again struct {
 	conn net.Conn
 }
 
-// serveAgain has a server serve a connection that has been taken from it; unread is what has
+// ServeAgain has a server serve a connection that has been taken from it; unread is what has
 // been read of the next request.
-func serveAgain(s *http.Server, of net.Listener, c net.Conn, unread []byte) {
+func ServeAgain(s *http.Server, of net.Listener, c net.Conn, unread []byte) {
 	if held, ok := c.(heldConn); ok {
 		held.held().unread = unread
 	}

@@ -1,19 +1,23 @@
-package server
+// Package connections is the listener of a server: it bounds how many connections are open,
+// knows which of them are needed for what, and closes those of which nobody needs anything
+// when there is no room for another.
+package connections
 
 import (
 	"errors"
 	"net"
+	"net/http"
 	"runtime"
 	"sync"
 	"time"
 )
 
-// connections is a listener that bounds how many connections are open, in all and of one
+// Listener is a listener that bounds how many connections are open, in all and of one
 // address. While all are in use, new ones wait in the kernel, and those of which nobody needs
 // anything are closed to make room (see [room]): whoever opens connections and does nothing
 // with them takes them from nobody. (netutil.LimitListener hides what a TCP connection can do
 // besides reading and writing, which net/http uses to close one without losing the response.)
-type connections struct {
+type Listener struct {
 	net.Listener
 	slots   chan struct{} // has room for as many as may be open
 	changed func(n int)   // one more or one less is open
@@ -23,10 +27,10 @@ type connections struct {
 	room    *room
 }
 
-// newConnections returns a listener for so many connections. changed is told how many more or
+// New returns a listener for so many connections. changed is told how many more or
 // fewer are open, and refused of each that is closed because its address has too many.
-func newConnections(l net.Listener, most int, of perAddress, changed func(n int), refused func(net.Conn)) *connections {
-	return &connections{
+func New(l net.Listener, most int, of PerAddress, changed func(n int), refused func(net.Conn)) *Listener {
+	return &Listener{
 		Listener: l,
 		slots:    make(chan struct{}, most),
 		changed:  changed,
@@ -38,7 +42,7 @@ func newConnections(l net.Listener, most int, of perAddress, changed func(n int)
 
 // Accept implements [net.Listener]. When many come at once, whoever is ready goes first: the
 // streams that go on, and the connection that came before.
-func (l *connections) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	runtime.Gosched()
 	if err := l.wait(); err != nil {
 		return nil, err
@@ -59,7 +63,7 @@ func (l *connections) Accept() (net.Conn, error) {
 }
 
 // hold makes a connection one that gives its slot back; nil if its address has too many.
-func (l *connections) hold(c net.Conn) heldConn {
+func (l *Listener) hold(c net.Conn) heldConn {
 	slot := &slot{from: l.room.of.address(c), room: l.room}
 	slot.left = sync.OnceFunc(func() {
 		l.room.leave(slot)
@@ -81,7 +85,7 @@ func (l *connections) hold(c net.Conn) heldConn {
 }
 
 // wait waits for a slot, and makes room for one.
-func (l *connections) wait() error {
+func (l *Listener) wait() error {
 	for {
 		select {
 		case l.slots <- struct{}{}:
@@ -101,7 +105,7 @@ func (l *connections) wait() error {
 
 // pause waits until there is a slot, which it takes, or until there may be something to close;
 // then the error is errFull.
-func (l *connections) pause(later time.Duration) error {
+func (l *Listener) pause(later time.Duration) error {
 	var due <-chan time.Time
 	if later > 0 {
 		t := time.NewTimer(later)
@@ -119,8 +123,15 @@ func (l *connections) pause(later time.Duration) error {
 	return errFull
 }
 
+// State is for the [http.Server]'s ConnState.
+func (l *Listener) State(c net.Conn, s http.ConnState) { l.room.state(c, s) }
+
+// Clear closes the connections that have not sent a request to its end. The server no longer
+// listens, and begins nothing.
+func (l *Listener) Clear() { l.room.clear() }
+
 // Close implements [net.Listener].
-func (l *connections) Close() error {
+func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }

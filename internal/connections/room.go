@@ -1,4 +1,4 @@
-package server
+package connections
 
 // Which connections are closed when there is no room for another: those of which nobody needs
 // anything. A client that has sent its request and reads its answer keeps its connection,
@@ -40,36 +40,36 @@ const (
 // How long a header and a body may take while other connections wait. A client that means to
 // sends a header at once.
 const (
-	headerTime = time.Second
-	bodyTime   = 5 * time.Second
+	HeaderTime = time.Second
+	BodyTime   = 5 * time.Second
 )
 
 // grace returns how long a connection of the stage is not closed.
 func (s stage) grace() time.Duration {
 	switch s {
 	case silent:
-		return headerTime
+		return HeaderTime
 	case sending:
-		return bodyTime
+		return BodyTime
 	}
 	return 0
 }
 
-// perAddress bounds the connections of one address.
-type perAddress struct {
-	most     int  // 0: none
-	loopback bool // those of this machine, too
+// PerAddress bounds the connections of one address.
+type PerAddress struct {
+	Most     int  // how many; 0 for any number
+	Loopback bool // the addresses of this machine are bounded, too
 }
 
 // address returns the address that a connection counts for; the zero one if it is not
 // bounded. A client that has an IPv6 address has 2^64 of them.
-func (b perAddress) address(c net.Conn) netip.Addr {
+func (b PerAddress) address(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok || b.most == 0 {
+	if !ok || b.Most == 0 {
 		return netip.Addr{}
 	}
 	a := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if a.IsLoopback() && !b.loopback {
+	if a.IsLoopback() && !b.Loopback {
 		return netip.Addr{}
 	}
 	if a.Is6() {
@@ -96,7 +96,7 @@ type slot struct {
 
 // room knows the connections that may be closed.
 type room struct {
-	of perAddress
+	of PerAddress
 	// wake has an element after a connection has become one that may be closed.
 	wake chan struct{}
 
@@ -112,7 +112,7 @@ type host struct {
 	closable
 }
 
-func newRoom(of perAddress) *room {
+func newRoom(of PerAddress) *room {
 	return &room{of: of, wake: make(chan struct{}, 1), hosts: map[netip.Addr]*host{}}
 }
 
@@ -149,8 +149,6 @@ func (r *room) first() (c heldConn, later time.Duration) {
 	return c, later
 }
 
-// clear closes the connections that have not sent a request to its end. The server no longer
-// listens, and begins nothing.
 func (r *room) clear() {
 	r.mu.Lock()
 	r.cleared = true
@@ -181,7 +179,7 @@ func (r *room) enter(p *slot) (instead heldConn, entered bool) {
 		h = &host{}
 		r.hosts[p.from] = h
 	}
-	if h.open >= r.of.most {
+	if h.open >= r.of.Most {
 		if instead, _ = h.first(); instead == nil {
 			return nil, false
 		}
@@ -204,7 +202,7 @@ func (r *room) leave(p *slot) {
 	}
 }
 
-// state is the [http.Server]'s ConnState.
+// state notes what a connection is needed for now.
 func (r *room) state(c net.Conn, s http.ConnState) {
 	held, ok := c.(heldConn)
 	if !ok {

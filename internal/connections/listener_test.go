@@ -1,4 +1,4 @@
-package server
+package connections
 
 import (
 	"bufio"
@@ -22,14 +22,14 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	var open, most atomic.Int64
-	limited := newConnections(l, 2, perAddress{}, func(n int) {
+	limited := New(l, 2, PerAddress{}, func(n int) {
 		if now := open.Add(int64(n)); now > most.Load() {
 			most.Store(now)
 		}
 	}, nil)
 	busy, release := make(chan struct{}), make(chan struct{})
 	s := &http.Server{
-		ConnState: limited.room.state,
+		ConnState: limited.State,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/busy" {
 				busy <- struct{}{}
@@ -103,16 +103,16 @@ func TestConnectionsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var open, opened atomic.Int64
-	limited := newConnections(l, 2, perAddress{}, func(n int) {
+	limited := New(l, 2, PerAddress{}, func(n int) {
 		open.Add(int64(n))
 		opened.Add(int64(max(n, 0)))
 	}, nil)
 	taken, proceed := make(chan struct{}), make(chan struct{})
-	s := &http.Server{ConnState: limited.room.state}
+	s := &http.Server{ConnState: limited.State}
 	conns := detached.New(
 		time.Minute,
-		limited.room.state,
-		func(c net.Conn, read []byte) { serveAgain(s, limited, c, read) },
+		limited.State,
+		func(c net.Conn, read []byte) { ServeAgain(s, limited, c, read) },
 	)
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context { return conns.ConnContext(ctx) }
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +167,7 @@ func TestConnectionsComeBack(t *testing.T) {
 	}
 	// Whatever comes back after the end is closed.
 	one, two := net.Pipe()
-	serveAgain(s, limited, &otherConn{Conn: two, slot: &slot{left: func() {}}}, []byte("x"))
+	ServeAgain(s, limited, &otherConn{Conn: two, slot: &slot{left: func() {}}}, []byte("x"))
 	if _, err := one.Read(make([]byte, 1)); err == nil {
 		t.Error("a server that has stopped serves a connection")
 	}
