@@ -9,7 +9,7 @@ COPY . .
 # The sources come without their history, so the version must be named:
 # docker build --build-arg VERSION=$(git describe --tags --always) .
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /out/holdfast ./cmd/server \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X github.com/holdfast-agents/holdfast/internal/command.release=$VERSION" -o /out/holdfast ./cmd/holdfast \
  && mkdir /out/data
 
 FROM scratch

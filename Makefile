@@ -8,16 +8,16 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 	go run ./cmd/server
 
 build: ## build bin/holdfast
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/holdfast
 
 SIZE = 36000000
 size: ## the size of the program for linux/amd64, which must not be more than 36 MB
-	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/server
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/holdfast
 	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # What takes longest comes first, so that no processor is idle at the end. Most of the time
 # it waits, so there is one program more than processors.
-FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./cmd/server
+FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./internal/command
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
 UNRACED = /internal/archtest$$|/holdfastvet/internal/statecheck$$
@@ -131,7 +131,7 @@ installed:
 
 # One program for all tests that start a server, without what only debuggers read.
 tested:
-	go build -ldflags='-s -w' -o bin/holdfast-tested ./cmd/server
+	go build -ldflags='-s -w' -o bin/holdfast-tested ./cmd/holdfast
 
 browser: installed tested ## test the page in a real browser, with reload and kill -9
 	node web/test/browser.mjs bin/holdfast-tested

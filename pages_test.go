@@ -32,7 +32,7 @@ func TestProgramOnThePages(t *testing.T) {
 	)
 	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/mcp.md", "docs/tools.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
-		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files cmd/server has a test
+		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files internal/command has a test
 			blocks = onlyGo.FindAllStringSubmatch(readFile(t, page), -1)
 		}
 		if len(blocks) == 0 {

@@ -21,7 +21,7 @@ func build() (dir, binary string, err error) {
 		return "", "", err
 	}
 	binary = filepath.Join(dir, "holdfast")
-	cmd := exec.Command("go", "build", "-o", binary, "./cmd/server")
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/holdfast")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return dir, "", errors.Join(fmt.Errorf("build the server: %w", err), os.RemoveAll(dir))

@@ -6,5 +6,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-CGO_ENABLED=0 go build -trimpath -o bin/holdfast ./cmd/server
+CGO_ENABLED=0 go build -trimpath -o bin/holdfast ./cmd/holdfast
 node scripts/screenshot.mjs bin/holdfast "${1:-docs/images}"

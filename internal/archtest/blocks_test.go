@@ -24,8 +24,8 @@ var proofs = []struct {
 	test           string
 	why            string
 }{
-	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
-	{page: "docs/tools.md", language: "sh", test: "cmd/server.TestToolsPage"},
+	{page: "docs/http.md", language: "sh json", test: "internal/command.TestHTTPPage"},
+	{page: "docs/tools.md", language: "sh", test: "internal/command.TestToolsPage"},
 	{page: "docs/tools.md", language: "console", test: "internal/e2e.TestToolsExample"},
 	{page: "docs/tools.md", language: "json", why: "what a webhook gets; TestDelivery in package webhook has it"},
 	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
@@ -43,11 +43,11 @@ var proofs = []struct {
 	{page: "docs/extending.md", language: "go yaml", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/tools.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/mcp.md", language: "go", test: "holdfast.TestProgramOnThePages"},
-	{page: "docs/mcp.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
-	{page: "docs/tools.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
-	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
+	{page: "docs/mcp.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
+	{page: "docs/tools.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
+	{page: "docs/configuration.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
-	{page: "docs/operations.md", language: "text", test: "cmd/server.TestReloadOnThePage"},
+	{page: "docs/operations.md", language: "text", test: "internal/command.TestReloadOnThePage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{
 		page:     "docs/frontends.md",
@@ -95,8 +95,8 @@ var proofs = []struct {
 		language: "text",
 		why:      "a drawing, and a list of packages that TestPages compares with the code",
 	},
-	{page: "*", language: "console", test: "cmd/server.TestConsoleBlocks"},
-	{page: "docs/*", language: "console", test: "cmd/server.TestConsoleBlocks"},
+	{page: "*", language: "console", test: "internal/command.TestConsoleBlocks"},
+	{page: "docs/*", language: "console", test: "internal/command.TestConsoleBlocks"},
 }
 
 // fenced matches a block with what follows the fence.

@@ -3,7 +3,6 @@ package archtest
 import (
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -11,17 +10,16 @@ import (
 // linker says nothing if it is not.
 func TestImageVersion(t *testing.T) {
 	t.Parallel()
-	set := regexp.MustCompile(`-X main\.(\w+)=\$VERSION`).FindStringSubmatch(read(t, filepath.Join(root, "Dockerfile")))
+	set := regexp.MustCompile(`-X ` + regexp.QuoteMeta(module) + `/(\S+)\.(\w+)=\$VERSION`).
+		FindStringSubmatch(read(t, filepath.Join(root, "Dockerfile")))
 	if set == nil {
 		t.Fatal("the Dockerfile does not set the version")
 	}
-	if main := read(
-		t,
-		filepath.Join(root, "cmd", "server", "main.go"),
-	); !strings.Contains(
-		main,
-		"\nvar "+set[1]+" string\n",
-	) {
-		t.Errorf("the Dockerfile sets main.%s, and cmd/server/main.go has no such string", set[1])
+	declared := regexp.MustCompile(`(?m)^var ` + set[2] + ` string$`)
+	for _, f := range sources(t, root) {
+		if filepath.Dir(f.short) == set[1] && declared.Match(f.text) {
+			return
+		}
 	}
+	t.Errorf("the Dockerfile sets %s in %s, which has no such string", set[2], set[1])
 }

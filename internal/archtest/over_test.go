@@ -4,7 +4,6 @@ package archtest
 // nothing here may grow; what has come within the limit must be removed.
 var (
 	overRings = map[string]int{
-		"cmd/server":                     2618,
 		"internal/agui":                  2309,
 		"internal/http":                  3147,
 		"internal/loop":                  6770,
@@ -37,11 +36,11 @@ var (
 	}
 
 	overStatements = map[string]int{
-		"cmd/server/options.flags":      52,
-		"internal/agui/newEvent":        64,
-		"internal/agui/value":           65,
-		"internal/agui/verifier.inside": 55,
-		"internal/e2e/worker/run":       53,
+		"internal/command/options.flags": 52,
+		"internal/agui/newEvent":         64,
+		"internal/agui/value":            65,
+		"internal/agui/verifier.inside":  55,
+		"internal/e2e/worker/run":        53,
 	}
 
 	overEmbedding = map[string]int{

@@ -12,7 +12,7 @@ import (
 var heading = regexp.MustCompile("(?m)^### `([A-Z]+ [^`]+)`$")
 
 // TestDocs: docs/http.md has a section with a curl for every route, and none for what is
-// no route. A test of cmd/server runs the commands.
+// no route. A test of internal/command runs the commands.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http.md")
 	if err != nil {
