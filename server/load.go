@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/httptool"
 	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/internal/declared"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
@@ -205,10 +206,10 @@ func (p Parts) onlyAgent() config.Agent {
 	return a
 }
 
-// known returns what the file may refer to. declared gets the tools that it declares.
-func (p Parts) known(declared map[string]holdfast.Tool) config.Known {
+// known returns what the file may refer to. into gets the tools that it declares.
+func (p Parts) known(into map[string]holdfast.Tool) config.Known {
 	k := config.Known{
-		Declared:   func(d *config.Declaration) ([]string, error) { return p.check(d, declared) },
+		Declared:   func(d *config.Declaration) ([]string, error) { return declared.Check(d, into) },
 		Models:     slices.Sorted(maps.Keys(p.Models)),
 		Middleware: p.Middleware,
 		Priced:     []string{"budget"},

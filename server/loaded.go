@@ -5,8 +5,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/internal/declared"
 	"github.com/holdfast-agents/holdfast/mcp"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
@@ -36,9 +35,8 @@ type Loaded struct {
 
 	parts  Parts
 	sums   config.Sums
-	shared []*sharedServer
+	made   *declared.Made
 	closed sync.Once
-	ends   []func()
 }
 
 // Load reads an agents file, the same that the holdfast program reads, for a program with
@@ -61,13 +59,13 @@ func LoadTools(path string, parts Parts) (*Loaded, error) {
 // still in use. It takes over the MCP servers that are reached in the same way. Both are to
 // be closed, in any order.
 func (l *Loaded) Again(path string) (*Loaded, error) {
-	return load(path, l.parts, l.shared, Parts.models)
+	return load(path, l.parts, l.made, Parts.models)
 }
 
 func load(
 	path string,
 	parts Parts,
-	before []*sharedServer,
+	before *declared.Made,
 	modelsOf func(Parts, config.Agent) ([]holdfast.Model, error),
 ) (*Loaded, error) {
 	file, err := parts.read(path, map[string]holdfast.Tool{})
@@ -80,14 +78,16 @@ func load(
 		Limits: make(map[string]Limits, len(file.Agents)),
 		Quotas: quotasOf(file),
 	}
-	declared, servers, mistakes := l.declared(file)
+	var mistakes []error
+	noted := func(err error) bool { mistakes = append(mistakes, err); return err != nil }
+	l.made, err = declared.Make(file, parts.Getenv, parts.Log)
+	noted(err)
 	l.Prices, err = pricesOf(file)
-	mistakes = append(mistakes, err)
-	agents, err := parts.agents(file, declared)
-	mistakes = append(mistakes, err)
+	noted(err)
+	agents, err := parts.agents(file, l.made.ByName())
+	noted(err)
 	for i, a := range file.Agents {
-		models, err := modelsOf(parts, a)
-		if mistakes = append(mistakes, err); err == nil {
+		if models, err := modelsOf(parts, a); !noted(err) {
 			agents[i].Model, agents[i].Fallbacks = models[0], models[1:]
 		}
 		l.Limits[a.Name] = Limits(a.Limits)
@@ -96,109 +96,16 @@ func load(
 		l.Close()
 		return nil, err
 	}
-	l.Agents = agents
 	// From here on nothing can be wrong with the file, so what is started is used.
-	for _, o := range servers {
-		if err := l.open(o, before); err != nil {
-			l.Close()
-			return nil, err
-		}
+	if err := l.made.Open(before); err != nil {
+		l.Close()
+		return nil, err
 	}
+	l.Agents, l.Declared, l.Servers = agents, l.made.Tools, l.made.Servers
 	for i, a := range file.Agents {
-		l.Agents[i].Toolsets = l.toolsets(a)
+		l.Agents[i].Toolsets = declared.Toolsets(a, l.Servers, parts.Log)
 	}
 	return l, nil
-}
-
-// declared makes the tools that a file declares, and returns the options of its MCP servers.
-func (l *Loaded) declared(
-	file *config.File,
-) (tools map[string]holdfast.Tool, servers []plannedServer, mistakes []error) {
-	tools = map[string]holdfast.Tool{}
-	for _, d := range file.Declared {
-		if d.Kind == config.KindMCP {
-			o, err := l.parts.mcpOptions(d, l.parts.Getenv)
-			servers, mistakes = append(servers, plannedServer{o, d.Credential}), append(mistakes, err)
-			continue
-		}
-		made, end, err := l.parts.make(d, l.parts.Getenv)
-		if err != nil {
-			mistakes = append(mistakes, err)
-			continue
-		}
-		l.ends = append(l.ends, end)
-		for _, tool := range made {
-			tools[tool.Spec().Name] = tool
-		}
-		l.Declared = append(l.Declared, made...)
-	}
-	return tools, servers, mistakes
-}
-
-// plannedServer is what an MCP server is started with.
-type plannedServer struct {
-	mcp.Options
-	credential *config.Credential
-}
-
-// sum stands for all that can differ between two servers.
-func (s plannedServer) sum() ([sha256.Size]byte, error) {
-	raw, err := json.Marshal([]any{s.Options, s.credential})
-	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("the MCP server %s: %w", s.Name, err)
-	}
-	return sha256.Sum256(raw), nil
-}
-
-// sharedServer is an MCP server that is used by several files, one loaded after the other.
-type sharedServer struct {
-	*mcp.Server
-	// made is what it was made of.
-	made [sha256.Size]byte
-
-	mu    sync.Mutex
-	users int
-}
-
-// join uses the server, too; false if it has ended.
-func (s *sharedServer) join() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.users > 0 {
-		s.users++
-	}
-	return s.users > 0
-}
-
-// leave ends the server if nobody else uses it.
-func (s *sharedServer) leave() {
-	s.mu.Lock()
-	s.users--
-	last := s.users == 0
-	s.mu.Unlock()
-	if last {
-		s.Close()
-	}
-}
-
-// open starts an MCP server, or takes over the same one.
-func (l *Loaded) open(planned plannedServer, before []*sharedServer) error {
-	made, err := planned.sum()
-	if err != nil {
-		return err
-	}
-	for _, s := range before {
-		if s.made == made && s.join() {
-			l.shared, l.Servers = append(l.shared, s), append(l.Servers, s.Server)
-			return nil
-		}
-	}
-	s, err := mcp.Open(planned.Options)
-	if err != nil {
-		return err
-	}
-	l.shared, l.Servers = append(l.shared, &sharedServer{Server: s, made: made, users: 1}), append(l.Servers, s)
-	return nil
 }
 
 // Ready waits until each MCP server was connected to or the first attempt has failed. The
@@ -217,16 +124,7 @@ func (l *Loaded) Ready(ctx context.Context) error {
 // Close ends the MCP servers that nothing else uses, and what else was opened. Calls in
 // progress fail.
 func (l *Loaded) Close() {
-	l.closed.Do(func() {
-		var wg sync.WaitGroup
-		for _, s := range l.shared { // each may take a while
-			wg.Go(s.leave)
-		}
-		for _, end := range l.ends {
-			end()
-		}
-		wg.Wait()
-	})
+	l.closed.Do(l.made.Close)
 }
 
 // ValidateAgents checks a file as [Load] does, but starts no MCP servers, and makes no
@@ -236,12 +134,12 @@ func (l *Loaded) Close() {
 // commas between them; "" is the default model.
 func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models []string, err error) {
 	parts = parts.withDefaults()
-	declared := map[string]holdfast.Tool{}
-	file, err := parts.read(path, declared)
+	tools := map[string]holdfast.Tool{}
+	file, err := parts.read(path, tools)
 	if err != nil {
 		return nil, nil, err
 	}
-	if agents, err = parts.agents(file, declared); err != nil {
+	if agents, err = parts.agents(file, tools); err != nil {
 		return nil, nil, err
 	}
 	for _, a := range file.Agents {

@@ -1,7 +1,6 @@
-package server
-
-// Making tools of what an agents file declares: HTTP services, OpenAPI documents, calls that
-// are finished from outside, files, and MCP servers.
+// Package declared makes tools of what an agents file declares: HTTP services, OpenAPI
+// documents, calls that are finished from outside, files, and MCP servers.
+package declared
 
 import (
 	"context"
@@ -26,14 +25,14 @@ import (
 	"github.com/holdfast-agents/holdfast/webhook"
 )
 
-// check looks at a declaration without the environment, and returns the names of its tools.
+// Check looks at a declaration without the environment, and returns the names of its tools.
 // into gets the tools, which cannot be called.
-func (p Parts) check(d *config.Declaration, into map[string]holdfast.Tool) (names []string, err error) {
+func Check(d *config.Declaration, into map[string]holdfast.Tool) (names []string, err error) {
 	if d.Kind == config.KindMCP {
-		_, err := p.mcpOptions(d, nil)
+		_, err := serverOptions(d, nil)
 		return nil, err
 	}
-	made, end, err := p.make(d, nil)
+	made, end, err := toolsOf(d, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +44,14 @@ func (p Parts) check(d *config.Declaration, into map[string]holdfast.Tool) (name
 	return names, nil
 }
 
-// make makes the tools of a declaration that is no MCP server. An error has its place in the
+// toolsOf makes the tools of a declaration that is no MCP server. An error has its place in the
 // file. Without getenv the tools are only looked at.
-func (p Parts) make(d *config.Declaration, getenv func(string) string) (made []holdfast.Tool, end func(), err error) {
+func toolsOf(d *config.Declaration, getenv func(string) string) (made []holdfast.Tool, end func(), err error) {
 	switch d.Kind {
 	case config.KindHTTP:
-		return p.httpTool(d, getenv)
+		return httpTool(d, getenv)
 	case config.KindOpenAPI:
-		return p.openAPITools(d, getenv)
+		return openAPITools(d, getenv)
 	case config.KindOutside:
 		return outsideTool(d, getenv)
 	case config.KindFetch:
@@ -63,14 +62,14 @@ func (p Parts) make(d *config.Declaration, getenv func(string) string) (made []h
 }
 
 // httpTool makes a tool that calls an HTTP service.
-func (p Parts) httpTool(d *config.Declaration, getenv func(string) string) ([]holdfast.Tool, func(), error) {
+func httpTool(d *config.Declaration, getenv func(string) string) ([]holdfast.Tool, func(), error) {
 	var o httptool.Options
 	if err := d.Decode(&o, getenv); err != nil {
 		return nil, nil, err
 	}
 	var err error
 	o.Getenv = orStandIn(getenv, o.URL, o.LookUp)
-	if o.RoundTripper, err = p.credentialed(d, o.Name, originOf(o.URL, o.Getenv), getenv); err != nil {
+	if o.RoundTripper, err = credentialed(d, o.Name, originOf(o.URL, o.Getenv), getenv); err != nil {
 		return nil, nil, err
 	}
 	t, err := httptool.New(o)
@@ -81,7 +80,7 @@ func (p Parts) httpTool(d *config.Declaration, getenv func(string) string) ([]ho
 }
 
 // openAPITools makes tools of operations of an OpenAPI document.
-func (p Parts) openAPITools(d *config.Declaration, getenv func(string) string) ([]holdfast.Tool, func(), error) {
+func openAPITools(d *config.Declaration, getenv func(string) string) ([]holdfast.Tool, func(), error) {
 	var o httptool.OpenAPIOptions
 	if err := d.Decode(&o, getenv); err != nil {
 		return nil, nil, err
@@ -92,7 +91,7 @@ func (p Parts) openAPITools(d *config.Declaration, getenv func(string) string) (
 		urls = append(urls, op.LookUp)
 	}
 	o.Getenv = orStandIn(getenv, urls...)
-	if o.RoundTripper, err = p.credentialed(d, "", originOf(o.Server, o.Getenv), getenv); err != nil {
+	if o.RoundTripper, err = credentialed(d, "", originOf(o.Server, o.Getenv), getenv); err != nil {
 		return nil, nil, err
 	}
 	made, err := httptool.FromOpenAPI(d.Document, o)
@@ -200,15 +199,14 @@ func fileTools(d *config.Declaration, getenv func(string) string) ([]holdfast.To
 	}, nil
 }
 
-// mcpOptions returns the options of an MCP server.
-func (p Parts) mcpOptions(d *config.Declaration, getenv func(string) string) (o mcp.Options, err error) {
+// serverOptions returns the options of an MCP server, without a log.
+func serverOptions(d *config.Declaration, getenv func(string) string) (o mcp.Options, err error) {
 	if err := d.Decode(&o, getenv); err != nil {
 		return o, err
 	}
-	if o.RoundTripper, err = p.credentialed(d, o.Name, o.URL, getenv); err != nil {
+	if o.RoundTripper, err = credentialed(d, o.Name, o.URL, getenv); err != nil {
 		return o, err
 	}
-	o.Log = p.Log
 	if err := o.Validate(); err != nil {
 		return o, d.Located(err, "")
 	}
@@ -244,7 +242,7 @@ func originOf(text string, getenv func(string) string) string {
 
 // credentialed returns what adds the credential of a declaration to the requests to a
 // server; nil if it has none.
-func (p Parts) credentialed(
+func credentialed(
 	d *config.Declaration,
 	name, server string,
 	getenv func(string) string,

@@ -1,4 +1,4 @@
-package server
+package declared
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/mcp"
 )
 
 // The tools of MCP servers that an agent lists: those of the server's list that its patterns
@@ -17,12 +18,7 @@ import (
 
 // serverTools are an agent's tools of one MCP server.
 type serverTools struct {
-	server interface {
-		Name() string
-		Revision() string
-		Tools() []holdfast.Tool
-		AwaitTool(ctx context.Context, name string) error
-	}
+	server   *mcp.Server
 	patterns []string
 	agent    string
 	log      *slog.Logger
@@ -41,12 +37,12 @@ func (c *choice) is(from []holdfast.Tool) bool {
 	return c != nil && len(c.from) == len(from) && (len(from) == 0 || &c.from[0] == &from[0])
 }
 
-// toolsets returns an agent's tools of MCP servers.
-func (l *Loaded) toolsets(a config.Agent) (sets []holdfast.Toolset) {
+// Toolsets returns an agent's tools of MCP servers.
+func Toolsets(a config.Agent, servers []*mcp.Server, log *slog.Logger) (sets []holdfast.Toolset) {
 	for _, listed := range a.ServerTools {
-		for _, s := range l.Servers {
+		for _, s := range servers {
 			if s.Name() == listed.Server {
-				sets = append(sets, &serverTools{server: s, patterns: listed.Patterns, agent: a.Name, log: l.parts.Log})
+				sets = append(sets, &serverTools{server: s, patterns: listed.Patterns, agent: a.Name, log: log})
 			}
 		}
 	}
