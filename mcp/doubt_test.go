@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -217,8 +218,8 @@ func TestProcessDies(t *testing.T) {
 	if got := fate(do(t, s, "srv_die", `{}`)); got != unknown {
 		t.Errorf("the call is %s", got)
 	}
-	eventually(t, "there is another process", func() bool { return len(noted(o, "started")) == 2 })
-	eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+	wait.Until(t, "there is another process", func() bool { return len(noted(o, "started")) == 2 })
+	wait.Until(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 	if called := noted(o, "called"); len(called) != 1 {
 		t.Errorf("it was called %d times", len(called))
 	}
@@ -235,8 +236,8 @@ func TestTimeout(t *testing.T) {
 		if got := fate(r, err); got != unknown || !has(err.Error(), "none came within 500ms") {
 			t.Errorf("the call is %s: %v", got, err)
 		}
-		eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
-		eventually(t, "the server was told", func() bool {
+		wait.Until(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+		wait.Until(t, "the server was told", func() bool {
 			return o.URL != "" && waits.Load() == 0 || strings.Join(noted(o, "called"), " ") == "wait cancelled"
 		})
 	})
@@ -287,7 +288,7 @@ func TestSessionForgotten(t *testing.T) {
 			if got := fate(do(t, s, "srv_echo", `{}`)); got != not {
 				t.Errorf("the call is %s", got)
 			}
-			eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+			wait.Until(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 		})
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // eliciting is a server of the revision 2025-11-25 over HTTP whose tool asks in the middle
@@ -122,7 +124,7 @@ func TestElicitationLate(t *testing.T) {
 	k := conversation(t, s)
 	_, _ = k.next()
 	k.question("Which size?", `"mode":"form"`)
-	eventually(t, "the call has ended", func() bool { return running.Load() == 0 })
+	wait.Until(t, "the call has ended", func() bool { return running.Load() == 0 })
 	if r, err := k.answer(`{"size":3}`); r.Text != "cancel <nil>" || err != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}

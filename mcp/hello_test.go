@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/mcp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
+	"github.com/holdfast-agents/holdfast/mcp"
 )
 
 // TestNoDowngrade: a failure that says nothing about the server does not make an old one of
@@ -39,7 +41,7 @@ func TestNoDowngrade(t *testing.T) {
 		t.Errorf("it has tools: %v", got)
 	}
 	failing.Store(false)
-	eventually(t, "it is connected to", func() bool { return len(s.Tools()) > 0 })
+	wait.Until(t, "it is connected to", func() bool { return len(s.Tools()) > 0 })
 	if n := initialized.Load(); n != 0 {
 		t.Errorf("it was initialized %d times", n)
 	}
@@ -70,9 +72,9 @@ func TestListenEnds(t *testing.T) {
 	w.intercept(nil)
 	end()
 	add("first")
-	eventually(t, "the change is seen", func() bool { return len(s.Tools()) == before+1 })
+	wait.Until(t, "the change is seen", func() bool { return len(s.Tools()) == before+1 })
 	add("second")
-	eventually(t, "the next change is seen", func() bool { return len(s.Tools()) == before+2 })
+	wait.Until(t, "the next change is seen", func() bool { return len(s.Tools()) == before+2 })
 }
 
 // TestRestart: after a server has gone and come back with other tools, these are used, and
@@ -98,13 +100,13 @@ func TestRestart(t *testing.T) {
 				return true
 			})
 			old.CloseClientConnections()
-			eventually(t, "the connection is lost", func() bool { return fate(do(t, s, "srv_echo", `{}`)) != fine })
+			wait.Until(t, "the connection is lost", func() bool { return fate(do(t, s, "srv_echo", `{}`)) != fine })
 			if got := len(s.Tools()); got != before {
 				t.Errorf("there are %d tools, want %d", got, before)
 			}
 			back.Store(true)
-			eventually(t, "the other list is read", func() bool { return len(s.Tools()) == before+1 })
-			eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+			wait.Until(t, "the other list is read", func() bool { return len(s.Tools()) == before+1 })
+			wait.Until(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 		})
 	}
 }

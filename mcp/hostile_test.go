@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/credential"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -162,7 +163,7 @@ func TestListStorm(t *testing.T) {
 		}
 	}
 	var n int
-	eventually(t, "the list is read again", func() bool {
+	wait.Until(t, "the list is read again", func() bool {
 		r, _ := does(t, s, "listed")
 		_, _ = fmt.Sscan(r.Text, &n)
 		return n > 1
@@ -346,7 +347,7 @@ func TestNotFoundIsNotOld(t *testing.T) {
 			if err := s.Ready(t.Context()); err == nil {
 				t.Error("it is ready")
 			}
-			eventually(t, "it is connected to", func() bool { return len(s.Tools()) > 0 })
+			wait.Until(t, "it is connected to", func() bool { return len(s.Tools()) > 0 })
 			if n := initialized.Load(); n != 0 {
 				t.Errorf("it was initialized %d times", n)
 			}
@@ -542,7 +543,7 @@ func TestRefusals(t *testing.T) {
 		if err := s.Ready(t.Context()); err == nil || !has(err.Error(), fmt.Sprint(status)) {
 			t.Errorf("%d: %v", status, err)
 		}
-		eventually(t, "the log says why", func() bool { return has(log.String(), want) })
+		wait.Until(t, "the log says why", func() bool { return has(log.String(), want) })
 	}
 }
 
@@ -665,7 +666,7 @@ func TestDelays(t *testing.T) {
 		context.AfterFunc(ctx, stop)
 		_, _ = call(t, c, tool(t, hung, "hung_work"), holdfast.ToolCall{})
 	}()
-	eventually(t, "one call hangs", func() bool { return len(hangs.got("tools/call")) == 1 })
+	wait.Until(t, "one call hangs", func() bool { return len(hangs.got("tools/call")) == 1 })
 	n := 0
 	for _, set := range sets {
 		n += len(set.Tools()) // which waits for nothing

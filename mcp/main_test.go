@@ -16,13 +16,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/mcp"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 )
 
 // The servers of these tests are made with the SDK. As a process, such a server is this
@@ -313,18 +313,6 @@ func do(t testing.TB, s *mcp.Server, name, arguments string) (holdfast.ToolResul
 		agenttest.At(holdfast.Iteration{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
 	)
 	return call(t, ctx, tool(t, s, name), holdfast.ToolCall{Key: "key1", Arguments: json.RawMessage(arguments)})
-}
-
-// eventually waits until something is so.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !so() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // noted returns the lines that a server of this program has noted.

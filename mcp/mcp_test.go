@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // bodyOf reads a request's body, and leaves it to be read again.
@@ -127,7 +129,7 @@ func TestListChanges(t *testing.T) {
 					return text("new"), nil
 				},
 			)
-			eventually(t, "the new tool is listed", func() bool { return len(s.Tools()) == len(before)+1 })
+			wait.Until(t, "the new tool is listed", func() bool { return len(s.Tools()) == len(before)+1 })
 			if r, err := do(t, s, "srv_added", `{}`); r.Text != "new" || err != nil {
 				t.Errorf("got %+v, %v", r, err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -52,7 +53,7 @@ func (d *daemon) start(addr string) {
 	if err := d.cmd.Start(); err != nil {
 		d.t.Fatal(err)
 	}
-	eventually(d.t, "the server listens", func() bool {
+	wait.Until(d.t, "the server listens", func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
@@ -171,13 +172,13 @@ func killEverything(t *testing.T, s *mcp.Server, d *daemon, addr string) {
 	go func() {
 		got <- fate(call(t, ctx, long, holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":60,"steps":600}`)}))
 	}()
-	eventually(t, "it is at work", func() bool { return len(recorded.Notices()) > 0 })
+	wait.Until(t, "it is at work", func() bool { return len(recorded.Notices()) > 0 })
 	d.kill()
 	if got := <-got; got != unknown { // long before the call's own time is up
 		t.Errorf("the call is %s", got)
 	}
 	d.start(addr)
-	eventually(
+	wait.Until(
 		t,
 		"a call is served again",
 		func() bool { return fate(do(t, s, "srv_echo", `{"message":"hello"}`)) == fine },
@@ -268,7 +269,7 @@ func TestModern(t *testing.T) {
 				if err := d.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 					t.Error(err)
 				}
-				eventually(t, "the list is read again", func() bool { return has(log.String(), "was read again") })
+				wait.Until(t, "the list is read again", func() bool { return has(log.String(), "was read again") })
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -40,7 +41,7 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("the call that froze it is %s", got)
 	}
 	large := `{"x":"` + strings.Repeat("x", 200<<10) + `"}` // more than a pipe holds
-	eventually(t, "it is started again", func() bool {
+	wait.Until(t, "it is started again", func() bool {
 		results := make(chan string)
 		for range 3 {
 			go func() { results <- fate(do(t, s, "srv_set", large)) }()
@@ -55,7 +56,7 @@ func TestFrozen(t *testing.T) {
 		}
 		return len(noted(o, "started")) > 1
 	})
-	eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+	wait.Until(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 }
 
 // TestChildren: the children of a server end with it, and it with us.
@@ -67,12 +68,12 @@ func TestChildren(t *testing.T) {
 	if _, err := do(t, s, "srv_die", `{}`); err == nil {
 		t.Fatal("it did not die")
 	}
-	eventually(t, "there is another", func() bool { return len(noted(o, "child")) == 2 })
-	eventually(t, "the first one's child is gone", func() bool { return !runs(noted(o, "child")[0]) })
-	eventually(t, "it is connected to", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
+	wait.Until(t, "there is another", func() bool { return len(noted(o, "child")) == 2 })
+	wait.Until(t, "the first one's child is gone", func() bool { return !runs(noted(o, "child")[0]) })
+	wait.Until(t, "it is connected to", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })
 	s.Close()
 	for _, pid := range append(noted(o, "child"), noted(o, "started")...) {
-		eventually(t, pid+" is gone", func() bool { return !runs(pid) })
+		wait.Until(t, pid+" is gone", func() bool { return !runs(pid) })
 	}
 }
 
@@ -122,13 +123,13 @@ func TestKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server runs", func() bool { return len(noted(o, "started")) == 1 })
+	wait.Until(t, "the server runs", func() bool { return len(noted(o, "started")) == 1 })
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 	_ = cmd.Wait()
 	pid := noted(o, "started")[0]
-	eventually(t, "the server is gone", func() bool { return !runs(pid) })
+	wait.Until(t, "the server is gone", func() bool { return !runs(pid) })
 }
 
 // TestEnvironment: a server gets the variables that are listed and the few that programs

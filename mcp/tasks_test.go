@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/credential"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -255,7 +256,7 @@ func TestTaskCancel(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if c.want {
-				eventually(t, "the task is cancelled", func() bool { return len(f.got("tasks/cancel")) == 1 })
+				wait.Until(t, "the task is cancelled", func() bool { return len(f.got("tasks/cancel")) == 1 })
 			}
 			s.Close()
 			if got := len(f.got("tasks/cancel")) > 0; got != c.want {
@@ -270,6 +271,6 @@ func TestTaskCancel(t *testing.T) {
 		if got := fate(do(t, s, "srv_work", `{}`)); got != unknown {
 			t.Errorf("the call is %s", got)
 		}
-		eventually(t, "the task is cancelled", func() bool { return len(f.got("tasks/cancel")) == 1 })
+		wait.Until(t, "the task is cancelled", func() bool { return len(f.got("tasks/cancel")) == 1 })
 	})
 }

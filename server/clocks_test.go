@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -113,19 +115,17 @@ func TestRedisClockMoves(t *testing.T) {
 			url := started(t, c)
 			ready := func(want int) {
 				t.Helper()
-				for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+				wait.For(t, func() error {
 					res, err := http.Get(url + "/readyz")
 					if err != nil {
 						t.Fatal(err)
 					}
 					res.Body.Close()
-					if res.StatusCode == want {
-						return
+					if res.StatusCode != want {
+						return fmt.Errorf("readiness stays %d", res.StatusCode)
 					}
-					if time.Since(begun) > time.Minute {
-						t.Fatalf("readiness stays %d", res.StatusCode)
-					}
-				}
+					return nil
+				})
 			}
 			ready(http.StatusOK)
 			res := posted(

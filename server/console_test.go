@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/contract"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -344,7 +345,7 @@ func TestOverview(t *testing.T) {
 	all(t, s.Run(t.Context(), c["alice"], server.Input{Thread: "t2", Agent: "ask", Text: "hi"}))
 	var code int
 	var body string
-	await(t, func() bool { // a run is counted after its last event
+	wait.Until(t, "a run to be counted", func() bool { // a run is counted after its last event
 		code, body = call(t, "operator", "GET", h.URL+"/overview", "")
 		return strings.Contains(body, `"running":0,`)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/contract"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -128,7 +129,7 @@ func TestOutsideCall(t *testing.T) {
 	).Code != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
-	await(t, func() bool {
+	wait.Until(t, "the result", func() bool {
 		info := must(s.Thread(t.Context(), c["alice"], "t2"))(t)
 		return info.Status == threads.StatusIdle && len(info.OutsideCalls) == 0
 	})
@@ -154,18 +155,6 @@ func TestOutsideCall(t *testing.T) {
 	if strings.Contains(text, to.Query().Get("token")) || strings.Contains(text, "no money") {
 		t.Error("the log has a token or a result")
 	}
-}
-
-// await waits until something is so.
-func await(t *testing.T, done func() bool) {
-	t.Helper()
-	for range 1000 {
-		if done() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("it never came")
 }
 
 // TestOutsideConfig: what cannot be is refused at the start, with its place.

@@ -11,9 +11,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -155,12 +155,12 @@ func TestStreamLimit(t *testing.T) {
 				t.Errorf("reading is refused: %d", res.StatusCode)
 			}
 			second.Body.Close() // the client goes away
-			until(t, func() bool {
+			wait.Until(t, "the streams to be counted", func() bool {
 				res := begins(t, "GET", url+"/threads/t/stream", "acme", "")
 				res.Body.Close()
 				return res.StatusCode == http.StatusOK
 			})
-			until(t, func() bool { return openStreams(t, url) == 1 })
+			wait.Until(t, "one open stream", func() bool { return openStreams(t, url) == 1 })
 		}
 	}
 	// A request that fails, and one whose run ends, give their places back.
@@ -196,17 +196,6 @@ func openStreams(t *testing.T, url string) int {
 	}
 	t.Fatal("there is no holdfast_open_streams")
 	return 0
-}
-
-// until waits until a condition holds that nobody signals.
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not become true")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // TestLoadQuotas: the limits are read from the file of agents.

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/store"
-	"pgregory.net/rapid"
 )
 
 // Random commands to two stores. compare_draw.go and compare_ledger.go draw the commands;

@@ -3,8 +3,9 @@ package storetest
 import (
 	"time"
 
-	"github.com/holdfast-agents/holdfast/store"
 	"pgregory.net/rapid"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The names that random commands use: few, so that commands meet, and easily confused.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/store"
 	"pgregory.net/rapid"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // accounts are the names of accounts and reservations that random commands use.

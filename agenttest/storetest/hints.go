@@ -53,12 +53,7 @@ func testHintEnds(t *testing.T, s store.Store) {
 	putHint(t, s, "long", "1", store.MaxHintAge)
 	begun := time.Now()
 	putHint(t, s, "short", "2", shortLease)
-	for len(hints(t, s, 0)) > 1 { // which no store signals
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("the hint of %s is not over after %s", shortLease, time.Since(begun))
-		}
-		time.Sleep(shortLease / 10)
-	}
+	await(t, "the end of a hint of "+shortLease.String(), func() bool { return len(hints(t, s, 0)) == 1 })
 	if lasted := time.Since(begun); lasted < shortLease {
 		t.Errorf("the hint of %s was over after %s", shortLease, lasted)
 	}

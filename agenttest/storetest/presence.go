@@ -63,14 +63,25 @@ func testRetire(t *testing.T, s store.Store) {
 // shortLease is the length of leases that tests let run out.
 const shortLease = 50 * time.Millisecond
 
+// await polls until something is so that no store signals.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for tick := time.Tick(shortLease / 10); !so(); {
+		select {
+		case <-tick:
+		case <-late:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
 // awaitExpiry polls until the process's lease has run out, which no store signals.
 func awaitExpiry(t *testing.T, s store.Store, process string) {
 	t.Helper()
-	for begun := time.Now(); must(s.Lease(t.Context(), process))(t).Alive(); time.Sleep(shortLease / 10) {
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("the lease of %s has not run out after %s", shortLease, time.Since(begun))
-		}
-	}
+	await(t, "the end of a lease of "+shortLease.String(), func() bool {
+		return !must(s.Lease(t.Context(), process))(t).Alive()
+	})
 }
 
 func testExpire(t *testing.T, s store.Store) {

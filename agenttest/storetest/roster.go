@@ -85,7 +85,7 @@ func testDescribedGone(e enrolled) {
 	if err := errors.Join(retired, announced); err != nil {
 		e.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	awaitExpiry(e.T, e.store, "p2")
 	e.want(map[string]string{})
 	e.says("p2", "two again")
 	e.want(map[string]string{"p2": "two again"})

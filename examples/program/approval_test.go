@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/secret"
@@ -85,15 +84,11 @@ func TestRequestApproval(t *testing.T) {
 		t.Fatalf("the ticket system was asked %+v", asked)
 	}
 	post(asked.URL, `{"result": {"approved": true}}`)
-	for range 1000 {
+	await(t, "the thread to go on", func() bool {
 		messages, err := s.Messages(t.Context(), server.LocalPrincipal(), "t")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := string(messages[len(messages)-1]); strings.Contains(last, "It said") {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Error("the thread does not go on")
+		return strings.Contains(string(messages[len(messages)-1]), "It said")
+	})
 }

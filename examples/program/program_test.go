@@ -258,12 +258,9 @@ func TestTheServer(t *testing.T) {
 	for _, line := range []string{`holdfast_runs_total{agent="shop",outcome="success"} 1`,
 		`shop_orders_total{result="success"} 1`, `shop_commits_total{result="ok"} `} {
 		// A run counts as ended a moment after its last event was shown.
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(get("/metrics", "").Body.String(), "\n"+
-			line); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("/metrics has no %s", line)
-			}
-		}
+		await(t, line+" in /metrics", func() bool {
+			return strings.Contains(get("/metrics", "").Body.String(), "\n"+line)
+		})
 	}
 }
 
@@ -349,15 +346,13 @@ func TestSmall(t *testing.T) {
 			t.Errorf("%v\n%s", err, log.String())
 		}
 	}()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if res, err := http.Get("http://" + addr + "/readyz"); err == nil {
+	await(t, "the server to listen", func() bool {
+		res, err := http.Get("http://" + addr + "/readyz")
+		if err == nil {
 			res.Body.Close()
-			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("it does not listen")
-		}
-	}
+		return err == nil
+	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/agents", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -394,6 +389,19 @@ func TestEveryPublicPackage(t *testing.T) {
 	for _, name := range list("-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, root+"/...") {
 		if !strings.Contains(name, "/internal/") && !strings.HasPrefix(name, root+"/bench") && !used[name] {
 			t.Errorf("%s is not used", name)
+		}
+	}
+}
+
+// await waits for what happens in another process, or a moment after a stream has ended.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for tick := time.Tick(5 * time.Millisecond); !so(); {
+		select {
+		case <-tick:
+		case <-late:
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

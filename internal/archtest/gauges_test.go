@@ -36,6 +36,7 @@ func TestGauges(t *testing.T) {
 		{name: "embedding", all: embedding(packages), over: overEmbedding},
 		{name: "columns", all: columns(files)},
 		{name: "literals", all: literals(files, packages)},
+		{name: "sleeps", all: sleeps(files)},
 	} {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()

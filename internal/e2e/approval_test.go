@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // A deployment in the wrong moment: a person answers, and the server is told to stop before it has
@@ -72,7 +74,7 @@ func (c *crew) stopAfterApproval(thread string, after time.Duration, tally *appr
 			res.Body.Close()
 		}
 	}()
-	time.Sleep(after)
+	wait.Pass(after)
 	leaving.signal(syscall.SIGTERM)
 	<-leaving.done
 	<-answered

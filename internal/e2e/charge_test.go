@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // TestChargedOnce kills the server again and again while it charges a card ten
@@ -21,7 +23,7 @@ func TestChargedOnce(t *testing.T) {
 	_ = readStream(res.Body, func(r record) bool { w.take(r); return len(w.seen) > 12 })
 	res.Body.Close()
 	for i := range 6 {
-		time.Sleep(time.Duration(15+11*i) * time.Millisecond)
+		wait.Pass(time.Duration(15+11*i) * time.Millisecond)
 		k.p.kill()
 		k.p = start(t, k.addr, k.store, k.args...)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -181,11 +182,12 @@ const patience = 60 * time.Second
 // awaitLines waits for so many lines that begin so.
 func (c *crew) awaitLines(prefix string, n int) {
 	c.Helper()
-	for begun := time.Now(); len(c.lines(prefix)) < n; time.Sleep(2 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			c.Fatalf("the journal does not say %q %d times:\n%s", prefix, n, strings.Join(c.lines(""), "\n"))
+	wait.For(c.T, func() error {
+		if len(c.lines(prefix)) < n {
+			return fmt.Errorf("the journal does not say %q %d times:\n%s", prefix, n, strings.Join(c.lines(""), "\n"))
 		}
-	}
+		return nil
+	})
 }
 
 // talk is a person who talks to an agent on a thread, whichever worker answers.

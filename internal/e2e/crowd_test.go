@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // TestCrowd kills a server with forty runs under way. The next one may run only
@@ -33,23 +34,19 @@ func TestCrowd(t *testing.T) {
 	k.p = start(t, k.addr, k.store, append(k.args, "--max-runs=10")...)
 	for i := range crowd {
 		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
-		deadline := time.Now().Add(time.Minute)
-		for {
-			// Until a place is free the server says so, and nothing is lost.
+		// Until a place is free the server says so, and nothing is lost.
+		wait.Until(t, "a place for "+w.thread, func() bool {
 			res, err := http.Get(k.p.url + "/threads/" + w.thread + "/runs/r1/events")
 			if err != nil {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				break
-			}
-			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
-				time.Now().After(deadline) {
+			full := res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""
+			if !full && res.StatusCode != http.StatusOK {
 				t.Fatalf("%s: %d", w.thread, res.StatusCode)
 			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return !full
+		})
 		if end := w.follow(); end.kind() != "RUN_FINISHED" {
 			t.Errorf("%s: ended with %s", w.thread, end.Raw)
 		}

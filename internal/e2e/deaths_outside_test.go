@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -12,9 +13,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 const outsideResult = `{"result":"done"}`
@@ -160,15 +161,12 @@ func (k *talk) send(token, result string) (int, map[string]any) {
 
 // sendResult sends a result until it is answered, and returns the status with the answer or
 // what is said of the error.
-func sendResult(t *testing.T, to, result string) (int, map[string]any) {
+func sendResult(t *testing.T, to, result string) (code int, answer map[string]any) {
 	t.Helper()
-	code, answer, err := trySend(t, to, result)
-	for begun := time.Now(); err != nil && time.Since(begun) < patience; code, answer, err = trySend(t, to, result) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wait.For(t, func() (err error) {
+		code, answer, err = trySend(t, to, result)
+		return err
+	})
 	return code, answer
 }
 
@@ -204,13 +202,12 @@ func trySend(t *testing.T, to, result string) (int, map[string]any, error) {
 // hasEnded waits until the thread does not run and waits for nothing.
 func (k *talk) hasEnded() {
 	k.Helper()
-	var info map[string]any
-	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
-		info = map[string]any{}
+	wait.For(k.T, func() error {
+		info := map[string]any{}
 		getJSON(k.T, k.p.url+"/threads/t", &info)
 		if info["status"] == "idle" && info["outsideCalls"] == nil {
-			return
+			return nil
 		}
-	}
-	k.Fatalf("the thread is still %v", info)
+		return fmt.Errorf("the thread is still %v", info)
+	})
 }

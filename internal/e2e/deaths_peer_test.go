@@ -3,6 +3,7 @@ package e2e
 // The other side of the calls of TestDeaths, and the network to it.
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // peer is the other side: the worker that is a service, or the MCP server made with the
@@ -129,27 +131,24 @@ func (p *peer) start() {
 // accepts waits until the server accepts connections.
 func (p *peer) accepts() {
 	p.Helper()
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	wait.For(p.T, func() error {
 		conn, err := net.Dial("tcp", p.addr)
-		if err == nil {
-			conn.Close()
-			return
+		if err != nil {
+			return fmt.Errorf("the MCP server does not start: %s", p.process.out)
 		}
-		if time.Since(begun) > patience {
-			p.Fatalf("the MCP server does not start: %s", p.process.out)
-		}
-	}
+		return conn.Close()
+	})
 }
 
 // connected waits until the worker has the server's tools: a model calls those that there are.
 func (p *peer) connected() {
 	p.Helper()
-	for begun := time.Now(); !strings.Contains(p.p.out.String(),
-		"connected to an MCP server"); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			p.Fatalf("the worker does not connect: %s", p.p.out)
+	wait.For(p.T, func() error {
+		if out := p.p.out.String(); !strings.Contains(out, "connected to an MCP server") {
+			return fmt.Errorf("the worker does not connect: %s", out)
 		}
-	}
+		return nil
+	})
 }
 
 // kill is kill -9. If stays, a server that the worker starts cannot be started again.
@@ -204,13 +203,11 @@ func newWire(t *testing.T, to string) *wire {
 // port for a moment.
 func (w *wire) join() {
 	w.t.Helper()
-	l, err := net.Listen("tcp", w.addr)
-	for begun := time.Now(); err != nil && time.Since(begun) < patience; l, err = net.Listen("tcp", w.addr) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	var l net.Listener
+	wait.For(w.t, func() (err error) {
+		l, err = net.Listen("tcp", w.addr)
+		return err
+	})
 	accepted := make(chan struct{})
 	w.l, w.accepted = l, accepted
 	w.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -74,15 +74,13 @@ func (k *keepers) fill() {
 	res.Body.Close()
 	k.awaitLines("held ", held+1)
 	// The model is asked before the checkpoint is stored that has the states.
-	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+	wait.For(k.T, func() error {
 		var info threads.Info
-		if getJSON(k.T, k.p.url+"/threads/running", &info); info.Iteration == 1 {
-			return
+		if getJSON(k.T, k.p.url+"/threads/running", &info); info.Iteration != 1 {
+			return fmt.Errorf("the running thread is %+v", info)
 		}
-		if time.Since(begun) > patience {
-			k.Fatalf("the running thread is %+v", info)
-		}
-	}
+		return nil
+	})
 }
 
 // question is what the interrupted thread asks.

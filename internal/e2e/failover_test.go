@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -88,7 +89,7 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 		}
 		// What is on its way to them would reach them when they go on.
 		primary.Command(g.T, "client", "kill", "type", "replica")
-		time.Sleep(stalled)
+		wait.Pass(stalled)
 	}
 	frozen := random.IntN(3) == 0
 	if frozen {
@@ -114,7 +115,7 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 	})
 	if frozen { // it goes on as the primary that it was, until it is told
 		primary.Resume(g.T)
-		time.Sleep(time.Duration(100+random.IntN(300)) * time.Millisecond)
+		wait.Pass(time.Duration(100+random.IntN(300)) * time.Millisecond)
 	} else {
 		primary.Run(g.T)
 	}
@@ -275,13 +276,13 @@ func (c *campaign) trial(i int) {
 			following.Go(func() { c.follow(ctx, s.url, thread, a) })
 		}
 	}
-	time.Sleep(time.Duration(200+c.random.IntN(300)) * time.Millisecond)
+	wait.Pass(time.Duration(200+c.random.IntN(300)) * time.Millisecond)
 	stalled := time.Duration(0)
 	if c.random.IntN(4) > 0 { // one in four dies without any delay
 		stalled = time.Duration(50+c.random.IntN(350)) * time.Millisecond
 	}
 	c.redis.failOver(c.random, stalled)
-	time.Sleep(time.Duration(100+c.random.IntN(300)) * time.Millisecond)
+	wait.Pass(time.Duration(100+c.random.IntN(300)) * time.Millisecond)
 	for _, thread := range threads {
 		c.end(ctx, thread)
 	}
@@ -295,25 +296,22 @@ func (c *campaign) trial(i int) {
 // end cancels a run, until a server says that it is over, or that there is none.
 func (c *campaign) end(ctx context.Context, thread string) {
 	c.Helper()
-	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(
-			ctx,
-			http.MethodPost,
-			c.servers[0].url+"/threads/"+thread+"/runs/r1/cancel",
-			nil,
-		)
+	url := c.servers[0].url + "/threads/" + thread + "/runs/r1/cancel"
+	wait.For(c.T, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 		if err != nil {
 			c.Fatal(err)
 		}
 		res, err := http.DefaultClient.Do(req)
-		if err == nil {
-			res.Body.Close()
-			if res.StatusCode < 300 || res.StatusCode == http.StatusConflict || res.StatusCode == http.StatusNotFound {
-				return
-			}
+		if err != nil {
+			return err
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		res.Body.Close()
+		if res.StatusCode < 300 || res.StatusCode == http.StatusConflict || res.StatusCode == http.StatusNotFound {
+			return nil
+		}
+		return errors.New(res.Status)
+	})
 }
 
 // judge compares what was seen with the log that is left.

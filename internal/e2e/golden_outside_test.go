@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // goldenOutside is a thread in a golden store with a call that was finished from outside. Those
@@ -51,13 +53,13 @@ func (g *goldenOutside) handOut(t *testing.T, p *process) {
 	var body struct {
 		Messages []struct{ Role, Content string }
 	}
-	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
+	wait.For(t, func() error {
 		getJSON(t, p.url+"/threads/approved/messages", &body)
 		if n := len(body.Messages); n == 4 && strings.Contains(body.Messages[2].Content, "it is golden") {
-			return
+			return nil
 		}
-	}
-	t.Fatalf("the thread does not go on: %+v", body.Messages)
+		return fmt.Errorf("the thread does not go on: %+v", body.Messages)
+	})
 }
 
 // checkOutside: the same result gets the first answer again.

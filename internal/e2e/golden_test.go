@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -15,8 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 var writeGolden = flag.Bool(
@@ -397,19 +400,16 @@ func goBack(t *testing.T, p *process, want *golden) {
 			break
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	wait.For(t, func() error {
 		var info struct {
 			Size map[string]int `json:"sizeBytes"`
 		}
 		getJSON(t, p.url+"/threads/finished", &info)
 		if info.Size["log"] > 0 && info.Size["records"] == 0 {
-			break
+			return nil
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the log is not archived: %v", info.Size)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return fmt.Errorf("the log is not archived: %v", info.Size)
+	})
 	k := &killer{T: t, p: p}
 	replay := &watcher{killer: k, thread: "finished", run: "r1"}
 	replay.follow()

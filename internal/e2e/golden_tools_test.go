@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -95,7 +96,7 @@ func writeGoldenTools(t *testing.T, format string) {
 	s.await("tasks/get")
 	k.handsOut(want.Tokens, "brief", "brief") // the last one, since a worker would notice that its time is up
 	db := k.stop()
-	time.Sleep(2 * time.Second) // now it is
+	wait.Pass(2 * time.Second) // now it is
 	readDump(t, db, nil).write(t, goldenFile(format, "tools.gz"))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -158,12 +159,12 @@ func (c *crew) leave(agent, name, text string) {
 func (c *crew) awaitMessage(name, text string) {
 	c.Helper()
 	var body json.RawMessage
-	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
+	wait.For(c.T, func() error {
 		if getJSON(c.T, c.p.url+"/threads/"+name+"/messages", &body); strings.Contains(string(body), text) {
-			return
+			return nil
 		}
-	}
-	c.Fatalf("%s does not say %q: %s\nworker: %s", name, text, body, c.p.out)
+		return fmt.Errorf("%s does not say %q: %s\nworker: %s", name, text, body, c.p.out)
+	})
 }
 
 // check goes on with every thread.
@@ -318,9 +319,5 @@ func (s *taskServer) last(method string) string {
 // await waits for a request of a method.
 func (s *taskServer) await(method string) {
 	s.Helper()
-	for begun := time.Now(); s.count(method) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			s.Fatalf("nobody has asked %s", method)
-		}
-	}
+	wait.Until(s.T, "a request of "+method, func() bool { return s.count(method) > 0 })
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -167,7 +168,7 @@ func (k *killer) killAt(w *watcher, after int) (finished done, mark int64) {
 		w.take(r)
 		return len(w.seen) >= after
 	})
-	time.Sleep(rand.N(killDelay))
+	wait.Pass(rand.N(killDelay))
 	k.p.kill()
 	res.Body.Close()
 	return k.finished(w.thread), k.journalSize()

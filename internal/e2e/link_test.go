@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // link is a slow link to a Redis: a proxy that delays each direction, and whose connections the
@@ -62,7 +64,7 @@ func (l *link) Reset() {
 		// Nothing follows on either side, so their errors say nothing.
 		_, _ = w.server.SetLinger(0), w.server.Close()
 		l.done.Go(func() {
-			time.Sleep(l.oneWay)
+			wait.Pass(l.oneWay)
 			_, _ = w.client.SetLinger(0), w.client.Close()
 		})
 	}
@@ -82,7 +84,7 @@ func (l *link) accept() {
 
 // serve connects one client. A connection over such a link takes a round trip to begin.
 func (l *link) serve(client *net.TCPConn) {
-	time.Sleep(2 * l.oneWay)
+	wait.Pass(2 * l.oneWay)
 	s, err := net.Dial("tcp", l.to)
 	if err != nil {
 		_ = client.Close() // which is all that the client learns
@@ -110,7 +112,7 @@ func (l *link) carry(from, to *net.TCPConn) {
 	chunks := make(chan chunk, 1<<12)
 	l.done.Go(func() {
 		for c := range chunks {
-			time.Sleep(time.Until(c.at))
+			wait.Pass(time.Until(c.at))
 			if _, err := to.Write(c.data); err != nil {
 				_ = from.Close() // so that nothing more comes
 			}

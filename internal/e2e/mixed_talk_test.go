@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // The conversations of mixed builds: each begins at one server, is watched at two, and goes on
@@ -37,16 +38,15 @@ func (m *mixed) converse(n int) {
 }
 
 // anywhere does something at the servers, each in turn, until one has done it.
-func (m *mixed) anywhere(from int, what string, do func(url string) error) bool {
-	var err error
-	for begun := time.Now(); time.Since(begun) < patience; from++ {
-		if err = do("http://" + m.addrs[from%len(m.addrs)]); err == nil {
-			return true
+func (m *mixed) anywhere(from int, what string, do func(url string) error) {
+	wait.For(m.T, func() error {
+		url := "http://" + m.addrs[from%len(m.addrs)]
+		from++
+		if err := do(url); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	m.Errorf("%s: %v", what, err)
-	return false
+		return nil
+	})
 }
 
 // begin starts a run, and leaves once it is accepted.

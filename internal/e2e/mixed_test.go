@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -284,17 +285,13 @@ func (m *mixed) written(i int) string {
 // lease.
 func (m *mixed) awaitWritten(i int, format string) {
 	m.Helper()
-	for begun := time.Now(); m.written(i) != format; time.Sleep(20 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			m.Fatalf(
-				"server %d writes format %s, want %s: %s",
-				i,
-				m.written(i),
-				format,
-				lastLines(m.servers[i].out.String(), 20),
-			)
+	wait.For(m.T, func() error {
+		if written := m.written(i); written != format {
+			out := lastLines(m.servers[i].out.String(), 20)
+			return fmt.Errorf("server %d writes format %s, want %s: %s", i, written, format, out)
 		}
-	}
+		return nil
+	})
 }
 
 // sameEverywhere: every thread reads the same at all servers.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/prompttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // A provider finds in its cache what a request has had before, byte for byte from its
@@ -207,7 +208,7 @@ func (p *person) posts(k *talk, kills int, in map[string]any) record {
 			return
 		}
 		due = 0 // once for each post, so that no run is given up
-		time.Sleep(time.Duration(p.random.IntN(int(killDelay))))
+		wait.Pass(time.Duration(p.random.IntN(int(killDelay))))
 		p.killed++
 		p.provider.Killed()
 		p.kill(p.p.name)

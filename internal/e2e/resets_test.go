@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // A server behind a slow link, whose connections to Redis are reset once a second. It lives, and is
@@ -113,14 +114,14 @@ func (f *slowFleet) taken() (n int) {
 func (f *slowFleet) resets(n int) (robbed int) {
 	f.Helper()
 	f.fill(4)
-	time.Sleep(1500 * time.Millisecond) // it has renewed its lease, and the others know that it has runs
+	wait.Pass(1500 * time.Millisecond) // it has renewed its lease, and the others know that it has runs
 	for range n {
 		f.link.Reset()
-		time.Sleep(time.Second)
+		wait.Pass(time.Second)
 		if more := f.taken() - robbed; more > 0 {
 			robbed += more
 			f.fill(more)
-			time.Sleep(1500 * time.Millisecond)
+			wait.Pass(1500 * time.Millisecond)
 		}
 	}
 	return robbed
@@ -141,7 +142,7 @@ func (f *slowFleet) kills(n int) (took durations) {
 	f.Helper()
 	for i := range n {
 		r := f.ride(fmt.Sprint("kill", i), 0)
-		time.Sleep(1500 * time.Millisecond)
+		wait.Pass(1500 * time.Millisecond)
 		for len(r.seen) > 0 {
 			r.next()
 		}

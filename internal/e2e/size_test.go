@@ -3,12 +3,13 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"testing"
-	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -20,16 +21,13 @@ func storedBy(t *testing.T, n int) (size map[string]int64, messages int64) {
 	k := c.talk("orders", "t")
 	k.wantEnd(k.says(strconv.Itoa(n)), "success")
 	var info threads.Info
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	wait.For(t, func() error {
 		info = threads.Info{} // decoding adds to a map
-		if getJSON(t, c.p.url+"/threads/t", &info); info.Size["records"] == 0 {
-			break
+		if getJSON(t, c.p.url+"/threads/t", &info); info.Size["records"] > 0 {
+			return fmt.Errorf("the log was not archived: %+v", info)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the log was not archived: %+v", info)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return nil
+	})
 	var list struct {
 		Messages []json.RawMessage `json:"messages"`
 	}

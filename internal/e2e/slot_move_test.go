@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // TestTakeoverWhileSlotMoves: the owner of a run dies while only some of its thread's keys have
@@ -36,7 +38,7 @@ func TestTakeoverWhileSlotMoves(t *testing.T) {
 		move, keys := beginMove(t, nodes, r.thread)
 		move.Keys(t, keys[0])
 		f.servers[r.owner].kill()
-		time.Sleep(5 * time.Second) // in which the others try, in vain
+		wait.Pass(5 * time.Second) // in which the others try, in vain
 		for len(r.seen) > 0 {
 			r.next()
 		}

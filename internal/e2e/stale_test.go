@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // A server that loses touch with Redis at the worst moment: while the commit before a tool is
@@ -137,10 +138,10 @@ func staleTrial(t *testing.T, url string, k staleKind, random *rand.Rand) staleR
 		}
 		gone.Go(func() {
 			if k.suspended {
-				time.Sleep(delay)
+				wait.Pass(delay)
 				s.signal(syscall.SIGSTOP)
 			}
-			time.Sleep(away)
+			wait.Pass(away)
 			if k.suspended {
 				s.signal(syscall.SIGCONT)
 			}
@@ -376,7 +377,7 @@ func (l *redisLink) passes(client net.Conn) bool {
 	last := l.last == client
 	l.mu.Unlock()
 	if last {
-		time.Sleep(5 * time.Millisecond)
+		wait.Pass(5 * time.Millisecond)
 	}
 	return true
 }
@@ -417,7 +418,7 @@ func pass(to io.WriteCloser, from io.Reader, due func() time.Time, may func(size
 		defer to.Close()
 		broken := false
 		for p := range sent {
-			time.Sleep(time.Until(p.at))
+			wait.Pass(time.Until(p.at))
 			if !broken && may(len(p.data)) {
 				_, err := to.Write(p.data)
 				broken = err != nil

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // docs/tools.md begins with commands to try with examples/tools, and with what they print.
@@ -158,23 +158,23 @@ func (y *typist) begin(args ...string) {
 // types faster than people, and others once.
 func (y *typist) reads(c typed, command string) {
 	y.Helper()
-	begun := time.Now()
-	for {
+	once := strings.Contains(command, "-d '")
+	wait.For(y.T, func() error {
 		cmd := exec.Command("bash", "-c", command)
 		cmd.Dir = y.dir
 		out, err := cmd.Output()
 		if id := interruptID.Find(out); id != nil {
 			y.question = string(id)
 		}
-		again := !strings.Contains(command, "-d '") && time.Since(begun) < patience
-		switch same := y.same(c, string(out)); {
-		case err == nil && same:
-			return
-		case !again:
-			y.Fatalf("%s\n%v, prints\n%s\nand the page shows\n%s\n%s", command, err, out, c.prints, y.p.out)
+		if err == nil && y.same(c, string(out)) {
+			return nil
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		err = fmt.Errorf("%s\n%w, prints\n%s\nand the page shows\n%s\n%s", command, err, out, c.prints, y.p.out)
+		if once {
+			y.Fatal(err)
+		}
+		return err
+	})
 }
 
 // same compares what a command prints with the page. The results of calls come in any order;

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -112,9 +113,7 @@ func TestNoStoreWhereTheFolderWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = s.committer.writing.db.Flush() }() // never returns
-	for s.committer.left.Load() == 0 {
-		time.Sleep(time.Millisecond) // for a moment that only the store knows
-	}
+	wait.Until(t, "the engine to be left", func() bool { return s.committer.left.Load() > 0 })
 	if err := s.Commit(t.Context(), w.next(10)); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("a commit: %v, want ErrRefused", err)
 	}

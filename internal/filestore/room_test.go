@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -249,15 +251,16 @@ func TestDiskGone(t *testing.T) {
 	w.write(t.Context(), 3, 100)
 	f.on.Store(true)
 	c := w.next(100)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	wait.For(t, func() error {
 		err := s.Commit(t.Context(), c)
-		if err == nil || time.Now().After(deadline) {
-			t.Fatalf("the last answer is %v", err)
+		if err == nil {
+			t.Fatal("a commit succeeds")
 		}
 		if strings.Contains(err.Error(), "start the server again") {
-			break
+			return nil
 		}
-	}
+		return err
+	})
 	if err := s.CanCommit(t.Context()); !errors.Is(err, syscall.EIO) {
 		t.Errorf("it says %v", err)
 	}

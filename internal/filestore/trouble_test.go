@@ -16,6 +16,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -122,17 +124,20 @@ func (w *writer) done(c *store.Commit) {
 func (w *writer) write(ctx context.Context, n, size int) {
 	for range n {
 		c := w.next(size)
-		for err := w.s.Commit(ctx, c); err != nil; err = w.s.Commit(ctx, c) {
+		wait.For(w, func() error {
+			err := w.s.Commit(ctx, c)
+			if err == nil {
+				return nil
+			}
 			if ctx.Err() != nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
-				w.Errorf("commit %s: %v", c.ID, err)
-				return
+				w.Fatalf("commit %s: %v", c.ID, err)
 			}
 			w.refused++
 			if _, err := w.s.Head(ctx, w.head.Key); err != nil && !errors.Is(err, store.ErrNotFound) {
 				w.Errorf("while commits are refused: %v", err)
 			}
-			time.Sleep(time.Millisecond) // for a moment that only the store knows
-		}
+			return err
+		})
 		w.done(c)
 	}
 }
@@ -243,12 +248,13 @@ func TestFullAtSync(t *testing.T) {
 	w := newWriter(t, s, 0)
 	w.write(t.Context(), 10, 1000)
 	f.on.Store(true)
+	freed := make(chan struct{})
 	go func() {
-		for f.hits.Load() < 2*maxLeft {
-			time.Sleep(time.Millisecond) // for something that only the store does
-		}
+		defer close(freed)
+		wait.Until(t, "failed writes", func() bool { return f.hits.Load() >= 2*maxLeft })
 		f.on.Store(false)
 	}()
+	defer func() { <-freed }()
 	w.write(t.Context(), 10, 1000)
 	w.check()
 	if w.refused == 0 || s.committer.left.Load() != 1 {

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -149,9 +150,7 @@ func BenchmarkResume(b *testing.B) {
 				b.StopTimer()
 				for range reply.Whole() { // to its end
 				}
-				for e.Running() > 0 {
-					time.Sleep(10 * time.Microsecond)
-				}
+				wait.Until(b, "the end of the run", func() bool { return e.Running() == 0 })
 				b.StartTimer()
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // BenchmarkFallback: from the failure of a model in mid-sentence to the first word of the
@@ -88,9 +89,7 @@ func BenchmarkFallback(b *testing.B) {
 		}
 		took := word.Sub(<-failed)
 		sum, longest = sum+took, max(longest, took)
-		for e.Running() > 0 {
-			time.Sleep(10 * time.Microsecond)
-		}
+		wait.Until(b, "the end of the run", func() bool { return e.Running() == 0 })
 	}
 	b.ReportMetric(float64(sum.Microseconds())/1000/float64(b.N), "ms-mean")
 	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-max")

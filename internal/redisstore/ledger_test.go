@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -90,15 +91,13 @@ func TestExpiredByRedis(t *testing.T) {
 	soon := time.Now().Add(100 * time.Millisecond)
 	reserve(t, s, "1", store.Entry{Account: "a", Amount: 1, Expires: soon}, store.Entry{Account: "b", Amount: 1})
 	reserve(t, s, "2", store.Entry{Account: "a", Amount: 1, Expires: soon})
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // Redis signals no expiry that this could wait for
+	wait.For(t, func() error {
 		used, err := s.Used(t.Context(), "acme", []string{"a", "b"})
 		if err == nil && used[0] == 0 && used[1] == 1 {
-			break
+			return nil
 		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("the account has not expired: %d, %v", used, err)
-		}
-	}
+		return fmt.Errorf("the account has not expired: %d, %w", used, err)
+	})
 	for _, id := range []string{"1", "2"} {
 		if err := s.Settle(t.Context(), "acme", id, map[string]int64{"a": 7, "b": 7}); err != nil {
 			t.Fatal(err)

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // server is one of several servers on one Redis: a store with an announced process.
@@ -62,7 +64,7 @@ func (x *server) announce(t *testing.T) {
 // is replaced by another one, nothing may be known.
 func (x *server) until(t *testing.T, process string, f func(*other) bool) {
 	t.Helper()
-	await(t, process, func() bool {
+	wait.Until(t, process, func() bool {
 		if _, err := x.Owned(t.Context()); err != nil {
 			t.Log(err)
 			return false
@@ -78,16 +80,6 @@ func (x *server) until(t *testing.T, process string, f func(*other) bool) {
 func (x *server) counts(t *testing.T, process string) {
 	t.Helper()
 	x.until(t, process, func(o *other) bool { return o.counted == x.peers.judge.contact })
-}
-
-// await polls until f holds, of which nobody is told.
-func await(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for begun := time.Now(); !f(); time.Sleep(time.Millisecond) {
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // wantDeparture waits for a departure.
@@ -174,7 +166,7 @@ func (x *server) cut(t *testing.T, pause time.Duration, ids ...string) {
 	t.Helper()
 	for i, id := range ids {
 		if i > 0 {
-			time.Sleep(pause)
+			wait.Pass(pause)
 		}
 		if err := x.client.ClientKillByFilter(t.Context(), "ID", id).Err(); err != nil {
 			t.Fatal(err)
@@ -190,11 +182,11 @@ func TestFlappingIsNoDeath(t *testing.T) {
 	const flaps = 20
 	flap := func(pause time.Duration, n int) (deaths int) {
 		for range flaps {
-			await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+			wait.Until(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
 			b.counts(t, "a")
 			a.cut(t, pause, a.presenceClients(t)[:n]...)
-			await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
-			time.Sleep(lookEvery + lookAgain) // for two looks, which would see it
+			wait.Until(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+			wait.Pass(lookEvery + lookAgain) // for two looks, which would see it
 		}
 		for ; len(b.heard) > 0; deaths++ {
 			<-b.heard
@@ -222,10 +214,10 @@ func TestNobodyIsJudgedAfterARestart(t *testing.T) {
 	a.peers.stop()
 	r.Kill(t)
 	r.Run(t)
-	await(t, "b's own connections", func() bool { return len(b.presenceClients(t)) == presences })
+	wait.Until(t, "b's own connections", func() bool { return len(b.presenceClients(t)) == presences })
 	b.until(t, "a", func(o *other) bool { return o.counted != b.peers.judge.contact })
 	for range 5 {
-		time.Sleep(lookEvery)
+		wait.Pass(lookEvery)
 		b.peers.look()
 	}
 	if len(b.heard) > 0 {
@@ -241,7 +233,7 @@ func TestNewcomersAreTold(t *testing.T) {
 	a := openServer(t, client("a"), prefix, "a")
 	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "a" })
 	b := openServer(t, client("b"), prefix, "b")
-	await(t, "the word that a claims threads", func() bool {
+	wait.Until(t, "the word that a claims threads", func() bool {
 		b.peers.mu.Lock()
 		defer b.peers.mu.Unlock()
 		return b.peers.judge.others["a"] != nil
@@ -253,7 +245,7 @@ func TestNobodyToWatch(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	a, b := openServers(t, clients(r.Addr))
-	looks := func() int { return executed(t, b.Store, func() { time.Sleep(10 * lookEvery) })["pubsub|numsub"] }
+	looks := func() int { return executed(t, b.Store, func() { wait.Pass(10 * lookEvery) })["pubsub|numsub"] }
 	if n := looks(); n < 2 {
 		t.Errorf("%d looks in the time of ten, while another server owns a thread", n)
 	}
@@ -264,7 +256,7 @@ func TestNobodyToWatch(t *testing.T) {
 	if _, err := b.Owned(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * lookEvery)
+	wait.Pass(2 * lookEvery)
 	if n := looks(); n > 0 {
 		t.Errorf("%d looks, while nobody owns anything", n)
 	}
@@ -351,7 +343,7 @@ func TestSubscriptionsFollow(t *testing.T) {
 		}
 		return n[channel]
 	}
-	await(t, "subscriptions", func() bool {
+	wait.Until(t, "subscriptions", func() bool {
 		return subscribers(first, a.keys.presence("a")) == presences && subscribers(first, a.keys.log(tag(key))) == 1
 	})
 	at.Store(&second.Addr)
@@ -361,7 +353,7 @@ func TestSubscriptionsFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An announcement may find a connection broken, and every one is followed by another.
-	await(t, "subscriptions at the other one", func() bool {
+	wait.Until(t, "subscriptions at the other one", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)
 		return subscribers(second, a.keys.presence("a")) == presences &&
 			subscribers(second, a.keys.log(tag(key))) == 1 &&
@@ -376,9 +368,13 @@ func TestSubscriptionsFollow(t *testing.T) {
 	if err := a.client.ClientKillByFilter(t.Context(), "ID", a.presenceClients(t)[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "one subscription elsewhere", func() bool { return subscribers(first, a.keys.presence("a")) == before+1 })
+	wait.Until(
+		t,
+		"one subscription elsewhere",
+		func() bool { return subscribers(first, a.keys.presence("a")) == before+1 },
+	)
 	at.Store(&second.Addr)
-	await(t, "both subscriptions", func() bool {
+	wait.Until(t, "both subscriptions", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)
 		return subscribers(second, a.keys.presence("a")) >= presences
 	})
@@ -422,19 +418,19 @@ func TestFollowingLeavesNoGap(t *testing.T) {
 	counts := &miscount{}
 	client.AddHook(counts)
 	a := openServer(t, client, newPrefix(), "a")
-	await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+	wait.Until(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
 	before := a.presenceClients(t)
 	counts.on.Store(true)
 	refuse.Store(true)
 	a.announce(t)
 	followed := func() bool { return !a.peers.following.Load() }
-	await(t, "the look after the renewal", followed)
+	wait.Until(t, "the look after the renewal", followed)
 	if after := a.presenceClients(t); !slices.Equal(after, before) {
 		t.Errorf("while there are no others, the connections are %v, before they were %v", after, before)
 	}
 	refuse.Store(false)
 	a.announce(t)
-	await(t, "the look after the renewal", followed)
+	wait.Until(t, "the look after the renewal", followed)
 	if after := a.presenceClients(t); len(after) != 2*presences {
 		t.Errorf("the connections are %v, before they were %v, which stay for a while", after, before)
 	}
@@ -457,13 +453,13 @@ func TestFollowersDoNotLookDead(t *testing.T) {
 	if err := b.client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "no").Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "both connections", func() bool {
+	wait.Until(t, "both connections", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)
 		n, err := a.client.PubSubNumSub(t.Context(), a.keys.presence("a")).Result()
 		return err == nil && n[a.keys.presence("a")] == presences
 	})
 	for range 5 {
-		time.Sleep(lookEvery)
+		wait.Pass(lookEvery)
 		b.peers.look()
 	}
 	for len(b.heard) > 0 {
@@ -494,10 +490,10 @@ func TestFollowingDoesNotHoldTheLease(t *testing.T) {
 	counts := &miscount{}
 	client.AddHook(counts)
 	a := openServer(t, client, newPrefix(), "a")
-	await(t, "the word that it has come, which needs a connection too", func() bool {
+	wait.Until(t, "the word that it has come, which needs a connection too", func() bool {
 		return strings.Contains(a.client.Info(t.Context(), "commandstats").Val(), "cmdstat_publish")
 	})
-	await(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
+	wait.Until(t, "both connections", func() bool { return len(a.presenceClients(t)) == presences })
 	counts.on.Store(true)
 	swallow.Store(true)
 	renewed := make(chan error, 1)

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Redis in trouble: it answers, but it is full, read-only, unable to save or loading.
@@ -36,15 +38,13 @@ func (r *troubled) do(args ...any) {
 // until runs a command until it fails with the wanted error, or succeeds if want is "".
 func (r *troubled) until(want string, args ...any) {
 	r.Helper()
-	var err error
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
-		if err = r.store.client.Do(r.Context(), args...).
-			Err(); err != nil && want != "" && strings.HasPrefix(err.Error(), want) ||
-			err == nil && want == "" {
-			return
+	wait.For(r.T, func() error {
+		err := r.store.client.Do(r.Context(), args...).Err()
+		if err == nil && want == "" || err != nil && want != "" && strings.HasPrefix(err.Error(), want) {
+			return nil
 		}
-	}
-	r.Fatalf("%v never answered %q: %v", args, want, err)
+		return fmt.Errorf("%v has not answered %q, but %w", args, want, err)
+	})
 }
 
 // TestTrouble brings Redis into all states in which it answers but does not write. A

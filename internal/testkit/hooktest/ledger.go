@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -58,6 +59,6 @@ type Slow struct {
 
 // Reserve waits, and reserves.
 func (s *Slow) Reserve(ctx context.Context, r *store.Reservation) error {
-	time.Sleep(s.Pause)
+	wait.Pass(s.Pause)
 	return s.Ledger.Reserve(ctx, r)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/routine"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -297,7 +298,7 @@ func Slowly(turns ...[]holdfast.Delta) holdfast.Model {
 				}
 			}
 			for _, d := range turns[min(n, len(turns)-1)] {
-				time.Sleep(10 * time.Millisecond)
+				wait.Pass(10 * time.Millisecond)
 				if d.Text == "break" && req.Attempt == 0 {
 					yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: holdfast.ErrTruncated})
 					return

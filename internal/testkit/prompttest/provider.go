@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // Provider is a fake of a provider. It is an [http.Handler].
@@ -95,7 +97,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		events = events[:len(events)/2]
 	}
 	for _, event := range events {
-		time.Sleep(p.Pause) // a model takes its time; nothing waits for that
+		wait.Pass(p.Pause) // a model takes its time; nothing waits for that
 		if _, err := io.WriteString(w, event); err != nil {
 			return
 		}

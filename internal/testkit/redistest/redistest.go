@@ -13,9 +13,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // Server is a redis-server process that a test started.
@@ -121,7 +122,7 @@ func StartCluster(t testing.TB) *Server {
 	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() error {
+	wait.For(t, func() error {
 		info, err := c.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_state:ok") {
 			err = fmt.Errorf("the cluster is not ready: %s", info)
@@ -148,7 +149,7 @@ func (s *Server) Run(t testing.TB) {
 	redis.SetLogger(quiet{})
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
-	await(t, func() error { return c.Ping(context.Background()).Err() })
+	wait.For(t, func() error { return c.Ping(context.Background()).Err() })
 }
 
 // Kill ends the server at once, as a crash would.
@@ -187,18 +188,6 @@ func (s *Server) Database(t testing.TB) string {
 		t.Fatalf("the server has only %d databases", databases)
 	}
 	return fmt.Sprintf("%s/%d", s.URL(), n)
-}
-
-// await tries until f succeeds. Redis gives no signal that it could wait for.
-func await(t testing.TB, f func() error) {
-	t.Helper()
-	var err error
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("redis-server is not ready after a minute: %v", err)
 }
 
 // ports counts the ports that were handed out, so that no two tests get the same one.

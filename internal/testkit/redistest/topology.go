@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // Servers that belong together: replicas, sentinels, and a cluster with replicas.
@@ -67,7 +69,7 @@ func (s *Server) FollowNow(primary *Server) {
 // AwaitReplicas waits until so many replicas have all that was written.
 func (s *Server) AwaitReplicas(t testing.TB, n int) {
 	t.Helper()
-	await(t, func() error { return s.HasReplicas(n) })
+	wait.For(t, func() error { return s.HasReplicas(n) })
 }
 
 // HasReplicas returns an error unless so many replicas have all that was written.
@@ -205,7 +207,7 @@ func StartSentinels(t testing.TB, primary *Server, silence int) *Sentinels {
 func (s *Sentinels) AwaitReady(t testing.TB, replicas int) {
 	t.Helper()
 	for _, c := range s.all {
-		await(t, func() error {
+		wait.For(t, func() error {
 			ctx := context.Background()
 			others, err := c.Sentinels(ctx, "primary").Result()
 			if err != nil {
@@ -252,7 +254,7 @@ func (s *Sentinels) Urge() {
 // waited for.
 func Await(t testing.TB, f func() error) {
 	t.Helper()
-	await(t, f)
+	wait.For(t, f)
 }
 
 // StartClusterOf starts a cluster of so many primaries with a replica each. The replica of the
@@ -293,7 +295,7 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 	}
 	for i, s := range replicas {
 		id := nodes[i].nodeID(t)
-		await(t, func() error {
+		wait.For(t, func() error {
 			c := s.client()
 			defer c.Close()
 			return c.ClusterReplicate(context.Background(), id).Err()
@@ -302,7 +304,7 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 	for i, s := range nodes {
 		s.AwaitReplicas(t, 1)
 		for _, each := range []*Server{s, replicas[i]} {
-			await(t, func() error {
+			wait.For(t, func() error {
 				c := each.client()
 				defer c.Close()
 				info, err := c.ClusterInfo(context.Background()).Result()
@@ -378,7 +380,7 @@ func (m *Move) End(t testing.TB) {
 		s.Command(t, "cluster", "setslot", m.slot, "node", m.toID)
 	}
 	for _, s := range m.nodes {
-		await(t, func() error {
+		wait.For(t, func() error {
 			c := s.client()
 			defer c.Close()
 			shards, err := c.ClusterShards(context.Background()).Result()

@@ -2,6 +2,8 @@ package stdio
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,18 +58,18 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 // pidIn waits for the process whose number is in a file.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
-	for range 2000 {
-		if data, err := os.ReadFile(file); err == nil && bytes.HasSuffix(data, []byte("\n")) {
-			pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
+	var pid int
+	wait.For(t, func() error {
+		data, err := os.ReadFile(file)
+		if err == nil && !bytes.HasSuffix(data, []byte("\n")) {
+			err = errors.New("the file has no whole line")
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("it has not started")
-	return 0
+		if err == nil {
+			pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
+		}
+		return err
+	})
+	return pid
 }
 
 // TestStubborn: a process that does not mind the end of its input nor SIGTERM is ended by
@@ -76,19 +80,13 @@ func TestStubborn(t *testing.T) {
 	child, self := pidIn(t, filepath.Join(dir, "child")), c.p.cmd.Process.Pid
 	c.Close()
 	c.Wait()
-	for range 1000 { // whoever inherits the child has to reap it
-		if !alive(self) && !alive(child) {
-			return
+	wait.For(t, func() error { // the process that inherits the child has to reap it
+		stat, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat") // without it, nothing is reaped
+		if !alive(self) && (!alive(child) || bytes.Contains(stat, []byte(") Z "))) {
+			return nil
 		}
-		if data, err := os.ReadFile(
-			"/proc/" + strconv.Itoa(child) + "/stat",
-		); err == nil && bytes.Contains(data, []byte(") Z ")) &&
-			!alive(self) {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Errorf("the process is there: %v, its child: %v", alive(self), alive(child))
+		return fmt.Errorf("the process is there: %v, its child: %v", alive(self), alive(child))
+	})
 }
 
 // TestRunaway: a process whose child has left the group and keeps its output open has ended
