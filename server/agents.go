@@ -34,6 +34,12 @@ func (l agentList) all() []hfhttp.AgentInfo {
 	return list
 }
 
+// servedAgents is what the server serves at one time. It does not change.
+type servedAgents struct {
+	Config // with the agents, limits and quotas of this time
+	list   agentList
+}
+
 func (c *Config) agentList(ready *loop.Agents) agentList {
 	list := make([]hfhttp.AgentInfo, len(c.Agents))
 	for i, a := range c.Agents {

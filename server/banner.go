@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast/store"
@@ -64,20 +63,6 @@ func (c *Config) agentsText() string {
 		text += "  (default model " + strings.ReplaceAll(c.DefaultModel, ",", ", then ") + ")"
 	}
 	return text
-}
-
-// storeText names the store. It never shows a password.
-func (c *Config) storeText() string {
-	if c.OpenStore != nil {
-		return "the program's own"
-	}
-	if path, ok := strings.CutPrefix(c.Store, "file:"); ok {
-		return path + "  (embedded)"
-	}
-	if u, err := url.Parse(c.Store); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host + u.Path + "  (shared)"
-	}
-	return "memory"
 }
 
 // durabilityLine explains the store's level; it returns "" if the level is not known.

@@ -11,9 +11,9 @@ import (
 )
 
 // newCircuits returns the circuits of all models.
-func (s *Server) newCircuits() *circuit.Circuits {
-	c := circuit.New(circuit.Config{Log: s.cfg.Log, Now: time.Now})
-	c.Add(modelsOf(s.cfg.Agents, s.store))
+func newCircuits(cfg *Config, shared store.Hints) *circuit.Circuits {
+	c := circuit.New(circuit.Config{Log: cfg.Log, Now: time.Now})
+	c.Add(modelsOf(cfg.Agents, shared))
 	return c
 }
 

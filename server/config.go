@@ -1,34 +1,21 @@
 package server
 
+// What every setting of a server means. The defaults are in defaults.go, and the checks in
+// validate.go.
+
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/prometheus/client_golang/prometheus"
-
-	// The server's configuration: what every setting means, its default, and the checks
-	// that find mistakes before anything runs.
-
-	"github.com/holdfast-agents/holdfast/internal/connections"
-	"github.com/holdfast-agents/holdfast/internal/dataformat"
-	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
-	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/stores"
-	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // Config configures a [Server]. The zero value of every member is a sensible default,
@@ -298,274 +285,14 @@ type Limits struct {
 	MaxToolResult int
 }
 
-// limits returns an agent's limits, falling back to the server's.
-func (c Config) limits(agent string) Limits {
-	l := c.Limits[agent]
-	setDefault(&l.MaxIterations, c.MaxIterations)
-	setDefault(&l.ModelTries, c.ModelTries)
-	setDefault(&l.ModelTimeout, c.ModelTimeout)
-	setDefault(&l.ModelIdleTimeout, c.ModelIdleTimeout)
-	setDefault(&l.MaxAnswer, c.MaxAnswer)
-	setDefault(&l.MaxCalls, c.MaxCalls)
-	setDefault(&l.MaxArguments, c.MaxArguments)
-	setDefault(&l.MaxMedia, c.MaxMedia)
-	setDefault(&l.ToolTimeout, c.ToolTimeout)
-	setDefault(&l.MaxToolResult, c.MaxToolResult)
-	return l
-}
-
-func (c Config) withDefaults() Config {
-	setDefault(&c.Addr, "localhost:8080")
-	setDefault(&c.Version, Version())
-	setDefault(&c.Store, "file:./data")
-	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
-	setDefault(&c.OnRevision, loop.Adopt)
-	setDefault(&c.PinTimeout, 15*time.Minute)
-	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
-	setDefault(&c.KeepCheckpoints, 100)
-	setDefault(&c.ArchiveAfter, time.Minute)
-	setDefault(&c.StoreTimeout, 30*time.Second)
-	setDefault(&c.Lease, 3*time.Second)
-	setDefault(&c.MaxRuns, 1000)
-	setDefault(&c.ThreadMaxBytes, DefaultThreadMaxBytes)
-	setDefault(&c.MaxBody, 4<<20)
-	setDefault(&c.MaxBodies, 16*c.MaxBody)
-	setDefault(&c.BodyTimeout, 30*time.Second)
-	setDefault(&c.MinRate, 16<<10)
-	setDefault(&c.MaxStreamBytes, 256<<20)
-	setDefault(&c.MaxConnections, 10_000)
-	setDefault(&c.MaxIterations, 50)
-	setDefault(&c.ModelTries, 3)
-	setDefault(&c.ModelTimeout, 10*time.Minute)
-	setDefault(&c.ModelIdleTimeout, 2*time.Minute)
-	setDefault(&c.MaxAnswer, 1<<20)
-	setDefault(&c.MaxCalls, 128)
-	setDefault(&c.MaxArguments, 256<<10)
-	setDefault(&c.MaxMedia, 8<<20)
-	setDefault(&c.ToolTimeout, time.Minute)
-	setDefault(&c.MaxToolResult, 256<<10)
-	setDefault(&c.KeepAlive, 15*time.Second)
-	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Authorize == nil {
-		c.Authorize = Authorize
-	}
-	c.Authorize = refusing(c.Authorize)
-	return c
-}
-
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
-func (c *Config) validate() error {
-	if err := c.validateAgents(); err != nil {
-		return err
-	}
-	if err := c.validateModes(); err != nil {
-		return err
-	}
-	if err := validatePatterns(c.RedactPatterns); err != nil {
-		return err
-	}
-	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
-		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
-	}
-	if c.Lease < 100*time.Millisecond {
-		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
-	}
-	if err := c.validateBounds(); err != nil {
-		return err
-	}
-	if _, err := c.doors(); err != nil {
-		return err
-	}
-	return errors.Join(c.validatePublicURL(), c.validateAddr())
-}
-
-// validateAgents checks what [Server.Reload] replaces.
-func (c *Config) validateAgents() error {
-	if len(c.Agents) == 0 {
-		return errors.New("no agent is configured: set Config.Agents")
-	}
-	names := map[string]bool{}
-	for _, a := range c.Agents {
-		switch {
-		case a.Name == "":
-			return errors.New("an agent has no name: set Agent.Name")
-		case names[a.Name]:
-			return fmt.Errorf("two agents are named %q: give each a name of its own", a.Name)
-		case a.Model == nil:
-			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
-		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
-			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
-		case a.OnRevision != "" && a.OnRevision != loop.Adopt && a.OnRevision != loop.Pin:
-			return fmt.Errorf("agent %q has OnRevision %q: use adopt or pin", a.Name, a.OnRevision)
-		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
-			return fmt.Errorf(
-				"agent %q leaves its questions to %q: Agent.Approvals is user or approver",
-				a.Name,
-				a.Approvals,
-			)
-		}
-		names[a.Name] = true
-		if err := errors.Join(validateTools(a), validateClient(a)); err != nil {
-			return err
-		}
-	}
-	return c.Quotas.validate()
-}
-
-func (c *Config) validatePublicURL() error {
-	if c.PublicURL == "" {
-		return nil
-	}
-	u, err := url.Parse(c.PublicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
-		u.Fragment != "" ||
-		u.User != nil {
-		return fmt.Errorf("the public URL %q cannot be used: write it like https://agents.example.com", c.PublicURL)
-	}
-	return nil
-}
-
-// perAddress returns how many connections one address may have.
-func (c *Config) perAddress() connections.PerAddress {
-	switch n := c.MaxConnectionsPerAddress; {
-	case n > 0:
-		return connections.PerAddress{Most: n, Loopback: true}
-	case n < 0, c.BehindProxy:
-		return connections.PerAddress{}
-	}
-	return connections.PerAddress{Most: max(1, c.MaxConnections/4)}
-}
-
-func (c *Config) validateBounds() error {
-	switch {
-	case c.MaxBody < 1<<10:
-		return fmt.Errorf("bodies of at most %d bytes are too small: allow at least 1024", c.MaxBody)
-	case c.MaxBodies < 2*c.MaxBody:
-		return fmt.Errorf(
-			"%d bytes for all bodies are too few: allow at least twice the %d of one, because one tenant gets half",
-			c.MaxBodies,
-			c.MaxBody,
-		)
-	case c.BodyTimeout < time.Second:
-		return fmt.Errorf(
-			"%s is too short for a body to arrive: allow at least 1s; 30s is a good choice",
-			c.BodyTimeout,
-		)
-	case c.MaxConnections < 1:
-		return fmt.Errorf("%d connections are too few: allow at least 1", c.MaxConnections)
-	}
-	return nil
-}
-
-func (c *Config) validateModes() error {
-	switch loop.Frequency(c.CheckpointFrequency) {
-	case loop.PerIteration, loop.PerTurn, loop.Manual:
-	default:
-		return fmt.Errorf(
-			"unknown checkpoint frequency %q: use per_iteration, per_turn or manual",
-			c.CheckpointFrequency,
-		)
-	}
-	switch loop.SchemaMode(c.SchemaChanges) {
-	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
-	default:
-		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
-	}
-	if c.OnRevision != loop.Adopt && c.OnRevision != loop.Pin {
-		return fmt.Errorf("Config.OnRevision is %q: use adopt or pin", c.OnRevision)
-	}
-	if c.PinTimeout < 0 {
-		return fmt.Errorf("a pin timeout of %s is not possible: use one above 0s, like 15m", c.PinTimeout)
-	}
-	if _, err := dataformat.Parse(c.DataFormat); err != nil {
-		return err
-	}
-	_, err := stores.ParseDurability(c.Durability)
-	return err
-}
-
-// validatePatterns checks the patterns as the middleware with the same options does.
-func validatePatterns(patterns []redaction.Pattern) error {
-	if err := (redaction.Options{Patterns: patterns}).Validate(); err != nil {
-		return fmt.Errorf("Config.RedactPatterns cannot be used: %w", err)
-	}
-	return nil
-}
-
-// clientPolicy returns an agent's policy for clients with the server's defaults. Where
-// callers are authenticated, somebody else than the operator writes what clients send.
-func (c *Config) clientPolicy(a *holdfast.Agent) holdfast.ClientPolicy {
-	p, shown := a.Client, thread.ShowAsSystem
-	if c.Authenticate != nil {
-		shown = thread.ShowAsUser
-	}
-	setDefault(&p.Import, thread.ImportAll)
-	setDefault(&p.Instructions, shown)
-	setDefault(&p.Context, shown)
-	setDefault(&p.MediaURLs, thread.MediaHTTPS)
-	return p
-}
-
-// doors is who may reach the routes that need authentication.
-type doors struct {
-	loopback, anonymous bool
-	hosts               hfhttp.Hosts
-	origins             hfhttp.Origins
-}
-
-func (c *Config) doors() (d doors, err error) {
-	d.loopback = c.Authenticate == nil && !c.AllowAnonymous
-	d.anonymous = c.Authenticate == nil && c.AllowAnonymous
-	if d.origins, err = hfhttp.ParseOrigins(c.AllowedOrigins, false); err != nil {
-		return d, err
-	}
-	if c.Authenticate == nil && d.origins.Any() {
-		return d, errors.New(
-			`the origin "*" lets any page use a server without keys: configure API keys, or list ` +
-				`the origins that you mean`,
-		)
-	}
-	hosts := c.Hosts
-	if d.anonymous && len(hosts) == 0 {
-		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
-		host, _, err := net.SplitHostPort(c.Addr)
-		if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
-			if ip != nil && ip.To4() == nil {
-				host = "[" + host + "]"
-			}
-			hosts = append(hosts, host)
-		}
-	}
-	d.hosts, err = hfhttp.ParseHosts(hosts)
-	return d, err
-}
-
-func (c *Config) validateAddr() error {
-	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return fmt.Errorf("the address %q cannot be used: write host:port, like localhost:8080", c.Addr)
-	}
-	if c.Authenticate != nil || c.AllowAnonymous || host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf(
-			"without authentication the server listens on loopback only, not on %q: use localhost:PORT, configure "+
-				"API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in with "+
-				"HOLDFAST_ALLOW_ANONYMOUS=1",
-			c.Addr,
-		)
-	}
-	return nil
+// Setting is one of the settings that a program was started with.
+type Setting struct {
+	// Name is how the setting is called.
+	Name string
+	// Value is how it would be written. It is never a secret.
+	Value string
+	// Source is where the value comes from, like flag, env, file or default.
+	Source string
+	// Text says what the setting is for.
+	Text string
 }

@@ -5,6 +5,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -106,6 +107,35 @@ func load(
 		l.Agents[i].Toolsets = declared.Toolsets(a, l.Servers, parts.Log)
 	}
 	return l, nil
+}
+
+// quotasOf returns the limits of tenants and users of a file.
+func quotasOf(file *config.File) Quotas {
+	q := Quotas{PerTenant: Quota(file.Quotas.PerTenant), PerUser: Quota(file.Quotas.PerUser)}
+	for name, own := range file.Quotas.Tenants {
+		if q.Tenants == nil {
+			q.Tenants = map[string]TenantQuota{}
+		}
+		q.Tenants[name] = TenantQuota{PerTenant: Quota(own.PerTenant), PerUser: Quota(own.PerUser)}
+	}
+	return q
+}
+
+// pricesOf returns the prices of a file, which has been checked.
+func pricesOf(file *config.File) (map[string]budget.Price, error) {
+	prices := map[string]budget.Price{}
+	for model, price := range file.Prices {
+		raw, err := json.Marshal(price)
+		if err != nil {
+			return nil, err
+		}
+		var p budget.Price
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, err
+		}
+		prices[model] = p
+	}
+	return prices, nil
 }
 
 // Ready waits until each MCP server was connected to or the first attempt has failed. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -18,17 +19,17 @@ type metricsServer struct {
 	served   chan error
 }
 
-// startMetrics listens on Config.MetricsAddr, if it is set.
-func (s *Server) startMetrics(ctx context.Context) error {
-	if s.cfg.MetricsAddr == "" {
-		return nil
+// serveMetrics listens on an address of its own, unless that is empty.
+func serveMetrics(ctx context.Context, addr string, metrics http.Handler, log *slog.Logger) (*metricsServer, error) {
+	if addr == "" {
+		return nil, nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.MetricsAddr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s for the metrics: %w", s.cfg.MetricsAddr, err)
+		return nil, fmt.Errorf("cannot listen on %s for the metrics: %w", addr, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metrics.Handler(s.cfg.Gatherer))
+	mux.Handle("GET /metrics", metrics)
 	m := &metricsServer{listener: l, served: make(chan error, 1), http: &http.Server{
 		Handler:        mux,
 		ReadTimeout:    10 * time.Second,
@@ -36,13 +37,12 @@ func (s *Server) startMetrics(ctx context.Context) error {
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}}
-	s.side = m
 	go func() { m.served <- m.http.Serve(l) }()
-	s.cfg.Log.Info("metrics", "addr", l.Addr().String())
-	return nil
+	log.Info("metrics", "addr", l.Addr().String())
+	return m, nil
 }
 
-// stop ends what startMetrics began; m may be nil.
+// stop ends what serveMetrics began; m may be nil.
 func (m *metricsServer) stop(ctx context.Context) error {
 	if m == nil {
 		return nil
@@ -52,13 +52,4 @@ func (m *metricsServer) stop(ctx context.Context) error {
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-// metricsHandler is what GET /metrics serves on the server's own address; nil if the
-// metrics have one of their own.
-func (s *Server) metricsHandler() http.Handler {
-	if s.cfg.MetricsAddr != "" {
-		return nil
-	}
-	return s.metrics.Handler(s.cfg.Gatherer)
 }

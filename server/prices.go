@@ -2,11 +2,9 @@ package server
 
 import (
 	"encoding/json"
-	"maps"
 	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -14,14 +12,7 @@ import (
 // What models cost, to show it: of a run, and of a thread. Budgets have prices of their own,
 // which are the same unless they say otherwise.
 
-// SetPrices replaces [Config].Prices, as [Server.Reload] replaces the agents. It does not
-// change the prices of budgets, which belong to agents.
-func (s *Server) SetPrices(prices map[string]budget.Price) {
-	list := maps.Clone(prices)
-	s.prices.now.Store(&list)
-}
-
-// prices are those of the moment.
+// prices are those of the moment: see [Server.SetPrices].
 type prices struct {
 	now atomic.Pointer[map[string]budget.Price]
 }
@@ -59,21 +50,4 @@ func (p *prices) pricedRuns(runs []threads.Run, err error) ([]threads.Run, error
 		}
 	}
 	return runs, err
-}
-
-// pricesOf returns the prices of a file, which has been checked.
-func pricesOf(file *config.File) (map[string]budget.Price, error) {
-	prices := map[string]budget.Price{}
-	for model, price := range file.Prices {
-		raw, err := json.Marshal(price)
-		if err != nil {
-			return nil, err
-		}
-		var p budget.Price
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, err
-		}
-		prices[model] = p
-	}
-	return prices, nil
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 )
 
@@ -47,18 +45,6 @@ type Quotas struct {
 	Tenants map[string]TenantQuota
 }
 
-// quotasOf returns the limits of tenants and users of a file.
-func quotasOf(file *config.File) Quotas {
-	q := Quotas{PerTenant: Quota(file.Quotas.PerTenant), PerUser: Quota(file.Quotas.PerUser)}
-	for name, own := range file.Quotas.Tenants {
-		if q.Tenants == nil {
-			q.Tenants = map[string]TenantQuota{}
-		}
-		q.Tenants[name] = TenantQuota{PerTenant: Quota(own.PerTenant), PerUser: Quota(own.PerUser)}
-	}
-	return q
-}
-
 // validate refuses limits that are negative.
 func (q *Quotas) validate() error {
 	all := map[string]Quota{"PerTenant": q.PerTenant, "PerUser": q.PerUser}
@@ -71,29 +57,6 @@ func (q *Quotas) validate() error {
 		}
 	}
 	return nil
-}
-
-// limiter returns what holds tenants and users to the quotas.
-func (s *Server) limiter() *quota.Limiter {
-	c := s.cfg
-	users := c.MultiUser
-	if users == nil && c.Authenticate != nil {
-		users = func(string) bool { return true }
-	}
-	return quota.New(quota.Config{
-		Limits:         c.Quotas.limits(),
-		Share:          max(1, c.MaxRuns/4),
-		Several:        c.MultiTenant,
-		SeveralUsers:   users,
-		AllRuns:        int64(c.MaxRuns),
-		AllStreams:     int64(c.MaxConnections),
-		AllStreamBytes: max(0, c.MaxStreamBytes),
-		Ledger:         s.store,
-		Now:            s.now,
-		Log:            c.Log,
-		NewID:          clock.NewIDs(s.now),
-		Rejected:       s.metrics.LimitRejected,
-	})
 }
 
 // limits returns the quotas as a limiter has them.

@@ -7,17 +7,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
 // Other agents while the server runs: what a Reload replaces is in one place, servedAgents, so
 // that whoever looks sees all of one configuration. The engine has its own, from which runs
 // get their agents.
-
-// servedAgents is what the server serves at one time. It does not change.
-type servedAgents struct {
-	Config // with the agents, limits and quotas of this time
-	list   agentList
-}
 
 // agentsNow lists the agents of the moment.
 type agentsNow struct{ s *Server }
@@ -79,3 +74,10 @@ func (s *Server) logRevisions(before, now *loop.Agents) {
 // ReloadFailed counts a reload that failed before [Server.Reload] was called: the agents could
 // not be read.
 func (s *Server) ReloadFailed() { s.metrics.Reloaded(false) }
+
+// SetPrices replaces [Config].Prices, as [Server.Reload] replaces the agents. It does not
+// change the prices of budgets, which belong to agents.
+func (s *Server) SetPrices(prices map[string]budget.Price) {
+	list := maps.Clone(prices)
+	s.prices.now.Store(&list)
+}

@@ -95,7 +95,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Observer,
 		observe.Observer{Committed: s.replayed},
 	)
-	s.limits, s.circuits = s.limiter(), s.newCircuits()
+	s.limits, s.circuits = s.limiter(), newCircuits(&cfg, s.store)
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -169,6 +169,15 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// metricsHandler is what GET /metrics serves on the server's own address; nil if the
+// metrics have one of their own.
+func (s *Server) metricsHandler() http.Handler {
+	if s.cfg.MetricsAddr != "" {
+		return nil
+	}
+	return s.metrics.Handler(s.cfg.Gatherer)
 }
 
 // sharedClock returns the clock for stamps: the program's own as it is, else that of the store
@@ -284,6 +293,29 @@ func (s *Server) keeperConfig() upkeep.Config {
 	}
 }
 
+// limiter returns what holds tenants and users to the quotas.
+func (s *Server) limiter() *quota.Limiter {
+	c := s.cfg
+	users := c.MultiUser
+	if users == nil && c.Authenticate != nil {
+		users = func(string) bool { return true }
+	}
+	return quota.New(quota.Config{
+		Limits:         c.Quotas.limits(),
+		Share:          max(1, c.MaxRuns/4),
+		Several:        c.MultiTenant,
+		SeveralUsers:   users,
+		AllRuns:        int64(c.MaxRuns),
+		AllStreams:     int64(c.MaxConnections),
+		AllStreamBytes: max(0, c.MaxStreamBytes),
+		Ledger:         s.store,
+		Now:            s.now,
+		Log:            c.Log,
+		NewID:          clock.NewIDs(s.now),
+		Rejected:       s.metrics.LimitRejected,
+	})
+}
+
 // authenticate returns the configured function or, without one, a function that takes
 // every caller for the one local user.
 func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) {
@@ -320,7 +352,8 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("cannot listen on %s: %w", s.cfg.Addr, err)
 	}
 	s.reached = l.Addr().String()
-	if err := s.startMetrics(ctx); err != nil {
+	s.side, err = serveMetrics(ctx, s.cfg.MetricsAddr, s.metrics.Handler(s.cfg.Gatherer), s.cfg.Log)
+	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	if err := s.StartEngine(ctx); err != nil {

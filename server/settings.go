@@ -1,22 +1,13 @@
 package server
 
+// What is shown of the configuration. It never has a secret in it.
+
 import (
 	"fmt"
+	"net/url"
 	"reflect"
 	"strings"
 )
-
-// Setting is one of the settings that a program was started with.
-type Setting struct {
-	// Name is how the setting is called.
-	Name string
-	// Value is how it would be written. It is never a secret.
-	Value string
-	// Source is where the value comes from, like flag, env, file or default.
-	Source string
-	// Text says what the setting is for.
-	Text string
-}
 
 // fileSettings returns what the agents file bounds, as it is there: the limits of tenants and
 // users, and those of each agent. What single tenants have instead is not shown.
@@ -41,4 +32,18 @@ func numbers(name, text string, bounds any) (list []Setting) {
 		}
 	}
 	return list
+}
+
+// storeText names the store. It never shows a password.
+func (c *Config) storeText() string {
+	if c.OpenStore != nil {
+		return "the program's own"
+	}
+	if path, ok := strings.CutPrefix(c.Store, "file:"); ok {
+		return path + "  (embedded)"
+	}
+	if u, err := url.Parse(c.Store); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host + u.Path + "  (shared)"
+	}
+	return "memory"
 }

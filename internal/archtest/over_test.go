@@ -8,7 +8,6 @@ var (
 		"internal/http":                  3147,
 		"internal/loop":                  6770,
 		"internal/loop with crashpoints": 6770,
-		"server":                         4246,
 	}
 
 	overMethods = map[string]int{
