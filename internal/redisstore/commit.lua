@@ -370,5 +370,5 @@ each(#set, function(from, to) redis.call('HSET', T, unpack(set, from, to)) end)
 if not cleared then
   for _, key in ipairs(clear) do redis.call('DEL', key) end
 end
-if hasEntry > 0 and got[6] and tonumber(got[6]) > now then redis.call('PUBLISH', LOG, '') end
+if hasEntry > 0 and got[6] and tonumber(got[6]) > now then redis.call('PUBLISH', LOG .. DATABASE, '') end
 return 0

@@ -2,10 +2,12 @@ package redisstore
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
 )
 
 // The names of all keys and channels.
@@ -67,8 +69,22 @@ import (
 // process listens to all of them. The key of a thread's log is also the name of the
 // channel of its commits. On the channel hf:peers processes say that they claim threads or
 // leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, on which nothing is
-// ever published.
-type keys struct{ prefix string }
+// ever published. Pub/Sub knows no databases, so outside of database 0 the number of the
+// database ends the name of every channel: hf:inbox:db3.
+type keys struct {
+	prefix string
+	// database ends the names of channels; it is empty in database 0.
+	database string
+}
+
+// keysOf returns the names in the database that the client uses.
+func keysOf(client redis.UniversalClient, prefix string) keys {
+	k := keys{prefix: prefix}
+	if single, is := client.(*redis.Client); is && single.Options().DB != 0 {
+		k.database = ":db" + strconv.Itoa(single.Options().DB)
+	}
+	return k
+}
 
 const (
 	fieldLayout = "f"
@@ -93,13 +109,16 @@ func (k keys) early() string { return k.prefix + "processes" }
 
 func (k keys) hints() string { return k.prefix + "hints" }
 
-func (k keys) inboxChannel() string { return k.prefix + "inbox" }
+func (k keys) inboxChannel() string { return k.prefix + "inbox" + k.database }
 
-func (k keys) peersChannel() string { return k.prefix + "peers" }
+func (k keys) peersChannel() string { return k.prefix + "peers" + k.database }
+
+// commitsChannel is where the commits of a thread are published.
+func (k keys) commitsChannel(tag string) string { return k.log(tag) + k.database }
 
 // presence is the channel that shows that a process lives. In a cluster all of them are in
 // one slot.
-func (k keys) presence(process string) string { return k.prefix + "{presence}:" + process }
+func (k keys) presence(process string) string { return k.prefix + "{presence}:" + process + k.database }
 
 // tag names a thread within keys. No two threads have the same tag, and none contains
 // a brace.
@@ -165,7 +184,7 @@ func (k keys) headTag(key string) (string, bool) {
 	return tag, ours && isHead
 }
 
-// tagOf is the reverse of log, for channels.
-func (k keys) tagOf(log string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(log, k.prefix+"{"), "}:l")
+// tagOf is the reverse of commitsChannel.
+func (k keys) tagOf(channel string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(channel, k.prefix+"{"), "}:l"+k.database)
 }

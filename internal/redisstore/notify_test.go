@@ -1,11 +1,13 @@
 package redisstore
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -88,5 +90,74 @@ func TestQuietWithoutWatchers(t *testing.T) {
 	}
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 1 {
 		t.Errorf("a commit was published %d times, want once", n)
+	}
+}
+
+// TestDatabasesApart: Pub/Sub knows no databases, but stores in two databases of one Redis
+// hear nothing of each other, although all names are the same.
+func TestDatabasesApart(t *testing.T) {
+	t.Parallel()
+	url := redistest.Start(t).URL()
+	listener, err := connect(url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := listener.PSubscribe(t.Context(), "hf:*")
+	t.Cleanup(func() { _ = errors.Join(all.Close(), listener.Close()) })
+	if _, err := all.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	said := all.Channel()
+	channels := map[string]string{} // and which database uses it
+	var heard [2]chan string
+	for i, database := range []string{"/1", "/3"} {
+		here, there := openAt(t, url+database, "hf:"), openAt(t, url+database, "hf:")
+		advance(t, here, aThread("t"), nil)
+		_, stop := there.Watch(aThread("t"))
+		t.Cleanup(stop)
+		heard[i] = make(chan string, 100)
+		t.Cleanup(there.OnPost(func(k store.ThreadKey) {
+			if k != (store.ThreadKey{}) { // not the subscription's
+				heard[i] <- "a post"
+			}
+		}))
+		gone := make(chan struct{})
+		t.Cleanup(there.OnDeparture("watcher", func(d store.Departure) {
+			heard[i] <- "the end of " + d.Process
+			if d.Process == "p"+database {
+				close(gone)
+			}
+		}))
+		wait.Until(t, "the thread to publish", func() bool {
+			return here.client.HExists(t.Context(), here.keys.thread(tag(aThread("t"))), "w").Val()
+		})
+		advance(t, here, aThread("t"), nil)
+		if err := here.Post(t.Context(), aThread("t"), store.InboxItem{ID: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		process := "p" + database
+		for _, err := range []error{here.Announce(t.Context(), process, time.Hour), here.Retire(t.Context(), process)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantWake(t, gone, "the end of a process in the same database")
+		for m := range said {
+			if by, used := channels[m.Channel]; used && by != database {
+				t.Errorf("the databases %s and %s both use the channel %s", by, database, m.Channel)
+			}
+			channels[m.Channel] = database
+			if m.Payload == newsGone+process {
+				break
+			}
+		}
+	}
+	if len(channels) != 6 {
+		t.Errorf("commits, posts and departures of two databases are published on %v", channels)
+	}
+	for i, want := range []string{"/1", "/3"} {
+		if a, b := <-heard[i], <-heard[i]; a != "a post" || b != "the end of p"+want || len(heard[i]) > 0 {
+			t.Errorf("database %s hears %q, %q and %d more", want, a, b, len(heard[i]))
+		}
 	}
 }

@@ -6,6 +6,7 @@ package redisstore
 import (
 	"context"
 	_ "embed" // the long scripts are files, so that editors know their language
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,11 +34,13 @@ type scripts struct {
 	handOver, reserve, settle, used, putHint, hints                       *redis.Script
 }
 
-func newScripts(client redis.UniversalClient) *scripts {
+func newScripts(client redis.UniversalClient, k keys) *scripts {
+	// Scripts cannot ask for the number of their database, so that of channels is in the text.
+	database := fmt.Sprintf("local DATABASE = '%s'\n", k.database)
 	return &scripts{
 		client:   client,
-		commit:   redis.NewScript(sharedLua + commitLua),
-		append:   redis.NewScript(sharedLua + appendLua),
+		commit:   redis.NewScript(database + sharedLua + commitLua),
+		append:   redis.NewScript(database + sharedLua + appendLua),
 		post:     redis.NewScript(postLua),
 		remove:   redis.NewScript(removeLua),
 		watch:    redis.NewScript(watchLua),

@@ -209,15 +209,16 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	k := keysOf(client, opts.Prefix)
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
 	if isCluster(client) { // whose nodes answer before the cluster takes commands
-		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.leases()).Err() }
+		ping = func(ctx context.Context) error { return client.Exists(ctx, k.leases()).Err() }
 	}
 	acks := &replicas{
 		need:     opts.Replicas,
 		within:   ackTimeout,
 		client:   client,
-		keys:     keys{opts.Prefix},
+		keys:     k,
 		commitOf: commitOf,
 	}
 	answers := func(ctx context.Context) error {
@@ -229,7 +230,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
-	if err := refuseEarly(ctx, client, keys{opts.Prefix}); err != nil {
+	if err := refuseEarly(ctx, client, k); err != nil {
 		return nil, err
 	}
 	s := newStore(client, codec, acks, opts)
@@ -247,14 +248,14 @@ func isCluster(client redis.UniversalClient) bool {
 
 // newStore puts the parts of a store together. Nothing runs yet.
 func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, opts Options) *Store {
-	k, cluster := keys{opts.Prefix}, isCluster(client)
+	k, cluster := keysOf(client, opts.Prefix), isCluster(client)
 	s := &Store{
 		formats:  newFormats(client, k),
 		roster:   newRoster(client, k),
 		client:   client,
 		keys:     k,
 		values:   &values{codec},
-		scripts:  newScripts(client),
+		scripts:  newScripts(client, k),
 		clock:    &redisClock{local: opts.Now},
 		hints:    &hints{},
 		sender:   &sender{},

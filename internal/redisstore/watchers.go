@@ -77,7 +77,7 @@ func (w *watchers) follow() {
 func (w *watchers) move(ctx context.Context) {
 	channels := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
 	for tag := range w.asked {
-		channels = append(channels, w.keys.log(tag))
+		channels = append(channels, w.keys.commitsChannel(tag))
 	}
 	next := w.client.Subscribe(ctx, channels...)
 	w.mu.Lock()
@@ -169,7 +169,7 @@ func (w *watchers) ask(ctx context.Context) {
 		}
 		for _, tag := range end {
 			// If this fails, some wake-ups are spurious, which does no harm.
-			_ = w.pubsub.Unsubscribe(ctx, w.keys.log(tag))
+			_ = w.pubsub.Unsubscribe(ctx, w.keys.commitsChannel(tag))
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (w *watchers) askFor(ctx context.Context, tag string) {
 	_, subscribed := w.asked[tag]
 	w.asked[tag] = time.Time{}
 	w.mu.Unlock()
-	if !subscribed && w.pubsub.Subscribe(ctx, w.keys.log(tag)) != nil {
+	if !subscribed && w.pubsub.Subscribe(ctx, w.keys.commitsChannel(tag)) != nil {
 		w.mu.Lock()
 		delete(w.asked, tag)
 		w.mu.Unlock()
@@ -217,5 +217,5 @@ func (w *watchers) askFor(ctx context.Context, tag string) {
 	w.mu.Lock()
 	w.asked[tag] = until.Time()
 	w.mu.Unlock()
-	w.heard(w.keys.log(tag), "")
+	w.heard(w.keys.commitsChannel(tag), "")
 }
