@@ -95,6 +95,9 @@ func resolve(doc map[string]any, ref string) any {
 	return v
 }
 
+// member is where a member of an object is described.
+var member = regexp.MustCompile(`/properties/[^/]+$`)
+
 // TestDocumentIsSound checks what client generators rely on.
 func TestDocumentIsSound(t *testing.T) {
 	doc := document(t, true)
@@ -109,6 +112,9 @@ func TestDocumentIsSound(t *testing.T) {
 			if resolve(doc, ref) == nil {
 				t.Errorf("%s refers to %s, which does not exist", at, ref)
 			}
+		}
+		if _, has := m["default"]; has && member.MatchString(at) {
+			t.Errorf("%s has a default, so generated clients require it in requests: say it in the description", at)
 		}
 	})
 	for _, kind := range []string{"schemas", "parameters"} {
