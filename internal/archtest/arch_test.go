@@ -186,8 +186,21 @@ var rules = map[string]rule{
 			"internal/schema",
 			"internal/thread",
 			"internal/turns",
+			"internal/watch",
 		},
 		why: "the loop knows no HTTP, no particular store and no metrics",
+	},
+	"internal/watch": {
+		ours: []string{
+			"",
+			"codes",
+			"store",
+			"threads",
+			"internal/agui",
+			"internal/journal",
+			"internal/thread",
+		},
+		why: "a watcher knows a thread, its log and the feed of a run: it knows no run, and nobody who runs one",
 	},
 	"internal/pin": {
 		ours: []string{"", "store", "threads", "internal/agui", "internal/clock", "internal/thread"},

@@ -109,7 +109,7 @@ func TestConceptWords(t *testing.T) {
 		want          bool
 	}{
 		{"internal/loop/takeover.go", "takeover of a dead process's run", true},
-		{"internal/loop/watch.go", "snapshots for a late watcher", true},
+		{"internal/watch/snapshot.go", "snapshots for a late watcher", true},
 		{"internal/decide/decide.go", "what a 409 interrupted is decided by", true},
 		{"middleware/ratelimit.go", "rate limit", true},
 		{"state_migration.go", "running a state migration", true},

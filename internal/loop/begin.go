@@ -418,8 +418,8 @@ func (b *beginning) stored() error {
 	ev := agui.RunFinished{ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
 		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
-	ev.Timestamp, ev.Metadata = b.cfg.Now().UnixMilli(), outsideMetadata(b.st)
-	for _, said := range outsideNotice(b.st, ev.Timestamp) {
+	ev.Timestamp, ev.Metadata = b.cfg.Now().UnixMilli(), thread.OutsideMetadata(b.st.OutsideCalls())
+	for _, said := range thread.OutsideNotice(b.st.OutsideCalls(), ev.Timestamp) {
 		if err := b.record(said); err != nil {
 			return err
 		}

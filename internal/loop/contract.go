@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/secret"
@@ -175,29 +174,6 @@ func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
 		}
 	}
 	return open
-}
-
-// outsideMetadata returns the metadata of the event that ends a run whose thread waits for
-// somebody outside; nil for others.
-func outsideMetadata(st *thread.State) []byte {
-	calls := st.OutsideCalls()
-	if len(calls) == 0 {
-		return nil
-	}
-	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
-}
-
-// outsideNotice returns the event that tells clients that a thread which is about to rest waits
-// for somebody outside; none if it does not. Stock clients read no metadata, and take the run's
-// outcome for the end of the work.
-func outsideNotice(st *thread.State, now int64) []agui.Event {
-	calls := st.OutsideCalls()
-	if len(calls) == 0 {
-		return nil
-	}
-	ev := agui.Custom{Name: "holdfast.outside_calls", Value: thread.MustJSON(map[string]any{"calls": calls})}
-	ev.Timestamp = now
-	return []agui.Event{ev}
 }
 
 // errFrontend means that the hooks let a frontend's call pass.

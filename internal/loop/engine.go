@@ -7,7 +7,6 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/watch"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -33,7 +33,7 @@ import (
 type Engine struct {
 	*host
 	renewal renewal
-	streams *streams
+	streams *watch.Streams
 	seed    maphash.Seed
 	// locks serialize what this process decides about one thread.
 	locks [256]sync.Mutex
@@ -112,15 +112,14 @@ func New(cfg Config) (*Engine, error) {
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return e.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.succeed, e.forgetUnsure
-	e.streams = &streams{
-		read:      h.read,
-		tails:     journal.NewTails(cfg.Store, cfg.TailBytes),
-		live:      e.feedOf,
-		closed:    e.closed,
-		keepAlive: cfg.KeepAlive,
-		snapshot:  cmp.Or(cfg.MaxSnapshot, maxSnapshot),
-		reading:   make(chan struct{}, maxReading),
-	}
+	e.streams = watch.New(watch.Config{
+		Store:       cfg.Store,
+		Live:        e.feedOf,
+		Closed:      e.closed,
+		KeepAlive:   cfg.KeepAlive,
+		MaxSnapshot: cfg.MaxSnapshot,
+		TailBytes:   cfg.TailBytes,
+	})
 	return e, nil
 }
 

@@ -17,9 +17,6 @@ import (
 // says what to do next. The errors of a decision are in package decide, those of reading
 // a thread in package thread.
 
-// attachPath returns the request that attaches to a thread.
-func attachPath(id string) string { return "GET /threads/" + id + "/stream" }
-
 func errAgentNotFound(name string) *holdfast.Error {
 	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).
 		WithHint("Leave the name out (POST /runs) to use the default agent.")
@@ -52,27 +49,9 @@ func errNotAside() *holdfast.Error {
 		With("field", "forwardedProps.toolChoice")
 }
 
-func errSideCut() *holdfast.Error {
-	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down, and has cut off this run, "+
-		"which is stored nowhere.").
-		WithHint("Send the same request again; another server, or this one after its restart, will serve you.")
-}
-
 func errShuttingDown() *holdfast.Error {
 	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down; nothing new is started.").
 		WithHint("Try again; another replica, or this one after its restart, will serve you.")
-}
-
-// errStreamCut is a notice to one watcher, not a record: the run continues.
-func errStreamCut(threadID, run string) *holdfast.Error {
-	return holdfast.Errorf(
-		codes.StreamCut,
-		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET "+
-			"/threads/%s/runs/%s/events and the id of the last event received.",
-		attachPath(threadID),
-		threadID,
-		run,
-	)
 }
 
 func errGaveUp(takeovers int) *holdfast.Error {

@@ -3,13 +3,14 @@ package loop
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/watch"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // near returns a stream of a run that lives in this process, after a record that the run
 // still has in memory; nil if the store must be asked. Most clients that come back have lost
 // only the connection, and many may come back at once: what they lack costs no command.
-func (e *Engine) near(who holdfast.Principal, id, run string, after store.Cursor) *watching {
+func (e *Engine) near(who holdfast.Principal, id, run string, after store.Cursor) *watch.Stream {
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
 	r := e.local(key)
 	if r == nil || r.rec.ID != run || r.rec.User != who.User {
@@ -23,5 +24,5 @@ func (e *Engine) near(who holdfast.Principal, id, run string, after store.Cursor
 	case agui.TypeRunFinished, agui.TypeRunError: // nothing follows
 		return nil
 	}
-	return e.streams.follow(key, r.rec, after, viewer{})
+	return e.streams.Follow(key, r.rec, after, watch.Viewer{})
 }

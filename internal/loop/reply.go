@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/watch"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What a POST is answered with: it is decided (post.go), as often as the thread moves
-// meanwhile, and answered with the stream of a run (watch.go), of a side run (side.go), or
+// meanwhile, and answered with the stream of a run (package watch), of a side run (side.go), or
 // with an error.
 
 // Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
@@ -83,9 +84,27 @@ func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
 	if p.d.Do == decide.Cancel {
 		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
-	stream, err := e.streams.streamOf(ctx, p)
+	stream, err := p.streamOf(ctx, e.streams)
 	if err != nil {
 		return nil, e.orAgain(ctx, p.Thread, err)
 	}
-	return stream.reply(ctx), nil
+	return stream.Reply(ctx), nil
+}
+
+// streamOf returns the stream that answers a POST; nil if the client has all of it. A run that
+// begins is shown whole, whatever the client has seen before.
+func (p *plan) streamOf(ctx context.Context, s *watch.Streams) (*watch.Stream, error) {
+	v := watch.Viewer{Dialect: agui.DialectOf(p.in.ProtocolVersion)}
+	switch p.d.Do {
+	case decide.FromStart:
+		v.Echo = p.in.RunID
+		return s.After(ctx, p.Thread, p.d.Run, store.Cursor(p.in.After), v)
+	case decide.Attach, decide.Hydrate:
+		if !p.in.MadeUp { // nobody knows a made-up id
+			v.Echo = p.in.RunID
+		}
+		return s.Current(ctx, p.Thread, store.Cursor(p.in.After), v)
+	}
+	v.Echo = p.in.RunID
+	return s.Follow(p.Key, p.rec, p.rec.After, v), nil
 }

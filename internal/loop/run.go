@@ -416,8 +416,8 @@ func (r *run) finish(end *conclusion) error {
 		Outcome:  end.shown,
 		Usage:    r.st.Usage,
 	}
-	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
-	return r.close(ev, end.move(r.st), outsideNotice(r.st, r.now())...)
+	ev.Timestamp, ev.Metadata = r.now(), thread.OutsideMetadata(r.st.OutsideCalls())
+	return r.close(ev, end.move(r.st), thread.OutsideNotice(r.st.OutsideCalls(), r.now())...)
 }
 
 // close ends the run with its last event, what is to be said before it, its state and the final

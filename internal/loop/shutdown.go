@@ -64,7 +64,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	if !routine.Ends(last, func() {
 		e.wg.Wait()
-		e.streams.tails.Close()
+		e.streams.Close()
 		e.writers.Wait()
 	}) {
 		err = errors.Join(err, &routine.LeftBehind{What: "the engine"})

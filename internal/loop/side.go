@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/watch"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -24,7 +25,7 @@ import (
 type SideRun struct {
 	*run
 	dialect agui.Dialect
-	log     *streams // of the run's own store
+	log     *watch.Streams // of the run's own store
 }
 
 // sideStore keeps threads in a store of a side run's own, and accounts where they always are.
@@ -76,13 +77,7 @@ func beginSide(ctx context.Context, e *Engine, who holdfast.Principal, p *plan) 
 	if err := h.Commit(ctx, b.place(), b.c); err != nil {
 		return nil, err
 	}
-	s := &SideRun{run: b.r, dialect: agui.DialectOf(p.in.ProtocolVersion), log: &streams{
-		read:      h.read,
-		closed:    e.closed,
-		keepAlive: e.cfg.KeepAlive,
-		snapshot:  e.streams.snapshot,
-		reading:   e.streams.reading,
-	}}
+	s := &SideRun{run: b.r, dialect: agui.DialectOf(p.in.ProtocolVersion), log: e.streams.Aside(h.cfg.Store)}
 	if err := s.launch(ctx, e, b, place); err != nil {
 		return nil, err
 	}
@@ -135,56 +130,6 @@ func (s *SideRun) launch(ctx context.Context, e *Engine, b *beginning, place *sl
 
 // reply returns the run's stream. The run ends if nobody reads it any more.
 func (s *SideRun) reply(ctx context.Context) *agui.Reply {
-	return &agui.Reply{
-		ThreadID: s.key.Thread,
-		RunID:    s.rec.ID,
-		Side:     true,
-		Frames: func(yield func([]agui.Frame, error) bool) {
-			defer s.cancel(errCancelled)
-			w := s.log.follow(s.key, s.rec, store.Cursor{}, viewer{dialect: s.dialect})
-			err := s.tail(ctx, w, yield)
-			if err == nil || ctx.Err() != nil {
-				return
-			}
-			cut := agui.NewRunError(holdfast.AsError(err))
-			cut.Timestamp = s.now()
-			data, _ := w.dialect.Event(cut.AppendJSON(nil)) // every dialect has it
-			yield([]agui.Frame{{Data: data}}, nil)
-		},
-	}
-}
-
-// tail yields what the run says until its end. The error is that of a run that was cut off.
-func (s *SideRun) tail(ctx context.Context, w *watching, yield func([]agui.Frame, error) bool) error {
-	idle := time.NewTimer(w.keepAlive)
-	defer idle.Stop()
-	for {
-		records, behind, more := s.feed.After(w.after)
-		if behind {
-			var err error
-			if records, err = w.stored(ctx); err != nil {
-				return err
-			}
-		}
-		if len(records) == 0 {
-			if more == nil {
-				return errSideCut()
-			}
-			if goOn, err := w.wait(ctx, more, idle, yield); !goOn {
-				return err
-			}
-			continue
-		}
-		frames, ended, err := w.render(ctx, records)
-		if err != nil {
-			return err
-		}
-		for i := range frames {
-			frames[i].ID = "" // nobody can come back for what follows
-		}
-		if !yield(frames, nil) || ended {
-			return nil
-		}
-		idle.Reset(w.keepAlive)
-	}
+	over := func() { s.cancel(errCancelled) }
+	return s.log.Side(ctx, s.feed, s.key, s.rec, watch.Viewer{Dialect: s.dialect}, over, s.now)
 }

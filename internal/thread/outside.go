@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -243,4 +244,25 @@ func ResultHash(result json.RawMessage, failed bool) string {
 	}
 	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	return hex.EncodeToString(sum[:16])
+}
+
+// OutsideMetadata returns the metadata of the event that ends a run whose thread waits for
+// somebody outside to end these calls; nil for others.
+func OutsideMetadata(calls []threads.OutsideCall) []byte {
+	if len(calls) == 0 {
+		return nil
+	}
+	return MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
+}
+
+// OutsideNotice returns the event that tells clients that a thread which is about to rest waits
+// for somebody outside to end these calls; none without any. Stock clients read no metadata, and take the run's
+// outcome for the end of the work.
+func OutsideNotice(calls []threads.OutsideCall, now int64) []agui.Event {
+	if len(calls) == 0 {
+		return nil
+	}
+	ev := agui.Custom{Name: "holdfast.outside_calls", Value: MustJSON(map[string]any{"calls": calls})}
+	ev.Timestamp = now
+	return []agui.Event{ev}
 }

@@ -1,4 +1,4 @@
-package loop
+package watch
 
 import (
 	"context"
@@ -12,28 +12,22 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Log returns up to limit records of a run after a cursor (zero: from its first), as a
+// Page returns up to limit records of a run after a cursor (zero: from its first), as a
 // watcher of the run is sent them, but without waiting for more.
-func Log(
+func (s *Streams) Page(
 	ctx context.Context,
-	e *Engine,
-	who holdfast.Principal,
-	id, run string,
+	t *thread.Thread,
+	run string,
 	after store.Cursor,
 	limit int,
 ) (*agui.Page, error) {
-	t, err := e.read.Existing(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	s := e.streams
 	rec, end, err := s.runOf(ctx, t, run)
 	if err != nil {
 		return nil, err
 	}
 	from, lost, err := s.read.RestAfter(ctx, t, rec, end, after)
 	if err == nil && lost != "" {
-		err = errLogLost(id, run, lost)
+		err = errLogLost(t.Key.Thread, run, lost)
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +44,7 @@ func Log(
 		records, page.Ended = records[:limit], false
 		page.Next = records[limit-1].Cursor.String()
 	}
-	w := s.follow(t.Key, rec, from, viewer{})
+	w := s.Follow(t.Key, rec, from, Viewer{})
 	page.Frames = func(yield func([]agui.Frame, error) bool) {
 		for len(records) > 0 {
 			n := min(len(records), journal.Page)
@@ -65,7 +59,7 @@ func Log(
 
 // section reads records of a run, which may be archived: it then takes the whole tree of
 // messages to read them.
-func (s *streams) section(
+func (s *Streams) section(
 	ctx context.Context,
 	key store.ThreadKey,
 	rec *thread.Run,

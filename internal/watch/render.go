@@ -1,10 +1,9 @@
-package loop
+package watch
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -16,7 +15,7 @@ import (
 // they are sent.
 
 // render turns records into frames, up to the run's end.
-func (w *watching) render(ctx context.Context, records []store.Record) (frames []agui.Frame, ended bool, err error) {
+func (w *Stream) render(ctx context.Context, records []store.Record) (frames []agui.Frame, ended bool, err error) {
 	frames = make([]agui.Frame, 0, len(records))
 	for i := range records {
 		w.after = records[i].Cursor
@@ -45,7 +44,7 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 			data = w.echoed(data)
 			ended = true
 		}
-		if data, keep := w.dialect.Event(data); keep {
+		if data, keep := w.Dialect.Event(data); keep {
 			frames = append(frames, agui.Frame{ID: records[i].Cursor.String(), Data: data})
 		}
 		if ended {
@@ -57,7 +56,7 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 
 // expandMessages returns the frame of a MESSAGES_SNAPSHOT, with the messages that the log
 // refers to; none if they were pruned.
-func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui.Frame, error) {
+func (w *Stream) expandMessages(ctx context.Context, rec store.Record) ([]agui.Frame, error) {
 	frame := agui.Frame{ID: rec.Cursor.String()}
 	switch ref, ok := agui.RefOf(rec.Data); {
 	case !ok || ref == "": // an empty reference is the snapshot that empties a client's list
@@ -65,7 +64,7 @@ func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui
 		if ok {
 			data = agui.AppendMessagesSnapshot(nil, agui.Base{}, nil)
 		}
-		frame.Data, _ = w.dialect.Event(data) // every dialect has it
+		frame.Data, _ = w.Dialect.Event(data) // every dialect has it
 	default:
 		path, err := w.streams.path(ctx, w.key, ref)
 		if errors.Is(err, thread.ErrHole) {
@@ -81,7 +80,7 @@ func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui
 
 // expand replaces the reference that a log has for a state or a result by its content. It
 // returns nil for a state that was pruned. The records are those from this one on.
-func (w *watching) expand(ctx context.Context, data []byte, records []store.Record) ([]byte, error) {
+func (w *Stream) expand(ctx context.Context, data []byte, records []store.Record) ([]byte, error) {
 	ref, ok := agui.RefOf(data)
 	if !ok {
 		return data, nil
@@ -103,7 +102,7 @@ func (w *watching) expand(ctx context.Context, data []byte, records []store.Reco
 
 // readResults reads the results that the records refer to, all at once. A watcher that is
 // up to date gets results, and the states that calls leave, from the feed in full.
-func (w *watching) readResults(ctx context.Context, records []store.Record) error {
+func (w *Stream) readResults(ctx context.Context, records []store.Record) error {
 	var ids []string
 	for i := range records {
 		if agui.TypeOf(records[i].Data) != agui.TypeToolCallResult {
@@ -135,11 +134,11 @@ func (w *watching) readResults(ctx context.Context, records []store.Record) erro
 
 // expandActivity returns the frame of an ACTIVITY_SNAPSHOT. If the log refers to its content,
 // which may be megabytes, that is read when it is sent. One that was pruned is empty.
-func (w *watching) expandActivity(ctx context.Context, rec store.Record) agui.Frame {
+func (w *Stream) expandActivity(ctx context.Context, rec store.Record) agui.Frame {
 	frame := agui.Frame{ID: rec.Cursor.String()}
 	ref, is := agui.RefOf(rec.Data)
 	if !is {
-		frame.Data, _ = w.dialect.Event(rec.Data) // every dialect has it
+		frame.Data, _ = w.Dialect.Event(rec.Data) // every dialect has it
 		return frame
 	}
 	frame.Pieces = func(yield func([]byte, error) bool) {
@@ -159,48 +158,10 @@ func (w *watching) expandActivity(ctx context.Context, rec store.Record) agui.Fr
 	return frame
 }
 
-// maxSnapshot is the size in bytes above which a snapshot has no more images. The official
-// client fails a run at an event of more than 10 MiB.
-const maxSnapshot = 9 << 20
-
-// messagesSnapshot shows the run's instructions, which the client sent and would otherwise
-// lose, then the history, then what is not in it yet: what is still streaming in, and
-// messages that wait for the results of calls. Of images that models have made it has only
-// as many of the newest as stock clients take in one event.
-func (w *watching) messagesSnapshot(
-	ctx context.Context,
-	path thread.Path,
-	then []json.RawMessage,
-) iter.Seq2[[]byte, error] {
-	return agui.MessagesSnapshotPieces(w.dialect, func(yield func([]byte, error) bool) {
-		for _, m := range w.rec.Instructions {
-			if !yield(m, nil) {
-				return
-			}
-		}
-		beyond, place := path.Beyond(w.snapshot), 0
-		for m, err := range w.streams.read.Along(ctx, w.key, path) {
-			if err == nil && place < beyond {
-				if short, is := thread.Shortened(m); is {
-					m = short
-				}
-			}
-			if place++; !yield(m, err) {
-				return
-			}
-		}
-		for _, m := range then {
-			if !yield(m, nil) {
-				return
-			}
-		}
-	})
-}
-
 // echoed puts the watcher's run id into the run's first and last event, if it watches
 // under another id.
-func (w *watching) echoed(data []byte) []byte {
-	if w.echo == "" || w.echo == w.rec.ID {
+func (w *Stream) echoed(data []byte) []byte {
+	if w.Echo == "" || w.Echo == w.rec.ID {
 		return data
 	}
 	ev, err := agui.DecodeEvent(data)
@@ -209,10 +170,10 @@ func (w *watching) echoed(data []byte) []byte {
 	}
 	switch ev := ev.(type) {
 	case agui.RunStarted:
-		ev.RunID, ev.Metadata = w.echo, w.metadata(ev.Metadata)
+		ev.RunID, ev.Metadata = w.Echo, w.metadata(ev.Metadata)
 		return ev.AppendJSON(nil)
 	case agui.RunFinished:
-		ev.RunID, ev.Metadata = w.echo, w.metadata(ev.Metadata)
+		ev.RunID, ev.Metadata = w.Echo, w.metadata(ev.Metadata)
 		return ev.AppendJSON(nil)
 	}
 	return data
@@ -220,7 +181,7 @@ func (w *watching) echoed(data []byte) []byte {
 
 // metadata names the real run, and says whether the stream is a new start, beside what an
 // event says itself.
-func (w *watching) metadata(said json.RawMessage) json.RawMessage {
+func (w *Stream) metadata(said json.RawMessage) json.RawMessage {
 	var m struct {
 		Holdfast map[string]any `json:"holdfast"`
 	}

@@ -1,0 +1,130 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// What a watcher gets who comes late: the thread as it is, before the log goes on.
+
+// opening shows a thread to a watcher that may have seen any part of it: snapshots, then
+// START again for every open item, then the live log. Stock clients handle this whatever
+// they have seen before. A thread that does not run is hydrated: the stream ends as its
+// last run did. The messages on the path are read while they are sent.
+func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Path, v Viewer) (*Stream, error) {
+	rec, err := s.read.Run(ctx, t.Key, t.State.Run())
+	if err != nil {
+		return nil, err
+	}
+	w := s.Follow(t.Key, rec, t.Last(), v)
+	var assembled agui.Assembler
+	var reopen [][]byte
+	if t.State.Running() {
+		seq, err := s.read.Unfinished(ctx, t, assembled.Apply)
+		if err != nil {
+			return nil, err
+		}
+		reopen = thread.EncodeEvents(seq.Reopen())
+	}
+	state, err := s.read.StateSnapshot(ctx, t.Key, t.State.Shared)
+	if err != nil {
+		return nil, err
+	}
+	started := agui.RunStarted{
+		ThreadID:        t.Key.Thread,
+		RunID:           rec.ID,
+		ParentRunID:     rec.ParentRunID,
+		ProtocolVersion: agui.ProtocolVersion,
+	}
+	if v.resync != "" {
+		started.Metadata = w.metadata(nil)
+	}
+	w.show(w.echoed(started.AppendJSON(nil)))
+	rest := append(thread.RawMessages(assembled.Messages()), t.State.Queued...)
+	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
+	w.show(state)
+	w.show(reopen...)
+	if !t.State.Running() {
+		result, err := s.read.Result(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		w.show(thread.EncodeEvents(thread.OutsideNotice(t.State.OutsideCalls(), t.Head.UpdatedAt.UnixMilli()))...)
+		w.show(w.echoed(lastEvent(t, rec, result).AppendJSON(nil)))
+		w.ended = true
+	}
+	return w, nil
+}
+
+// lastEvent returns the event with which the last run of a thread ended, with its result.
+func lastEvent(t *thread.Thread, rec *thread.Run, result json.RawMessage) agui.Event {
+	if t.State.Status() == threads.StatusStopped {
+		return t.State.Failure()
+	}
+	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
+	if open := t.State.Interrupts(); len(open) > 0 {
+		outcome = &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}
+	} else if t.State.Outcome() == holdfast.OutcomeCancelled {
+		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
+	}
+	if outcome.Type != agui.OutcomeSuccess || len(outcome.PendingToolCallIDs) > 0 {
+		result = nil
+	}
+	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Result: result, Outcome: outcome}
+	ev.Metadata = thread.OutsideMetadata(t.State.OutsideCalls())
+	return ev
+}
+
+// maxSnapshot is the size in bytes above which a snapshot has no more images. The official
+// client fails a run at an event of more than 10 MiB.
+const maxSnapshot = 9 << 20
+
+// messagesSnapshot shows the run's instructions, which the client sent and would otherwise
+// lose, then the history, then what is not in it yet: what is still streaming in, and
+// messages that wait for the results of calls. Of images that models have made it has only
+// as many of the newest as stock clients take in one event.
+func (w *Stream) messagesSnapshot(
+	ctx context.Context,
+	path thread.Path,
+	then []json.RawMessage,
+) iter.Seq2[[]byte, error] {
+	return agui.MessagesSnapshotPieces(w.Dialect, func(yield func([]byte, error) bool) {
+		for _, m := range w.rec.Instructions {
+			if !yield(m, nil) {
+				return
+			}
+		}
+		beyond, place := path.Beyond(w.streams.snapshot), 0
+		for m, err := range w.streams.read.Along(ctx, w.key, path) {
+			if err == nil && place < beyond {
+				if short, is := thread.Shortened(m); is {
+					m = short
+				}
+			}
+			if place++; !yield(m, err) {
+				return
+			}
+		}
+		for _, m := range then {
+			if !yield(m, nil) {
+				return
+			}
+		}
+	})
+}
+
+// What a stream holds in memory while it sends the messages of a path: what is read at a time,
+// and for each step its place and its id.
+const (
+	pieceBytes = 64 << 10
+	stepBytes  = 96
+)
+
+// heldBy returns what a path and what is read along it hold in memory, in bytes.
+func heldBy(path thread.Path) int64 { return pieceBytes + stepBytes*int64(len(path)) }
