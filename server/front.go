@@ -82,7 +82,7 @@ func (f *front) refused(c net.Conn) {
 	f.metrics.ConnectionRefused()
 	if f.told.Ran() >= time.Second {
 		f.told = clock.Now()
-		f.log.Warn("connections of one address are refused: it has as many as --max-connections-per-address allows",
+		f.log.Warn("connections of one address are refused: it has as many as settings.maxConnectionsPerAddress allows",
 			"address", c.RemoteAddr().String(), "limit", f.of.Most)
 	}
 }

@@ -50,6 +50,9 @@ type Parts struct {
 	DefaultModel string
 	// Getenv reads the environment, which holds the keys; default os.Getenv.
 	Getenv func(string) string
+	// Settings are the keys that the file may have under settings, for a program that has
+	// settings of its own, with what checks a value: its error says what to write instead.
+	Settings map[string]func(value string) error
 	// Log is where the MCP servers report; default slog.Default.
 	Log *slog.Logger
 	// DemoDelay is the demo model's pause between two words; if it is not 0, the demo's
@@ -214,6 +217,7 @@ func (p Parts) known(into map[string]holdfast.Tool) config.Known {
 		Middleware: p.Middleware,
 		Priced:     []string{"budget"},
 		Price:      checkPrice,
+		Settings:   p.Settings,
 	}
 	for _, t := range p.tools(demoModel) {
 		k.Tools = append(k.Tools, t.Spec().Name)

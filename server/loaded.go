@@ -28,6 +28,8 @@ type Loaded struct {
 	Quotas Quotas
 	// Prices are for [Config].Prices.
 	Prices map[string]budget.Price
+	// Settings are what the file has under settings, by key; [Parts].Settings has checked them.
+	Settings map[string]string
 	// Declared are the tools that the file declares, in its order, whether an agent lists
 	// them or not; those of MCP servers are in Servers.
 	Declared []holdfast.Tool
@@ -74,10 +76,11 @@ func load(
 		return nil, err
 	}
 	l := &Loaded{
-		parts:  parts,
-		sums:   file.Sums,
-		Limits: make(map[string]Limits, len(file.Agents)),
-		Quotas: quotasOf(file),
+		parts:    parts,
+		sums:     file.Sums,
+		Limits:   make(map[string]Limits, len(file.Agents)),
+		Quotas:   quotasOf(file),
+		Settings: file.Settings,
 	}
 	var mistakes []error
 	noted := func(err error) bool { mistakes = append(mistakes, err); return err != nil }

@@ -133,7 +133,7 @@ func TestSlowReadersShare(t *testing.T) {
 	refused := attach("bob")
 	body, err := io.ReadAll(refused.Body)
 	if err != nil || refused.StatusCode != http.StatusTooManyRequests ||
-		!strings.Contains(string(body), "--max-stream-bytes") {
+		!strings.Contains(string(body), "settings.maxStreamBytes") {
 		t.Errorf("%d, %v: %s", refused.StatusCode, err, body)
 	}
 	if res := attach("alice"); res.StatusCode != http.StatusOK {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/apikey"
@@ -24,51 +23,25 @@ type callers struct {
 	ownTenant bool
 }
 
-// callers reads the keys and the settings of the identity provider.
-func (o *options) callers(log *slog.Logger) (c callers, err error) {
-	if list := o.getenv("HOLDFAST_API_KEYS"); list != "" {
+// readCallers reads the keys and the settings of the identity provider.
+func readCallers(tokens jwtauth.Options, getenv func(string) string, log *slog.Logger) (c callers, err error) {
+	if list := getenv("HOLDFAST_API_KEYS"); list != "" {
 		if c.keys, err = apikey.Parse(list, os.ReadFile); err != nil {
 			return c, fmt.Errorf("HOLDFAST_API_KEYS: %w", err)
 		}
 	}
 	switch {
-	case o.jwks != "":
-		options := jwtauth.Options{
-			JWKS:     o.jwks,
-			Issuer:   o.jwtIssuer,
-			Audience: o.jwtAudience,
-			Tenant:   o.jwtTenant,
-			Log:      log,
-		}
-		if err := setClaims(&options, o.jwtClaims); err != nil {
-			return c, err
-		}
-		if c.tokens, err = jwtauth.New(options); err != nil {
+	case tokens.JWKS != "":
+		tokens.Log = log
+		if c.tokens, err = jwtauth.New(tokens); err != nil {
 			return c, fmt.Errorf("--jwks, --jwt-issuer and --jwt-audience: %w", err)
 		}
-		c.ownTenant = o.jwtTenant != ""
-	case o.jwtIssuer != "" || o.jwtAudience != "" || o.jwtTenant != "" || o.jwtClaims != "":
+		c.ownTenant = tokens.Tenant != ""
+	case tokens.Issuer+tokens.Audience+tokens.Tenant != "" ||
+		tokens.TenantClaim+tokens.UserClaim+tokens.RolesClaim+tokens.AgentsClaim != "":
 		return c, errors.New("--jwks is missing: tokens are checked with the keys at this URL, the provider's jwks_uri")
 	}
 	return c, nil
-}
-
-// setClaims reads --jwt-claims.
-func setClaims(o *jwtauth.Options, text string) error {
-	for _, entry := range list(text) {
-		name, claim, ok := strings.Cut(entry, "=")
-		into := map[string]*string{"tenant": &o.TenantClaim, "user": &o.UserClaim, "roles": &o.RolesClaim,
-			"agents": &o.AgentsClaim}[name]
-		if !ok || claim == "" || into == nil {
-			return fmt.Errorf(
-				"--jwt-claims=%s cannot be used: write what is in which claim, like "+
-					"tenant=org_id,user=sub,roles=realm_access.roles,agents=agents",
-				text,
-			)
-		}
-		*into = claim
-	}
-	return nil
 }
 
 // authenticate returns what identifies callers; nil if nothing does, and the server then

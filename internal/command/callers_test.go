@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -64,12 +63,11 @@ func TestKeysAndTokens(t *testing.T) {
 			"--jwt-claims=tenant=org, roles=realm.roles",
 		},
 		env(map[string]string{"HOLDFAST_API_KEYS": entry}),
-		&bytes.Buffer{},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.callers(slog.New(slog.DiscardHandler))
+	c, err := readCallers(o.settings.Tokens, o.getenv, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,19 +91,22 @@ func TestCallerMistakes(t *testing.T) {
 		"--jwks is missing":       {"--jwt-issuer=https://id.example.com/"},
 		"the issuer is missing":   {"--jwks=https://id.example.com/keys", "--jwt-audience=a"},
 		"the audience is missing": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i"},
-		"must be https":           {"--jwks=http://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a"},
-		"tenant=org_id,user=sub": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
-			"--jwt-claims=group=x"},
-		"write what is in which": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
-			"--jwt-claims=tenant="},
+		"must be https": {"--jwks=http://id.example.com/keys", "--jwt-issuer=i",
+			"--jwt-audience=a"},
+		"at this URL, the provider's jwks_uri": {"--jwt-claims=user=email"},
 		"the tenant has control cha": {"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a",
 			"--jwt-tenant=a\nb"},
 	} {
-		o, err := parseOptions(args, env(nil), &bytes.Buffer{})
+		o, err := parseOptions(args, env(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := o.callers(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readCallers(
+			o.settings.Tokens,
+			o.getenv,
+			slog.New(slog.DiscardHandler),
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -97,7 +96,7 @@ func checkProgram(args []string) string {
 		}
 		return ""
 	}
-	if _, err := parseOptions(args, env(nil), io.Discard); err != nil && err != flag.ErrHelp {
+	if _, err := parseOptions(args, env(nil)); err != nil && err != flag.ErrHelp {
 		return err.Error()
 	}
 	return ""

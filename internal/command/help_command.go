@@ -4,14 +4,21 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"github.com/holdfast-agents/holdfast/internal/settings"
 )
 
-// helpCommand lists the commands.
+// helpCommand lists the commands and the settings that most people need, or all settings.
 func helpCommand(args []string, stdout, stderr io.Writer) error {
+	if len(args) == 1 && args[0] == "all" {
+		fmt.Fprint(stdout, settings.Help())
+		return nil
+	}
 	if err := parseCommand(flag.NewFlagSet("holdfast help", flag.ContinueOnError), args, stderr); err != nil {
 		return err
 	}
-	fmt.Fprint(stdout, `holdfast [flags]        runs the server; holdfast --help lists the flags
+	fmt.Fprint(stdout, `holdfast [flags]        runs the server
+holdfast help all       lists every setting
 holdfast validate       checks the file with the agents
 holdfast tools          lists the tools that agents can use, with their effects and why
 holdfast key            makes an API key
@@ -38,6 +45,9 @@ holdfast replay STORE   runs a thread again from a checkpoint, in a copy, with t
                         [--run-tools]
 
 holdfast COMMAND --help lists the flags of a command.
-`)
+
+The flags of the server that most people need:
+
+`, settings.Often())
 	return nil
 }

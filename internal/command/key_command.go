@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/apikey"
+	"github.com/holdfast-agents/holdfast/internal/settings"
 )
 
 // keyCommand makes an API key.
@@ -58,14 +59,14 @@ it names with @ and send the server a SIGHUP:
 // rightsOf reads the flags of the rights of a key.
 func rightsOf(roles, agents, expires string, now time.Time) (*access.Rights, error) {
 	r := &access.Rights{}
-	for _, name := range list(roles) {
+	for _, name := range settings.Split(roles) {
 		role, err := access.ParseRole(name)
 		if err != nil {
 			return nil, fmt.Errorf("--roles=%s: %w", roles, err)
 		}
 		r.Roles = append(r.Roles, role)
 	}
-	r.Agents = list(agents)
+	r.Agents = settings.Split(agents)
 	if expires == "" {
 		return r, nil
 	}

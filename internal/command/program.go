@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/settings"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -39,14 +40,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if code, ok := command(args, getenv, stdout, stderr); ok {
 		return code
 	}
-	o, err := parseOptions(args, getenv, stderr)
+	o, err := parseOptions(args, getenv)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stderr, settings.Help())
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitUsage
-	case o.version:
+	case o.settings.Version:
 		fmt.Fprintln(stdout, "holdfast", version())
 		return exitOK
 	}
@@ -66,6 +68,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitUsage
 	}
+	cfg.Kill = o.kill()
 	hangUps := newReloader(who, o.agentsFile, loaded, log)
 	defer hangUps.stop()
 	waitForServers(ctx, loaded, log)

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,81 +16,6 @@ import (
 
 func env(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
-}
-
-// TestOptions: every setting is a flag and an environment variable, and the flag takes
-// precedence.
-func TestOptions(t *testing.T) {
-	o, err := parseOptions([]string{"--lease", "5s", "--addr=localhost:1"}, env(map[string]string{
-		"HOLDFAST_ADDR": "localhost:2", "HOLDFAST_MAX_RUNS": "7", "HOLDFAST_CHECKPOINT_FREQUENCY": "manual",
-	}), &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.addr != "localhost:1" || o.maxRuns != 7 || o.frequency != "manual" || o.lease != 5*time.Second ||
-		o.recovery != "on" {
-		t.Errorf("%+v", o)
-	}
-}
-
-// TestModelOption: one model or a chain of several.
-func TestModelOption(t *testing.T) {
-	for given, want := range map[string]string{"demo": "demo", "openai/x": "openai/x",
-		"openai/x,gemini/y": "openai/x,gemini/y", " anthropic/x , demo,": "anthropic/x,demo"} {
-		o, err := parseOptions([]string{"--model=" + given}, env(nil), &bytes.Buffer{})
-		if err != nil || o.model != want {
-			t.Errorf("%q is %q, %v", given, o.model, err)
-		}
-	}
-}
-
-func TestOptionMistakes(t *testing.T) {
-	for want, c := range map[string]struct {
-		args []string
-		env  map[string]string
-	}{
-		"use on or off":         {args: []string{"--recover=maybe"}},
-		"use demo, or openai/":  {args: []string{"--model=skynet"}},
-		"--model=skynet is":     {args: []string{"--model=demo, skynet"}},
-		"names no model":        {args: []string{"--model=,"}},
-		"full:N":                {args: []string{"--retention=some"}},
-		"must be at least 1":    {args: []string{"--max-runs=0"}},
-		"use adopt or pin":      {args: []string{"--on-revision=wait"}},
-		"pin-timeout=0s is not": {args: []string{"--pin-timeout=0s"}},
-		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {
-			env: map[string]string{"HOLDFAST_LEASE": "soon"},
-		},
-		"unexpected argument":  {args: []string{"serve"}},
-		"not defined: -colour": {args: []string{"--colour"}},
-	} {
-		_, err := parseOptions(c.args, env(c.env), &bytes.Buffer{})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
-		}
-	}
-}
-
-// TestRetentionOption: how many checkpoints stay listed.
-func TestRetentionOption(t *testing.T) {
-	for given, want := range map[string]int{"full": 100, "full:7": 7, "latest": 1, "all": -1} {
-		o, err := parseOptions([]string{"--retention=" + given}, env(nil), &bytes.Buffer{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := o.keepCheckpoints(); err != nil || got != want {
-			t.Errorf("%s keeps %d, %v; want %d", given, got, err, want)
-		}
-	}
-	for _, given := range []string{"", "full:", "full:0", "full:-1", "all:5", "ALL"} {
-		if _, err := parseOptions(
-			[]string{"--retention=" + given},
-			env(nil),
-			&bytes.Buffer{},
-		); err == nil ||
-			!strings.Contains(err.Error(), "full:N with a number from 1, all, or latest") {
-			t.Errorf("%q: %v", given, err)
-		}
-	}
 }
 
 // TestProgram runs the program from its banner to a clean end.
@@ -159,7 +85,6 @@ func TestFileNamesCharge(t *testing.T) {
 	o, err := parseOptions(
 		[]string{"--config=" + file, "--store=memory:", "--demo-journal=" + filepath.Join(dir, "j")},
 		env(nil),
-		&bytes.Buffer{},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -252,5 +177,72 @@ func TestMistakesOfTheFile(t *testing.T) {
 	); code != exitUsage || len(lines) != 3 || !strings.HasPrefix(lines[0], file+":1:28: ") ||
 		!strings.HasPrefix(lines[1], file+":2:14: ") {
 		t.Errorf("exit %d: %s", code, errOut.String())
+	}
+}
+
+// TestSettingsOfTheFile: the agents file is named, also if nobody has named it.
+func TestSettingsOfTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(defaultConfig, []byte("agents: [{name: a, model: demo}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOptions([]string{"--store=memory:"}, env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, closeAll, err := o.load(o.log(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll()
+	cfg, _, err := o.config(loaded, o.log(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range cfg.Settings {
+		if s.Name == "--config" && (filepath.Base(s.Value) != defaultConfig || s.Source != "default") {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestSettingsInTheFile: the file has settings of the server, where a variable and a flag take
+// precedence; a mistake has its place, also for the commands that read the file.
+func TestSettingsInTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holdfast.yaml")
+	write := func(settings string) {
+		t.Helper()
+		text := "agents: [{name: a, model: demo}]\nsettings: " + settings + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{lease: 9s, maxRuns: 9, maxBody: 8MiB}")
+	o, err := parseOptions([]string{"--config=" + file, "--store=memory:", "--lease=5s"},
+		env(map[string]string{"HOLDFAST_MAX_RUNS": "7"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	loaded, closeAll, err := o.load(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll()
+	cfg, _, err := o.config(loaded, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Lease != 5*time.Second || cfg.MaxRuns != 7 || cfg.MaxBody != 8<<20 {
+		t.Errorf("%s, %d runs, %d bytes", cfg.Lease, cfg.MaxRuns, cfg.MaxBody)
+	}
+	if code, out, errOut := runCommand(t, env(nil), "validate", "--config", file); code != exitOK {
+		t.Errorf("%d %s %s", code, out, errOut)
+	}
+	write("{lease: long, addr: x}")
+	code, _, errOut := runCommand(t, env(nil), "validate", "--config", file)
+	if code != exitUsage || !strings.Contains(errOut, file+":2:19: lease cannot be \"long\"; write a duration") ||
+		!strings.Contains(errOut, file+":2:25: unknown key \"addr\"") {
+		t.Errorf("%d %s", code, errOut)
 	}
 }

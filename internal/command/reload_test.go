@@ -45,13 +45,13 @@ func TestReloadOnSignal(t *testing.T) {
 		}
 	}
 	write(entry + "\n")
-	o, err := parseOptions(nil, env(map[string]string{"HOLDFAST_API_KEYS": "@" + file}), &bytes.Buffer{})
+	o, err := parseOptions(nil, env(map[string]string{"HOLDFAST_API_KEYS": "@" + file}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := make(chan string, 10)
 	log := slog.New(slog.NewTextHandler(lineWriter(lines), nil))
-	c, err := o.callers(log)
+	c, err := readCallers(o.settings.Tokens, o.getenv, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestReloadAgents(t *testing.T) {
 	}
 	write(words, "Be kind.")
 	write(file, "agents:\n  - name: a\n    model: demo\n    instructionsFile: words.md\n  - name: b\n    model: demo\n")
-	o, err := parseOptions([]string{"--config=" + file, "--store=memory:"}, env(nil), &bytes.Buffer{})
+	o, err := parseOptions([]string{"--config=" + file, "--store=memory:"}, env(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

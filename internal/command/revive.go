@@ -21,6 +21,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/holdfast-agents/holdfast/internal/settings"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -37,13 +38,14 @@ const (
 // revivable reports whether the page may kill the server: it is for trying out, on this
 // machine, and nothing is lost.
 func (o *options) revivable() bool {
-	if !o.demoKill || runtime.GOOS == "windows" || strings.HasPrefix(o.store, "memory") {
+	c := &o.settings.Config
+	if !o.settings.DemoKill || runtime.GOOS == "windows" || strings.HasPrefix(c.Store, "memory") {
 		return false
 	}
-	if o.getenv("HOLDFAST_API_KEYS") != "" || o.jwks != "" || o.anonymous || o.behindProxy {
+	if o.getenv("HOLDFAST_API_KEYS") != "" || o.settings.Tokens.JWKS != "" || c.AllowAnonymous || c.BehindProxy {
 		return false
 	}
-	host, port, err := net.SplitHostPort(o.addr)
+	host, port, err := net.SplitHostPort(c.Addr)
 	ip := net.ParseIP(host)
 	if err != nil || port == "0" || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return false // with another port each time nobody would find it again
@@ -54,15 +56,18 @@ func (o *options) revivable() bool {
 // onlyDemo reports whether no agent has another model than the demo model.
 func (o *options) onlyDemo() bool {
 	var journal io.Writer
-	if o.demoJournal != "" {
+	if o.settings.DemoJournal != "" {
 		journal = io.Discard
 	}
-	_, models, err := server.ValidateAgents(orDefault(o.configFile, defaultConfig), o.parts(journal))
-	if errors.Is(err, fs.ErrNotExist) && o.configFile == "" {
+	_, models, err := server.ValidateAgents(orDefault(o.settings.File, defaultConfig), o.parts(journal))
+	if errors.Is(err, fs.ErrNotExist) && o.settings.File == "" {
 		models, err = []string{""}, nil
 	}
 	return err == nil && !slices.ContainsFunc(models, func(names string) bool {
-		return slices.ContainsFunc(list(orDefault(names, o.model)), func(name string) bool { return name != "demo" })
+		return slices.ContainsFunc(
+			settings.Split(orDefault(names, o.settings.Config.DefaultModel)),
+			func(name string) bool { return name != "demo" },
+		)
 	})
 }
 
@@ -89,8 +94,8 @@ func needsReviver(args []string, getenv func(string) string) bool {
 	if hasParent(getenv) {
 		return false
 	}
-	o, err := parseOptions(args, getenv, io.Discard)
-	return err == nil && !o.version && o.revivable()
+	o, err := parseOptions(args, getenv)
+	return err == nil && !o.settings.Version && o.revivable()
 }
 
 // withParent prepares a server that is revived, and returns a context that is done when it has

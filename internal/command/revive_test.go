@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,7 +67,7 @@ func TestRevivable(t *testing.T) {
 // TestKillNeedsParent: a server can be killed only if somebody starts it again.
 func TestKillNeedsParent(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "1": os.Getppid() == 1, strconv.Itoa(os.Getppid()): true} {
-		o, err := parseOptions(nil, env(map[string]string{parentVariable: value}), io.Discard)
+		o, err := parseOptions(nil, env(map[string]string{parentVariable: value}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/settings"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/state"
@@ -72,7 +73,7 @@ func (c *storeCommand) check(args []string) error {
 // agents reads the file, but makes no models, which would need keys.
 func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
 	parts := c.parts
-	parts.Getenv = c.getenv
+	parts.Getenv, parts.Settings = c.getenv, settings.Checks()
 	agents, _, err := server.ValidateAgents(orDefault(file, defaultConfig), parts)
 	if errors.Is(err, fs.ErrNotExist) && file == "" {
 		return nil, nil

@@ -63,12 +63,12 @@ func (c *storeCommand) replayConfig(file string) (server.Config, *server.Loaded,
 	if file != "" {
 		args = append(args, "--config="+file)
 	}
-	o, err := parseOptions(args, c.getenv, c.stderr)
+	o, err := parseOptions(args, c.getenv)
 	if err != nil {
 		return server.Config{}, nil, err
 	}
 	var journal io.Writer
-	if o.demoJournal != "" {
+	if o.settings.DemoJournal != "" {
 		journal = io.Discard
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -76,7 +76,12 @@ func (c *storeCommand) replayConfig(file string) (server.Config, *server.Loaded,
 	if err != nil {
 		return server.Config{}, nil, err
 	}
-	return server.Config{Agents: loaded.Agents, Limits: loaded.Limits, MaxIterations: o.maxSteps, Log: log}, loaded, nil
+	return server.Config{
+		Agents:        loaded.Agents,
+		Limits:        loaded.Limits,
+		MaxIterations: o.settings.Config.MaxIterations,
+		Log:           log,
+	}, loaded, nil
 }
 
 // replayPrinter prints checkpoints, each with what is new since the previous one.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ func demoStore(t *testing.T) (path, journal string) {
 	o, err := parseOptions(
 		[]string{"--store=file:" + path, "--demo-journal=" + journal, "--demo-delay=0s"},
 		env(nil),
-		io.Discard,
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"github.com/holdfast-agents/holdfast/internal/settings"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 // What subcommands have in common.
@@ -52,4 +55,9 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// fileParts are what every reader of the agents file knows besides what comes with Holdfast.
+func fileParts(getenv func(string) string) server.Parts {
+	return server.Parts{Getenv: getenv, Settings: settings.Checks()}
 }

@@ -62,7 +62,8 @@ func toolsCommand(args []string, getenv func(string) string, stdout, stderr io.W
 		return err
 	}
 	// What is wrong with a server stands in the list.
-	parts := server.Parts{Getenv: getenv, Log: slog.New(slog.DiscardHandler)}
+	parts := fileParts(getenv)
+	parts.Log = slog.New(slog.DiscardHandler)
 	loaded, err := server.LoadTools(path, parts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another file with --config", path)

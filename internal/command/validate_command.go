@@ -22,7 +22,7 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
-	agents, models, err := server.ValidateAgents(orDefault(path, defaultConfig), server.Parts{Getenv: getenv})
+	agents, models, err := server.ValidateAgents(orDefault(path, defaultConfig), fileParts(getenv))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another file with --config", path)
 	}

@@ -29,6 +29,9 @@ type Known struct {
 	// Declared looks at a declaration without opening anything, and returns the names of the
 	// tools that it makes. Its error is one of the declaration's; see [Declaration.Located].
 	Declared func(*Declaration) ([]string, error)
+	// Settings are the keys that the file may have under settings, and what is wrong with a
+	// value; it says what to write instead.
+	Settings map[string]func(value string) error
 	// Price returns what is wrong with one of the file's prices, a JSON object; nil
 	// accepts any.
 	Price func(price json.RawMessage) error
@@ -45,6 +48,8 @@ type File struct {
 	// Declared is what tools come from besides those that are known: MCP servers first.
 	Declared []*Declaration
 	Prices   map[string]any // what models cost, by name; each has passed Known.Price
+	// Settings are those that the file has, by their keys; each has passed Known.Settings.
+	Settings map[string]string
 	// Sums are to compare the file with an earlier reading of it.
 	Sums Sums
 }

@@ -66,6 +66,7 @@ func (p *parser) sections(f *File, root *yaml.Node, known Known) {
 		"openapi":    func(n *yaml.Node) { openAPI = n },
 		"prices":     func(n *yaml.Node) { f.Prices = p.prices(n, known.Price) },
 		"limits":     func(n *yaml.Node) { f.Quotas = p.quotas(n) },
+		"settings":   func(n *yaml.Node) { f.Settings = p.settings(n, known.Settings) },
 	})
 	// Agents come after the prices and the tools, wherever those are: they are made with them.
 	catalog := &catalog{places: map[string]place{}}

@@ -147,8 +147,9 @@ func newStormed(t *testing.T, places int) *stormed {
 	}
 	s := &stormed{T: t, good: key("good", "alice"), evil: key("evil", "mallory")}
 	cmd := exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "file:"+filepath.Join(t.TempDir(), "data"),
-		"--max-connections", strconv.Itoa(places), "--demo-delay=1ms")
-	cmd.Env = append(os.Environ(), "HOLDFAST_API_KEYS="+strings.Join(entries, ","))
+		"--demo-delay=1ms")
+	cmd.Env = append(os.Environ(), "HOLDFAST_API_KEYS="+strings.Join(entries, ","),
+		"HOLDFAST_MAX_CONNECTIONS="+strconv.Itoa(places))
 	s.p = run(t, cmd)
 	s.p.url = "http://" + cmd.Args[2]
 	s.p.ready()

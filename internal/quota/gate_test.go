@@ -149,7 +149,7 @@ func TestStreamBytes(t *testing.T) {
 		alice,
 		100,
 	); scopeOf(err) != "user" ||
-		!strings.Contains(holdfast.AsError(err).Hint, "--max-stream-bytes") {
+		!strings.Contains(holdfast.AsError(err).Hint, "settings.maxStreamBytes") {
 		t.Errorf("an eighth of the same user: %v", err)
 	}
 	if _, err := l.HoldBytes(bob, 150); err != nil {

@@ -280,7 +280,7 @@ func (r *reached) err() *holdfast.Error {
 	more := "Operators raise the limit under limits in the configuration file."
 	switch {
 	case r.resource == ResourceStreamBytes, r.resource == ResourceExportBytes:
-		more = "Operators raise the limit with --max-stream-bytes."
+		more = "Operators raise the limit with settings.maxStreamBytes."
 	case r.shared && r.scope == ScopeUser:
 		more = "The rest is kept for other users. Operators set another limit with limits.perUser." + r.resource +
 			" in the configuration file."
