@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,35 +102,46 @@ func client() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := mcp.Open(
-		mcp.Options{
-			Name:    "srv",
-			Command: []string{self},
-			Env:     map[string]string{serverEnv: "plain", "NOTES": os.Getenv("NOTES")},
-		},
-	); err != nil {
+	s, err := mcp.Open(mcp.Options{
+		Name:    "srv",
+		Command: []string{self},
+		Env:     map[string]string{serverEnv: "child", "NOTES": os.Getenv("NOTES")},
+	})
+	if err == nil {
+		err = s.Ready(context.Background())
+	}
+	if err != nil {
 		panic(err)
 	}
+	note("ready", "yes")
 	select {}
 }
 
-// TestKilled: when this program is killed, its servers do not go on working.
+// TestKilled: when this program is killed, its servers and their children do not go on
+// working.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	needProc(t)
 	o := process(t, "client")
 	cmd := exec.Command(o.Command[0])
-	cmd.Env = []string{serverEnv + "=client", "NOTES=" + o.Env["NOTES"]}
+	cmd.Env = []string{serverEnv + "=client", "NOTES=" + o.Env["NOTES"], "PATH=" + os.Getenv("PATH")}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the server runs", func() bool { return len(noted(o, "started")) == 1 })
+	wait.Until(
+		t,
+		"the server runs",
+		func() bool { return len(noted(o, "started")) == 1 && len(noted(o, "child")) == 1 },
+	)
+	wait.Until(t, "the client has the server's tools", func() bool { return len(noted(o, "ready")) == 1 })
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 	_ = cmd.Wait()
-	pid := noted(o, "started")[0]
-	wait.Until(t, "the server is gone", func() bool { return !runs(pid) })
+	for _, pid := range append(noted(o, "started"), noted(o, "child")...) {
+		t.Cleanup(func() { _ = exec.Command("kill", "-KILL", pid).Run() })
+		wait.Until(t, pid+" is gone", func() bool { return !runs(pid) })
+	}
 }
 
 // TestEnvironment: a server gets the variables that are listed and the few that programs

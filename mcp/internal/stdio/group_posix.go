@@ -2,10 +2,7 @@
 
 package stdio
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "os/exec"
 
 // inGroup makes the process the first of a group of its own.
-func inGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func inGroup(cmd *exec.Cmd) { cmd.SysProcAttr = ownGroup() }

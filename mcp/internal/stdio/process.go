@@ -87,11 +87,16 @@ func start(spec Spec) (*process, error) {
 		p.closePipes()
 		return nil, err
 	}
+	g, err := guardGroup(p.cmd.Process.Pid)
+	if err != nil {
+		spec.Log.Warn("if this process is killed, the children of an MCP server will go on", "error", err)
+	}
 	p.wg.Go(p.logErrors)
 	p.wg.Go(func() {
 		p.state = p.cmd.Wait()
 		killGroup(p.cmd.Process.Pid) // its children end with it
 		close(p.exited)
+		g.dismiss()
 	})
 	return p, nil
 }
