@@ -42,7 +42,7 @@ type console struct {
 func (c *console) Operates(r *http.Request, who holdfast.Principal, action string) error {
 	err := c.operates(r, who)
 	if err != nil && action != "" {
-		c.s.guard.audit(r.Context(), caller(who), action, "", err)
+		c.s.audited.audit.note(r.Context(), caller(who), action, "", err)
 	}
 	return err
 }
@@ -55,9 +55,9 @@ func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 				WithHint("Without API keys that is whoever uses it at its own machine, and not through a proxy. With " +
 					"API keys it is the role operator.")
 		}
-		return c.s.guard.allow(r.Context(), asOperator(who), access.Operate, "")
+		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")
 	}
-	operates, err := c.s.guard.operates(r.Context(), who)
+	operates, err := operates(r.Context(), c.s.cfg.Authorize, who)
 	if err == nil && !operates {
 		err = Authorize(r.Context(), who, access.Operate, "")
 	}
@@ -124,7 +124,7 @@ func (c *console) Settings(ctx context.Context, who holdfast.Principal) []hfhttp
 	if c.s.cfg.Settings == nil {
 		return nil
 	}
-	c.s.guard.audit(ctx, caller(who), "read_settings", "", nil)
+	c.s.audited.audit.note(ctx, caller(who), "read_settings", "", nil)
 	list := []hfhttp.Setting{}
 	for _, setting := range slices.Concat(c.s.cfg.Settings, fileSettings(&c.s.served.Load().Config)) {
 		list = append(list, hfhttp.Setting(setting))
@@ -141,8 +141,8 @@ func (c *console) CallTool(
 	if c.s.cfg.Authenticate == nil {
 		who = asOperator(who)
 	}
-	if err := c.s.guard.allow(ctx, who, access.Operate, by.Agent); err != nil {
-		c.s.guard.audit(
+	if err := c.s.cfg.Authorize(ctx, who, access.Operate, by.Agent); err != nil {
+		c.s.audited.audit.note(
 			ctx,
 			caller(who),
 			"call_tool",
@@ -174,7 +174,7 @@ func (c *console) CallTool(
 	if started {
 		refused = nil
 	}
-	c.s.guard.audit(
+	c.s.audited.audit.note(
 		ctx,
 		caller(who),
 		"call_tool",
@@ -215,7 +215,7 @@ func outcomeOf(call *holdfast.ToolCall, result holdfast.ToolResult, err error, t
 // ReadAs implements [hfhttp.Others].
 func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread string) (holdfast.Principal, error) {
 	err := c.operates(r, who)
-	c.s.guard.audit(r.Context(), caller(who), "read", thread, err, slog.String("user", user))
+	c.s.audited.audit.note(r.Context(), caller(who), "read", thread, err, slog.String("user", user))
 	if err != nil {
 		return holdfast.Principal{}, err
 	}
@@ -234,7 +234,7 @@ func (c *console) ThreadsOfAll(
 	limit int,
 ) ([]threads.Info, error) {
 	err := c.operates(r, who)
-	c.s.guard.audit(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))
+	c.s.audited.audit.note(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))
 	if err != nil {
 		return nil, err
 	}

@@ -4,26 +4,18 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/transfer"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // newInspector returns what shows the inside of threads.
 func newInspector(s *Server) *inspector.Inspector {
 	return inspector.New(inspector.Config{
 		Store: s.store,
-		Allow: s.guard.allow,
 		Runs:  s.keeper.Runs,
 		Tools: s.engine.Tools,
 		Price: s.prices.priced,
-		Log: func(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor,
-			limit int) (*agui.Page, error) {
-			return loop.Log(ctx, s.engine, who, thread, run, after, limit)
-		},
 	})
 }
 
@@ -34,9 +26,8 @@ func newTransfer(s *Server) *transfer.Desk {
 		Limits: s.limits,
 		Now:    s.now,
 		NewID:  clock.NewIDs(s.now),
-		Allow:  s.guard.allow,
 		Audit: func(ctx context.Context, who holdfast.Principal, action, thread string, err error) {
-			s.guard.audit(ctx, caller(who), action, thread, err)
+			s.audited.audit.note(ctx, caller(who), action, thread, err)
 		},
 	})
 }

@@ -37,17 +37,3 @@ func (p *prices) priced(usage []holdfast.Usage) (list []threads.Usage, sum json.
 	}
 	return list, sum
 }
-
-// pricedRuns returns runs with what they cost.
-func (p *prices) pricedRuns(runs []threads.Run, err error) ([]threads.Run, error) {
-	for i := range runs {
-		var usage []holdfast.Usage
-		for _, u := range runs[i].Usage {
-			usage = append(usage, u.Usage)
-		}
-		if usage != nil {
-			runs[i].Usage, runs[i].Cost = p.priced(usage)
-		}
-	}
-	return runs, err
-}

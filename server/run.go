@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -106,7 +107,7 @@ func (s *Server) Run(ctx context.Context, who holdfast.Principal, input Input) i
 		if err != nil {
 			return nil, err
 		}
-		return s.guard.Post(ctx, who, input.Agent, in)
+		return s.streams.Post(ctx, who, input.Agent, in)
 	})
 }
 
@@ -114,7 +115,12 @@ func (s *Server) Run(ctx context.Context, who holdfast.Principal, input Input) i
 // events without a cursor, and then the current run, if there is one, until it ends. It is
 // GET /threads/{thread}/stream. Leaving the loop and errors are as with [Server.Run].
 func (s *Server) Watch(ctx context.Context, who holdfast.Principal, thread string) iter.Seq2[Event, error] {
-	return s.events(ctx, func() (*agui.Reply, error) { return s.guard.Attach(ctx, who, thread, agui.DialectV1) })
+	return s.events(ctx, func() (*agui.Reply, error) {
+		if err := s.may(ctx, who, access.Read); err != nil {
+			return nil, err
+		}
+		return s.streams.Attach(ctx, who, thread, agui.DialectV1)
+	})
 }
 
 // Events returns a run's events after a cursor until the run ends, and none if it has ended
@@ -136,14 +142,20 @@ func (s *Server) Events(
 				WithHint("It is the Cursor of the last event received; empty to start at the beginning of the run.").
 				Wrap(err)
 		}
-		return s.guard.Events(ctx, who, thread, run, cursor, agui.DialectV1)
+		if err := s.may(ctx, who, access.Read); err != nil {
+			return nil, err
+		}
+		return s.streams.Events(ctx, who, thread, run, cursor, agui.DialectV1)
 	})
 }
 
 // Cancel asks a run to end, and returns the thread as it is now. The run may still be
 // running; its last event says how it ended. If the run has ended, nothing changes.
 func (s *Server) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error) {
-	return coded(s.guard.Cancel(ctx, who, thread, run))
+	if err := s.may(ctx, who, access.Cancel); err != nil {
+		return nil, err
+	}
+	return coded(s.engine.Cancel(ctx, who, thread, run))
 }
 
 // events opens a stream when the iterator is used, and yields its frames one by one.

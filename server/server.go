@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
@@ -44,27 +45,28 @@ const GracePeriod = 25 * time.Second
 // Server is a durable agent server. Make one with [New], then call Start and, in the
 // end, Shutdown.
 type Server struct {
-	cfg      Config // without what served has
-	served   atomic.Pointer[servedAgents]
-	reloads  sync.Mutex // one Reload at a time
-	store    store.Store
-	level    store.Level
-	metrics  *metrics.Metrics
-	observer observe.Observer
-	limits   *quota.Limiter
-	circuits *circuit.Circuits
-	engine   *loop.Engine
-	keeper   *upkeep.Keeper
-	now      clock.Shared // for stamps
-	guard    *guard
-	side     *metricsServer // nil without Config.MetricsAddr, or before Start
-	handler  http.Handler
-	front    *front
-	reached  string // host and port by which this machine reaches the server
-	operators
-	tools   sync.WaitGroup // tools that have outlived their timeout
-	prices  prices
-	replays sync.Map // what wakes each replay, by the [store.ThreadKey] of its fork
+	cfg       Config // without what served has
+	served    atomic.Pointer[servedAgents]
+	reloads   sync.Mutex // one Reload at a time
+	store     store.Store
+	level     store.Level
+	metrics   *metrics.Metrics
+	observer  observe.Observer
+	limits    *quota.Limiter
+	circuits  *circuit.Circuits
+	engine    *loop.Engine
+	keeper    *upkeep.Keeper
+	now       clock.Shared // for stamps
+	audited   *audited
+	streams   *keyedStreams
+	side      *metricsServer // nil without Config.MetricsAddr, or before Start
+	handler   http.Handler
+	front     *front
+	reached   string // host and port by which this machine reaches the server
+	operators *operators
+	tools     sync.WaitGroup // tools that have outlived their timeout
+	prices    prices
+	replays   sync.Map // what wakes each replay, by the [store.ThreadKey] of its fork
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -105,29 +107,46 @@ func New(cfg Config) (*Server, error) {
 	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{}
 	s.keeper = upkeep.New(s.keeperConfig())
 	s.SetPrices(cfg.Prices)
-	s.guard = &guard{
+	s.audited = &audited{
 		engine:    s.engine,
 		keeper:    s.keeper,
 		store:     s.store,
 		authorize: cfg.Authorize,
-		log:       cfg.Log,
-		now:       s.now,
-		prices:    &s.prices,
+		audit:     auditLog{cfg.Log},
 	}
+	s.streams = &keyedStreams{s.engine, s.now}
 	self := &console{s: s, figures: told, started: s.now().UTC(), newID: clock.NewIDs(s.now)}
 	doors, err := cfg.doors()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.operators = &operators{
+		authenticate: cfg.Authenticate,
+		authorize:    cfg.Authorize,
+		dir:          directoryOf(s.store),
+		host:         doors.hosts.First(),
+		log:          cfg.Log,
+	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs:     s.guard,
-		Threads:  s.guard,
-		Travel:   s.guard,
-		Upkeep:   s.guard,
-		Titles:   s.guard,
-		Calls:    s.guard,
-		Inspect:  newInspector(s),
+		Authorize: cfg.Authorize,
+		Runs:      s.streams,
+		Cancel:    s.engine.Cancel,
+		Threads:   s.keeper,
+		History:   s.keeper,
+		Upkeep:    s.audited,
+		Titles:    upkeep.Titles{Keeper: s.keeper},
+		Calls:     s.audited,
+		Inspect:   newInspector(s),
+		RunLog: func(
+			ctx context.Context,
+			who holdfast.Principal,
+			thread, run string,
+			after store.Cursor,
+			limit int,
+		) (*agui.Page, error) {
+			return loop.Log(ctx, s.engine, who, thread, run, after, limit)
+		},
 		Transfer: newTransfer(s),
 		Agents:   agentsNow{s},
 		Console:  self,
@@ -138,12 +157,10 @@ func New(cfg Config) (*Server, error) {
 		Awaiting: connections.Awaiting,
 		Unread:   connections.Unread,
 		Ready:    s.engine.Ready,
-		Backup:   s.backup(),
-		Operator: s.operatorOf,
-		MayUse:   s.guard.mayBeShown,
+		Backup:   backupOf(s.store),
+		Operator: s.operators.of,
 		Audit: func(ctx context.Context, who, action string, err error) {
-			s.guard.audit(ctx, who, action, "",
-				err)
+			s.audited.audit.note(ctx, who, action, "", err)
 		},
 		Authenticate:   s.authenticate(),
 		LoopbackOnly:   doors.loopback,
@@ -290,6 +307,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		NewID:   clock.NewIDs(s.now),
 		Cleaned: s.observer.Cleaned,
 		Walked:  s.observer.Walked,
+		Price:   s.prices.priced,
 	}
 }
 
@@ -360,7 +378,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, l.Close(), s.side.stop(ctx))
 	}
 	s.front.listen(l)
-	s.announce()
+	s.operators.announce(s.Addr())
 	s.front.serve(s.handler)
 	return nil
 }

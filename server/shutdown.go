@@ -32,7 +32,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer cancel()
 	e := &ending{last: last}
 	e.do("the clean-up of the store", func() error { s.keeper.Stop(); return nil })
-	e.do("the server's announcement", s.withdraw)
+	e.do("the server's announcement", s.operators.withdraw)
 	e.do("the runs", func() error { return s.engine.Shutdown(ctx) })
 	e.do("the accounts", func() error { s.limits.Flush(ctx); s.circuits.Close(); return nil })
 	if s.front.listener != nil {

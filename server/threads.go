@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -20,6 +21,14 @@ import (
 // defaultLimit is how many threads or checkpoints a list has if the caller does not say.
 const defaultLimit = 50
 
+// may returns why a caller may not do something; nil if they may.
+func (s *Server) may(ctx context.Context, who holdfast.Principal, action access.Action) error {
+	if err := s.cfg.Authorize(ctx, who, action, ""); err != nil {
+		return holdfast.AsError(err)
+	}
+	return nil
+}
+
 // Threads lists threads, the most recently active first: up to limit (0: 50) of those that
 // were last active before the given time (zero: any time).
 func (s *Server) Threads(
@@ -32,17 +41,26 @@ func (s *Server) Threads(
 	if err != nil {
 		return nil, err
 	}
-	return coded(s.guard.Threads(ctx, who, before, limit))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Threads(ctx, who, before, limit))
 }
 
 // Thread returns a thread, with its size.
 func (s *Server) Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error) {
-	return coded(s.guard.Thread(ctx, who, thread))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Thread(ctx, who, thread))
 }
 
 // Messages returns a thread's messages, the first one first, as AG-UI 1.0 JSON.
 func (s *Server) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
-	messages, err := s.guard.Messages(ctx, who, thread)
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	messages, err := s.keeper.Messages(ctx, who, thread)
 	if err != nil {
 		return nil, holdfast.AsError(err)
 	}
@@ -58,12 +76,18 @@ func (s *Server) Messages(ctx context.Context, who holdfast.Principal, thread st
 
 // State returns a thread's shared state and the states of its middleware.
 func (s *Server) State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error) {
-	return coded(s.guard.State(ctx, who, thread))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.State(ctx, who, thread))
 }
 
 // Runs lists a thread's runs, newest first.
 func (s *Server) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error) {
-	return coded(s.guard.Runs(ctx, who, thread, "", 0))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Runs(ctx, who, thread, "", 0))
 }
 
 // Checkpoints lists a thread's checkpoints, newest first: up to limit (0: 50) of those
@@ -80,7 +104,10 @@ func (s *Server) Checkpoints(
 	if err != nil {
 		return nil, err
 	}
-	return coded(s.guard.Checkpoints(ctx, who, thread, before, until, limit))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Checkpoints(ctx, who, thread, before, until, limit))
 }
 
 // Checkpoint returns a checkpoint with everything it holds.
@@ -89,7 +116,10 @@ func (s *Server) Checkpoint(
 	who holdfast.Principal,
 	thread, checkpoint string,
 ) (*threads.Detail, error) {
-	return coded(s.guard.Checkpoint(ctx, who, thread, checkpoint))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Checkpoint(ctx, who, thread, checkpoint))
 }
 
 // Mark takes a manual checkpoint of a thread that is not running.
@@ -107,7 +137,10 @@ func (s *Server) Mark(
 	if err := checkJSON("state", m.State); err != nil {
 		return nil, err
 	}
-	return coded(s.guard.Mark(ctx, who, thread, m))
+	if err := s.may(ctx, who, access.Change); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Mark(ctx, who, thread, m))
 }
 
 // Fork starts a new thread where another stands or stood. The thread itself does not change.
@@ -120,7 +153,10 @@ func (s *Server) Fork(
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
-	return coded(s.guard.Fork(ctx, who, thread, to))
+	if err := s.may(ctx, who, toTravel(to)); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Fork(ctx, who, thread, to))
 }
 
 // Rewind takes a thread that is not running back to where it stood. Later checkpoints
@@ -134,7 +170,10 @@ func (s *Server) Rewind(
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
-	return coded(s.guard.Rewind(ctx, who, thread, to))
+	if err := s.may(ctx, who, toTravel(to)); err != nil {
+		return nil, err
+	}
+	return coded(s.audited.Rewind(ctx, who, thread, to))
 }
 
 // Prune keeps the newest checkpoints of a thread, at least one, and what they and the
@@ -153,18 +192,27 @@ func (s *Server) Prune(
 			"The newest checkpoint always stays. To remove all, delete the thread.",
 		)
 	}
-	return coded(s.guard.Prune(ctx, who, thread, etag, keep, dryRun))
+	if err := s.may(ctx, who, access.Delete); err != nil {
+		return nil, err
+	}
+	return coded(s.audited.Prune(ctx, who, thread, etag, keep, dryRun))
 }
 
 // Delete removes a thread and, if children is set, those that were forked from it. It
 // returns how many it removed. An etag that is not empty must match the thread's.
 func (s *Server) Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error) {
-	return coded(s.guard.Delete(ctx, who, thread, etag, children))
+	if err := s.may(ctx, who, access.Delete); err != nil {
+		return 0, err
+	}
+	return coded(s.audited.Delete(ctx, who, thread, etag, children))
 }
 
 // Children lists the threads that were forked from this one.
 func (s *Server) Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error) {
-	return coded(s.guard.Children(ctx, who, thread))
+	if err := s.may(ctx, who, access.Read); err != nil {
+		return nil, err
+	}
+	return coded(s.keeper.Children(ctx, who, thread))
 }
 
 // DeleteOlderThan removes from the user's threads the checkpoints that were taken before
@@ -175,7 +223,10 @@ func (s *Server) DeleteOlderThan(
 	before time.Time,
 	dryRun bool,
 ) (*threads.Cleaned, error) {
-	return coded(s.guard.DeleteOlderThan(ctx, who, before, dryRun))
+	if err := s.may(ctx, who, access.Delete); err != nil {
+		return nil, err
+	}
+	return coded(s.audited.DeleteOlderThan(ctx, who, before, dryRun))
 }
 
 // DeleteInactive deletes the user's idle threads that were last active before the given
@@ -186,7 +237,10 @@ func (s *Server) DeleteInactive(
 	before time.Time,
 	dryRun bool,
 ) (*threads.Cleaned, error) {
-	return coded(s.guard.DeleteInactive(ctx, who, before, dryRun))
+	if err := s.may(ctx, who, access.Delete); err != nil {
+		return nil, err
+	}
+	return coded(s.audited.DeleteInactive(ctx, who, before, dryRun))
 }
 
 // FinishCall gives a call that waits to be finished from outside its result, and goes on with
@@ -199,7 +253,15 @@ func (s *Server) FinishCall(
 	thread, call string,
 	r threads.CallResult,
 ) (*threads.FinishedCall, error) {
-	return coded(s.guard.Finish(ctx, who, thread, call, r))
+	return coded(s.audited.Finish(ctx, who, thread, call, r))
+}
+
+// toTravel returns what a caller must be allowed to do to go back: a preview only reads.
+func toTravel(to threads.Travel) access.Action {
+	if to.Preview {
+		return access.Read
+	}
+	return access.Change
 }
 
 // checkTravel refuses what the HTTP interface refuses too.

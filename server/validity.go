@@ -8,6 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // How long a stream may last: not longer than the key or the token with which it was
@@ -16,8 +19,52 @@ import (
 // errNoLongerValid is why a stream's context is cancelled.
 var errNoLongerValid = errors.New("the caller's key or token is no longer valid")
 
-// stream opens a stream that ends when the caller's key or token does. Its run goes on.
-func (g *guard) stream(
+// keyedStreams are the engine's streams, each of which ends when the key or the token of its
+// caller does. Its run goes on.
+type keyedStreams struct {
+	engine *loop.Engine
+	now    clock.Shared
+}
+
+// Post implements [hfhttp.Runs].
+func (s *keyedStreams) Post(
+	ctx context.Context,
+	who holdfast.Principal,
+	agent string,
+	in *agui.RunAgentInput,
+) (*agui.Reply, error) {
+	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
+		return s.engine.Post(ctx, who, agent, in)
+	})
+}
+
+// Events implements [hfhttp.Runs].
+func (s *keyedStreams) Events(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, run string,
+	after store.Cursor,
+	d agui.Dialect,
+) (*agui.Reply, error) {
+	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
+		return s.engine.Events(ctx, who, thread, run, after, d)
+	})
+}
+
+// Attach implements [hfhttp.Runs].
+func (s *keyedStreams) Attach(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread string,
+	d agui.Dialect,
+) (*agui.Reply, error) {
+	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
+		return s.engine.Attach(ctx, who, thread, d)
+	})
+}
+
+// open opens one of them.
+func (s *keyedStreams) open(
 	ctx context.Context,
 	who holdfast.Principal,
 	open func(context.Context) (*agui.Reply, error),
@@ -25,7 +72,7 @@ func (g *guard) stream(
 	if who.Rights == nil || who.Rights.Expires.IsZero() && who.Rights.Revoked == nil {
 		return open(ctx)
 	}
-	within, stop := g.whileValid(ctx, who)
+	within, stop := s.whileValid(ctx, who)
 	reply, err := open(within)
 	if err != nil || reply == nil {
 		stop()
@@ -53,7 +100,7 @@ func (g *guard) stream(
 
 // whileValid returns a context that is cancelled with errNoLongerValid when the caller is
 // no longer let in. Nothing waits for that: neither a timer nor AfterFunc has a goroutine.
-func (g *guard) whileValid(ctx context.Context, who holdfast.Principal) (within context.Context, stop func()) {
+func (s *keyedStreams) whileValid(ctx context.Context, who holdfast.Principal) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(errNoLongerValid) }
 	unwatch, untime := func() bool { return true }, func() bool { return true }
@@ -61,7 +108,7 @@ func (g *guard) whileValid(ctx context.Context, who holdfast.Principal) (within 
 		unwatch = context.AfterFunc(who.Rights.Revoked, end)
 	}
 	if expires := who.Rights.Expires; !expires.IsZero() {
-		untime = time.AfterFunc(-g.now().Age(expires), end).Stop
+		untime = time.AfterFunc(-s.now().Age(expires), end).Stop
 	}
 	return within, func() {
 		unwatch()

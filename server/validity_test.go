@@ -18,7 +18,8 @@ import (
 func TestKeyEndsBeforeTheStream(t *testing.T) {
 	revoked, revoke := context.WithCancel(t.Context())
 	who := holdfast.Principal{Tenant: "acme", User: "alice", Rights: &access.Rights{Revoked: revoked}}
-	reply, err := (&guard{now: clock.Wall}).stream(t.Context(), who, func(ctx context.Context) (*agui.Reply, error) {
+	streams := &keyedStreams{now: clock.Wall}
+	reply, err := streams.open(t.Context(), who, func(ctx context.Context) (*agui.Reply, error) {
 		revoke()
 		<-ctx.Done() // as a store that is asked with it
 		return nil, ctx.Err()

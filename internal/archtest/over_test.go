@@ -27,11 +27,6 @@ var (
 		"internal/testkit/looptest/Engine":         126,
 		"internal/schema/pattern":                  51,
 		"cmd/holdfastvet/internal/statecheck/flow": 61,
-		"internal/upkeep/Titles":                   52,
-		"internal/upkeep/byHand":                   51,
-		"internal/upkeep/counting":                 56,
-		"internal/upkeep/walk":                     54,
-		"server/Server":                            53,
 	}
 
 	overStatements = map[string]int{
@@ -51,10 +46,5 @@ var (
 		"internal/loop/intents":            1,
 		"internal/loop/mail":               1,
 		"internal/testkit/looptest/Engine": 1,
-		"internal/upkeep/Everybody":        1,
-		"internal/upkeep/Titles":           1,
-		"internal/upkeep/byHand":           1,
-		"internal/upkeep/counting":         1,
-		"internal/upkeep/walk":             1,
 	}
 )

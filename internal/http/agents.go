@@ -197,8 +197,9 @@ func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, who ho
 	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).WithHint("GET /agents lists them.")
 }
 
+// mayBeShown reports whether a caller may be shown an agent.
 func (h *handler) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
-	return h.MayUse == nil || h.MayUse(r.Context(), who, agent)
+	return h.Authorize(r.Context(), who, access.Read, agent) == nil
 }
 
 func errNoAgents() error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
@@ -279,7 +280,10 @@ func (h copilotKit) stop(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	answer := copilotKitStopped{}
 	current, err := h.stoppable(r, who, thread, run)
 	if err == nil && current != "" {
-		_, err = h.Runs.Cancel(r.Context(), who, thread, current)
+		err = h.Authorize(r.Context(), who, access.Cancel, "")
+	}
+	if err == nil && current != "" {
+		_, err = h.Cancel(r.Context(), who, thread, current)
 		answer.Stopped = err == nil
 	}
 	switch {
@@ -380,10 +384,16 @@ func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfas
 	case "agent/run":
 		return h.run(w, r, who, runRequest{agent: call.agentID, body: call.body})
 	case "agent/connect":
+		if err := h.Authorize(r.Context(), who, access.Read, ""); err != nil {
+			return err
+		}
 		return h.connect(w, r, who, call.agentID, call.body)
 	case "agent/stop":
 		var in copilotKitStop
 		if err := decodeObject(call.body, &in, "runId"); err != nil {
+			return err
+		}
+		if err := h.Authorize(r.Context(), who, access.Read, ""); err != nil {
 			return err
 		}
 		return h.stop(w, r, who, call.agentID, call.thread, in.RunID)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
@@ -16,6 +17,7 @@ var copilotKitRoutes = []route{
 		method:  "POST",
 		path:    routeCopilotKit,
 		do:      onCopilotKit(copilotKit.postCall),
+		asks:    true,
 		id:      "copilotKit",
 		body:    "CopilotKitCall",
 		params:  resumeParams,
@@ -36,6 +38,7 @@ var copilotKitRoutes = []route{
 		method:  "GET",
 		path:    "/copilotkit/info",
 		do:      onCopilotKit(copilotKit.getInfo),
+		asks:    true,
 		id:      "copilotKitInfo",
 		summary: "The agents and the abilities of this server, as CopilotKit's frontend asks for them.",
 		answers: []answer{{http.StatusOK, "What CopilotKit calls the runtime's info.", typeJSON, "CopilotKitInfo"}},
@@ -45,6 +48,7 @@ var copilotKitRoutes = []route{
 		method:  "POST",
 		path:    routeCopilotKitRun,
 		do:      onCopilotKit(copilotKit.postRun),
+		asks:    true,
 		id:      "copilotKitRun",
 		body:    "RunAgentInput",
 		params:  resumeParams,
@@ -56,6 +60,7 @@ var copilotKitRoutes = []route{
 		method: "POST",
 		path:   routeCopilotKitSuggest,
 		do:     onCopilotKit(copilotKit.postSuggest),
+		asks:   true,
 		id:     "copilotKitSuggest",
 		body:   "RunAgentInput",
 		summary: "Ask the model what the person could say next, beside the conversation: a side run, " +
@@ -67,6 +72,7 @@ var copilotKitRoutes = []route{
 		method: "POST",
 		path:   "/copilotkit/agent/{agent}/connect",
 		do:     onCopilotKit(copilotKit.postConnect),
+		action: access.Read,
 		id:     "copilotKitConnect",
 		body:   "RunAgentInput",
 		params: resumeParams,
@@ -88,6 +94,7 @@ var copilotKitRoutes = []route{
 		method:       "POST",
 		path:         "/copilotkit/agent/{agent}/stop/{thread}",
 		do:           onCopilotKit(copilotKit.postStop),
+		action:       access.Read,
 		id:           "copilotKitStop",
 		body:         "CopilotKitStop",
 		bodyOptional: true,
@@ -102,6 +109,7 @@ var copilotKitRoutes = []route{
 		method:  "GET",
 		path:    "/copilotkit/threads",
 		do:      onCopilotKit(copilotKit.listThreads),
+		action:  access.Read,
 		id:      "copilotKitThreads",
 		params:  []string{"copilotKitAgentID", "includeArchived", "limit", "cursor"},
 		summary: "List your threads in CopilotKit's form.",
@@ -114,6 +122,7 @@ var copilotKitRoutes = []route{
 		method:  "PATCH",
 		path:    "/copilotkit/threads/{thread}",
 		do:      onCopilotKit(copilotKit.patchThread),
+		action:  access.Change,
 		id:      "copilotKitPatchThread",
 		params:  []string{"IfMatch"},
 		body:    "CopilotKitChange",
@@ -125,6 +134,7 @@ var copilotKitRoutes = []route{
 		method:       "DELETE",
 		path:         "/copilotkit/threads/{thread}",
 		do:           onCopilotKit(copilotKit.deleteThread),
+		action:       access.Delete,
 		id:           "copilotKitDeleteThread",
 		params:       []string{"IfMatch"},
 		body:         "CopilotKitAgentID",
@@ -137,6 +147,7 @@ var copilotKitRoutes = []route{
 		method:       "POST",
 		path:         "/copilotkit/threads/{thread}/archive",
 		do:           onCopilotKit(copilotKit.postArchive),
+		action:       access.Change,
 		id:           "copilotKitArchiveThread",
 		params:       []string{"IfMatch"},
 		body:         "CopilotKitAgentID",
@@ -149,6 +160,7 @@ var copilotKitRoutes = []route{
 		method:  "GET",
 		path:    "/copilotkit/threads/{thread}/messages",
 		do:      onCopilotKit(copilotKit.getMessages),
+		action:  access.Read,
 		id:      "copilotKitMessages",
 		summary: "The history in the form of CopilotKit's inspector.",
 		answers: []answer{{http.StatusOK, "The messages.", typeJSON, "CopilotKitMessageList"}},
@@ -158,6 +170,7 @@ var copilotKitRoutes = []route{
 		method:  "GET",
 		path:    "/copilotkit/threads/{thread}/events",
 		do:      onCopilotKit(copilotKit.getEvents),
+		action:  access.Read,
 		id:      "copilotKitEvents",
 		summary: "The events of the newest 50 runs that have ended, for CopilotKit's inspector.",
 		answers: []answer{{http.StatusOK, "The events, oldest first.", typeJSON, "CopilotKitEventList"}},
@@ -167,6 +180,7 @@ var copilotKitRoutes = []route{
 		method:  "GET",
 		path:    "/copilotkit/threads/{thread}/state",
 		do:      onCopilotKit(copilotKit.getState),
+		action:  access.Read,
 		id:      "copilotKitState",
 		summary: "The shared state, for CopilotKit's inspector.",
 		answers: []answer{{http.StatusOK, "The state.", typeJSON, "CopilotKitState"}},

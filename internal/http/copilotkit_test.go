@@ -234,7 +234,7 @@ func TestStopNamesARun(t *testing.T) {
 			f := &stopping{fake: &fake{info: &threads.Info{ID: "t", Status: c.status, Run: "r4"}}, runs: []threads.Run{
 				{ID: "r4", Continues: "r3"}, {ID: "r3", Continues: "r2"}, {ID: "r2"}, {ID: "r1"},
 			}}
-			s := serve(t, f.fake, func(cfg *Config) { cfg.Runs, cfg.Threads = f, f })
+			s := serve(t, f.fake, func(cfg *Config) { cfg.Cancel, cfg.Threads = f.Cancel, f })
 			res, body := do(
 				t,
 				"POST",

@@ -10,11 +10,6 @@ import (
 
 // Cross-origin requests: the CORS headers that browsers ask for, and who gets them.
 
-// mayUse reports whether a page of the origin may use a server without keys.
-func (d *door) mayUse(origin string) bool {
-	return isLocalOrigin(origin) || d.origins.names(origin)
-}
-
 // resourcePolicy keeps browsers from loading a response into a page of another origin,
 // where it could not be read but its size and time could be seen (Fetch standard, CORP).
 const resourcePolicy = "Cross-Origin-Resource-Policy"

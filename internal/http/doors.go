@@ -87,6 +87,11 @@ func (d *door) checkLocal(r *http.Request) error {
 	return nil
 }
 
+// mayUse reports whether a page of the origin may use a server without keys.
+func (d *door) mayUse(origin string) bool {
+	return isLocalOrigin(origin) || d.origins.names(origin)
+}
+
 // checkSite guards a server that everybody may use: a page of another site must not use
 // it by way of a visitor's browser.
 func (d *door) checkSite(r *http.Request) error {

@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The handlers of a thread's past: its checkpoints, and going back to one of them in the
 // thread itself or in a fork.
 
-// Travel reads a thread's past and takes threads back to it.
-type Travel interface {
+// History reads a thread's past, and starts other threads there.
+type History interface {
+	// Children lists the threads that were forked from this one.
+	Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error)
 	// Checkpoints lists up to limit checkpoints, newest first: those before the given
 	// one (empty: starting with the newest) that were taken before until (zero: any
 	// time).
@@ -31,8 +34,6 @@ type Travel interface {
 	Mark(ctx context.Context, who holdfast.Principal, thread string, m threads.Mark) (*threads.Checkpoint, error)
 	// Fork starts a new thread where another stands or stood.
 	Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
-	// Rewind takes a thread back.
-	Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
 }
 
 // listCheckpoints is GET /threads/{thread}/checkpoints?limit=&before=, newest first.
@@ -45,7 +46,7 @@ func (h *handler) listCheckpoints(w http.ResponseWriter, r *http.Request, who ho
 	if err != nil {
 		return err
 	}
-	list, err := h.Travel.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
+	list, err := h.History.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func checkpointBefore(s string) (id string, until time.Time, err error) {
 
 // getCheckpoint is GET /threads/{thread}/checkpoints/{checkpoint}.
 func (h *handler) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	detail, err := h.Travel.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
+	detail, err := h.History.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	made, err := h.Travel.Mark(r.Context(), who, param(r, "thread"), m)
+	made, err := h.History.Mark(r.Context(), who, param(r, "thread"), m)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,10 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 	if err != nil {
 		return err
 	}
-	made, err := h.Travel.Fork(r.Context(), who, param(r, "thread"), to)
+	if err := h.Authorize(r.Context(), who, toTravel(to), ""); err != nil {
+		return err
+	}
+	made, err := h.History.Fork(r.Context(), who, param(r, "thread"), to)
 	if err != nil {
 		return err
 	}
@@ -130,12 +134,23 @@ func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfas
 	if err != nil {
 		return err
 	}
-	made, err := h.Travel.Rewind(r.Context(), who, param(r, "thread"), to)
+	if err := h.Authorize(r.Context(), who, toTravel(to), ""); err != nil {
+		return err
+	}
+	made, err := h.Upkeep.Rewind(r.Context(), who, param(r, "thread"), to)
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, made)
 	return nil
+}
+
+// toTravel returns what a caller must be allowed to do to go back: a preview only reads.
+func toTravel(to threads.Travel) access.Action {
+	if to.Preview {
+		return access.Read
+	}
+	return access.Change
 }
 
 // travel reads where to go back to.

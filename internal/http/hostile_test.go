@@ -93,8 +93,17 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 	f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
 	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Calls: f, Travel: f, Upkeep: f, Ready: func(context.Context) error { return nil },
-		MaxBody: 4 << 20, WriteTimeout: 10 * time.Second, Log: testLog(),
+		Authorize:    anything,
+		Runs:         f,
+		Cancel:       f.Cancel,
+		Threads:      f,
+		Calls:        f,
+		History:      f,
+		Upkeep:       f,
+		Ready:        func(context.Context) error { return nil },
+		MaxBody:      4 << 20,
+		WriteTimeout: 10 * time.Second,
+		Log:          testLog(),
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			if !ok {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -34,8 +35,6 @@ type Runs interface {
 	// Post decides what an input means for its thread and returns the stream to send; nil if
 	// the run has ended and its client has all of it.
 	Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
-	// Cancel asks a run to end.
-	Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
 	// Events streams a run after a cursor; nil if it has ended and nothing is missing. If it
 	// is given no run, it streams the thread's current one, and shows a client that has all of
 	// it the thread as it is.
@@ -76,14 +75,28 @@ type Threads interface {
 // Config is what the handler needs. Every member must be set unless it is marked as
 // optional.
 type Config struct {
-	Runs    Runs
+	// Authorize decides whether a caller may do something, to whatever agent or, if it is not
+	// empty, to this one; its error refuses.
+	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
+	Runs      Runs
+	// Cancel asks a run to end.
+	Cancel  func(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
 	Threads Threads
-	Travel  Travel
+	History History
 	Upkeep  Upkeep
 	Titles  Titles
 	Calls   Calls
 	// Inspect shows what is inside threads.
 	Inspect Inspect
+	// RunLog returns up to limit records of a run after a cursor (zero: from its first), without
+	// waiting for more.
+	RunLog func(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, run string,
+		after store.Cursor,
+		limit int,
+	) (*agui.Page, error)
 	// Transfer exports and imports threads.
 	Transfer Transfer
 	// Agents lists the agents that can be run. Optional: without it the routes below
@@ -116,9 +129,6 @@ type Config struct {
 	Operator func(*http.Request) (who string, err error)
 	// Audit logs what an operator has done. Optional.
 	Audit func(ctx context.Context, who, action string, err error)
-	// MayUse reports whether a caller may be shown an agent. Optional: nil if everybody
-	// may be shown all.
-	MayUse func(ctx context.Context, who holdfast.Principal, agent string) bool
 	// Authenticate identifies the caller. It never reads the body.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so that
@@ -223,7 +233,7 @@ func newRouter(c Config, routes []route) *chi.Mux {
 			WithHint("The Allow header names what it takes.")
 	}, true))
 	for _, route := range routes {
-		r.Method(route.method, route.path, h.serve(asUser(route), route.open))
+		r.Method(route.method, route.path, h.serve(asUser(permitted(route)), route.open))
 	}
 	return r
 }
@@ -291,6 +301,21 @@ func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
 			h.fail(w, r, err)
 		}
 	}
+}
+
+// permitted returns the endpoint of a route, which asks whether the caller may do what the route
+// is for.
+func permitted(rt route) route {
+	do := rt.do
+	if rt.action != "" {
+		rt.do = func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+			if err := h.Authorize(r.Context(), who, rt.action, ""); err != nil {
+				return err
+			}
+			return do(h, w, r, who)
+		}
+	}
+	return rt
 }
 
 // param returns a part of the path. Clients choose ids, which may contain a slash; the

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
@@ -123,13 +124,16 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	}
 	f.timeMachine.f = f
 	c := Config{
+		Authorize:    anything,
 		Runs:         f,
+		Cancel:       f.Cancel,
 		Threads:      f,
-		Travel:       f,
+		History:      f,
 		Upkeep:       f,
 		Titles:       f,
 		Calls:        f,
 		Inspect:      &insider{f: f},
+		RunLog:       (&insider{f: f}).Log,
 		Transfer:     &mover{f: f},
 		Ready:        func(context.Context) error { return f.err },
 		MaxBody:      1 << 10,
@@ -151,6 +155,9 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	})
 	return s
 }
+
+// anything lets everybody do everything.
+func anything(context.Context, holdfast.Principal, access.Action, string) error { return nil }
 
 func testLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 

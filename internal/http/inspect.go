@@ -5,22 +5,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Inspect shows what is inside threads.
 type Inspect interface {
-	// Log returns up to limit records of a run after a cursor (zero: from its first), without
-	// waiting for more.
-	Log(
-		ctx context.Context,
-		who holdfast.Principal,
-		thread, run string,
-		after store.Cursor,
-		limit int,
-	) (*agui.Page, error)
 	// Work returns what is under way on a thread and in no checkpoint yet.
 	Work(ctx context.Context, who holdfast.Principal, thread string) (*threads.Work, error)
 	// Calls returns the tool calls of a run or, if run is empty, of up to limit runs of the

@@ -27,7 +27,7 @@ func getLog(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Pri
 	if err != nil {
 		return err
 	}
-	page, err := h.Inspect.Log(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
+	page, err := h.RunLog(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
 	if err != nil {
 		return err
 	}

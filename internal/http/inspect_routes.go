@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
@@ -13,6 +14,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/questions",
 		do:      getQuestions,
+		action:  access.Read,
 		id:      "listQuestions",
 		params:  []string{"limit", "before"},
 		summary: "The open questions of all your threads, the newest first.",
@@ -23,6 +25,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/threads/{thread}/work",
 		do:      getWork,
+		action:  access.Read,
 		id:      "getWork",
 		summary: "What is under way and in no checkpoint yet: open calls, intents, pending writes, calls in doubt.",
 		answers: []answer{{http.StatusOK, "The work.", typeJSON, "Work"}},
@@ -32,6 +35,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/threads/{thread}/calls",
 		do:      getCalls,
+		action:  access.Read,
 		id:      "listCalls",
 		params:  []string{"ofRun", "limit", "beforeRun"},
 		summary: "The tool calls of a run, or of the newest runs, with effect, key, attempts and times.",
@@ -42,6 +46,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/threads/{thread}/usage",
 		do:      getUsage,
+		action:  access.Read,
 		id:      "getUsage",
 		summary: "What all runs of a thread have used, and what that costs.",
 		answers: []answer{{http.StatusOK, "The usage.", typeJSON, "ThreadUsage"}},
@@ -51,6 +56,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/threads/{thread}/export",
 		do:      getExport,
+		action:  access.Read,
 		id:      "exportThread",
 		summary: "All that is stored of a thread, as one document.",
 		answers: []answer{{http.StatusOK, "The document.", typeJSON, "ThreadDocument"}},
@@ -60,6 +66,7 @@ var inspectRoutes = []route{
 		method:  "POST",
 		path:    "/threads/import",
 		do:      postImport,
+		action:  access.Change,
 		id:      "importThread",
 		body:    "ThreadDocument",
 		params:  []string{"newThread"},
@@ -71,6 +78,7 @@ var inspectRoutes = []route{
 		method:  "GET",
 		path:    "/threads/{thread}/runs/{run}/log",
 		do:      getLog,
+		action:  access.Read,
 		id:      "getLog",
 		params:  []string{"limitRecords", "after"},
 		summary: "The records of a run in one answer, without waiting for more.",

@@ -152,7 +152,7 @@ func inside(t *testing.T, i *insider) string {
 	if i.f == nil {
 		i.f = &fake{}
 	}
-	return serve(t, i.f, func(c *Config) { c.Inspect = i }).URL
+	return serve(t, i.f, func(c *Config) { c.Inspect, c.RunLog = i, i.Log }).URL
 }
 
 // TestInspectRoutes: the engine is asked for exactly what the request says.

@@ -191,7 +191,14 @@ func TestClientThatLeaves(t *testing.T) {
 				},
 			}
 			h := New(Config{
-				Runs: f, Threads: f, Travel: f, Upkeep: f, MaxBody: 1 << 10, Observer: seen,
+				Authorize:    anything,
+				Runs:         f,
+				Cancel:       f.Cancel,
+				Threads:      f,
+				History:      f,
+				Upkeep:       f,
+				MaxBody:      1 << 10,
+				Observer:     seen,
 				Authenticate: func(*http.Request) (holdfast.Principal, error) { return holdfast.Principal{}, nil },
 				Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			})

@@ -97,7 +97,12 @@ func TestPageConfig(t *testing.T) {
 		o := &operated{kill: true}
 		c.Version, c.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o,
 			twoAgents
-		c.MayUse = func(_ context.Context, who holdfast.Principal, _ string) bool { return who.User == "alice" }
+		c.Authorize = func(_ context.Context, who holdfast.Principal, _ access.Action, _ string) error {
+			if who.User != "alice" {
+				return holdfast.Errorf(codes.Forbidden, "No.")
+			}
+			return nil
+		}
 	})
 	if c := configOf(
 		t,

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -160,4 +161,29 @@ type recorderKey struct{}
 // recorderOf returns the recorder of the request's response, which observe has made.
 func recorderOf(r *http.Request) *recorder {
 	return r.Context().Value(recorderKey{}).(*recorder)
+}
+
+// timedBody is a body that must arrive before a deadline. Once it was read to its end, the
+// deadline is gone, because what follows may take as long as it needs. Otherwise it stays
+// until the response is made, and then becomes a short one (see linger): whatever else is
+// read from the connection is still that body. A response that begins
+// before the end of the body says that the connection is not used again, so that net/http
+// sends it without waiting for the rest. With HTTP/2 net/http does not wait, and the
+// connection is also that of other requests.
+type timedBody struct {
+	io.ReadCloser
+	rc     *http.ResponseController
+	came   func() // is called at its end
+	shared bool   // the connection is HTTP/2's
+	ended  bool   // it was read to its end
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF && !b.ended {
+		b.ended = true
+		b.came()
+		_ = b.rc.SetReadDeadline(time.Time{}) // see admit
+	}
+	return n, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
@@ -137,6 +138,9 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 			}
 		}
 		return result, nil
+	}
+	if err := h.Authorize(ctx, who, access.Read, ""); err != nil {
+		return nil, err
 	}
 	if result.messages, err = h.Threads.Messages(ctx, who, reply.ThreadID); err != nil {
 		return nil, err

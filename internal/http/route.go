@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-agents/holdfast/access"
 )
 
 // route is a method and a path, what serves them, and what /openapi.json says about
@@ -14,6 +16,11 @@ type route struct {
 	do           endpoint
 	// open needs no authentication.
 	open bool
+	// action is what callers must be allowed to do. A route that is not open has one, or asks
+	// itself: for one that depends on what the request says, or that the engine asks about when
+	// it knows the agent.
+	action access.Action
+	asks   bool
 
 	id      string // OpenAPI's operationId
 	summary string

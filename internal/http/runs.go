@@ -127,7 +127,7 @@ func (h *handler) postCancel(w http.ResponseWriter, r *http.Request, who holdfas
 	if err := noIfMatch(r, cancelNeedsNoETag); err != nil {
 		return err
 	}
-	info, err := h.Runs.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
+	info, err := h.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -26,6 +27,9 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	var list []threads.Info
 	switch r.URL.Query().Get("user") {
 	case "":
+		if err = h.Authorize(r.Context(), who, access.Read, ""); err != nil {
+			return err
+		}
 		list, err = h.Threads.Threads(r.Context(), who, page.before, page.limit)
 	case "*":
 		list, err = threadsOfAll(h, r, who, page)

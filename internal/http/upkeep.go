@@ -12,8 +12,10 @@ import (
 // The handlers that delete: what of a thread is no longer needed, a thread, or all threads
 // that are old enough.
 
-// Upkeep removes what is no longer needed.
+// Upkeep takes threads back, and removes what is no longer needed.
 type Upkeep interface {
+	// Rewind takes a thread back.
+	Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
 	// Prune keeps a thread's newest checkpoints, and what they and the head need. An etag
 	// that is not empty must match the thread's, here and for Delete.
 	Prune(
@@ -26,8 +28,6 @@ type Upkeep interface {
 	// Delete removes a thread and, if children is set, those that were forked from it.
 	// It returns how many it removed.
 	Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error)
-	// Children lists the threads that were forked from this one.
-	Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error)
 	// DeleteOlderThan removes from the caller's threads the checkpoints that were taken
 	// before the given time, but never a thread's newest.
 	DeleteOlderThan(
@@ -100,7 +100,7 @@ func (h *handler) deleteThread(w http.ResponseWriter, r *http.Request, who holdf
 
 // getChildren is GET /threads/{thread}/children.
 func (h *handler) getChildren(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	threads, err := h.Upkeep.Children(r.Context(), who, param(r, "thread"))
+	threads, err := h.History.Children(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		return err
 	}

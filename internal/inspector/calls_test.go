@@ -188,7 +188,7 @@ func TestWorkMeanwhile(t *testing.T) {
 		in := inspector.New(inspector.Config{Store: &overtaken{Store: e.Store, do: func() {
 			close(gate)
 			time.Sleep(time.Second)
-		}}, Allow: allowed, Tools: e.Tools, Runs: e.Runs})
+		}}, Tools: e.Tools, Runs: e.Runs})
 		work := looptest.Must(in.Work(t.Context(), looptest.Alice, "t"))(t)
 		if got := states(work); got != "" || work.Status != threads.StatusIdle {
 			t.Errorf("%s, %q", work.Status, got)
@@ -407,7 +407,6 @@ func TestDamage(t *testing.T) {
 	in := inspector.New(
 		inspector.Config{
 			Store: &broken{e.Store, store.KindIntent, []byte("{")},
-			Allow: allowed,
 			Tools: e.Tools,
 			Runs:  e.Runs,
 		},

@@ -174,7 +174,7 @@ func TestQuestionsTrouble(t *testing.T) {
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "hello")))
 	looptest.Collect(t, reply, err)
 	f := &faulty{Store: e.Store}
-	in := inspector.New(inspector.Config{Store: f, Allow: allowed})
+	in := inspector.New(inspector.Config{Store: f})
 	for _, c := range []struct {
 		list, head error
 		questions  int
@@ -246,7 +246,7 @@ func TestQuestionsBehindUnreadable(t *testing.T) {
 		for i := range 150 { // more than are looked at at once
 			post(fmt.Sprint(i), "calm")
 		}
-		in := inspector.New(inspector.Config{Store: &downgraded{e.Store, newer}, Allow: allowed})
+		in := inspector.New(inspector.Config{Store: &downgraded{e.Store, newer}})
 		list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 10))(t)
 		if got := asked(list); len(got) != 2 || !list.Next.IsZero() {
 			t.Errorf("%q, next %v", got, list.Next)

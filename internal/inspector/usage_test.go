@@ -109,7 +109,6 @@ func TestUsageOfEarlyVersions(t *testing.T) {
 	in := inspector.New(
 		inspector.Config{
 			Store: store.Store(nil),
-			Allow: allowed,
 			Price: free,
 			Runs: func(context.Context, holdfast.Principal, string, string, int) ([]threads.Run, error) {
 				return []threads.Run{{ID: "r", Records: 3}}, nil

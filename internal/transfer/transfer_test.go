@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -42,12 +41,6 @@ func desk(e *looptest.Engine) (*transfer.Desk, *looptest.Notebook) {
 		Store: e.Store,
 		Now:   clock.Wall,
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
-		Allow: func(_ context.Context, who holdfast.Principal, action access.Action, _ string) error {
-			if who.User == "nobody" {
-				return holdfast.Errorf(codes.Forbidden, "No %s.", action)
-			}
-			return nil
-		},
 		Audit: func(_ context.Context, who holdfast.Principal, action, thread string, err error) {
 			j.Note(fmt.Sprint(who.User, " ", action, " ", thread, " ", looptest.Code(err)))
 		},
@@ -198,7 +191,6 @@ func TestImportsAtOnce(t *testing.T) {
 			Store: db,
 			Now:   clock.Wall,
 			NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
-			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 			Audit: func(context.Context, holdfast.Principal, string, string, error) {},
 		})
 		errs := make(chan error, 20)
@@ -298,13 +290,11 @@ func TestRefused(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	d, _ := desk(e)
 	text := exported(t, d, "t")
-	nobody := holdfast.Principal{Tenant: "acme", User: "nobody"}
 	for what, ask := range map[string]struct {
 		who      holdfast.Principal
 		id, text string
 		code     string
 	}{
-		"not allowed": {nobody, "x", text, codes.Forbidden},
 		"no document": {looptest.Alice, "x", `{}`, codes.InvalidInput},
 		"a newer version": {looptest.Alice, "x", strings.Replace(text, `"version": 1`, `"version": 99`, 1),
 			codes.VersionTooNew},
@@ -327,9 +317,6 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := e.Thread(t.Context(), looptest.Alice, "x"); looptest.Code(err) != codes.NotFound {
 		t.Errorf("a refused document has left something: %v", err)
-	}
-	if _, err := d.Export(t.Context(), nobody, "t"); looptest.Code(err) != codes.Forbidden {
-		t.Errorf("export by whom that is not allowed: %v", err)
 	}
 	if _, err := d.Export(t.Context(), bob, "t"); looptest.Code(err) != codes.NotFound {
 		t.Errorf("export of somebody else's: %v", err)
@@ -357,7 +344,6 @@ func TestSlowExports(t *testing.T) {
 		size := looptest.Must(thread.Reader{Store: e.Store}.Size(t.Context(), key))(t)
 		d := transfer.New(transfer.Config{
 			Store: e.Store, Now: clock.Wall, NewID: func(string) string { return "" },
-			Allow: func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 			Limits: quota.New(quota.Config{
 				Now: clock.Wall, Log: slog.New(slog.DiscardHandler), Rejected: func(string, string) {},
 				AllStreamBytes: 10 * size, SeveralUsers: func(string) bool { return true },

@@ -54,7 +54,7 @@ func (k *Keeper) keepArchives() {
 func (k *Keeper) Archive(ctx context.Context, key store.ThreadKey) error {
 	changed, err := k.archive(ctx, key)
 	if changed {
-		counting{k}.measure(ctx, key)
+		k.counting.measure(ctx, key)
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (k *Keeper) archive(ctx context.Context, key store.ThreadKey) (changed bool
 	if err != nil {
 		return false, err
 	}
-	c := k.amend(t)
+	c := k.cfg.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(

@@ -43,7 +43,7 @@ func (k *Keeper) DeleteOlderThan(
 			return c, nil
 		})
 		if err == nil && changed {
-			counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+			k.counting.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
 		}
 		return err
 	})

@@ -20,12 +20,17 @@ import (
 // countCheck is how often each process asks whether it is its turn to count.
 const countCheck = time.Minute
 
-// counting is a Keeper's part in the limits.
-type counting struct{ *Keeper }
+// counting measures threads and counts them for the limits.
+type counting struct {
+	cfg    *Config
+	engine Engine
+	read   thread.Reader
+	soon   func(key store.ThreadKey) // has a thread archived, and then measured
+}
 
 // keep counts all threads when it is due, once anything is counted.
-func (k counting) keep() {
-	if !k.cfg.Limits.Await(k.ctx) {
+func (k *counting) keep(ctx context.Context) {
+	if !k.cfg.Limits.Await(ctx) {
 		return
 	}
 	tick := time.NewTicker(countCheck)
@@ -33,17 +38,17 @@ func (k counting) keep() {
 	for due := false; ; {
 		var err error
 		if !due {
-			due, err = k.cfg.Limits.CountDue(k.ctx)
+			due, err = k.cfg.Limits.CountDue(ctx)
 		}
 		if due {
-			err = routine.Caught(func() error { return k.all(k.ctx) })
+			err = routine.Caught(func() error { return k.all(ctx) })
 			due = err != nil
 		}
-		if err != nil && k.ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			k.cfg.Log.Warn("what tenants use could not be counted; it is tried again", "error", err)
 		}
 		select {
-		case <-k.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
@@ -51,10 +56,10 @@ func (k counting) keep() {
 }
 
 // Count counts all threads and what they take, and puts the counts in the store right.
-func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) }
+func (k *Keeper) Count(ctx context.Context) error { return k.counting.all(ctx) }
 
 // all is Count.
-func (k counting) all(ctx context.Context) error {
+func (k *counting) all(ctx context.Context) error {
 	k.cfg.Limits.Flush(ctx) // before NewCount, or it would look like what changes meanwhile
 	count, err := k.cfg.Limits.NewCount(ctx)
 	if err != nil {
@@ -93,7 +98,7 @@ func (k counting) all(ctx context.Context) error {
 
 // one counts one thread. One that will never be read has a size of 0; if only the store does
 // not answer, the count is of no use.
-func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) error {
+func (k *counting) one(ctx context.Context, h *store.Head, count *quota.Count) error {
 	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
 	if err := count.Begin(ctx, owner); err != nil {
 		return err
@@ -120,7 +125,7 @@ func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) er
 }
 
 // head reads a thread. A panic is its error.
-func (k counting) head(ctx context.Context, key store.ThreadKey) (t *thread.Thread, err error) {
+func (k *counting) head(ctx context.Context, key store.ThreadKey) (t *thread.Thread, err error) {
 	err = routine.Caught(func() (err error) {
 		t, err = k.read.Head(ctx, key)
 		return err
@@ -137,15 +142,15 @@ func wrote(st *thread.State, c *store.Commit) {
 
 // measureSoon has a thread measured that was changed. A caller who was told its ETag has
 // time to use it.
-func (k counting) measureSoon(key store.ThreadKey) {
+func (k *counting) measureSoon(key store.ThreadKey) {
 	if k.cfg.Limits.Counts() {
-		k.ArchiveSoon(key)
+		k.soon(key)
 	}
 }
 
 // measure stores in the head of a thread that does not run what the thread takes. If that
 // fails, even with a panic, it stays as it was estimated.
-func (k counting) measure(ctx context.Context, key store.ThreadKey) {
+func (k *counting) measure(ctx context.Context, key store.ThreadKey) {
 	if !k.cfg.Limits.Counts() {
 		return
 	}
@@ -161,7 +166,7 @@ func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	}
 }
 
-func (k counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
+func (k *counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
 	if err != nil || t.State.Running() {
@@ -174,7 +179,7 @@ func (k counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
 	}
 	st := t.State.Clone()
 	st.Bytes, st.Measured = size, true
-	c := k.amend(t)
+	c := k.cfg.amend(t)
 	c.State = st.Encode()
 	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
 		return err

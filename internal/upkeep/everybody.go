@@ -15,7 +15,7 @@ import (
 
 // Everybody lists the threads of all users of a tenant, for operators. The store has no such
 // list, so all of its heads are looked at.
-type Everybody struct{ *Keeper }
+type Everybody struct{ Keeper *Keeper }
 
 // everybodyPage is how many heads are looked at at a time.
 const everybodyPage = 500
@@ -29,7 +29,7 @@ func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time,
 	}
 	list := make([]threads.Info, 0, len(heads))
 	for i := range heads {
-		info, err := e.listed(ctx, holdfast.Principal{Tenant: tenant, User: heads[i].User}, &heads[i])
+		info, err := e.Keeper.listed(ctx, holdfast.Principal{Tenant: tenant, User: heads[i].User}, &heads[i])
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (e Everybody) newest(ctx context.Context, tenant string, before time.Time, 
 		kept = kept[:min(len(kept), limit)]
 	}
 	for after := ""; ; {
-		heads, next, err := e.cfg.Store.Walk(ctx, after, everybodyPage)
+		heads, next, err := e.Keeper.cfg.Store.Walk(ctx, after, everybodyPage)
 		if err != nil && !errors.Is(err, store.ErrUnreadable) {
 			return nil, err
 		}

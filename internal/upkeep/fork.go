@@ -88,7 +88,7 @@ func (k *Keeper) tryFork(
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	k.cfg.Limits.Wrote(who, d.st.Bytes)
-	counting{k}.measureSoon(c.Key)
+	k.counting.measureSoon(c.Key)
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
 }

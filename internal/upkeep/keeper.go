@@ -43,6 +43,9 @@ type Config struct {
 	Cleaned func(threads.Cleaned)
 	// Walked is called when retention has come past all threads; so many cannot be read.
 	Walked func(unreadable int)
+	// Price returns usage with what it costs, and the sum. Optional: without it nothing has a
+	// price.
+	Price func(usage []holdfast.Usage) (list []threads.Usage, sum json.Number)
 }
 
 // Engine is what a Keeper needs of the engine that runs threads.
@@ -73,6 +76,7 @@ type Keeper struct {
 	cfg      Config
 	engine   Engine
 	read     thread.Reader
+	counting counting
 	finished chan endedThread // see ArchiveSoon
 
 	ctx  context.Context
@@ -91,6 +95,7 @@ func New(cfg Config) *Keeper {
 		read:     thread.Reader{Store: cfg.Store},
 		finished: make(chan endedThread, maxFinished),
 	}
+	k.counting = counting{&k.cfg, k.engine, k.read, k.ArchiveSoon}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
@@ -99,7 +104,7 @@ func New(cfg Config) *Keeper {
 // Stop to end that.
 func (k *Keeper) Start() {
 	k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
-	k.wg.Go(counting{k}.keep)
+	k.wg.Go(func() { k.counting.keep(k.ctx) })
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
 }

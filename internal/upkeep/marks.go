@@ -44,25 +44,25 @@ func (k *Keeper) Mark(
 
 // byHand takes a checkpoint of a user's thread.
 type byHand struct {
-	*Keeper
+	k   *Keeper
 	who holdfast.Principal
 	id  string
 }
 
 // whileItRuns has the owner of the thread's run take a checkpoint. It returns nil if the run has
 // ended before that.
-func (k byHand) whileItRuns(ctx context.Context, label string) (*threads.Checkpoint, error) {
-	t, err := k.engine.Current(ctx, k.who, k.id)
+func (h byHand) whileItRuns(ctx context.Context, label string) (*threads.Checkpoint, error) {
+	t, err := h.k.engine.Current(ctx, h.who, h.id)
 	if err != nil || !t.State.Running() {
 		return nil, err
 	}
-	mark := &thread.CheckpointMark{ID: k.cfg.NewID("mark"), Label: label}
-	done, err := k.engine.Amend(ctx, t, thread.Amendment{Mark: mark})
+	mark := &thread.CheckpointMark{ID: h.k.cfg.NewID("mark"), Label: label}
+	done, err := h.k.engine.Amend(ctx, t, thread.Amendment{Mark: mark})
 	if err != nil || !done {
 		return nil, err
 	}
 	// It is among the newest, or others have taken its place already.
-	newest, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", newestMarks)
+	newest, err := h.k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", newestMarks)
 	if err != nil {
 		return nil, thread.ReadError(t.Key, err)
 	}
@@ -72,33 +72,33 @@ func (k byHand) whileItRuns(ctx context.Context, label string) (*threads.Checkpo
 			return nil, thread.ReadError(t.Key, thread.AtCheckpoint(v.ID, err))
 		}
 		if cp.Mark == mark.ID {
-			made := cp.Public(k.id)
-			made.RunStartedAt = k.runStart(ctx, t.Key, made.Run)
+			made := cp.Public(h.id)
+			made.RunStartedAt = h.k.runStart(ctx, t.Key, made.Run)
 			return &made, nil
 		}
 	}
-	return nil, errNotMarked(k.id)
+	return nil, errNotMarked(h.id)
 }
 
 // newestMarks is how many checkpoints are looked at for one that a run's owner has just taken.
 const newestMarks = 32
 
 // still takes a checkpoint of a thread that does not run.
-func (k byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint, error) {
-	stored, err := k.cfg.Limits.Admit(ctx, k.who, false)
+func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint, error) {
+	stored, err := h.k.cfg.Limits.Admit(ctx, h.who, false)
 	if err != nil {
 		return nil, err
 	}
 	defer stored(false) // no thread is made
 	var made threads.Checkpoint
-	_, err = k.onStill(ctx, k.who, k.id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
-		c, st := k.amend(t), t.State.Clone()
-		c.UpdatedAt = k.cfg.Now().Time()
+	_, err = h.k.onStill(ctx, h.who, h.id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
+		c, st := h.k.cfg.amend(t), t.State.Clone()
+		c.UpdatedAt = h.k.cfg.Now().Time()
 		if len(m.State) > 0 && string(m.State) != "null" {
-			st.Shared = k.cfg.NewID("s")
+			st.Shared = h.k.cfg.NewID("s")
 			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
 		}
-		cp := k.list(
+		cp := h.k.list(
 			c,
 			st,
 			thread.Checkpoint{
@@ -108,7 +108,7 @@ func (k byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 				Label:  m.Label,
 			},
 		)
-		made = cp.Public(k.id)
+		made = cp.Public(h.id)
 		wrote(st, c)
 		c.State = st.Encode()
 		return c, nil
@@ -116,9 +116,9 @@ func (k byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 	if err != nil {
 		return nil, err
 	}
-	key := store.ThreadKey{Tenant: k.who.Tenant, Thread: k.id}
-	counting{k.Keeper}.measureSoon(key)
-	made.RunStartedAt = k.runStart(ctx, key, made.Run)
+	key := store.ThreadKey{Tenant: h.who.Tenant, Thread: h.id}
+	h.k.counting.measureSoon(key)
+	made.RunStartedAt = h.k.runStart(ctx, key, made.Run)
 	return &made, nil
 }
 

@@ -42,7 +42,7 @@ func (k *Keeper) Prune(
 		return nil, err
 	}
 	if !dryRun {
-		counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+		k.counting.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	}
 	return cleaned, nil
 }
@@ -61,7 +61,7 @@ type pruning struct {
 // everything that is not needed without them; nil if that is nothing. stays gets their
 // place, 0 being the newest, which always stays.
 func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*store.Commit, error) {
-	c := p.k.amend(p.t)
+	c := p.k.cfg.amend(p.t)
 	p.kept = []*thread.State{p.t.State}
 	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, store.KindCheckpoint, "", 0)
 	if err != nil {

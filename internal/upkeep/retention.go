@@ -43,7 +43,7 @@ func (k *Keeper) keepRetention() {
 	}
 	tick := time.NewTicker(k.cfg.Retention.Every)
 	defer tick.Stop()
-	w := walk{Keeper: k}
+	w := walk{k: k}
 	for {
 		select {
 		case <-k.ctx.Done():
@@ -59,7 +59,7 @@ func (k *Keeper) keepRetention() {
 
 // walk is how far retention has come with the threads of the store.
 type walk struct {
-	*Keeper
+	k     *Keeper
 	after string // where the next page begins
 	// unreadable is how many of the threads so far cannot be read, the first of which is
 	// example; told is how many there were in the walk before.
@@ -69,10 +69,10 @@ type walk struct {
 
 // page does what is due for the next page of threads.
 func (w *walk) page(ctx context.Context) {
-	heads, next, err := w.cfg.Store.Walk(ctx, w.after, retentionPage)
+	heads, next, err := w.k.cfg.Store.Walk(ctx, w.after, retentionPage)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
+			w.k.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
 		}
 		if !errors.Is(err, store.ErrUnreadable) {
 			w.after = ""
@@ -97,7 +97,7 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 	var done threads.Cleaned
 	err := h.Unreadable
 	if err == nil {
-		if h.Process != "" || w.cfg.Now().Age(h.UpdatedAt) < w.cfg.ArchiveAfter {
+		if h.Process != "" || w.k.cfg.Now().Age(h.UpdatedAt) < w.k.cfg.ArchiveAfter {
 			return
 		}
 		err = routine.Caught(func() (err error) {
@@ -107,9 +107,9 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 	}
 	switch {
 	case err == nil:
-		w.cfg.Cleaned(done)
+		w.k.cfg.Cleaned(done)
 		if done.Checkpoints > 0 || done.Messages > 0 {
-			counting{w.Keeper}.measure(ctx, h.Key)
+			w.k.counting.measure(ctx, h.Key)
 		}
 	case errors.Is(err, store.ErrConflict),
 		errors.Is(err, store.ErrFenced),
@@ -121,16 +121,16 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 			w.example = fmt.Errorf("thread %s: %w", h.Key, err)
 		}
 	default:
-		w.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
+		w.k.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
 	}
 }
 
 // tell ends a walk: it says how many threads cannot be read, in the log only if that has
 // changed.
 func (w *walk) tell() {
-	w.cfg.Walked(w.unreadable)
+	w.k.cfg.Walked(w.unreadable)
 	if w.unreadable != w.told {
-		w.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them",
+		w.k.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them",
 			"unreadable", w.unreadable, "example", w.example)
 	}
 	w.told, w.unreadable, w.example = w.unreadable, 0, nil
@@ -140,21 +140,21 @@ func (w *walk) tell() {
 func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned, error) {
 	var done threads.Cleaned
 	// Archive a log that its process did not archive before it died.
-	if err := w.Archive(ctx, key); err != nil {
+	if err := w.k.Archive(ctx, key); err != nil {
 		return done, err
 	}
 	goesOn, err := w.remove(ctx, key, &done, false)
 	if err != nil || !goesOn {
 		return done, err
 	}
-	err = w.engine.GoOn(ctx, key)
+	err = w.k.engine.GoOn(ctx, key)
 	var public *holdfast.Error
 	if errors.As(err, &public) && public.Code == codes.AgentNotFound {
 		_, err := w.remove(ctx, key, &done, true)
 		return done, err
 	}
 	if err != nil && ctx.Err() == nil {
-		w.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
+		w.k.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
 	}
 	return done, nil
 }
@@ -167,13 +167,13 @@ func (w *walk) remove(
 	done *threads.Cleaned,
 	agentGone bool,
 ) (goesOn bool, err error) {
-	defer w.engine.Lock(key)()
-	t, err := w.read.Head(ctx, key)
+	defer w.k.engine.Lock(key)()
+	t, err := w.k.read.Head(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	head := t.Head
-	now, keep := w.cfg.Now(), w.cfg.Retention
+	now, keep := w.k.cfg.Now(), w.k.cfg.Retention
 	waits := t.State.GoesOn(now.Time())
 	if t.State.Running() || waits && !agentGone {
 		return waits, nil
@@ -181,9 +181,9 @@ func (w *walk) remove(
 	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) &&
 		now.Age(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
-		err := w.cfg.Store.Delete(ctx, key, head.Position())
+		err := w.k.cfg.Store.Delete(ctx, key, head.Position())
 		if err == nil {
-			w.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
+			w.k.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
 		}
 		return false, err
 	}
@@ -196,7 +196,7 @@ func (w *walk) remove(
 			return false, err
 		}
 	}
-	p := pruning{k: w.Keeper, t: t}
+	p := pruning{k: w.k, t: t}
 	c, err := p.commit(
 		ctx,
 		func(_ int, cp *thread.Checkpoint) bool { return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints },
@@ -205,31 +205,31 @@ func (w *walk) remove(
 		return false, err
 	}
 	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
-	return false, w.engine.Commit(ctx, t.Place(), c)
+	return false, w.k.engine.Commit(ctx, t.Place(), c)
 }
 
 // mayBeAged reports whether a thread that has been idle for so long may have checkpoints
 // to remove for their age. If all of them are that old, it is enough to know whether
 // there is more than the newest: a thread that nobody uses costs one small read each
 // time, whether it was pruned before or grew old before there was a limit.
-func (k *Keeper) mayBeAged(ctx context.Context, t *thread.Thread, idle time.Duration) (bool, error) {
-	limit := k.cfg.Retention.Checkpoints
+func (w *walk) mayBeAged(ctx context.Context, t *thread.Thread, idle time.Duration) (bool, error) {
+	limit := w.k.cfg.Retention.Checkpoints
 	if limit <= 0 {
 		return false, nil
 	}
 	if idle <= limit {
 		return true, nil
 	}
-	newest, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", 2)
+	newest, err := w.k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", 2)
 	return len(newest) > 1, err
 }
 
 // largerThan reports whether a thread takes more than bound bytes; 0 means no bound. The
 // store is asked only if the estimate is more.
-func (k *Keeper) largerThan(ctx context.Context, key store.ThreadKey, estimate, bound int64) (bool, error) {
+func (w *walk) largerThan(ctx context.Context, key store.ThreadKey, estimate, bound int64) (bool, error) {
 	if bound <= 0 || estimate <= bound {
 		return false, nil
 	}
-	total, err := k.read.Size(ctx, key)
+	total, err := w.k.read.Size(ctx, key)
 	return total > bound, err
 }

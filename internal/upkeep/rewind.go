@@ -28,7 +28,7 @@ func (k *Keeper) Rewind(
 		if err != nil {
 			return nil, err
 		}
-		c := k.amend(t)
+		c := k.cfg.amend(t)
 		c.UpdatedAt = k.cfg.Now().Time()
 		d.st.Boundary = t.Last()
 		d.st.Rewinds, d.st.Rewound = t.State.Rewinds+1, t.Last().Number
@@ -51,7 +51,7 @@ func (k *Keeper) Rewind(
 	if to.Preview {
 		return out, nil
 	}
-	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
+	k.counting.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	k.cfg.Log.Info("thread rewound",
 		"thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
 	return out, nil

@@ -74,6 +74,19 @@ func (k *Keeper) Runs(
 		if runs[i].ID == t.State.Run() {
 			list[i].Interrupts = t.State.Questions()
 		}
+		k.price(&list[i])
 	}
 	return list, nil
+}
+
+// price says what a run has cost.
+func (k *Keeper) price(run *threads.Run) {
+	if k.cfg.Price == nil || len(run.Usage) == 0 {
+		return
+	}
+	usage := make([]holdfast.Usage, len(run.Usage))
+	for i := range run.Usage {
+		usage[i] = run.Usage[i].Usage
+	}
+	run.Usage, run.Cost = k.cfg.Price(usage)
 }

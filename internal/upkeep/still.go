@@ -12,10 +12,10 @@ import (
 
 // amend prepares a commit to a thread that does not run, by somebody who does not own it.
 // The fence stays the same, because no record is written under a new one.
-func (k *Keeper) amend(t *thread.Thread) *store.Commit {
+func (cfg *Config) amend(t *thread.Thread) *store.Commit {
 	return &store.Commit{
 		Key:       t.Key,
-		ID:        k.cfg.NewID("c"),
+		ID:        cfg.NewID("c"),
 		Expect:    t.Head.Position(),
 		User:      t.Head.User,
 		Fence:     t.Head.Fence,

@@ -12,7 +12,7 @@ import (
 )
 
 // Titles is the part of a Keeper that changes how threads are listed.
-type Titles struct{ *Keeper }
+type Titles struct{ Keeper *Keeper }
 
 // Describe gives a thread another title, hides it or shows it again. That is no activity: a
 // thread that does not run keeps its place in the list. If etag is not empty, the thread
@@ -49,14 +49,14 @@ func (k Titles) still(
 	d threads.Description,
 ) (*threads.Info, error) {
 	var info *threads.Info
-	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
+	_, err := k.Keeper.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
 		st := t.State.Clone()
 		st.Describe(d, t.History.Path)
 		if st.Described == t.State.Described {
 			info = t.Info()
 			return nil, nil
 		}
-		c := k.amend(t)
+		c := k.Keeper.cfg.amend(t)
 		c.State = st.Encode()
 		info = (&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: st}).Info()
 		return c, nil
@@ -72,7 +72,7 @@ func (k Titles) whileItRuns(
 	id string,
 	d threads.Description,
 ) (*threads.Info, error) {
-	t, err := k.engine.Current(ctx, who, id)
+	t, err := k.Keeper.engine.Current(ctx, who, id)
 	if err != nil || !t.State.Running() {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (k Titles) whileItRuns(
 	want.Describe(d, nil)
 	if d.Title != nil {
 		if want.Title == "" { // it is made from the first message, as that is known here
-			h, err := k.read.History(ctx, t.Key, t.State.Leaf)
+			h, err := k.Keeper.read.History(ctx, t.Key, t.State.Leaf)
 			if err != nil {
 				return nil, err
 			}
@@ -91,11 +91,11 @@ func (k Titles) whileItRuns(
 	if want == t.State.Described {
 		return t.Info(), nil // nothing that the run's stream would say
 	}
-	done, err := k.engine.Amend(ctx, t, thread.Amendment{Description: &d})
+	done, err := k.Keeper.engine.Amend(ctx, t, thread.Amendment{Description: &d})
 	if err != nil || !done {
 		return nil, err
 	}
-	if t, err = k.read.Existing(ctx, who, id); err != nil {
+	if t, err = k.Keeper.read.Existing(ctx, who, id); err != nil {
 		return nil, err
 	}
 	return t.Info(), nil
