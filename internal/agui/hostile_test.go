@@ -44,6 +44,9 @@ func TestRefusedInput(t *testing.T) {
 		{with(`"messages":[],"resume":[{"interruptId":"i","status":"resolved",` +
 			`"payload":{"allow":false,"allow":true}}]`),
 			"resume[0].payload.allow", "is there twice"},
+		{with(`"messages":[],"resume":[{"interruptId":"i","status":"resolved","payload":{"approved":true}},` +
+			`{"interruptId":"j","status":"cancelled"},{"interruptId":"i","status":"cancelled"}]`),
+			"resume[2].interruptId", "answered twice"},
 		{with(`"messages":[],"resume":[{"interruptId":"i","status":"resolved","payload":` + deep + `}]`), "",
 			"nested more than 256"},
 		{with(`"messages":[],"state":` + deep), "", "nested more than 256"},

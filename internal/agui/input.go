@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,20 +61,6 @@ type Tool struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 }
-
-// ResumeEntry answers an interrupt.
-type ResumeEntry struct {
-	InterruptID string          `json:"interruptId"`
-	Status      string          `json:"status"`
-	Payload     json.RawMessage `json:"payload,omitempty"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"`
-}
-
-// The statuses of a resume entry: answered, or abandoned without an answer.
-const (
-	ResumeResolved  = "resolved"
-	ResumeCancelled = "cancelled"
-)
 
 // maxID bounds the ids that clients choose, in bytes.
 const maxID = 256
@@ -294,6 +281,14 @@ func (in *RunAgentInput) checkRest() error {
 		if r.InterruptID == "" {
 			return invalid(field+".interruptId", "A resume entry does not say what it answers.", "Set interruptId.")
 		}
+		same := func(other ResumeEntry) bool { return other.InterruptID == r.InterruptID }
+		if slices.ContainsFunc(in.Resume[:i], same) {
+			return invalid(
+				field+".interruptId",
+				"A question is answered twice in resume.",
+				"Send one entry for each question.",
+			)
+		}
 		if r.Status != ResumeResolved && r.Status != ResumeCancelled {
 			return invalid(field+".status", "A resume entry has an unknown status.", `Use "resolved" or "cancelled".`)
 		}
@@ -345,15 +340,6 @@ func (t *Tool) appendJSON(dst []byte) []byte {
 	o.str("description", t.Description)
 	o.raw("parameters", t.Parameters)
 	o.obj("metadata", t.Metadata)
-	return o.end()
-}
-
-func (r *ResumeEntry) appendJSON(dst []byte) []byte {
-	o := begin(dst)
-	o.str("interruptId", r.InterruptID)
-	o.str("status", r.Status)
-	o.raw("payload", r.Payload)
-	o.obj("metadata", r.Metadata)
 	return o.end()
 }
 
