@@ -8,7 +8,7 @@ import (
 
 // What is counted in this process, and how it is shared where nobody has configured a limit.
 // There, three quarters of what there is go to whoever comes first, so that a user who is alone
-// most of it. Of the last quarter one may take something only while one has less than is free:
+// has most of it. Of the last quarter one may take something only while one has less than is free:
 // each who comes takes at most half of what is left, and somebody who has nothing finds room.
 // Nothing is taken away from anybody.
 
