@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/middleware"
@@ -22,7 +22,7 @@ const maxParallelTools = 16
 type agentList struct {
 	agents []hfhttp.AgentInfo
 	// ready are the same agents as the engine has them.
-	ready *loop.Agents
+	ready *agents.Set
 }
 
 // all returns the agents, the default one first.
@@ -40,7 +40,7 @@ type servedAgents struct {
 	list   agentList
 }
 
-func (c *Config) agentList(ready *loop.Agents) agentList {
+func (c *Config) agentList(ready *agents.Set) agentList {
 	list := make([]hfhttp.AgentInfo, len(c.Agents))
 	for i, a := range c.Agents {
 		list[i] = hfhttp.AgentInfo{

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
@@ -21,7 +21,7 @@ type agentsNow struct{ s *Server }
 func (n agentsNow) Agents() []hfhttp.AgentInfo { return n.s.served.Load().list.all() }
 
 // serveAgents shows the agents of a configuration from now on.
-func (s *Server) serveAgents(cfg Config, agents *loop.Agents) {
+func (s *Server) serveAgents(cfg Config, agents *agents.Set) {
 	s.served.Store(&servedAgents{Config: cfg, list: cfg.agentList(agents)})
 	s.metrics.Loaded(s.now().Time())
 }
@@ -63,7 +63,7 @@ func (s *Server) Reload(
 }
 
 // logRevisions says in the log which agents have another revision than before.
-func (s *Server) logRevisions(before, now *loop.Agents) {
+func (s *Server) logRevisions(before, now *agents.Set) {
 	for _, a := range s.served.Load().Agents {
 		if from, to := before.Revision(a.Name), now.Revision(a.Name); from != to {
 			s.cfg.Log.Info("an agent has another revision", "agent", a.Name, "from", from, "to", to)

@@ -171,6 +171,7 @@ var rules = map[string]rule{
 			"store",
 			"threads",
 			"observe",
+			"internal/agents",
 			"internal/agui",
 			"internal/clock",
 			"internal/dataformat",
@@ -189,6 +190,19 @@ var rules = map[string]rule{
 			"internal/watch",
 		},
 		why: "the loop knows no HTTP, no particular store and no metrics",
+	},
+	"internal/agents": {
+		ours: []string{
+			"",
+			"codes",
+			"store",
+			"internal/fallback",
+			"internal/hooks",
+			"internal/routine",
+			"internal/schema",
+			"internal/thread",
+		},
+		why: "agents are ready before anything runs: they know no run, and nobody who runs one",
 	},
 	"internal/watch": {
 		ours: []string{
@@ -461,6 +475,7 @@ var rules = map[string]rule{
 			"state",
 			"store",
 			"threads",
+			"internal/agents",
 			"internal/agui",
 			"internal/circuit",
 			"internal/clock",

@@ -44,11 +44,11 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		if place, err = take(at.Principal); err != nil {
 			return err
 		}
-		if !b.run.agent.of.hold() {
+		if !b.run.agent.Of.Hold() {
 			place.release()
 			return errDecideAgain // somebody has dropped them who uses them
 		}
-		place.agents = b.run.agent.of
+		place.agents = b.run.agent.Of
 	}
 	defer place.release()
 	defer e.coming.expect(b.c)()

@@ -62,7 +62,7 @@ func (b *beginning) resume(ctx context.Context) error {
 	}
 	for i := range b.st.Calls {
 		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
-			b.p.box.intend(
+			b.p.box.Intend(
 				b.c,
 				b.st.CallKey(b.p.Key, b.p.Head.User, call),
 				call,

@@ -202,7 +202,7 @@ func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 		Retryable:  failed.Retryable,
 		RetryAfter: failed.RetryAfter,
 		Tries:      t.tries[t.model],
-		MaxTries:   t.agent.tries,
+		MaxTries:   t.agent.Tries,
 		Shrunk:     t.tooLong != nil,
 		Others:     t.others(),
 		RefusedToo: t.agent.FallbackRefused,

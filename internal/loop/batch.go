@@ -120,14 +120,14 @@ func (b *batch) start(call thread.Call) {
 // awaits lets a call wait for its tool, if it has none and the run was continued with it:
 // it is then received from awaited. It is not asked twice of a call.
 func (b *batch) awaits(call *thread.Call) bool {
-	_, known := b.tools.find(call.Name)
+	_, known := b.tools.Find(call.Name)
 	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
 		return false
 	}
 	delete(b.inherited, call.ID)
-	waiting, tools := *call, b.agent.tools
+	waiting, tools := *call, b.agent.Toolboxes
 	b.host.wg.Go(func() {
-		tools.await(b.ctx, waiting.Name)
+		tools.Await(b.ctx, waiting.Name)
 		b.awaited <- waiting
 	})
 	return true
@@ -153,7 +153,7 @@ func (b *batch) collect(running int) error {
 			}
 		case call := <-b.awaited:
 			if b.ctx.Err() == nil {
-				b.tools.add(b.agent.tools.now(), call.Name)
+				b.tools.Add(b.agent.Toolboxes.Now(), call.Name)
 				b.start(call)
 				running++
 			}
@@ -192,7 +192,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
-	tool, known := b.tools.find(call.Name)
+	tool, known := b.tools.Find(call.Name)
 	switch {
 	case call.Given != nil:
 		s := call.Given
@@ -281,7 +281,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 	if c.Finished {
 		return b.through(ctx, toolOf(b.run, &call), call, c)
 	}
-	if b.unsure(call) && b.tools.spec(call.Name).Effect == holdfast.EffectQuery {
+	if b.unsure(call) && b.tools.Spec(call.Name).Effect == holdfast.EffectQuery {
 		if f, known := b.query(ctx, call, c); known {
 			return f
 		}
@@ -326,7 +326,7 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 // toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
 // call that is finished has only its result.
 func toolOf(r *run, call *thread.Call) holdfast.Tool {
-	tool, ours := r.tools.find(call.Name)
+	tool, ours := r.tools.Find(call.Name)
 	switch come := call.Finished(); {
 	case come != nil:
 		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone

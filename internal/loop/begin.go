@@ -163,18 +163,18 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Keep {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent)
+	restored, err := b.schemas.restore(ctx, b.p.Key, b.st, b.p.agent)
 	if err != nil {
 		return err
 	}
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
-		restored.states = b.p.agent.schema.NewRun(restored.states)
+		restored.states = b.p.agent.Schema.NewRun(restored.states)
 	}
-	b.r.live = b.p.agent.schema.Live(restored.states)
+	b.r.live = b.p.agent.Schema.Live(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change
-	for _, ev := range b.schemaEvent(restored.change) {
+	for _, ev := range b.schemas.event(restored.change) {
 		if err := b.record(ev); err != nil {
 			return err
 		}

@@ -27,13 +27,13 @@ type ByHand struct {
 // CallByHand calls a tool that an agent has now, outside of any thread: nothing of the call is
 // stored. If it was not started, the error is a [*holdfast.Error]; otherwise it is the tool's.
 func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.ToolResult, started bool, err error) {
-	agents := e.use() // until the call is over, however the agents are replaced
-	defer agents.drop()
-	one, err := agents.named(by.Agent)
+	agents := e.Take() // until the call is over, however the agents are replaced
+	defer agents.Drop()
+	one, err := agents.Named(by.Agent)
 	if err != nil {
 		return result, false, err
 	}
-	tool, there := one.tools.now().byName[by.Call.Name]
+	tool, there := one.Toolboxes.Now().ByName[by.Call.Name]
 	if !there {
 		return result, false, holdfast.Errorf(codes.NotFound, "The agent %q has no tool %q.", one.Name, by.Call.Name).
 			WithHint("GET /agents lists the tools of each agent.")

@@ -13,14 +13,14 @@ func (r *run) keyOf(call *thread.Call) string { return r.st.CallKey(r.key, r.rec
 
 // startable reports whether there is a tool to start, and all of the call's arguments.
 func (r *run) startable(call *thread.Call) bool {
-	_, ours := r.tools.find(call.Name)
+	_, ours := r.tools.Find(call.Name)
 	return (ours || call.Frontend) && !call.Cut
 }
 
 // hasEffects reports whether a call's tool is not declared pure. The intent of such a
 // call is saved before it starts, and its result the moment it exists.
 func (r *run) hasEffects(call thread.Call) bool {
-	tool, ours := r.tools.find(call.Name)
+	tool, ours := r.tools.Find(call.Name)
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
@@ -29,7 +29,7 @@ func (a *completion) openCalls() []thread.Call {
 	r := a.r
 	calls := make([]thread.Call, 0, len(a.sequence))
 	for i, c := range a.sequence {
-		_, ours := r.tools.find(c.name)
+		_, ours := r.tools.Find(c.name)
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
 		// What is cut off may be valid JSON, if the last members are what is missing.
 		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/secret"
@@ -101,8 +102,8 @@ func isHandedOut(err error) bool {
 }
 
 // outsideOf returns how the calls of a tool are finished from outside; nil for other tools.
-func outsideOf(tools *runTools, name string) *holdfast.Outside {
-	if t, ours := tools.find(name); ours {
+func outsideOf(tools *agents.RunTools, name string) *holdfast.Outside {
+	if t, ours := tools.Find(name); ours {
 		return t.Spec().Outside
 	}
 	return nil

@@ -8,6 +8,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -195,15 +197,21 @@ func (e *Engine) local(key store.ThreadKey) *run {
 
 // holdRunning returns the agent of that name and revision of a run in this process, with its agents
 // in use; nil if there is none. After a reload there may be runs with agents of before.
-func (e *Engine) holdRunning(name, revision string) *agent {
+func (e *Engine) holdRunning(name, revision string) *agents.Agent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs {
-		if r.agent.Name == name && r.agent.Revision == revision && r.agent.of.hold() {
+		if r.agent.Name == name && r.agent.Revision == revision && r.agent.Of.Hold() {
 			return r.agent
 		}
 	}
 	return nil
+}
+
+// ShownStates returns the middleware's states in st as the thread's owner may see them;
+// nil if there are none.
+func (e *Engine) ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error) {
+	return e.schemas.shown(ctx, key, st)
 }
 
 // Left reports whether this process owns a thread whose run it has given up.
@@ -268,7 +276,7 @@ func (e *Engine) unlist(r *run) {
 type slot struct {
 	e      *Engine
 	who    holdfast.Principal
-	agents *Agents // whose user the run is; nil if there is no run yet
+	agents *agents.Set // whose user the run is; nil if there is no run yet
 	kept   bool
 }
 
@@ -315,8 +323,8 @@ func (s *slot) release() {
 }
 
 // freeSlot implements lister.
-func (e *Engine) freeSlot(who holdfast.Principal, agents *Agents) {
+func (e *Engine) freeSlot(who holdfast.Principal, agents *agents.Set) {
 	e.cfg.Limits.FreeRun(who)
 	<-e.slots
-	agents.drop()
+	agents.Drop()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -16,20 +17,6 @@ import (
 // The errors of the engine, and the results that it reports to the observer. Each error
 // says what to do next. The errors of a decision are in package decide, those of reading
 // a thread in package thread.
-
-func errAgentNotFound(name string) *holdfast.Error {
-	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).
-		WithHint("Leave the name out (POST /runs) to use the default agent.")
-}
-
-// errAgentGone is for a thread with unfinished work of an agent that there is not.
-func errAgentGone(name string) *holdfast.Error {
-	return holdfast.Errorf(codes.AgentNotFound, "The agent %q, which has unfinished work on this thread, is "+
-		"not configured any more.", name).
-		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then "+
-			"the thread can be read.", thread.HintEmptyPost).
-		With("agent", name)
-}
 
 func errTooManyRuns(limit int) *holdfast.Error {
 	return holdfast.Errorf(codes.TooManyRuns, "All %d runs that this server may run at a time are in use.", limit).
@@ -66,9 +53,9 @@ func errGaveUp(takeovers int) *holdfast.Error {
 
 // errRevisionGone is for a run that waited for its revision; agent is what there is of its
 // name instead, nil if there is none.
-func errRevisionGone(t *thread.Thread, agent *agent) *holdfast.Error {
+func errRevisionGone(t *thread.Thread, agent *agents.Agent) *holdfast.Error {
 	if agent == nil {
-		return errAgentGone(t.State.Agent)
+		return agents.Gone(t.State.Agent)
 	}
 	w := t.State.Waiting
 	return holdfast.Errorf(codes.RevisionGone, "The run waited %s for a server with the revision %s of the agent "+

@@ -236,10 +236,10 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 		name = end.Tool
 	}
 	if r := x.local(x.key); r != nil {
-		return r.tools.spec(name).Outside // those that the run has offered, whatever there is now
+		return r.tools.Spec(name).Outside // those that the run has offered, whatever there is now
 	}
-	if a, known := x.agents.Load().byName[agent]; known {
-		return a.tools.now().spec(name).Outside
+	if a, known := x.Agents().ByName[agent]; known {
+		return a.Toolboxes.Now().Spec(name).Outside
 	}
 	return nil
 }
@@ -430,9 +430,9 @@ func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 	if whole.Head == nil || whole.Head.ETag != t.Head.ETag {
 		return errDecideAgain
 	}
-	agents := e.use()
-	defer agents.drop()
-	agent, err := agents.ofThread(t)
+	agents := e.Take()
+	defer agents.Drop()
+	agent, err := agents.OfThread(t)
 	if err != nil {
 		return err
 	}
@@ -446,7 +446,7 @@ func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 		Thread:  whole,
 		in:      in,
 		agent:   agent,
-		box:     agent.tools.now(),
+		box:     agent.Toolboxes.Now(),
 		arrival: a,
 		d:       decide.Decision{Do: decide.Resume},
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -44,12 +45,12 @@ func newFleet(s store.Store, process string) *fleet {
 }
 
 // say tells the others what this process can do, if that is new.
-func (f *fleet) say(ctx context.Context, a *Agents, recovers bool) error {
+func (f *fleet) say(ctx context.Context, a *agents.Set, recovers bool) error {
 	if f.roster == nil {
 		return nil
 	}
-	about := abilities{Agents: make(map[string]string, len(a.list)), Recovers: recovers}
-	for _, one := range a.list {
+	about := abilities{Agents: make(map[string]string, len(a.List)), Recovers: recovers}
+	for _, one := range a.List {
 		about.Agents[one.Name] = one.Agent.Revision
 	}
 	data := thread.MustJSON(about)

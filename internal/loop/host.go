@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/routine"
@@ -22,9 +22,9 @@ import (
 // host is what the runs of a process share: the configuration, the agents, and the one door
 // to the store. It knows no single run.
 type host struct {
-	cfg    Config
-	read   thread.Reader
-	agents atomic.Pointer[Agents]
+	cfg  Config
+	read thread.Reader
+	*agents.Serving
 	// replaced receives when the agents were replaced, so that the others are told.
 	replaced chan struct{}
 	used     func() // called when the agents were replaced: a run may have waited for the new ones
@@ -32,6 +32,7 @@ type host struct {
 	process string
 	contact *contact // with the store
 	formats *dataformat.Agreement
+	schemas *schemas
 	fleet   *fleet
 
 	ctx  context.Context
@@ -62,6 +63,7 @@ func newHost(cfg Config) (*host, error) {
 		draining: make(chan struct{}),
 		replaced: make(chan struct{}, 1),
 	}
+	h.schemas = &schemas{cfg: &h.cfg}
 	h.fleet = newFleet(cfg.Store, h.process)
 	h.cfg.Observer = observe.Join(cfg.Observer)
 	if cfg.Ended == nil {
@@ -70,15 +72,31 @@ func newHost(cfg Config) (*host, error) {
 	if cfg.Circuit == nil {
 		h.cfg.Circuit = closed{}
 	}
+	h.Serving = agents.New(agents.Config{
+		ModelTries: cfg.ModelTries,
+		MaxMedia:   cfg.MaxMedia,
+		Log:        cfg.Log,
+		HookFailed: h.cfg.Observer.HookFailed,
+	}, h.noteReplaced)
+	h.schemas.serving = h.Serving
 	agents, err := h.NewAgents(cfg.Agents, cfg.ModelTriesOf, cfg.MaxMediaOf)
 	if err != nil {
 		return nil, err
 	}
-	h.agents.Store(agents)
+	h.Begin(agents)
 	h.cfg.Agents, h.cfg.ModelTriesOf, h.cfg.MaxMediaOf = nil, nil, nil // agents has them
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
 	h.writers = routine.NewPool(h.ctx, warmWriters)
 	return h, nil
+}
+
+// noteReplaced is called when the agents were replaced.
+func (h *host) noteReplaced() {
+	select {
+	case h.replaced <- struct{}{}:
+	default: // they are told of the newest ones anyway
+	}
+	h.used()
 }
 
 // stopping reports whether a shutdown has begun.

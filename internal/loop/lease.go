@@ -92,8 +92,8 @@ func (r *renewal) obey(ctx context.Context, err error) error {
 // describe says which agents there are, if that is new. Until it succeeds, the others take this
 // process for one that has every agent, or the ones that it had.
 func (h *host) describe(ctx context.Context) {
-	agents := h.use()
-	defer agents.drop()
+	agents := h.Take()
+	defer agents.Drop()
 	if err := h.fleet.say(ctx, agents, h.cfg.Recover); err != nil && ctx.Err() == nil {
 		h.cfg.Log.Warn("the other servers could not be told which agents this one has", "error", err)
 	}

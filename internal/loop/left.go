@@ -169,5 +169,5 @@ func (b *beginning) keepResult(n *left, number int) {
 // repeatsMatter reports whether the agent's tool of that name is one that the server does
 // not start twice by itself.
 func (p *plan) repeatsMatter(name string) bool {
-	return neverTwice(p.box.spec(name).Effect)
+	return neverTwice(p.box.Spec(name).Effect)
 }

@@ -58,7 +58,7 @@ func (a *completion) unfit(p *holdfast.Part) string {
 	if p.Source == nil || p.Source.Value == "" {
 		return "it has no content"
 	}
-	limit := a.r.agent.maxMedia
+	limit := a.r.agent.MaxMedia
 	switch s := p.Source; {
 	case limit > 0 && a.mediaBytes+len(s.Value) > limit:
 		return "it is larger than the agent's maxMedia"

@@ -30,12 +30,12 @@ type misfit struct {
 // misfit returns what is wrong with the form of the answer; nil if nothing is. While tools
 // are called it has none.
 func (a *completion) misfit() *misfit {
-	f := a.r.agent.form
+	f := a.r.agent.Form
 	if f == nil || len(a.sequence) > 0 {
 		return nil
 	}
 	// An answer that has come is judged, also if the run is cancelled meanwhile.
-	errors, err := f.compiled.Violations(context.WithoutCancel(a.r.ctx), a.text)
+	errors, err := f.Compiled.Violations(context.WithoutCancel(a.r.ctx), a.text)
 	if err != nil {
 		errors = []string{fmt.Sprintf("it cannot be checked against the schema of %q: %v", f.Name, err)}
 	}
@@ -67,7 +67,7 @@ func (a *completion) settle() (bool, error) {
 	wrong := a.misfit()
 	switch {
 	case wrong == nil:
-		if f := a.r.agent.form; f != nil && len(a.sequence) == 0 {
+		if f := a.r.agent.Form; f != nil && len(a.sequence) == 0 {
 			a.r.st.Output = a.message
 		}
 	case wrong.final == nil && a.r.st.Misfit == nil:
@@ -116,4 +116,26 @@ func resultOf(h *thread.History, answer string, end *conclusion) json.RawMessage
 		return nil
 	}
 	return thread.ResultOf(&h.Path[at])
+}
+
+// after returns what the model reads after all else, in the tail: the answer that did not fit, and
+// why.
+func after(m *thread.Misfit) []holdfast.Message {
+	if m == nil {
+		return nil
+	}
+	return []holdfast.Message{
+		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
+		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
+	}
+}
+
+// behind returns what the model reads behind a message: what is wrong with an answer that was
+// kept although it does not fit.
+func behind(m *agui.Message) []holdfast.Message {
+	errors := thread.MisfitOf(m)
+	if errors == nil {
+		return nil
+	}
+	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -11,8 +12,8 @@ import (
 type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
-	agent *agent
-	box   *toolbox // its tools
+	agent *agents.Agent
+	box   *agents.Toolbox // its tools
 	req   decide.Request
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
@@ -41,7 +42,7 @@ func (p *plan) choose() error {
 				return wrong
 			}
 		}
-		_, ours := p.box.byName[c.Tool]
+		_, ours := p.box.ByName[c.Tool]
 		p.forced, p.aside = c.Tool, fresh && c.Tool != "" && !ours && p.Head == nil
 	}
 	if p.in.Side && !p.aside {
@@ -52,7 +53,7 @@ func (p *plan) choose() error {
 
 // offers returns the tools of the agent and of the request.
 func (p *plan) offers() []holdfast.ToolSpec {
-	list := p.box.specs
+	list := p.box.Specs
 	for i := range p.in.Tools {
 		list = append(list, holdfast.ToolSpec{Name: p.in.Tools[i].Name})
 	}
@@ -73,7 +74,7 @@ func (p *plan) parameters() map[string]decide.Parameters {
 				schemas[call.Interrupt.ID] = decide.Parameters{Tool: t.Name, Schema: t.Parameters}
 			}
 		}
-		if spec := p.box.spec(call.Name); spec.Name != "" {
+		if spec := p.box.Spec(call.Name); spec.Name != "" {
 			schemas[call.Interrupt.ID] = decide.Parameters{Tool: spec.Name, Schema: spec.Parameters}
 		}
 	}

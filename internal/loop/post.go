@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/headers"
@@ -64,13 +65,13 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	if moved {
 		return nil, errDecideAgain
 	}
-	agents := e.use()
-	defer agents.drop()
+	agents := e.Take()
+	defer agents.Drop()
 	p := &plan{Thread: t, in: in}
 	if p.agent, err = e.agentFor(agents, t, a.agent); err != nil {
 		return nil, err
 	}
-	p.box = p.agent.tools.now()
+	p.box = p.agent.Toolboxes.Now()
 	s, err := e.situation(ctx, t, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
@@ -138,14 +139,14 @@ func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan)
 // agentFor returns the agent that was asked for. A request that names none goes to the one
 // that has unfinished work on the thread. While that runs here it is the run's own, which may
 // not be among the agents any more.
-func (e *Engine) agentFor(agents *Agents, t *thread.Thread, name string) (*agent, error) {
+func (e *Engine) agentFor(agents *agents.Set, t *thread.Thread, name string) (*agents.Agent, error) {
 	if r := e.local(t.Key); r != nil && t.Head != nil && t.State.Running() && (name == "" || name == r.agent.Name) {
 		return r.agent, nil
 	}
 	if name == "" && t.Head != nil && (t.State.Status() != threads.StatusIdle || len(t.State.Calls) > 0) {
-		return agents.ofThread(t)
+		return agents.OfThread(t)
 	}
-	return agents.named(name)
+	return agents.Named(name)
 }
 
 // situation returns what decide needs to know about the thread.
@@ -249,7 +250,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 					"thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration,
 					"continues", p.rec.Continues)
 			}
-			e.announceSchema(b.place(), r.change)
+			e.schemas.announce(b.place(), r.change)
 		}
 		err = e.acquire(ctx, b.place(), next)
 	}

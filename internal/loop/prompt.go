@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 )
-
-func byName(a, b holdfast.ToolSpec) int { return cmp.Compare(a.Name, b.Name) }
 
 // instruct adds to a request what the client of a run has to say to the model. changing
 // means that its instructions have been different in other runs of the thread.

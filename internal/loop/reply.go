@@ -31,8 +31,8 @@ func (e *Engine) Post(
 		return nil, errShuttingDown()
 	}
 	if agent != "" {
-		if _, err := e.agents.Load().
-			named(agent); err != nil &&
+		if _, err := e.Agents().
+			Named(agent); err != nil &&
 			e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
 			return nil, err
 		}

@@ -1,9 +1,8 @@
 package loop
 
 import (
-	"slices"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
@@ -34,7 +33,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
 	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
-	if f := r.agent.form; f != nil {
+	if f := r.agent.Form; f != nil {
 		req.Output = &f.Output
 	}
 	wrong := after(r.st.Misfit)
@@ -46,11 +45,11 @@ func (a *completion) request() *holdfast.ModelRequest {
 // do not change, unless an open call had to wait for its tool.
 func (a *completion) offered() []holdfast.ToolSpec {
 	r := a.r
-	own := r.tools.Load().specs
+	own := r.tools.Load().Specs
 	list := own
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
-		if _, ours := r.tools.find(t.Name); !ours {
+		if _, ours := r.tools.Find(t.Name); !ours {
 			list = append(
 				list,
 				holdfast.ToolSpec{
@@ -63,7 +62,7 @@ func (a *completion) offered() []holdfast.ToolSpec {
 		}
 	}
 	if len(list) > len(own) {
-		slices.SortStableFunc(list, byName) // appending has made a copy
+		agents.SortSpecs(list) // appending has made a copy
 	}
 	return list
 }

@@ -115,7 +115,7 @@ func (r *run) when(call thread.Call) journal.Urgency {
 
 // repeatable reports whether a call that was cut off is run again.
 func (r *run) repeatable(call thread.Call) bool {
-	tool, ours := r.tools.find(call.Name)
+	tool, ours := r.tools.Find(call.Name)
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
 
@@ -177,7 +177,7 @@ func (r *run) closeCalls(text string) error {
 // closingResult returns the result of a call that is closed: what has come for it, or text.
 func closingResult(ctx context.Context, r *run, call *thread.Call, text string) holdfast.ToolResult {
 	if call.Finished() != nil {
-		return passed(ctx, r.agent.chain, toolOf(r, call), toolCall(r, call))
+		return passed(ctx, r.agent.Hooks, toolOf(r, call), toolCall(r, call))
 	}
 	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.cfg.Now().Time()), Failed: true}
 }

@@ -21,7 +21,7 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 		v := b.recorded[hash][0]
 		b.recorded[hash] = b.recorded[hash][1:]
 		f, err := again(call, v)
-		switch tool, ours := b.tools.find(call.Name); {
+		switch tool, ours := b.tools.Find(call.Name); {
 		case err == nil:
 			return f, true
 		case ours && neverTwice(tool.Spec().Effect):

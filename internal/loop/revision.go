@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -23,8 +24,8 @@ const (
 
 // successor is with what a run goes on here, or why it does not.
 type successor struct {
-	agent   *agent  // nil if there is none of its name
-	agents  *Agents // those of the agent, in use until the caller drops them
+	agent   *agents.Agent // nil if there is none of its name
+	agents  *agents.Set   // those of the agent, in use until the caller drops them
 	verdict pin.Verdict
 }
 
@@ -34,14 +35,14 @@ type successors struct {
 	pins *pin.Keeper
 	// running returns the agent of that name and revision of a run in this process, with its
 	// agents in use; nil if there is none.
-	running func(name, revision string) *agent
+	running func(name, revision string) *agents.Agent
 }
 
 // of returns with what this process goes on with the thread's run. The caller drops the
 // agents, also after an error, which is the store's.
 func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err error) {
-	s.agents = h.use()
-	s.agent, _ = s.agents.ofThread(t)
+	s.agents = h.Take()
+	s.agent, _ = s.agents.OfThread(t)
 	if !h.cfg.Recover {
 		// It ends the run, unless there is one that goes on with runs.
 		others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.silent || a.Recovers })
@@ -62,8 +63,8 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 		return s, nil
 	}
 	if older := h.running(t.State.Agent, began); older != nil {
-		s.agents.drop()
-		s.agent, s.agents = older, older.of
+		s.agents.Drop()
+		s.agent, s.agents = older, older.Of
 		return s, nil
 	}
 	wanted := began

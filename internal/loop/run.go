@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/decide"
@@ -38,8 +39,8 @@ type run struct {
 	owner  owner // of the thread, as this process believes
 	key    store.ThreadKey
 	rec    *thread.Run
-	agent  *agent
-	tools  runTools
+	agent  *agents.Agent
+	tools  agents.RunTools
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
@@ -120,7 +121,7 @@ type lister interface {
 	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
 	// freeSlot gives the run's place to another one. It needs its agents no more.
-	freeSlot(who holdfast.Principal, agents *Agents)
+	freeSlot(who holdfast.Principal, agents *agents.Set)
 }
 
 // prepare sets up what the run needs to start. first are the records of its first commit
@@ -154,8 +155,8 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	if r.cancelled {
 		r.cancel(errCancelled)
 	}
-	r.inner, r.chain = r.ctx, r.agent.chain
-	r.models = r.agent.models
+	r.inner, r.chain = r.ctx, r.agent.Hooks
+	r.models = r.agent.Models
 	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
@@ -165,7 +166,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
 	if r.tools.Load() == nil { // it has begun elsewhere
-		r.tools.Store(r.agent.tools.now())
+		r.tools.Store(r.agent.Toolboxes.Now())
 	}
 	if r.resumed {
 		r.inherited = map[string]bool{}
@@ -262,7 +263,7 @@ func (r *run) main() {
 	r.list.unlist(r)
 	r.inbox.readers.Wait()
 	r.feed.End()
-	r.list.freeSlot(r.principal(), r.agent.of)
+	r.list.freeSlot(r.principal(), r.agent.Of)
 	close(r.done)
 }
 

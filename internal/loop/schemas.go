@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/state"
@@ -17,6 +18,17 @@ import (
 // file compares the schema that the states were written under with the agent's, migrates,
 // sets aside or refuses states, and says what has changed, in the log and in the stream.
 
+// schemas restores the states of runs.
+type schemas struct {
+	cfg     *Config
+	serving serving
+}
+
+// serving has the agents that new runs get.
+type serving interface {
+	Agents() *agents.Set
+}
+
 // restored is the states with which a run continues.
 type restored struct {
 	states *state.States
@@ -27,28 +39,33 @@ type restored struct {
 }
 
 // restore restores the states in st for a run of the agent. It sets st.Schema.
-func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.State, a *agent) (*restored, error) {
-	s := a.schema
+func (x *schemas) restore(
+	ctx context.Context,
+	key store.ThreadKey,
+	st *thread.State,
+	a *agents.Agent,
+) (*restored, error) {
+	s := a.Schema
 	out := &restored{}
 	if st.Schema == s.Ref {
-		out.states = s.Restore(s.Info(), st.Values(s.Info()), h.missingStep(key))
+		out.states = s.Restore(s.Info(), st.Values(s.Info()), x.missingStep(key))
 		return out, nil
 	}
-	old, err := h.storedSchema(ctx, key, st)
+	old, err := x.stored(ctx, key, st)
 	if err != nil {
 		return nil, err
 	}
-	states := s.Restore(old, st.Values(old), h.missingStep(key))
+	states := s.Restore(old, st.Values(old), x.missingStep(key))
 	change := s.Compare(states)
-	if states, err = h.refuseNewer(s, states, &change); err != nil {
+	if states, err = x.refuseNewer(s, states, &change); err != nil {
 		return nil, err
 	}
 	// States that another agent wrote, or that nobody wrote yet, count as unchanged.
 	if st.Agent == a.Name && change.Any() && !(change.Upgrade && s.Empty()) {
-		if err := h.judge(&change); err != nil {
+		if err := x.judge(&change); err != nil {
 			return nil, err
 		}
-		if h.cfg.SchemaMode != SchemaSilent {
+		if x.cfg.SchemaMode != SchemaSilent {
 			out.change = &change
 		}
 	}
@@ -60,8 +77,8 @@ func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.Stat
 	return out, nil
 }
 
-// storedSchema reads the schema that the states in st were written under.
-func (h *host) storedSchema(
+// stored reads the schema that the states in st were written under.
+func (x *schemas) stored(
 	ctx context.Context,
 	key store.ThreadKey,
 	st *thread.State,
@@ -69,12 +86,12 @@ func (h *host) storedSchema(
 	if st.Schema == "" {
 		return info, nil
 	}
-	for _, a := range h.agents.Load().list {
-		if a.schema.Ref == st.Schema {
-			return a.schema.Info(), nil
+	for _, a := range x.serving.Agents().List {
+		if a.Schema.Ref == st.Schema {
+			return a.Schema.Info(), nil
 		}
 	}
-	if info, err = thread.ReadSchema(ctx, h.cfg.Store, key, st); err != nil {
+	if info, err = thread.ReadSchema(ctx, x.cfg.Store, key, st); err != nil {
 		return info, thread.ReadError(key, err)
 	}
 	return info, nil
@@ -82,25 +99,29 @@ func (h *host) storedSchema(
 
 // missingStep returns what is called for a state that is read with defaults because the
 // migration that it needs does not exist; nil in the mode in which that is an error.
-func (h *host) missingStep(key store.ThreadKey) func(name string, from, to int) {
-	switch h.cfg.SchemaMode {
+func (x *schemas) missingStep(key store.ThreadKey) func(name string, from, to int) {
+	switch x.cfg.SchemaMode {
 	case SchemaFail:
 		return nil
 	case SchemaSilent:
 		return func(string, int, int) {}
 	}
 	return func(name string, from, to int) {
-		h.cfg.Log.Warn("a stored state has no migration and is read with defaults",
+		x.cfg.Log.Warn("a stored state has no migration and is read with defaults",
 			"thread", key.Thread, "state", name, "from", from, "to", to)
 	}
 }
 
 // refuseNewer refuses states of a version that is not known here, or sets them aside.
-func (h *host) refuseNewer(s *thread.Schema, states *state.States, change *state.SchemaChange) (*state.States, error) {
+func (x *schemas) refuseNewer(
+	s *thread.Schema,
+	states *state.States,
+	change *state.SchemaChange,
+) (*state.States, error) {
 	if len(change.TooNew) == 0 {
 		return states, nil
 	}
-	if !h.cfg.ResetNewerStates {
+	if !x.cfg.ResetNewerStates {
 		return nil, errStateTooNew(change.TooNew[0])
 	}
 	var names []string
@@ -121,8 +142,8 @@ func errStateTooNew(c state.VersionChange) *holdfast.Error {
 }
 
 // judge returns an error if the mode does not allow the change.
-func (h *host) judge(change *state.SchemaChange) error {
-	if h.cfg.SchemaMode != SchemaFail || change.Upgrade {
+func (x *schemas) judge(change *state.SchemaChange) error {
+	if x.cfg.SchemaMode != SchemaFail || change.Upgrade {
 		return nil
 	}
 	versions := []string{}
@@ -146,13 +167,13 @@ func listOr(names []string) string {
 	return state.ShortNames(names)
 }
 
-// announceSchema logs what has changed, and reports it to the observer.
-func (h *host) announceSchema(at holdfast.Iteration, change *state.SchemaChange) {
+// announce logs what has changed, and reports it to the observer.
+func (x *schemas) announce(at holdfast.Iteration, change *state.SchemaChange) {
 	if change == nil {
 		return
 	}
-	h.cfg.Observer.SchemaChanged(at, change)
-	log := h.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
+	x.cfg.Observer.SchemaChanged(at, change)
+	log := x.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
 	if change.Upgrade {
 		log.Info(
 			"resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema",
@@ -179,12 +200,12 @@ func (h *host) announceSchema(at holdfast.Iteration, change *state.SchemaChange)
 	}
 }
 
-// schemaEvent returns the event for a change; nothing without one.
-func (h *host) schemaEvent(change *state.SchemaChange) []agui.Event {
+// event returns the event for a change; nothing without one.
+func (x *schemas) event(change *state.SchemaChange) []agui.Event {
 	if change == nil {
 		return nil
 	}
-	now := h.cfg.Now()
+	now := x.cfg.Now()
 	listed := *change // a list without entries is a list
 	listed.Removed, listed.Added = append([]string{}, change.Removed...), append([]string{}, change.Added...)
 	listed.Changed = append([]state.VersionChange{}, change.Changed...)
@@ -201,19 +222,19 @@ func (h *host) schemaEvent(change *state.SchemaChange) []agui.Event {
 	}
 }
 
-// ShownStates returns the middleware's states in st as the thread's owner may see them;
+// shown returns the middleware's states in st as the thread's owner may see them;
 // nil if there are none.
-func (h *host) ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error) {
+func (x *schemas) shown(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
-	info, err := h.storedSchema(ctx, key, st)
+	info, err := x.stored(ctx, key, st)
 	if err != nil {
 		return nil, err
 	}
 	s := &thread.Schema{Schema: thread.EmptySchema()}
-	if a, here := h.agents.Load().byName[st.Agent]; here {
-		s = a.schema
+	if a, here := x.serving.Agents().ByName[st.Agent]; here {
+		s = a.Schema
 	}
 	return s.Shown(s.Restore(info, st.Values(info), func(string, int, int) {}))
 }

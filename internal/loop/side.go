@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/journal"
@@ -56,13 +57,13 @@ func beginSide(ctx context.Context, e *Engine, who holdfast.Principal, p *plan) 
 		return nil, err
 	}
 	defer place.release()
-	if !p.agent.of.hold() {
+	if !p.agent.Of.Hold() {
 		return nil, errDecideAgain // somebody has dropped them who uses them
 	}
-	place.agents = p.agent.of
+	place.agents = p.agent.Of
 	alone := *p.agent
-	alone.form = nil // the arguments of the call are the answer
-	p.agent, p.box = &alone, &toolbox{byName: map[string]holdfast.Tool{}}
+	alone.Form = nil // the arguments of the call are the answer
+	p.agent, p.box = &alone, &agents.Toolbox{ByName: map[string]holdfast.Tool{}}
 	h := aside(e.host)
 	b := h.newBeginning(who, p)
 	b.r.side = true
@@ -90,7 +91,7 @@ func aside(h *host) *host {
 	cfg.Store = sideStore{h.cfg.Memory(), h.cfg.Store}
 	cfg.Limits, cfg.Ended = nil, func(store.ThreadKey) {} // nothing is kept that could count, or be archived
 	cfg.Observer.Committed = func(holdfast.Iteration, *store.Commit, time.Duration, error) {}
-	return &host{
+	alone := &host{
 		cfg:      cfg,
 		read:     thread.Reader{Store: cfg.Store},
 		used:     h.used,
@@ -102,6 +103,8 @@ func aside(h *host) *host {
 		writers:  h.writers,
 		draining: h.draining,
 	}
+	alone.schemas = &schemas{cfg: &alone.cfg, serving: h.Serving}
+	return alone
 }
 
 // launch starts the run's goroutine, which ends with ctx, and takes over the slot.

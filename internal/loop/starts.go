@@ -65,7 +65,7 @@ func (r intents) put(c *store.Commit) {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
 			r.marks.note(c)
 			r.tools.Load().
-				intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now().Time()})
+				Intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now().Time()})
 		}
 	}
 }
@@ -97,11 +97,11 @@ func (r intents) takeBack(c *store.Commit, fence store.Fence) {
 			Effect:     holdfast.EffectOnce,
 			NotStarted: true,
 		}
-		if _, there := r.tools.find(call.Name); !there { // what it declares is not known here
+		if _, there := r.tools.Find(call.Name); !there { // what it declares is not known here
 			thread.PutIntent(c, r.keyOf(call), call, r.hist, intent)
 			continue
 		}
-		r.tools.Load().intend(c, r.keyOf(call), call, r.hist, intent)
+		r.tools.Load().Intend(c, r.keyOf(call), call, r.hist, intent)
 	}
 }
 

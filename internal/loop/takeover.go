@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/pin"
@@ -37,7 +38,7 @@ const (
 func (e *Engine) takeOver(
 	ctx context.Context,
 	t *thread.Thread,
-	agent *agent,
+	agent *agents.Agent,
 	how loss,
 ) (_ *begun, refused *holdfast.Error, _ error) {
 	o, err := e.readOrphan(ctx, t, agent, how)
@@ -63,7 +64,7 @@ func (e *Engine) takeOver(
 			headers.LogTrace(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint",
 				"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 			o.announceAdopted()
-			e.announceSchema(t.Place(), o.states.change)
+			e.schemas.announce(t.Place(), o.states.change)
 		},
 	}, nil, nil
 }
@@ -100,11 +101,11 @@ type loss struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent, how loss) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.Agent, how loss) (*orphan, error) {
 	o := &orphan{host: h, t: t, loss: how}
 	switch {
 	case agent == nil:
-		o.refused = errAgentGone(t.State.Agent)
+		o.refused = agents.Gone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken && !how.handed:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
@@ -167,7 +168,7 @@ func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
-	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent)
+	o.states, err = o.schemas.restore(ctx, o.t.Key, o.run.st, o.run.agent)
 	var refused *holdfast.Error
 	if errors.As(err, &refused) && refused.Code != codes.StoreUnavailable {
 		o.refused = refused
@@ -176,7 +177,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o.run.live = o.run.agent.schema.Live(o.states.states)
+	o.run.live = o.run.agent.Schema.Live(o.states.states)
 	o.run.st.Follow(o.run.live)
 	return nil
 }
@@ -197,7 +198,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 	events := o.seq.Close()
 	open := len(events)
 	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover", value)...)
-	events = append(events, o.schemaEvent(o.states.change)...)
+	events = append(events, o.schemas.event(o.states.change)...)
 	for _, ev := range events[open:] {
 		if _, err := o.seq.Next(ev); err != nil {
 			return nil, fmt.Errorf("take over: %w", err)
@@ -293,7 +294,7 @@ var errUndecodable = errors.New("a run was taken over whose messages cannot be d
 func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
 	place, key := t.Place(), t.Key
 	s, err := e.successors.of(ctx, t)
-	defer s.agents.drop()
+	defer s.agents.Drop()
 	var next *begun
 	var refused *holdfast.Error
 	switch {

@@ -13,7 +13,7 @@ import (
 
 // query asks the tool what happened to the call; false if the call must be started.
 func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := b.tools.spec(call.Name)
+	spec := b.tools.Spec(call.Name)
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
@@ -47,7 +47,7 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 // unknown returns what happens to a call whose tool could not tell what became of it: f is
 // what the tool returned. A tool that may run twice has simply failed.
 func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCall, f finished) finished {
-	tool, ours := b.tools.find(call.Name)
+	tool, ours := b.tools.Find(call.Name)
 	if !ours {
 		return f
 	}

@@ -1,6 +1,7 @@
-package loop
+package agents
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -20,26 +21,26 @@ import (
 // because the process that made the call had it. What is made of a list is made once, so
 // that a run with a thousand tools begins as fast as one without.
 
-// toolbox is the tools of an agent at one time. It does not change.
-type toolbox struct {
-	byName map[string]holdfast.Tool
-	// specs are those of the tools by name. It is clipped, so that appending makes a copy.
-	specs []holdfast.ToolSpec
+// Toolbox is the tools of an agent at one time. It does not change.
+type Toolbox struct {
+	ByName map[string]holdfast.Tool
+	// Specs are those of the tools by name. It is clipped, so that appending makes a copy.
+	Specs []holdfast.ToolSpec
 	// lists are the toolsets' lists that it was made of.
 	lists [][]holdfast.Tool
 }
 
-// toolboxes has the tools of one agent.
-type toolboxes struct {
+// Toolboxes has the tools of one agent.
+type Toolboxes struct {
 	agent *holdfast.Agent
 	log   *slog.Logger
 
-	newest atomic.Pointer[toolbox]
+	newest atomic.Pointer[Toolbox]
 	mu     sync.Mutex // one makes a new one at a time
 }
 
-// now returns the tools as they are now.
-func (t *toolboxes) now() *toolbox {
+// Now returns the tools as they are now.
+func (t *Toolboxes) Now() *Toolbox {
 	if box := t.newest.Load(); box != nil && box.has(t.lists(box)) {
 		return box
 	}
@@ -56,7 +57,7 @@ func (t *toolboxes) now() *toolbox {
 }
 
 // lists reads the toolsets' lists. One that panics has the list that it had in before.
-func (t *toolboxes) lists(before *toolbox) [][]holdfast.Tool {
+func (t *Toolboxes) lists(before *Toolbox) [][]holdfast.Tool {
 	if len(t.agent.Toolsets) == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (t *toolboxes) lists(before *toolbox) [][]holdfast.Tool {
 }
 
 // has reports whether the toolbox was made of these very lists.
-func (b *toolbox) has(lists [][]holdfast.Tool) bool {
+func (b *Toolbox) has(lists [][]holdfast.Tool) bool {
 	return slices.EqualFunc(b.lists, lists, func(x, y []holdfast.Tool) bool {
 		return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
 	})
@@ -83,23 +84,28 @@ func (b *toolbox) has(lists [][]holdfast.Tool) bool {
 
 // fill makes a toolbox. Of two tools of one name the agent's own is taken, then that of the
 // toolset that is listed first.
-func (t *toolboxes) fill(lists [][]holdfast.Tool) *toolbox {
-	box := &toolbox{byName: make(map[string]holdfast.Tool, len(t.agent.Tools)), lists: lists}
+func (t *Toolboxes) fill(lists [][]holdfast.Tool) *Toolbox {
+	box := &Toolbox{ByName: make(map[string]holdfast.Tool, len(t.agent.Tools)), lists: lists}
 	for i, list := range append([][]holdfast.Tool{t.agent.Tools}, lists...) {
 		for _, tool := range list {
 			spec := tool.Spec()
-			if _, taken := box.byName[spec.Name]; taken || spec.Name == "" {
+			if _, taken := box.ByName[spec.Name]; taken || spec.Name == "" {
 				t.log.Warn("a tool is left out: it has no name, or another has it",
 					"agent", t.agent.Name, "toolset", i-1, "tool", spec.Name)
 				continue
 			}
-			box.byName[spec.Name] = tool
-			box.specs = append(box.specs, spec)
+			box.ByName[spec.Name] = tool
+			box.Specs = append(box.Specs, spec)
 		}
 	}
-	slices.SortStableFunc(box.specs, byName)
-	box.specs = slices.Clip(box.specs)
+	SortSpecs(box.Specs)
+	box.Specs = slices.Clip(box.Specs)
 	return box
+}
+
+// SortSpecs sorts specifications by their names.
+func SortSpecs(specs []holdfast.ToolSpec) {
+	slices.SortStableFunc(specs, func(a, b holdfast.ToolSpec) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // late is a toolset whose tools may not be there yet after the process has started.
@@ -109,8 +115,8 @@ type late interface {
 	AwaitTool(ctx context.Context, name string) error
 }
 
-// await waits for a tool that is not there.
-func (t *toolboxes) await(ctx context.Context, name string) {
+// Await waits for a tool that is not there.
+func (t *Toolboxes) Await(ctx context.Context, name string) {
 	for i, set := range t.agent.Toolsets {
 		l, ok := set.(late)
 		if !ok {
@@ -120,55 +126,55 @@ func (t *toolboxes) await(ctx context.Context, name string) {
 			t.log.Warn("a tool with an open call is not there",
 				"agent", t.agent.Name, "toolset", i, "tool", name, "error", err)
 		}
-		if _, there := t.now().byName[name]; there {
+		if _, there := t.Now().ByName[name]; there {
 			return
 		}
 	}
 }
 
-// runTools are the tools of a run. Only the run's goroutine changes them.
-type runTools struct{ atomic.Pointer[toolbox] }
+// RunTools are the tools of a run. Only the run's goroutine changes them.
+type RunTools struct{ atomic.Pointer[Toolbox] }
 
-// find returns a tool, and whether there is one of the name.
-func (t *runTools) find(name string) (holdfast.Tool, bool) {
-	tool, there := t.Load().byName[name]
+// Find returns a tool, and whether there is one of the name.
+func (t *RunTools) Find(name string) (holdfast.Tool, bool) {
+	tool, there := t.Load().ByName[name]
 	return tool, there
 }
 
-// spec returns the specification of a tool; the zero one of a tool that is not there.
-func (t *runTools) spec(name string) holdfast.ToolSpec { return t.Load().spec(name) }
+// Spec returns the specification of a tool; the zero one of a tool that is not there.
+func (t *RunTools) Spec(name string) holdfast.ToolSpec { return t.Load().Spec(name) }
 
-// add adds the tools that came late, if the one with the name is among them. None is taken
+// Add adds the tools that came late, if the one with the name is among them. None is taken
 // away: there may be calls to it.
-func (t *runTools) add(newest *toolbox, name string) {
-	if _, came := newest.byName[name]; !came {
+func (t *RunTools) Add(newest *Toolbox, name string) {
+	if _, came := newest.ByName[name]; !came {
 		return
 	}
 	old := t.Load()
-	all := &toolbox{byName: maps.Clone(newest.byName), specs: slices.Clone(newest.specs), lists: newest.lists}
-	for _, spec := range old.specs {
-		if _, there := all.byName[spec.Name]; !there {
-			all.byName[spec.Name] = old.byName[spec.Name]
-			all.specs = append(all.specs, spec)
+	all := &Toolbox{ByName: maps.Clone(newest.ByName), Specs: slices.Clone(newest.Specs), lists: newest.lists}
+	for _, spec := range old.Specs {
+		if _, there := all.ByName[spec.Name]; !there {
+			all.ByName[spec.Name] = old.ByName[spec.Name]
+			all.Specs = append(all.Specs, spec)
 		}
 	}
-	slices.SortStableFunc(all.specs, byName)
-	all.specs = slices.Clip(all.specs)
+	SortSpecs(all.Specs)
+	all.Specs = slices.Clip(all.Specs)
 	t.Store(all)
 }
 
-// spec returns the specification of a tool; the zero one of a tool that is not there.
-func (b *toolbox) spec(name string) holdfast.ToolSpec {
-	if tool, there := b.byName[name]; there {
+// Spec returns the specification of a tool; the zero one of a tool that is not there.
+func (b *Toolbox) Spec(name string) holdfast.ToolSpec {
+	if tool, there := b.ByName[name]; there {
 		return tool.Spec()
 	}
 	return holdfast.ToolSpec{}
 }
 
-// intend adds the intent of a call to a commit, with what its tool declares. A call that is to be
+// Intend adds the intent of a call to a commit, with what its tool declares. A call that is to be
 // handed out has none: before anybody gets it, its token is stored.
-func (b *toolbox) intend(c *store.Commit, key string, call *thread.Call, h *thread.History, i thread.Intent) {
-	spec := b.spec(call.Name)
+func (b *Toolbox) Intend(c *store.Commit, key string, call *thread.Call, h *thread.History, i thread.Intent) {
+	spec := b.Spec(call.Name)
 	if spec.Outside != nil {
 		return
 	}
