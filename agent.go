@@ -13,9 +13,9 @@ type Agent struct {
 	// Model answers the conversation. It is required.
 	Model Model
 	// Fallbacks are the models that are asked, in this order, if Model fails and asking it
-	// again cannot help. What the failed one has shown is taken back. The run stays with the
-	// model that has answered; the next one begins with Model again. What a model has kept
-	// encrypted for itself is not sent to another.
+	// again cannot help. The text that the failed one has shown is taken back. The run stays
+	// with the model that has answered; the next one begins with Model again. A model's
+	// encrypted values are not sent to another.
 	Fallbacks []Model
 	// FallbackRefused lets the next model answer what one declines to answer because of its
 	// content policy. Without it such an answer ends the run.
@@ -35,9 +35,9 @@ type Agent struct {
 	// Client says what clients may bring besides the words of their user.
 	Client ClientPolicy
 	// HideToolErrors keeps the text of an error that a tool returns from the model and the
-	// stream: both get a fixed text, and the log has the error. The public text of an
-	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
-	// it, the text of every error is shown: write it for the model.
+	// stream: both get a fixed text, and the log has the error. The public text of an [*Error]
+	// and the mistakes in a call's arguments are still shown. Without it, the text of every
+	// error is shown: write it for the model.
 	HideToolErrors bool
 	// Output is the form of the agent's answers: JSON that fits a schema. Without it an
 	// answer is a text. See [Output].
@@ -64,7 +64,7 @@ type Agent struct {
 type ClientPolicy struct {
 	// Import is what a new thread takes of the history that a client sends with it: "all"
 	// (default), "users" for the user messages only, or "none" for the user messages at its
-	// end only. What else is taken is marked: see [Message.Imported].
+	// end only. Accepted references are marked: see [Message.Imported].
 	Import string
 	// Instructions is how the model is shown the system and developer messages of clients:
 	// "system", with the authority of the agent's own instructions; "user", as a user
@@ -85,11 +85,11 @@ type ClientPolicy struct {
 // Policy says what a POST does with a thread that is not ready for new
 // messages. The zero value rejects, with an error that names every way out.
 type Policy struct {
-	// Chat is the policy that pages with a chat expect: it chooses cancel_and_run,
-	// decline and abandon where the members below say nothing, and a list of messages that
-	// differs from the history, or is shorter, branches by itself: an edit, or a message
-	// that is answered anew. A run that branches in this way gets the recorded results of
-	// earlier calls to once and query tools, and asks before it makes different ones.
+	// Chat is the policy that pages with a chat expect: it chooses cancel_and_run, decline and
+	// abandon where the members below say nothing, and a list of messages that differs from
+	// the history, or is shorter, branches by itself: an edit, or a message that gets a new
+	// answer. A run that branches in this way gets the recorded results of earlier calls to
+	// once and query tools, and asks before it makes different ones.
 	Chat bool `json:"chat,omitempty"`
 	// OnBusy: "reject", or "cancel_and_run" to cancel the running run first.
 	OnBusy string `json:"onBusy,omitempty"`

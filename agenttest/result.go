@@ -1,8 +1,7 @@
 package agenttest
 
-// What comes back from a request to the harness: the Result, which is read from the
-// response's events, with the history as the API shows it and the tool calls that
-// were actually started.
+// Result is the answer to a request to the harness, read from the response's events, with the
+// history as the API shows it and the tool calls that were actually started.
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 package main
 
-// What many at once cost: runs that start together, and clients that come back together
+// The cost of many at once: runs that start together, and clients that come back together
 // while others' streams go on.
 
 import (
@@ -65,8 +65,8 @@ func storm(t *target) (*result, error) {
 	return r, errors.Join(err, err2, err3, err4)
 }
 
-// watchOthers begins 20 streams of 50 tokens/s, and returns when they have been going on for
-// a second. What it returns waits for their ends; the latency is that of what came since.
+// watchOthers begins 20 streams of 50 tokens/s, and returns when they have been going on for a
+// second. The returned function waits for their ends; the latency is that of the time since.
 func watchOthers(t *target) (rest func() (*result, error)) {
 	r := &result{}
 	var mu sync.Mutex

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// The fake provider of the bench. What it answers is in the request, so that it has nothing
-// to remember, and each token says when it was sent, so that the reader can tell how old it is.
+// The fake provider of the bench. The answer is determined by the request, so that it has
+// nothing to remember, and each token says when it was sent, so that the reader can tell how
+// old it is.
 
 // script is what a user message tells the fake model to do.
 type script struct {

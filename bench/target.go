@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What is under load: the servers, and what they need.
+// The servers under load, and their needs.
 
 // target is a server under load.
 type target struct {

@@ -52,7 +52,7 @@ func (l *watchers) flags(fs *flag.FlagSet) {
 	fs.IntVar(&l.turns, "idle-turns", 3, "with -watchers: how often each server is measured; medians are compared")
 }
 
-// watched is a server that is watched. What it holds is told at its control address.
+// watched is a server that is watched. Its control address tells its memory.
 type watched struct {
 	*process
 	control string
@@ -362,7 +362,7 @@ func (c *crowdOfViewers) join(ctx context.Context, servers []*watched, clients i
 }
 
 // sent returns what Redis has executed so far: what was sent to it, and also what scripts
-// call. What readers send are HMGET and XRANGE; a commit's script has one HMGET and one HSET.
+// call. Readers send HMGET and XRANGE; a commit's script has one HMGET and one HSET.
 func sent(redis *redisServer) (u usageOf, err error) {
 	all, err := redis.usage()
 	if err != nil {

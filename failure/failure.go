@@ -1,5 +1,5 @@
 // Package failure names the kinds of failures of a model call, as a holdfast.ModelError has
-// them. Whoever writes a model sets them; whoever chooses between models reads them.
+// them. Authors of models set them; code that chooses between models reads them.
 package failure
 
 // Kind is what kind of failure it is. It decides what may be tried next.

@@ -39,8 +39,8 @@ const fetchParameters = `{"type":"object","required":["url"],"additionalProperti
 
 // Fetch makes the tool http_get, which reads a URL that the model chooses: text as it is, of
 // HTML only its text, images as parts. It follows redirects, and neither they nor names nor
-// any notation of an address lead into a private network. What a page says is not to be
-// trusted more than a user.
+// any notation of an address lead into a private network. The text of a page deserves no more
+// trust than a user.
 func Fetch(o FetchOptions) (*Fetcher, error) {
 	options := Options{
 		Name:         "http_get",
@@ -113,8 +113,8 @@ func (f *Fetcher) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.To
 	return t.shape.result(answer, t.client), nil
 }
 
-// pageRequest returns the request for a URL. What clients read in different ways is
-// refused, because it is where private addresses hide.
+// pageRequest returns the request for a URL. URLs that clients read in different ways are
+// refused, because private addresses hide in them.
 func pageRequest(text string) (*request, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -199,7 +199,7 @@ func (t *Tool) noAnswer(ctx, bounded context.Context, r *request, sent *tracker,
 	var refused *netguard.Refused
 	var unsent interface{ NotSent() bool }
 	switch {
-	case sent.wrote.Load(): // at least to whoever redirected it
+	case sent.wrote.Load(): // at least to the one that redirected it
 	case errors.As(err, new(*holdfast.Interrupt)): // somebody has to log in first
 		return err
 	case errors.As(err, &unsent) && unsent.NotSent():

@@ -1,6 +1,6 @@
 package httptool
 
-// What of an answer becomes the result of a call.
+// The part of an answer that becomes the result of a call.
 
 import (
 	"bytes"

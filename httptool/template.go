@@ -1,8 +1,8 @@
 package httptool
 
-// Templates: texts with {name} for an argument and ${NAME} for a variable of the
-// environment. What an argument says is put in as text of its place, so that it can end
-// neither a segment of a path nor a member of a query nor a header.
+// Templates: texts with {name} for an argument and ${NAME} for a variable of the environment.
+// An argument is escaped for its place, so that it can end neither a segment of a path nor a
+// member of a query nor a header.
 
 import (
 	"fmt"
@@ -185,8 +185,8 @@ func inPath(p piece, value string) (string, error) {
 	}
 }
 
-// isDots reports whether a segment of a path means this directory or the one above it, to
-// whoever unescapes it or cuts off its parameters.
+// isDots reports whether a segment of a path means this directory or the one above it, to a
+// reader that unescapes it or cuts off its parameters.
 func isDots(segment string) bool {
 	for {
 		bare, _, _ := strings.Cut(segment, ";")

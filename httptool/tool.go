@@ -2,8 +2,8 @@
 // and a schema of its arguments ([New]), or picked from an OpenAPI document
 // ([FromOpenAPI]).
 //
-// What a model writes can change neither where a request goes nor how its URL is made up,
-// and private addresses are refused unless they are listed. The tool's effect decides what
+// Arguments written by a model can change neither where a request goes nor how its URL is made
+// up, and private addresses are refused unless they are listed. The tool's effect decides what
 // becomes of a call whose answer does not come: see [Options.Effect].
 package httptool
 
@@ -80,10 +80,10 @@ type Options struct {
 	// and NO_PROXY name; default none.
 	Proxy string `json:"proxy,omitempty"`
 
-	// RoundTripper wraps what sends the requests, for example to add credentials. What it
-	// gets refuses private addresses; a RoundTripper that does not use it must do so itself.
-	// An error with a method NotSent() bool that reports true, such as those of
-	// package credential, says that nothing was sent.
+	// RoundTripper wraps what sends the requests, for example to add credentials. Its argument
+	// refuses private addresses; a RoundTripper that does not use it must do so itself. An
+	// error with a method NotSent() bool that reports true, such as those of package
+	// credential, says that nothing was sent.
 	RoundTripper func(http.RoundTripper) http.RoundTripper `json:"-"`
 	// Resolver resolves names; default net.DefaultResolver.
 	Resolver Resolver `json:"-"`

@@ -188,7 +188,7 @@ func testHandOver(t *testing.T, s store.Store) {
 	}
 	heardOf(t, heard[1], processes[0], leave)
 	heardOf(t, heard[2], processes[0], leave)
-	// What is told while a listener's connection is made anew is missed, which is allowed.
+	// News that arrive while a listener reconnects are missed, which is allowed.
 	for told, missed := 0, 0; told < 10; {
 		drained(heard[1:])
 		leave()

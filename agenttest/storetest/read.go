@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The Reader role: records after a cursor, the tree of messages, values in pages, sizes.
-// What is read is a copy.
+// The Reader role: records after a cursor, the tree of messages, values in pages, sizes. The
+// caller gets a copy.
 
 // readTests test [store.Reader].
 func readTests() map[string]func(*testing.T, store.Store) {

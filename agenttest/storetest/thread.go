@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What all tests use: a thread that remembers where it stands, keys and times.
+// The tools of all tests: a thread that remembers where it stands, keys and times.
 
 // start is the time that all tests count from. It has nanoseconds, and is not the
 // beginning of a second, minute or hour.

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// unreadableTests test what a store does with a thread whose head cannot be read: it is
-// listed and can be removed by whoever it belongs to, and no other thread notices.
+// unreadableTests test what a store does with a thread whose head cannot be read: it is listed
+// and its owner can remove it, and no other thread notices.
 func unreadableTests() map[string]func(*testing.T, store.Store, func(store.ThreadKey)) {
 	return map[string]func(*testing.T, store.Store, func(store.ThreadKey)){
 		"it is listed for its user":              testUnreadableThreads,
@@ -142,7 +142,7 @@ func testUnreadableTaken(t *testing.T, s store.Store, breaks func(store.ThreadKe
 	if err := s.Commit(t.Context(), c); !errors.Is(err, store.ErrConflict) {
 		wantUnreadable(t, err)
 	}
-	// What the refused commit has announced makes nobody its user.
+	// The refused commit's announcement makes nobody its user.
 	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10)
 	h, err := s.Head(t.Context(), key("a"))
 	wantUnreadable(t, err)

@@ -2,7 +2,7 @@
 //
 //	go vet -vettool="$(which holdfastvet)" ./...
 //
-// What it finds, and how to fix it, is described in docs/state-checks.md.
+// Its findings, and how to fix them, are described in docs/state-checks.md.
 package main
 
 import (

@@ -35,8 +35,8 @@ type calling struct {
 	args  []byte
 }
 
-// get returns the message; if there is none, it makes one that is attributed to the
-// subagent. Whatever opens the message again must agree with that.
+// get returns the message; if there is none, it makes one that is attributed to the subagent.
+// Any event that opens the message again must agree with that.
 func (a *Assembler) get(id, role, agent string) (m *making, made bool) {
 	if m := a.byID[id]; m != nil {
 		return m, false

@@ -94,7 +94,7 @@ func cursorMetadata(cursor string) json.RawMessage {
 	return append(appendString(b, cursor), "}}"...)
 }
 
-// beside adds the cursor to metadata. What is no object is replaced.
+// beside adds the cursor to metadata. Metadata that are no object are replaced.
 func beside(metadata json.RawMessage, cursor string) json.RawMessage {
 	var all, own map[string]json.RawMessage
 	if json.Unmarshal(metadata, &all) != nil || all == nil {
@@ -104,7 +104,7 @@ func beside(metadata json.RawMessage, cursor string) json.RawMessage {
 		own = map[string]json.RawMessage{}
 	}
 	own["cursor"] = appendString(nil, cursor)
-	// What was just decoded can be encoded.
+	// A value that was just decoded can be encoded.
 	all["holdfast"], _ = json.Marshal(own)
 	merged, _ := json.Marshal(all)
 	return merged

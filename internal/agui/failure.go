@@ -1,9 +1,9 @@
 package agui
 
-// What RUN_ERROR says. Its message is read by the person in front of the page, who can
-// neither send requests nor change the server; what a developer or an operator does about
-// the error is a hint in the event's metadata. Errors in JSON are for programs and keep the
-// whole text.
+// The texts of RUN_ERROR. Its message is read by the person in front of the page, who can
+// neither send requests nor change the server; what a developer or an operator does about the
+// error is a hint in the event's metadata. Errors in JSON are for programs and keep the whole
+// text.
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 )
 
-// What several codes tell a person.
+// Texts that several codes share.
 const (
 	wentWrong = "Something went wrong on the server. Try again. If it happens again, tell the " +
 		"people who run this service."
@@ -81,7 +81,7 @@ var people = map[string]string{
 }
 
 // unanswered is why no model could answer, and what can be done about it, for each kind of
-// failure. What the model's own error says is for developers.
+// failure. The model's own error is for developers.
 var unanswered = map[failure.Kind]string{
 	failure.Cut:        "The model did not finish its answer. Try again in a moment.",
 	failure.Overloaded: "The model is overloaded or cannot be reached. Try again in a moment.",

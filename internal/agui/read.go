@@ -1,9 +1,9 @@
 package agui
 
-// Reading a RunAgentInput whose bytes have been checked. encoding/json would validate all
-// of it again, byte by byte, and most of it is the content of messages, which stays JSON
-// text. So the members of the input and of its messages are read here, and only the smaller
-// things in them are left to encoding/json. What is read is the same.
+// Reading a RunAgentInput whose bytes have been checked. encoding/json would validate all of
+// it again, byte by byte, and most of it is the content of messages, which stays JSON text. So
+// the members of the input and of its messages are read here, and only the smaller things in
+// them are left to encoding/json. The result is the same.
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
 package agui
 
-// The sequence machine, part one: which event may come when, what an event closes,
-// and what is open. What it must remember about ids is in sequence_memory.go.
+// The sequence machine, part one: which event may come when, what an event closes, and what is
+// open. Its memory of ids is in sequence_memory.go.
 
 import (
 	"fmt"

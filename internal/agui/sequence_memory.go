@@ -56,8 +56,8 @@ func (q *Sequencer) chunked(ev Event) error {
 	return nil
 }
 
-// continues accepts the next chunk of the open chunk item. Whatever it repeats must
-// agree with the first chunk, and it must be of the same subagent.
+// continues accepts the next chunk of the open chunk item. Members that it repeats must agree
+// with the first chunk, and it must be of the same subagent.
 func (q *Sequencer) continues(ev Event) error {
 	_, _, start := unchunk(ev)
 	_, agent, as := identity(start)
@@ -128,9 +128,9 @@ const (
 	spaceSpan = 's'
 )
 
-// memory is what a stream has said about an id. Whatever comes later, even after the
-// item was closed, must agree: clients append to what they have, and fail a run that
-// attributes it to another subagent (AG-UI spec, ownership).
+// memory is what a stream has said about an id. Later events, even after the item was closed,
+// must agree: clients append to what they have, and fail a run that attributes it to another
+// subagent (AG-UI spec, ownership).
 type memory struct {
 	kind               Type
 	agent              string

@@ -2,9 +2,9 @@ package agui
 
 import "github.com/holdfast-agents/holdfast/internal/strictjson"
 
-// What an input may look like, and how many elements its lists may have. The limits are
-// far above what applications send. They keep a body of a few megabytes from becoming
-// hundreds of megabytes of small values.
+// The shape that an input may have, and the number of elements in its lists. The limits are
+// far above what applications send. They keep a body of a few megabytes from becoming hundreds
+// of megabytes of small values.
 const (
 	maxMessages = 10_000
 	maxTools    = 1_000

@@ -21,15 +21,15 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What Check checks is what the rest of the engine relies on: a head that can be read, an
-// owner exactly while the thread runs, a whole message tree, a result for each call, and a
-// log without gaps (history.go, log.go). Each problem has a name that scripts can rely on
-// and a sentence for people.
+// Check checks the assumptions of the rest of the engine: a head that can be read, an owner
+// exactly while the thread runs, a whole message tree, a result for each call, and a log
+// without gaps (history.go, log.go). Each problem has a name that scripts can rely on and a
+// sentence for people.
 
 // Problem is something about a stored thread that must not be.
 type Problem struct {
 	Key store.ThreadKey // of the thread
-	// What names the kind of problem. It does not change between versions.
+	// Code names the kind of problem. It does not change between versions.
 	What string
 	// Detail describes it for a person.
 	Detail string

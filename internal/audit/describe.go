@@ -109,9 +109,9 @@ type InspectedRun struct {
 	StartedAt, EndedAt                   time.Time
 }
 
-// Inspect describes a stored thread, or what it was at the checkpoint if that is not empty.
-// It needs no engine and writes nothing. What cannot be read of a damaged thread is left
-// out and is among its problems. A checkpoint that is not there is a not_found error.
+// Inspect describes a stored thread, or what it was at the checkpoint if that is not empty. It
+// needs no engine and writes nothing. Unreadable parts of a damaged thread are left out and
+// are among its problems. A checkpoint that is not there is a not_found error.
 func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint string) (*Inspection, error) {
 	all, err := readAll(ctx, db, key)
 	if err != nil {

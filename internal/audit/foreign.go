@@ -16,17 +16,18 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// A document that comes over the network may say anything. What a user could not have brought
-// about otherwise is taken out of it: states of middleware, which remember what people have
-// allowed, answers, results that no tool has given, and calls that would be made. The words
-// stay, marked as imported. What is taken out of a document that goes out is what its reader
-// may not see.
+// A document that comes over the network may say anything. Things that a user could not have
+// brought about otherwise are taken out of it: states of middleware, which remember what
+// people have allowed, answers, results that no tool has given, and calls that would be made.
+// The words stay, marked as imported. Outgoing documents lack everything that their reader may
+// not see.
 
 // maxBefore bounds how many records a foreign document may begin after: each is written for a
 // moment.
 const maxBefore = 200_000
 
-// maxTitle bounds a title, in bytes; one that nobody could have given the thread is made anew.
+// maxTitle bounds a title, in bytes; one that nobody could have given the thread is made
+// again.
 const maxTitle = 256
 
 // ErrDocument means that a document cannot be imported; the error says why.

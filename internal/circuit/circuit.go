@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 )
 
-// What opens a circuit, and for how long.
+// The failures that open a circuit, and for how long.
 //
 // Failures are counted in a row, not in a share of all calls: one success shows that the
 // model can answer, and a model that answers now and then is better than none, since other
@@ -36,8 +36,8 @@ const (
 	distrust = time.Hour
 	// worth is the difference that makes an end worth telling, in the log and in hints.
 	worth = time.Second
-	// change is how much later an open circuit must end to be opened anew: of a hundred
-	// calls under way, each may fail and ask for a little more time.
+	// change is how much later an open circuit must end to be opened again: of a hundred calls
+	// under way, each may fail and ask for a little more time.
 	change = 5 * time.Second
 )
 

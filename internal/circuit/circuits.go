@@ -11,7 +11,7 @@ import (
 )
 
 // The circuits of a process: what the engine asks and reports, the log of what they become,
-// and what the metrics show of them. What others are told is in share.go.
+// and what the metrics show of them. The hints for others are in share.go.
 
 // Model is a model that has a circuit.
 type Model struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What processes tell each other. A circuit that opens is written to the store as a hint,
-// which ends with it, so that closing needs no write. Hints are read in the background
+// The hints that processes give each other. A circuit that opens is written to the store as a
+// hint, which ends with it, so that closing needs no write. Hints are read in the background
 // while models are asked, at most once in a refresh; a process that asks no model reads
 // nothing. A store that is away costs nobody anything: each process counts alone.
 
@@ -90,7 +90,7 @@ func (c *Circuits) logAway(err error) {
 	c.cfg.Log.Info("servers tell each other again which models fail")
 }
 
-// tell writes a hint for each circuit that has opened. What cannot be written stays for
+// tell writes a hint for each circuit that has opened. A hint that cannot be written stays for
 // the next time, or until it is over.
 func (c *Circuits) tell(ctx context.Context, hints store.Hints) error {
 	c.mu.Lock()

@@ -11,7 +11,7 @@ func Now() Moment { return Moment{time.Now()} }
 // Elapsed returns how long ago the moment was: what has passed by the monotonic clock or by
 // the clock on the wall, whichever is more. The monotonic one, by which timers go, may stand
 // still while a machine sleeps. The other one may be set; then the moment looks older than it
-// is, and whoever asks whether something is too old errs on the safe side.
+// is, and a check whether something is too old errs on the safe side.
 func (m Moment) Elapsed() time.Duration { return m.To(Now()) }
 
 // To returns how long after m the other moment was, by whichever clock says more.

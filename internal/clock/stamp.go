@@ -1,10 +1,10 @@
 // Package clock keeps two kinds of time apart that look the same and must not be mixed.
 //
-// A [Stamp] is what the clock on the wall says, or the clock of a store that several
-// processes share. It is for what is written down: when something happened, or until when
-// something holds, for others to compare. Such a clock may be set, or be read late, so
-// nothing in a process is measured by it. Whoever reads a stamp while the clock moves is
-// early or late by as much.
+// A [Stamp] is what the clock on the wall says, or the clock of a store that several processes
+// share. It is for what is written down: when something happened, or until when something
+// holds, for others to compare. Such a clock may be set, or be read late, so nothing in a
+// process is measured by it. A stamp that is read while the clock moves is early or late by as
+// much.
 //
 // A [Moment] is a point in the life of this process. It is for whatever this process
 // measures: how long something took, whether an answer is too old to count, how long to

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/jwtauth"
 )
 
-// Who may call: API keys, tokens of an identity provider, or both.
+// The callers: API keys, tokens of an identity provider, or both.
 
 // callers are the ways in which callers may identify themselves; nil those that are not
 // configured.

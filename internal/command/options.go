@@ -1,6 +1,6 @@
 package command
 
-// What the program is started with: its settings, and the agents file that they name.
+// The program's input: its settings, and the agents file that they name.
 
 import (
 	"errors"

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// What a SIGHUP makes the program read again: its API keys, and its agents file, for the runs
+// A SIGHUP makes the program read these again: its API keys, and its agents file, for the runs
 // that begin from then on.
 
 // reloader reads again what it can at each SIGHUP.

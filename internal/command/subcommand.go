@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// What subcommands have in common.
+// The common part of all subcommands.
 
 // The exit codes.
 const (

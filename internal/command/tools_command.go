@@ -61,7 +61,7 @@ func toolsCommand(args []string, getenv func(string) string, stdout, stderr io.W
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
-	// What is wrong with a server stands in the list.
+	// A server's trouble stands in the list.
 	parts := fileParts(getenv)
 	parts.Log = slog.New(slog.DiscardHandler)
 	loaded, err := server.LoadTools(path, parts)

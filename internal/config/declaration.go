@@ -1,9 +1,9 @@
 package config
 
-// What the file declares to have tools from: its MCP servers, its tools and its OpenAPI
-// documents. This package knows their keys and no more: a declaration is handed over as
-// JSON, in the shape of the options of what is made of it, and an error that names one of
-// these options is reported at the option's place.
+// The sources of tools that the file declares: its MCP servers, its tools and its OpenAPI
+// documents. This package knows their keys and no more: a declaration is handed over as JSON,
+// in the shape of the options of what is made of it, and an error that names one of these
+// options is reported at the option's place.
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ const (
 	plainText   phraseKind = iota // they are replaced
 	addressText                   // the same; the text is a URL
 	pathText                      // the same; the path is relative to the file
-	template                      // whoever uses the text replaces them
+	template                      // the user of the text replaces them
 )
 
 // unknownAddress stands for a URL with variables when there is no environment.
@@ -149,10 +149,9 @@ func (d *Declaration) Errorf(path, format string, args ...any) error {
 	return &Error{File: d.file, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
 }
 
-// Located reports an error of whoever checks the options at the option that it names at its
-// beginning, in a form like "url: …", "operations[1] (get): name: …" or "the field Result: …".
-// within is the path of the options within the declaration. A joined error is several
-// mistakes.
+// Located reports an error about options at the option that it names at its beginning, in a
+// form like "url: …", "operations[1] (get): name: …" or "the field Result: …". within is the
+// path of the options within the declaration. A joined error is several mistakes.
 func (d *Declaration) Located(err error, within string) error {
 	located := &Error{File: d.file}
 	d.locate(located, err, within)

@@ -21,7 +21,7 @@ type declarer struct {
 	all     []*Declaration
 }
 
-// declare takes over a declaration without mistakes: whoever knows its options looks at it,
+// declare takes over a declaration without mistakes: the code that knows its options reads it,
 // and says which tools it makes. before is the number of mistakes before it was read.
 func (s *declarer) declare(d *Declaration, before int) {
 	s.all = append(s.all, d)

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What has changed from one reading of the file to the next is found without keeping what it
-// said, which may have secrets in it: each part has a sum.
+// A change from one reading of the file to the next is found without keeping its text, which
+// may have secrets in it: each part has a sum.
 
 // Sums has the sum of each part of a file.
 type Sums struct {

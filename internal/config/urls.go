@@ -1,6 +1,6 @@
 package config
 
-// What URLs in the file may be, and what must not be in them.
+// The URLs that the file may have, and the parts that they must not have.
 
 import (
 	"net/url"

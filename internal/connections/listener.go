@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Listener is a listener that bounds how many connections are open, in all and of one
-// address. While all are in use, new ones wait in the kernel, and those of which nobody needs
-// anything are closed to make room (see [room]): whoever opens connections and does nothing
-// with them takes them from nobody. (netutil.LimitListener hides what a TCP connection can do
+// Listener is a listener that bounds how many connections are open, in all and of one address.
+// While all are in use, new ones wait in the kernel, and those of which nobody needs anything
+// are closed to make room (see [room]): a client that opens connections and does nothing with
+// them takes them from nobody. (netutil.LimitListener hides what a TCP connection can do
 // besides reading and writing, which net/http uses to close one without losing the response.)
 type Listener struct {
 	net.Listener
@@ -40,8 +40,8 @@ func New(l net.Listener, most int, of PerAddress, changed func(n int), refused f
 	}
 }
 
-// Accept implements [net.Listener]. When many come at once, whoever is ready goes first: the
-// streams that go on, and the connection that came before.
+// Accept implements [net.Listener]. When many come at once, ready ones go first: the streams
+// that go on, and the connection that came before.
 func (l *Listener) Accept() (net.Conn, error) {
 	runtime.Gosched()
 	if err := l.wait(); err != nil {

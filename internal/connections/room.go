@@ -26,8 +26,8 @@ type stage int
 const (
 	// idle connections are kept for a next request.
 	idle stage = iota
-	// answered ones had their response before their request was read to its end. What still
-	// comes is read only so that the client finds the response.
+	// answered ones had their response before their request was read to its end. The rest is
+	// read only so that the client finds the response.
 	answered
 	// silent ones have not sent the header of their first request to its end.
 	silent

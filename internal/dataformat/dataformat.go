@@ -146,8 +146,8 @@ func (a *Agreement) tell(got store.Formats, newer bool) {
 	}
 }
 
-// Write returns the format that new data is written in. Where others may be, and cannot be
-// asked, whoever asks for a format has to know that they read it.
+// Write returns the format that new data is written in. If there may be others, which cannot
+// be asked, a person who asks for a format has to know that they read it.
 func (a *Agreement) Write() int {
 	switch {
 	case a.alone:

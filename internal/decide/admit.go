@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What a client may bring besides the words of its user is the agent's choice. Compare
-// has found what is new; here what the agent does not take is left out, media that it must
-// not be sent are refused, and what is left of a history is marked, because this server
-// has not produced it.
+// The agent chooses what a client may bring besides the words of its user. Compare has found
+// what is new; here what the agent does not take is left out, media that it must not be sent
+// are refused, and what is left of a history is marked, because this server has not produced
+// it.
 
 // Admit applies the agent's policy to what the client brings. On a thread without history
 // the messages may be a whole one; on any other only its user's messages and the results

@@ -41,8 +41,8 @@ func (v Verdicts) Of(c Check) (texts []string, made bool) {
 }
 
 // Violations makes a check, and lists what is wrong with the value. A schema that is missing,
-// or that cannot be read, takes anything: whoever wrote it has to check then. One that takes
-// too long takes nothing. The error is that of ctx.
+// or that cannot be read, takes anything: the author of the middleware has to check then. One
+// that takes too long takes nothing. The error is that of ctx.
 func Violations(ctx context.Context, c Check) ([]string, error) {
 	if len(c.Schema) == 0 {
 		return nil, nil

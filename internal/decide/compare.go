@@ -337,7 +337,7 @@ func (c *Compared) importAssistant(i int, sent []agui.Message, results map[strin
 	var answers []agui.Message
 	taken := map[string]bool{}
 	for _, call := range m.ToolCalls {
-		// What comes before this message answers no later one either, so it is looked at once.
+		// Messages before this one answer no later one either, so each is looked at once.
 		after := results[call.ID]
 		for len(after) > 0 && after[0] < i {
 			after = after[1:]

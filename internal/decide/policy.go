@@ -88,7 +88,7 @@ const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (s
 // who sends it relies on it.
 func knownOptions(options json.RawMessage) error {
 	members := map[string]json.RawMessage{}
-	// What is not an object at this point is null, which chooses nothing.
+	// A value that is not an object at this point is null, which chooses nothing.
 	_ = json.Unmarshal(options, &members)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch name {

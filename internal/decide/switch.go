@@ -3,7 +3,7 @@ package decide
 import "github.com/holdfast-agents/holdfast"
 
 // Pages with a branch picker go back to a branch that the thread has left, and go on there.
-// What they send is then a path of the tree, only not the current one.
+// Their list is then a path of the tree, only not the current one.
 
 // switches reports whether the list goes on from another branch, and says from where.
 func (w *walk) switches() bool {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
-// What was made of all declarations of a file, and its end: some of its tools have processes,
-// connections and directories.
+// Loaded declarations: everything made of a file's declarations, and its end: some of the
+// tools have processes, connections and directories.
 
 // Made is what was made of the declarations of a file.
 type Made struct {
@@ -28,8 +28,8 @@ type Made struct {
 	ends    []func()
 }
 
-// Make makes the tools of a file, and opens no MCP server yet. The error has all mistakes. What
-// was made is to be closed, even then.
+// Make makes the tools of a file, and opens no MCP server yet. The error has all mistakes. The
+// caller closes the result, even then.
 func Make(file *config.File, getenv func(string) string, log *slog.Logger) (*Made, error) {
 	m := &Made{}
 	var mistakes []error

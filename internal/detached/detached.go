@@ -1,10 +1,9 @@
 // Package detached lets responses outlive their handlers. A stream that has nothing to send
-// for a while no longer needs what net/http keeps for its request: the stacks of all
-// handlers, the request itself, and the buffers of the connection. So it takes the
-// connection over, and its handler returns. What stays is the goroutine that writes the
-// stream, and a small one that notices when the client leaves. On the wire nothing changes:
-// the response goes on in chunks, and when it is complete, the connection serves the next
-// request.
+// for a while no longer needs what net/http keeps for its request: the stacks of all handlers,
+// the request itself, and the buffers of the connection. So it takes the connection over, and
+// its handler returns. Only the goroutine that writes the stream remains, and a small one that
+// notices when the client leaves. On the wire nothing changes: the response goes on in chunks,
+// and when it is complete, the connection serves the next request.
 //
 // Only a server of our own can do that, one that has nothing between the handler and the
 // connection, and that takes connections back. With HTTP/2, TLS or another's server a stream

@@ -26,7 +26,7 @@ func Steps() []Step { return []Step{Retry, Shrink, FallBack, End} }
 // Others is what there is besides the model that has failed.
 type Others int
 
-// What there may be.
+// The possible inputs.
 const (
 	NoOthers Others = iota // no model is left that was not tried
 	Broken                 // there are others, whose circuits are open

@@ -3,8 +3,8 @@
 // and of this process alone; docs/metrics.md is for more than that.
 package figures
 
-// An hour is a ring of steps. Whatever happens is counted in the step of its moment. When the
-// next step begins, the times of the last one become two numbers, so that an hour takes a few
+// An hour is a ring of steps. Every event is counted in the step of its moment. When the next
+// step begins, the times of the last one become two numbers, so that an hour takes a few
 // kilobytes and a report costs no more than a lock.
 
 import (

@@ -97,8 +97,8 @@ func inBrief(dir string, err error) error {
 	}
 }
 
-// openFailed says what to do about a directory that cannot be opened. Who only reads it is
-// no server, and looks for a store that exists.
+// openFailed says what to do about a directory that cannot be opened. A reader is no server,
+// and looks for a store that exists.
 func openFailed(dir string, readOnly bool, err error) error {
 	const other = "or use another folder"
 	advice := ""

@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The one goroutine that writes. It gathers what waits into a batch, has the engine write
-// and sync it, and answers; and it says no at once while that is not possible. What a
-// caller was refused may still be written: commits are tried again with the same id.
+// The one goroutine that writes. It gathers what waits into a batch, has the engine write and
+// sync it, and answers; and it says no at once while that is not possible. A refused commit
+// may still be written: commits are tried again with the same id.
 
 const (
 	// maxBatch bounds how many operations share a sync, and maxBatchBytes how large
@@ -104,8 +104,7 @@ type operation interface {
 	tell(w *storekit.Waiters)
 }
 
-// txn is a batch that is being put together. What was written to it can be read
-// from it.
+// txn is a batch that is being put together. Its earlier writes can be read from it.
 type txn struct {
 	view
 	batch   *pebble.Batch
@@ -169,9 +168,9 @@ type request struct {
 	done chan error // holds one
 }
 
-// submit hands the operation to the committer and waits. Until the committer takes
-// it, it can be cancelled without a trace; that the channel is unbuffered makes the
-// difference exact. Then it is written, whoever still waits.
+// submit hands the operation to the committer and waits. Until the committer takes it, it can
+// be cancelled without a trace; that the channel is unbuffered makes the difference exact.
+// Then it is written, even if nobody waits any more.
 func (c *committer) submit(ctx context.Context, op operation) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -192,9 +191,9 @@ func (c *committer) submit(ctx context.Context, op operation) error {
 	}
 }
 
-// run is the one goroutine that writes. Whatever has come while a batch was
-// being synced is the next one: nobody waits for a timer, and the more writers there
-// are, the more share a sync. stop ends it.
+// run is the one goroutine that writes. The commits that come while a batch is being synced
+// form the next one: nobody waits for a timer, and the more writers there are, the more share
+// a sync. stop ends it.
 func (c *committer) run() {
 	defer close(c.stopped)
 	for {
@@ -305,8 +304,8 @@ func (c *committer) finishSoon(g *group) bool {
 	return false
 }
 
-// assemble puts a batch together. An operation that reads what is damaged fails
-// alone: the batch is begun anew without it.
+// assemble puts a batch together. An operation that reads what is damaged fails alone: the
+// batch starts again without it.
 func (c *committer) assemble(requests []*request) *group {
 	results := make([]error, len(requests))
 	for {
@@ -383,8 +382,8 @@ func (g *group) answer(waiters *storekit.Waiters, err error) {
 	g.answered = true
 }
 
-// fence ends writing with an engine that has failed. What it was writing may have
-// been written or not, as its callers are told.
+// fence ends writing with an engine that has failed. Its last batch may have been written or
+// not, as its callers are told.
 func (c *committer) fence() {
 	d := c.writing.disk
 	cause := d.failure()

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The Directory role: threads by their users, their owners, their parents, and all of
-// them. What is damaged does not end a list, and a head that is damaged is in it.
+// The Directory role: threads by their users, their owners, their parents, and all of them.
+// Damage does not end a list, and a head that is damaged is in it.
 
 // Threads implements [store.Directory]. It reads the owner's threads minute by
 // minute, newest first, and orders those of one minute by their heads. Where the list itself is

@@ -92,9 +92,8 @@ func (d *disk) try(f func() error) error {
 	return f()
 }
 
-// park never returns. Whoever made the change holds on to what it has, but it is
-// in none of Pebble's locks that a reader needs: Pebble writes in them only while it
-// opens or closes.
+// park never returns. The caller that made the change keeps its locks, but it is in none of
+// Pebble's locks that a reader needs: Pebble writes in them only while it opens or closes.
 func park() { select {} }
 
 func (d *disk) awaitRoom(err error) {

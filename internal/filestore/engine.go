@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// What is known about Pebble: how it is opened, written, read and closed.
+// Everything about Pebble: how it is opened, written, read and closed.
 
 // The memory that Pebble may use, in bytes. The cache is what is left of its size
 // when the log's part of it is taken off.
@@ -31,9 +31,8 @@ const (
 // firstPause is how long to wait before an engine is opened again, at first.
 const firstPause = 100 * time.Millisecond
 
-// engine is Pebble, opened once. What a batch has written can be read as soon as
-// Pebble has it in memory, which is before it is synced; so readers get a snapshot
-// from after the last sync.
+// engine is Pebble, opened once. A batch can be read as soon as Pebble has it in memory, which
+// is before it is synced; so readers get a snapshot from after the last sync.
 type engine struct {
 	db       *pebble.DB
 	disk     *disk

@@ -13,9 +13,9 @@ const (
 	maxHotIDs = 256
 )
 
-// hot is what the committer remembers of threads that were written lately. It is
-// the only one that writes, so what it remembers is what is stored; after a write
-// that failed it forgets everything. What is not looked up again falls out.
+// hot is what the committer remembers of threads that were written lately. It is the only one
+// that writes, so what it remembers is what is stored; after a write that failed it forgets
+// everything. Entries that are not looked up again fall out.
 type hot struct {
 	young, old map[store.ThreadKey]*thread
 }
@@ -24,8 +24,8 @@ type hot struct {
 type thread struct {
 	number uint64
 	head   *head
-	// ids has the ids of all values of some kinds, sorted. Without it, whoever trims a
-	// kind would have to step over everything that was ever removed from it.
+	// ids has the ids of all values of some kinds, sorted. Without it, trimming a kind would
+	// step over everything that was ever removed from it.
 	ids map[store.Kind][]string
 }
 

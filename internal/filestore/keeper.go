@@ -22,8 +22,8 @@ import (
 // and a few goroutines that never wake, so there may be only so many of them.
 
 const (
-	// maxLeft is how many engines may be left behind. Whoever has a disk that fails
-	// more often needs another disk, and a restart.
+	// maxLeft is how many engines may be left behind. A disk that fails more often needs
+	// replacement, and the server a restart.
 	maxLeft = 8
 	// readTries is how often an engine that only reads is opened, if files vanish meanwhile.
 	readTries = 10

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Every key of the store, and how its parts are put together. What is written here is in
-// users' stores and stays readable.
+// Every key of the store, and how its parts are put together. These keys are in users' stores
+// and stay readable.
 
 // Every key begins with a byte that says what it is about. Numbers in keys are
 // big-endian, so that they sort. Where a name is followed by something else its
@@ -151,8 +151,8 @@ func appendMinute(b []byte, minute int64) []byte {
 	return binary.BigEndian.AppendUint64(b, ^(uint64(minute) ^ 1<<63))
 }
 
-// minuteOf counts minutes from 1970. What matters is that a later time never has a
-// smaller one.
+// minuteOf counts minutes from 1970. It only matters that a later time never has a smaller
+// one.
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // timeOf returns when the minute that appendMinute has written began.

@@ -25,8 +25,8 @@ const Format = 1
 
 // The files of the directory that are not Pebble's.
 const (
-	// formatFile says that the directory is a store, and the version of its layout:
-	// whoever opens it knows this before Pebble changes anything.
+	// formatFile says that the directory is a store, and the version of its layout: the
+	// opening process knows this before Pebble changes anything.
 	formatFile = "FORMAT"
 	// lockFileName is locked while a process has the store open.
 	lockFileName = "LOCK"

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 )
 
-// What commits that are written in steps have left if they were not finished; see steps.go.
+// The leftovers of unfinished commits that are written in steps; see steps.go.
 
 // discard removes what commits that were not finished have written.
 type discard struct{ numbers []uint64 }

@@ -23,8 +23,8 @@ const (
 	manifestLast   = 4
 )
 
-// The tags of what is in a record. What this store never has, such as tables that share a
-// file, is not read.
+// The tags of what is in a record. Records that this store never has, such as tables that
+// share a file, are not read.
 const (
 	tagComparator    = 1
 	tagFirstLog      = 2

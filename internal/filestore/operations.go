@@ -11,7 +11,7 @@ import (
 )
 
 // A commit, a post and a removal on their way to the committer, each checked against what is
-// stored before anything of it is written. What a commit writes is in write.go.
+// stored before anything of it is written. The writes of a commit are in write.go.
 
 // commit is a commit whose values are framed, which the caller's goroutine has done
 // so that the committer does not have to.
@@ -196,8 +196,8 @@ func (r *removal) check(t *txn) (err error) {
 	return nil
 }
 
-// checkUnreadable is check for a thread that can be removed only if its head cannot be
-// read. What the committer remembers of it does not count.
+// checkUnreadable is check for a thread that can be removed only if its head cannot be read.
+// The committer's own memory of it does not count.
 func (r *removal) checkUnreadable(t *txn) error {
 	number, err := t.find(r.key)
 	if err != nil {

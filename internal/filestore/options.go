@@ -10,9 +10,9 @@ type Options struct {
 	// LockTimeout is how long to wait for another process to let go of the
 	// directory; 0 means one second.
 	LockTimeout time.Duration
-	// ReadOnly opens a store that is there for reading. Nothing in the directory
-	// changes, and commits are refused. What is whole of a damaged store can be read:
-	// Walk says if something is missing.
+	// ReadOnly opens a store that is there for reading. Nothing in the directory changes, and
+	// commits are refused. The intact parts of a damaged store can be read: Walk says if
+	// something is missing.
 	ReadOnly bool
 	// Log is told what operators should know; nil: nobody is.
 	Log *slog.Logger

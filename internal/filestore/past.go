@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Lists go on behind what is damaged. Pebble reports damage of a block only as an error
-// of whoever comes to it, and does not say where the next block begins; but a seek
-// behind the damage succeeds, so the place can be searched for.
+// Lists go on behind what is damaged. Pebble reports damage of a block only as an error of the
+// read that comes to it, and does not say where the next block begins; but a seek behind the
+// damage succeeds, so the place can be searched for.
 
 // ascendPast is ascend, except that it goes on behind what is damaged. It returns the
 // last damage that it has passed, and an error of anything else.

@@ -60,8 +60,8 @@ func (p private) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAl
 func (p private) Unwrap() vfs.FS { return p.FS }
 
 // makePrivate takes the rights of others off the files of a folder, which a copy may have made
-// by the umask. The folder's own rights are its operator's. What belongs to somebody
-// else stays as it is.
+// by the umask. The folder's own rights are its operator's. Other users' files stay as they
+// are.
 func makePrivate(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// What is left of a damaged folder, as Pebble can read it. Nothing in the folder is changed:
-// where a file is damaged that Pebble would not open the folder with, Pebble is shown another
-// one, which is in memory.
+// The rest of a damaged folder, as Pebble can read it. Nothing in the folder is changed: where
+// a file is damaged that Pebble would not open the folder with, Pebble is shown another one,
+// which is in memory.
 
 // rescue is a folder as Pebble is to see it.
 type rescue struct {

@@ -226,7 +226,7 @@ func (c *copying) ledger() error {
 		c.rescue.lose(
 			"list",
 			"accounts",
-			"some of what was counted for limits cannot be read; it is counted anew: %s",
+			"some of what was counted for limits cannot be read; it is counted again: %s",
 			firstLine(damage),
 		)
 	}

@@ -88,7 +88,7 @@ func (s *scheduler) MeasureCPU(pebble.CompactionGoroutineKind) {}
 // CumulativeStats implements [pebble.CompactionGrantHandle].
 func (s *scheduler) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
-// Done implements [pebble.CompactionGrantHandle]: the merge has ended. What waits is
+// Done implements [pebble.CompactionGrantHandle]: the merge has ended. The waiting call is
 // begun. Pebble holds no lock here.
 func (s *scheduler) Done() {
 	if rest := s.rest(); rest > 0 {

@@ -43,8 +43,8 @@ func commitInSteps(ctx context.Context, s *committer, c *commit) error {
 	err = s.submit(ctx, c)
 	var conflict *store.ConflictError
 	if (err == nil || errors.As(err, &conflict) || errors.Is(err, store.ErrInvalid)) && !c.written {
-		// Another commit was faster, or this one cannot be written. What cannot be removed
-		// now is removed when the store is opened.
+		// Another commit was faster, or this one cannot be written. Anything that cannot be
+		// removed now is removed when the store is opened.
 		_ = s.submit(context.WithoutCancel(ctx), &discard{numbers: []uint64{c.number}})
 	}
 	return err

@@ -18,9 +18,9 @@ import (
 type stock struct {
 	inventory *inventory // what it is from now on
 	list      *manifest
-	// leftover are tables that are not in use, and that may have been in use all the same:
-	// the list of tables does not end with a whole record, or there is no inventory to compare
-	// it with. They stay until a later start has found nothing amiss.
+	// leftover are tables that are not in use, but that may have been: the list of tables does
+	// not end with a whole record, or there is no inventory to compare it with. They stay
+	// until a later start has found nothing amiss.
 	leftover []string
 }
 

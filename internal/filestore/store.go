@@ -3,10 +3,10 @@
 // Every commit is on disk before it returns, and before anybody can read it;
 // commits that arrive together share one sync.
 //
-// Trouble with the disk never ends the process. While there is no room, commits are
-// refused and reading goes on, and so it is while the engine is opened again after
-// a write that failed; see keeper.go. What is damaged on disk is an error that
-// wraps [store.ErrUnreadable] for those who read it, and for nobody else.
+// Trouble with the disk never ends the process. While there is no room, commits are refused
+// and reading goes on, and so it is while the engine is opened again after a write that
+// failed; see keeper.go. Damage on disk is an error that wraps [store.ErrUnreadable] for those
+// who read it, and for nobody else.
 //
 // The files by what they hold: commit.go, read.go, directory.go, presence.go,
 // notify.go, ledger.go and durability.go have the methods of the roles of
@@ -108,9 +108,9 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 	return s, nil
 }
 
-// prepare makes the directory, locks it, and checks that it is a store, or can
-// become one. Pebble has not seen it then. What is no store of this version is refused
-// before there is a lock in it. A store that is only read may have lost something.
+// prepare makes the directory, locks it, and checks that it is a store, or can become one.
+// Pebble has not seen it then. A folder that is no store of this version is refused before
+// there is a lock in it. A store that is only read may have lost something.
 func prepare(dir string, opts Options) (lock io.Closer, lost *loss, err error) {
 	if opts.ReadOnly {
 		if err := checkThere(dir); err != nil {
@@ -166,8 +166,8 @@ func check(dir string, opts Options) (*loss, error) {
 	return nil, err
 }
 
-// Close implements [store.Store]. What is being written is finished first, unless
-// there is no room for it; what waits to be written is refused.
+// Close implements [store.Store]. The current write is finished first, unless there is no room
+// for it; waiting ones are refused.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		err := s.committer.stop()

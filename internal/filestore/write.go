@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a commit puts into a batch, after its check.
+// The content of a commit's batch, after its check.
 
 // write follows check: it puts into the batch what the commit says.
 func (c *commit) write(t *txn) error {

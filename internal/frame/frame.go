@@ -23,9 +23,9 @@ const (
 	summedZstd    byte = 10
 )
 
-// phrases is what the server's own values are made of, the most frequent ones last. What is
-// compressed with it refers to it, so it is part of stored data and never changes; another
-// text would be another codec.
+// phrases is what the server's own values are made of, the most frequent ones last. Compressed
+// data refers to it, so it is part of stored data and never changes; another text would be
+// another codec.
 //
 //go:embed phrases.txt
 var phrases []byte

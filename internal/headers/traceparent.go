@@ -20,9 +20,9 @@ const (
 	hex    = "0123456789abcdef"
 )
 
-// ParseTraceparent returns the trace context that the values of a request's header say, in the form of
-// version 00; empty if they say none. What is not valid is ignored, as the standard wants:
-// nobody's request fails because of it.
+// ParseTraceparent returns the trace context that the values of a request's header say, in the
+// form of version 00; empty if they say none. An invalid one is ignored, as the standard
+// wants: nobody's request fails because of it.
 func ParseTraceparent(values []string) string {
 	if len(values) != 1 || len(values[0]) < length {
 		return ""

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What clients say to the model without being given the operator's authority: it becomes a
-// user message, in a block that says where it comes from. This is the last step before the
-// model, so that no hook that shortens the history can cut it off, and so that every model
-// shows it, whoever wrote the model. Instructions come first. Facts stand in front of the
-// newest words of the person: behind them the model would answer the facts. They may be
-// different with each run, so what stands before them is what the provider's cache has.
+// Instructions that clients give the model without the operator's authority become a user
+// message, in a block that says where they come from. This is the last step before the model,
+// so that no hook that shortens the history can cut it off, and so that every model shows it,
+// even one of a user's own. Instructions come first. Facts stand in front of the newest words
+// of the person: behind them the model would answer the facts. They may be different with each
+// run, so what stands before them is what the provider's cache has.
 
 // The blocks.
 const (

@@ -17,8 +17,8 @@ import (
 // and the model reads that; a model that panics ends the model call with an error; a hook
 // that panics ends the run.
 
-// baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that
-// it failed. What the tool was let in with elsewhere is taken out of what comes back.
+// baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that it
+// failed. The credentials of the tool are taken out of its result.
 func (c *Chain) baseTool(
 	ctx context.Context,
 	tool holdfast.Tool,

@@ -104,7 +104,7 @@ func (f *fence) pass(text string) string {
 	if !f.fenced {
 		return text
 	}
-	// What may be the end of the fence begins with the spaces before it.
+	// The possible end of the fence begins with the spaces before it.
 	keep := len(strings.TrimRight(strings.TrimRight(strings.TrimRight(text, " \t\r\n"), "`"), " \t\r\n"))
 	f.held = text[keep:]
 	return text[:keep]

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What the model sees may be less than the history holds: a Model hook gets the messages
-// and may pass fewer or other ones on. The history does not change by that. Whatever a
-// hook leaves out, the model gets a well-formed history, because providers refuse a
-// result without its call and a call without its result.
+// The model may see less than the history holds: a Model hook gets the messages and may pass
+// fewer or other ones on. The history does not change by that. No matter what a hook leaves
+// out, the model gets a well-formed history, because providers refuse a result without its
+// call and a call without its result.
 
 // repaired is the last step before the model but for told.
 func repaired(next holdfast.ModelCall) holdfast.ModelCall {

@@ -1,6 +1,7 @@
 // Command shop is an MCP server for the agents file beside it. Of its tools, stock only reads,
-// set_price may be called twice, and order may not. What happens is in a file, a line each, so
-// one can count what the shop was asked and what it did, whoever was killed meanwhile.
+// set_price may be called twice, and order may not. Events go into a file, a line each, so
+// that one can count what the shop was asked and what it did, no matter what was killed
+// meanwhile.
 package main
 
 import (
@@ -28,7 +29,7 @@ type entry struct {
 	Key   string `json:"key,omitempty"` // of the call
 }
 
-// What happens.
+// Events.
 const (
 	priced  = "priced"
 	asked   = "asked to order"
@@ -131,7 +132,7 @@ type receipt struct {
 	Cents   int    `json:"cents"` // in all
 }
 
-// order takes its time. Who has asked may be gone by then.
+// order takes its time. The caller may be gone by then.
 func (s *shop) order(ctx context.Context, r *mcp.CallToolRequest, a orderArgs) (*mcp.CallToolResult, receipt, error) {
 	key, _ := r.Params.Meta["io.github.holdfast-agents/key"].(string)
 	if a.Count < 1 {

@@ -40,7 +40,7 @@ func run() error {
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
 	service := flag.String("service", "", "the URL of the service that the agent mortal calls")
 	serves := flag.Bool("serve", false, "be that service")
-	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
+	reset := flag.Bool("reset-newer", false, "start states of unknown versions again")
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
 	mortalMCP := flag.String("mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")

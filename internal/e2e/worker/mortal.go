@@ -37,7 +37,7 @@ var effects = map[string]struct {
 	"query":      {effect: holdfast.EffectQuery},
 }
 
-// mortal is the agent. What may be tried again is, so that it outlives the other side's
+// mortal is the agent. A call that may be tried again is, so that it outlives the other side's
 // restart.
 func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(), err error) {
 	agent := holdfast.Agent{Name: "mortal", Model: holdfast.ModelFunc(w.model), Middleware: []holdfast.Middleware{

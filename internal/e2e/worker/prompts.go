@@ -49,7 +49,7 @@ func (w *worker) prompted(provider string) ([]holdfast.Agent, error) {
 	if err := add("responses", items, err); err != nil {
 		return nil, err
 	}
-	// What the client says is shown as the user's in one of them.
+	// In one of them the client's instructions are shown as the user's.
 	agents[1].Client = holdfast.ClientPolicy{Context: "user", Instructions: "user"}
 	blocks, err := anthropic.New(anthropic.Options{Model: "m1", Key: "k", BaseURL: provider})
 	if err := add("anthropic", blocks, err); err != nil {

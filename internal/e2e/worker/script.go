@@ -80,7 +80,7 @@ func nextCalls(messages []holdfast.Message) []string {
 	return nil
 }
 
-// callOf makes a call that is the same whoever makes it.
+// callOf makes a call that is the same for every caller.
 func callOf(i int, call string, req *holdfast.ModelRequest) *holdfast.CallDelta {
 	name, n, _ := strings.Cut(call, " ")
 	return &holdfast.CallDelta{

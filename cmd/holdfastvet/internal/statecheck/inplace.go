@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// What changes memory that a state holds: assignments, and calls of the standard library's
-// functions that write into what they are given.
+// The statements that change memory that a state holds: assignments, and calls of the standard
+// library's functions that write into their arguments.
 
 // inPlace are the standard library's functions that write into their first argument.
 var inPlace = map[string]bool{

@@ -39,8 +39,8 @@ func fieldOf(p place, i int) place {
 	return p
 }
 
-// env is what is known about places. What is known about a struct holds for its fields
-// too, unless something else is known about them.
+// env is what is known about places. Facts about a struct hold for its fields too, unless
+// something else is known about them.
 type env map[place]standing
 
 func (e env) get(p place) standing {
@@ -74,9 +74,9 @@ func (e env) copy(dst, src place) {
 	maps.Copy(e, parts)
 }
 
-// merge joins what is known after two branches. What only one of them has changed counts
-// as changed, so that a copy made where it is first needed is enough. What both have
-// changed is shared if it is shared in one of them. Setting it to nil in one branch is
+// merge joins what is known after two branches. A place that only one of them has changed
+// counts as changed, so that a copy made where it is first needed is enough. A place that both
+// have changed is shared if it is shared in one of them. Setting it to nil in one branch is
 // not a copy for the other.
 func merge(before, a, b env) env {
 	out := env{}
