@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -25,7 +25,7 @@ import (
 // the time from SIGTERM to the end of the process.
 const (
 	readyBar = time.Second
-	endBar   = server.GracePeriod + 5*time.Second
+	endBar   = server.GracePeriod
 )
 
 // hostile is the load.
@@ -97,10 +97,9 @@ func (h *hostile) against(p *process, c attack) (m *hostileMeasure, err error) {
 	if m.quiet, _, err = h.quiet(p.url, "alone"); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for n := range h.clients {
-		all.Go(func() { c.client(ctx, p.url, n) })
+	stop, err := startCrowd(c, p.url, h.clients)
+	if err != nil {
+		return nil, err
 	}
 	m.beside, m.ready, err = h.quiet(p.url, "beside")
 	if err == nil {
@@ -109,9 +108,7 @@ func (h *hostile) against(p *process, c attack) (m *hostileMeasure, err error) {
 		_ = p.cmd.Wait() // its exit code may say that it has cut something off
 		m.end = time.Since(began)
 	}
-	stop()
-	all.Wait()
-	return m, err
+	return m, errors.Join(err, stop())
 }
 
 // quiet makes the quiet tenant's runs, four at a time, and asks in between whether the server

@@ -44,7 +44,11 @@ func main() {
 	instead("watchers", "what idle watchers hold in memory, and what many watchers of a run cost Redis", l.run)
 	flag.Parse()
 	f.only, h.only = b.only, b.only
-	if s.what != "" {
+	switch s.what {
+	case "":
+	case "crowd":
+		run = func() error { return h.crowd(s.addr) }
+	default:
 		run = s.serve
 	}
 	if err := run(); err != nil {
@@ -57,8 +61,13 @@ func main() {
 type role struct{ what, addr, control, store, model, redis string }
 
 func (r *role) flags(fs *flag.FlagSet) {
-	fs.StringVar(&r.what, "serve", "", "act as a helper: model, floor, fairness, hostile, watched, bare or storm")
-	fs.StringVar(&r.addr, "addr", "", "the address on which a helper listens")
+	fs.StringVar(
+		&r.what,
+		"serve",
+		"",
+		"act as a helper: model, floor, fairness, hostile, crowd, watched, bare or storm",
+	)
+	fs.StringVar(&r.addr, "addr", "", "the address on which a helper listens; for a crowd, the server's URL")
 	fs.StringVar(&r.control, "control", "", "another address on which a helper listens")
 	fs.StringVar(&r.store, "store", "", "the store of a helper")
 	fs.StringVar(&r.model, "model", "", "the model's URL, for the floor")
