@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/httptool"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/declared"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
+	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
@@ -153,21 +153,8 @@ func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]h
 	var mistakes []error
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
-		agents[i] = holdfast.Agent{
-			Name:            a.Name,
-			Description:     a.Description,
-			Instructions:    a.Instructions,
-			Tools:           p.toolsOf(a, declared),
-			Middleware:      a.Middleware,
-			Policy:          a.Policy,
-			Client:          a.Client,
-			Output:          a.Output,
-			FallbackRefused: a.FallbackRefused,
-			HideToolErrors:  a.HideToolErrors,
-			Approvals:       access.Role(a.Approvals),
-			Revision:        declaredRevision(&a),
-			OnRevision:      a.OnRevision,
-		}
+		agents[i] = a.Agent
+		agents[i].Tools, agents[i].Revision = p.toolsOf(a, declared), declaredRevision(&a)
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
@@ -176,6 +163,37 @@ func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]h
 		}
 	}
 	return agents, errors.Join(mistakes...)
+}
+
+// agentDeclaration is what an agents file says of an agent that the agent itself does not show. It has
+// nothing in it that may be a secret, or that differs from place to place: no headers, no URLs.
+type agentDeclaration struct {
+	Models     []modelDeclaration  `json:"models"`
+	Middleware []json.RawMessage   `json:"middleware,omitempty"` // the options
+	Servers    map[string][]string `json:"servers,omitempty"`    // the patterns of tools, by the name of the MCP server
+}
+
+type modelDeclaration struct {
+	Params      map[string]any `json:"params,omitempty"`
+	Timeout     time.Duration  `json:"timeout,omitempty"`
+	IdleTimeout time.Duration  `json:"idleTimeout,omitempty"`
+}
+
+// declaredRevision returns what the file adds to an agent's revision.
+func declaredRevision(a *config.Agent) string {
+	d := agentDeclaration{Middleware: a.Options}
+	for i := range a.Models {
+		var m ModelSpec
+		_ = a.Models[i].Decode(&m, nil) // what is wrong with it is found when it is made
+		d.Models = append(d.Models, modelDeclaration{m.Params, m.Timeout, m.IdleTimeout})
+	}
+	for _, s := range a.ServerTools {
+		if d.Servers == nil {
+			d.Servers = map[string][]string{}
+		}
+		d.Servers[s.Server] = append(d.Servers[s.Server], s.Patterns...)
+	}
+	return revision.Sum(d)
 }
 
 // defaults returns the names of the default models, of which there is at least one.
@@ -189,11 +207,8 @@ func (p Parts) defaults() []string {
 
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
-	a := config.Agent{
-		Name:        demoAgent,
-		Description: "A scripted agent that needs no key. Say help.",
-		Models:      []config.Model{{}},
-	}
+	a := config.Agent{Models: []config.Model{{Declaration: &config.Declaration{}}}}
+	a.Name, a.Description = demoAgent, "A scripted agent that needs no key. Say help."
 	if p.DefaultModel != demoModel {
 		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(
 			p.defaults(),
@@ -203,7 +218,7 @@ func (p Parts) onlyAgent() config.Agent {
 	for _, t := range p.builtin(p.defaults()[0]) {
 		// Outside the demo nobody would finish its calls.
 		if spec := t.Spec(); spec.Outside == nil || p.DefaultModel == demoModel {
-			a.Tools = append(a.Tools, spec.Name)
+			a.ToolNames = append(a.ToolNames, spec.Name)
 		}
 	}
 	return a
@@ -262,7 +277,7 @@ func (p Parts) builtin(model string) []holdfast.Tool {
 func (p Parts) toolsOf(a config.Agent, declared map[string]holdfast.Tool) []holdfast.Tool {
 	all := p.tools(cmp.Or(a.Models[0].Name, p.defaults()[0]))
 	var chosen []holdfast.Tool
-	for _, name := range a.Tools {
+	for _, name := range a.ToolNames {
 		if tool, ok := declared[name]; ok {
 			chosen = append(chosen, tool)
 		} else if i := slices.IndexFunc(all, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {
@@ -303,26 +318,18 @@ func (p Parts) models(a config.Agent) ([]holdfast.Model, error) {
 
 // model makes a model. An error names the line in the file, if there is one.
 func (p Parts) model(m config.Model, inFile bool) (holdfast.Model, error) {
-	m, err := m.WithEnv(p.Getenv)
-	if err != nil {
+	var spec ModelSpec
+	if err := m.Decode(&spec, p.Getenv); err != nil {
 		return nil, err
 	}
-	made, err := p.newModel(ModelSpec{
-		Name:        m.Name,
-		BaseURL:     m.BaseURL,
-		Headers:     m.Headers,
-		Proxy:       m.Proxy,
-		APIKeyEnv:   m.APIKeyEnv,
-		Params:      m.Params,
-		Timeout:     m.Timeout,
-		IdleTimeout: m.IdleTimeout,
-	})
+	spec.Name = m.Name
+	made, err := p.newModel(spec)
 	switch {
-	case err == nil && (m.Timeout > 0 || m.IdleTimeout > 0):
-		return newTimed(made, m.Timeout, m.IdleTimeout), nil
+	case err == nil && (spec.Timeout > 0 || spec.IdleTimeout > 0):
+		return newTimed(made, spec.Timeout, spec.IdleTimeout), nil
 	case err == nil || !inFile:
 		return made, err
-	case m.APIKeyEnv != "":
+	case spec.APIKeyEnv != "":
 		return nil, m.Errorf("apiKeyEnv", "%v", err)
 	}
 	return nil, m.Errorf("name", "%v", err)

@@ -79,14 +79,15 @@ func load(
 		parts:    parts,
 		sums:     file.Sums,
 		Limits:   make(map[string]Limits, len(file.Agents)),
-		Quotas:   quotasOf(file),
 		Settings: file.Settings,
 	}
 	var mistakes []error
 	noted := func(err error) bool { mistakes = append(mistakes, err); return err != nil }
 	l.made, err = declared.Make(file, parts.Getenv, parts.Log)
 	noted(err)
-	l.Prices, err = pricesOf(file)
+	l.Quotas, err = decode[Quotas](file.Quotas)
+	noted(err)
+	l.Prices, err = decode[map[string]budget.Price](file.Prices)
 	noted(err)
 	agents, err := parts.agents(file, l.made.ByName())
 	noted(err)
@@ -94,7 +95,8 @@ func load(
 		if models, err := modelsOf(parts, a); !noted(err) {
 			agents[i].Model, agents[i].Fallbacks = models[0], models[1:]
 		}
-		l.Limits[a.Name] = Limits(a.Limits)
+		l.Limits[a.Name], err = decode[Limits](a.Limits)
+		noted(err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
 		l.Close()
@@ -112,33 +114,14 @@ func load(
 	return l, nil
 }
 
-// quotasOf returns the limits of tenants and users of a file.
-func quotasOf(file *config.File) Quotas {
-	q := Quotas{PerTenant: Quota(file.Quotas.PerTenant), PerUser: Quota(file.Quotas.PerUser)}
-	for name, own := range file.Quotas.Tenants {
-		if q.Tenants == nil {
-			q.Tenants = map[string]TenantQuota{}
-		}
-		q.Tenants[name] = TenantQuota{PerTenant: Quota(own.PerTenant), PerUser: Quota(own.PerUser)}
+// decode writes a part of a file, which has been checked, into what it configures.
+func decode[T any](part any) (v T, err error) {
+	raw, err := json.Marshal(part)
+	if err != nil {
+		return v, err
 	}
-	return q
-}
-
-// pricesOf returns the prices of a file, which has been checked.
-func pricesOf(file *config.File) (map[string]budget.Price, error) {
-	prices := map[string]budget.Price{}
-	for model, price := range file.Prices {
-		raw, err := json.Marshal(price)
-		if err != nil {
-			return nil, err
-		}
-		var p budget.Price
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, err
-		}
-		prices[model] = p
-	}
-	return prices, nil
+	err = holdfast.DecodeOptions(raw, &v)
+	return v, err
 }
 
 // Ready waits until each MCP server was connected to or the first attempt has failed. The

@@ -3,6 +3,7 @@ package config
 // Reading the agents of the file: each key of an agent, its limits and its policy.
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"strings"
@@ -31,41 +32,33 @@ func (r *agentReader) agents(n *yaml.Node) (agents []Agent) {
 
 // agent reads one entry of agents.
 func (r *agentReader) agent(n *yaml.Node) Agent {
-	a := Agent{Line: n.Line, name: r.p.file, start: position(n)}
+	d := newDeclaring(r.p, "agents", position(n))
+	d.short = true
+	a := Agent{Line: n.Line, file: r.p.file, start: position(n)}
+	one := newDeclaring(r.p, "model", a.start)
+	var name string
 	var inline, file, list *yaml.Node
-	var refusal string
-	one := Model{file: r.p.file, start: a.start}
-	known := r.modelFields(&one)
+	shape := r.p.def("agent")
+	known := d.members(shape, d.d.values, "")
+	maps.Copy(known, r.modelFields(one))
 	maps.Copy(known, fields{
-		"name":        func(n *yaml.Node) { a.Name = r.agentName(n) },
-		"description": func(n *yaml.Node) { a.Description, _ = r.p.text(n, "description") },
-		"model":       func(n *yaml.Node) { one.Name = r.modelName(n, "model") },
-		"models":      func(n *yaml.Node) { list = n },
-		"refusal":     r.p.oneOf(&refusal, "refusal", "end", "next"),
-
+		"name":             func(n *yaml.Node) { a.Name = r.agentName(n) },
+		"model":            func(n *yaml.Node) { name = r.modelName(n, "model") },
+		"models":           func(n *yaml.Node) { list = n },
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = r.p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
 		"tools":            func(n *yaml.Node) { r.tools(&a, n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware, a.Options = r.middleware(n) },
-		"limits":           func(n *yaml.Node) { a.Limits = r.limits(n) },
 		"output":           func(n *yaml.Node) { a.Output = r.output(n) },
-		"policy":           func(n *yaml.Node) { a.Policy = r.policy(n) },
-
-		"import":             r.p.oneOf(&a.Client.Import, "import", "all", "users", "none"),
-		"clientInstructions": r.p.oneOf(&a.Client.Instructions, "clientInstructions", "system", "user", "drop"),
-		"clientContext":      r.p.oneOf(&a.Client.Context, "clientContext", "system", "user", "drop"),
-		"media":              func(n *yaml.Node) { r.media(n, &a.Client) },
-		"toolErrors":         func(n *yaml.Node) { a.HideToolErrors = r.toolErrors(n) },
-		"onRevision":         r.p.oneOf(&a.OnRevision, "onRevision", "adopt", "pin"),
-		"approvals":          r.p.oneOf(&a.Approvals, "approvals", "user", "approver"),
 	})
-	a.at = r.p.object(n, "an agent", known)
-	one.at = maps.Clone(a.at)
-	delete(one.at, "name")
+	a.at = r.p.object(n, shape.Title, known)
+	r.said(&a, d.d)
+	one.d.at = maps.Clone(a.at)
+	delete(one.d.at, "name")
 	if at, named := a.at["model"]; named {
-		one.at["name"] = at
+		one.d.at["name"] = at
 	}
-	a.Models, a.FallbackRefused = r.modelsOf(&a, one, list), refusal == "next"
+	a.Models = r.modelsOf(&a, Model{one.d, name}, list)
 	if a.FallbackRefused && len(a.Models) < 2 {
 		r.p.mistake(
 			a.at["refusal"],
@@ -85,6 +78,30 @@ func (r *agentReader) agent(n *yaml.Node) Agent {
 		a.InstructionsFile, a.Instructions = r.instructionsFile(file)
 	}
 	return a
+}
+
+// said takes over what the file says of an agent. Some of it has another name in the type.
+func (r *agentReader) said(a *Agent, d *Declaration) {
+	said := struct {
+		*holdfast.Agent
+		Limits                                                         json.RawMessage
+		Refusal, ToolErrors, Import, ClientInstructions, ClientContext string
+		Media                                                          struct {
+			URLs  string
+			Files bool
+		}
+	}{Agent: &a.Agent}
+	if err := d.Decode(&said, nil); err != nil {
+		r.p.mistake(a.start, "%v", err) // a key of the schema that is not known here
+	}
+	a.Limits, a.FallbackRefused, a.HideToolErrors = said.Limits, said.Refusal == "next", said.ToolErrors == "hide"
+	a.Client = holdfast.ClientPolicy{
+		Import:       said.Import,
+		Instructions: said.ClientInstructions,
+		Context:      said.ClientContext,
+		MediaURLs:    said.Media.URLs,
+		MediaFiles:   said.Media.Files,
+	}
 }
 
 // agentNames matches names that need no escaping in a URL: POST /agents/{name}/runs. A
@@ -131,43 +148,4 @@ func (r *agentReader) instructionsFile(n *yaml.Node) (path, text string) {
 		return path, string(data)
 	}
 	return "", ""
-}
-
-func (r *agentReader) limits(n *yaml.Node) (l Limits) {
-	r.p.object(n, "limits", fields{
-		"maxIterations":    func(n *yaml.Node) { l.MaxIterations = r.p.count(n, "maxIterations") },
-		"modelTries":       func(n *yaml.Node) { l.ModelTries = r.p.count(n, "modelTries") },
-		"modelTimeout":     func(n *yaml.Node) { l.ModelTimeout = r.p.duration(n, "modelTimeout") },
-		"modelIdleTimeout": func(n *yaml.Node) { l.ModelIdleTimeout = r.p.duration(n, "modelIdleTimeout") },
-		"maxAnswer":        func(n *yaml.Node) { l.MaxAnswer = r.p.size(n, "maxAnswer") },
-		"maxCalls":         func(n *yaml.Node) { l.MaxCalls = r.p.count(n, "maxCalls") },
-		"maxArguments":     func(n *yaml.Node) { l.MaxArguments = r.p.size(n, "maxArguments") },
-		"maxMedia":         func(n *yaml.Node) { l.MaxMedia = r.p.size(n, "maxMedia") },
-		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = r.p.duration(n, "toolTimeout") },
-		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = r.p.size(n, "maxToolResult") },
-	})
-	return l
-}
-
-func (r *agentReader) media(n *yaml.Node, c *holdfast.ClientPolicy) {
-	r.p.object(n, "media", fields{
-		"urls":  r.p.oneOf(&c.MediaURLs, "urls", "https", "any", "none"),
-		"files": func(n *yaml.Node) { c.MediaFiles = r.p.yes(n, "files") },
-	})
-}
-
-func (r *agentReader) toolErrors(n *yaml.Node) (hide bool) {
-	var said string
-	r.p.oneOf(&said, "toolErrors", "show", "hide")(n)
-	return said == "hide"
-}
-
-func (r *agentReader) policy(n *yaml.Node) (policy holdfast.Policy) {
-	r.p.object(n, "policy", fields{
-		"chat":          func(n *yaml.Node) { policy.Chat = r.p.yes(n, "chat") },
-		"onBusy":        r.p.oneOf(&policy.OnBusy, "onBusy", "reject", "cancel_and_run"),
-		"onInterrupted": r.p.oneOf(&policy.OnInterrupted, "onInterrupted", "reject", "decline"),
-		"onUnfinished":  r.p.oneOf(&policy.OnUnfinished, "onUnfinished", "reject", "abandon"),
-	})
-	return policy
 }

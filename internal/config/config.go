@@ -8,7 +8,6 @@ package config
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -43,8 +42,8 @@ type File struct {
 	Name string
 	// Agents has at least one; the first is the default.
 	Agents []Agent
-	// Quotas are the limits of tenants and users.
-	Quotas Quotas
+	// Quotas are the limits of tenants and users, as a JSON object; nil if there are none.
+	Quotas json.RawMessage
 	// Declared is what tools come from besides those that are known: MCP servers first.
 	Declared []*Declaration
 	Prices   map[string]any // what models cost, by name; each has passed Known.Price
@@ -57,41 +56,26 @@ type File struct {
 // Agent is one entry of agents. A member that is not in the file is zero: the caller
 // supplies the defaults.
 type Agent struct {
+	// Agent has what the file says of it, without models and tools. Its instructions are the
+	// text itself, even if it comes from another file.
+	holdfast.Agent
 	// Line is the line of the file where the agent starts, from 1.
-	Line        int
-	Name        string
-	Description string
+	Line int
 	// Models are those that are asked, the first first; there is at least one.
 	Models []Model
-	// FallbackRefused is refusal: next.
-	FallbackRefused bool
-	// Instructions is the text itself, even if it comes from another file.
-	Instructions string
 	// InstructionsFile is the path in instructionsFile, made absolute or relative to
 	// the working directory; empty if there is none.
 	InstructionsFile string
-	// Tools are the agent's tools, without those of MCP servers.
-	Tools []string
+	// ToolNames are the agent's tools, without those of MCP servers.
+	ToolNames []string
 	// ServerTools are its tools of MCP servers.
 	ServerTools []ServerTools
-	// Middleware is in the order of the file, the first outermost.
-	Middleware []holdfast.Middleware
 	// Options are what each middleware was made with, as JSON.
 	Options []json.RawMessage
-	Limits  Limits
-	Policy  holdfast.Policy
-	// Output is the form of the agent's answers; nil if any will do.
-	Output *holdfast.Output
-	// Client is what clients may bring.
-	Client holdfast.ClientPolicy
-	// HideToolErrors is toolErrors: hide.
-	HideToolErrors bool
-	// OnRevision is adopt, pin, or empty.
-	OnRevision string
-	// Approvals is who answers the agent's questions: user, approver, or empty.
-	Approvals string
+	// Limits are a JSON object; nil if there are none.
+	Limits json.RawMessage
 
-	name  string
+	file  string
 	start place
 	at    map[string]place // of the keys
 }
@@ -103,24 +87,6 @@ type ServerTools struct {
 	Patterns []string
 }
 
-// Limits bounds a run. Zero means not set; set values are positive.
-type Limits struct {
-	MaxIterations    int
-	ModelTries       int
-	ModelTimeout     time.Duration
-	ModelIdleTimeout time.Duration
-	// MaxAnswer is in bytes.
-	MaxAnswer int
-	MaxCalls  int
-	// MaxArguments is in bytes.
-	MaxArguments int
-	// MaxMedia is in bytes of base64.
-	MaxMedia    int
-	ToolTimeout time.Duration
-	// MaxToolResult is in bytes.
-	MaxToolResult int
-}
-
 // Errorf makes a mistake that only the caller can find. It is reported at the agent's key or, if that is missing,
 // at the start of the agent.
 func (a Agent) Errorf(key, format string, args ...any) error {
@@ -128,5 +94,5 @@ func (a Agent) Errorf(key, format string, args ...any) error {
 	if !ok {
 		at = a.start
 	}
-	return &Error{File: a.name, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
+	return &Error{File: a.file, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
 }

@@ -130,6 +130,39 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// limits are like those of the server.
+type limits struct {
+	MaxIterations, ModelTries, MaxAnswer, MaxCalls, MaxArguments, MaxMedia, MaxToolResult int
+	ModelTimeout, ModelIdleTimeout, ToolTimeout                                           time.Duration
+}
+
+// asked is how a model is asked, like the server's ModelSpec.
+type asked struct {
+	BaseURL, Proxy, APIKeyEnv string
+	Headers                   map[string]string
+	Params                    map[string]any
+	Timeout, IdleTimeout      time.Duration
+}
+
+// named is an environment in which each variable has its name.
+func named(name string) string { return name }
+
+func limitsOf(t *testing.T, a config.Agent) (l limits) {
+	t.Helper()
+	if err := holdfast.DecodeOptions(a.Limits, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func askedOf(t *testing.T, m config.Model) (spec asked) {
+	t.Helper()
+	if err := m.Decode(&spec, named); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
 func TestLoad(t *testing.T) {
 	f, err := config.Load("testdata/good.yaml", known())
 	if err != nil {
@@ -138,7 +171,7 @@ func TestLoad(t *testing.T) {
 	if f.Name != "testdata/good.yaml" || len(f.Agents) != 4 {
 		t.Fatalf("%+v", f)
 	}
-	limits := config.Limits{
+	want := limits{
 		MaxIterations:    20,
 		ModelTries:       5,
 		ModelTimeout:     2 * time.Minute,
@@ -153,12 +186,12 @@ func TestLoad(t *testing.T) {
 	a := f.Agents[0]
 	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 ||
 		a.Models[0].Name != "openai/gpt-5-mini" ||
-		a.Models[0].BaseURL != "http://localhost:11434/v1" ||
-		a.Models[0].APIKeyEnv != "SUPPORT_KEY" ||
+		askedOf(t, a.Models[0]).BaseURL != "http://localhost:11434/v1" ||
+		askedOf(t, a.Models[0]).APIKeyEnv != "SUPPORT_KEY" ||
 		a.Instructions != "You are support.\n" ||
 		a.InstructionsFile != filepath.Join("testdata", "support.md") ||
-		a.Limits != limits ||
-		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
+		limitsOf(t, a) != want ||
+		!reflect.DeepEqual(a.ToolNames, []string{"lookup", "calculate"}) ||
 		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none",
 			MediaFiles: true}) ||
 		!a.HideToolErrors ||
@@ -178,21 +211,21 @@ func TestLoad(t *testing.T) {
 		f.Agents[1].Output != nil {
 		t.Errorf("%+v", o)
 	}
-	params, err := json.Marshal(a.Models[0].Params)
+	params, err := json.Marshal(askedOf(t, a.Models[0]).Params)
 	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil ||
 		string(params) != want {
 		t.Errorf("params %s, %v", params, err)
 	}
 	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" ||
-		b.Limits != limits ||
+		limitsOf(t, b) != want ||
 		b.Line != 24 ||
 		b.Client != (holdfast.ClientPolicy{}) ||
 		b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
 	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" ||
-		c.Models[0].Params != nil ||
-		c.Limits != (config.Limits{}) ||
+		askedOf(t, c.Models[0]).Params != nil ||
+		c.Limits != nil ||
 		c.Approvals != "approver" ||
 		c.OnRevision != "pin" ||
 		f.Agents[0].Approvals != "" {
@@ -342,8 +375,8 @@ func FuzzParse(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, a := range file.Agents {
-			if a.Name == "" || names[a.Name] || a.Limits.MaxIterations < 0 || a.Limits.MaxToolResult < 0 ||
-				a.Limits.ToolTimeout < 0 {
+			l := limitsOf(t, a)
+			if a.Name == "" || names[a.Name] || l.MaxIterations < 0 || l.MaxToolResult < 0 || l.ToolTimeout < 0 {
 				t.Errorf("%+v", a)
 			}
 			names[a.Name] = true
@@ -351,10 +384,9 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%+v", a)
 			}
 			for _, m := range a.Models {
-				if _, err := json.Marshal(
-					m.Params,
-				); err != nil || m.Timeout < 0 || m.IdleTimeout < 0 ||
-					len(a.Models) > 1 && m.Name == "" {
+				var spec asked
+				err := m.Decode(&spec, nil)
+				if err != nil || spec.Timeout < 0 || spec.IdleTimeout < 0 || len(a.Models) > 1 && m.Name == "" {
 					t.Errorf("%+v, %v", m, err)
 				}
 			}

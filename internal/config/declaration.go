@@ -25,7 +25,7 @@ const (
 	KindOpenAPI = "openapi"
 )
 
-// Declaration is an entry of mcpServers, tools or openapi.
+// Declaration is an entry of mcpServers, tools or openapi, an agent, or a model of an agent.
 type Declaration struct {
 	Kind string
 	// Name is the MCP server's or the tool's; empty for kinds that make tools with names of
@@ -59,6 +59,7 @@ type phrase struct {
 	text, what string
 	at         place
 	as         phraseKind
+	wrong      func(filled string) string // what is wrong with it, if anything can be
 }
 
 // phraseKind says what becomes of the variables of a phrase.
@@ -90,6 +91,7 @@ func (d *Declaration) Decode(into any, getenv func(string) string) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
+	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
 		return d.Errorf("", "%v", err) // a key that is known here and not there
 	}
@@ -126,6 +128,11 @@ func (f *filler) phrase(t phrase) string {
 		return text
 	case f.getenv != nil:
 		text = f.fill(text, t.what, t.at)
+		if t.wrong != nil && text != "" {
+			if mistake := t.wrong(text); mistake != "" {
+				f.mistake(t.at, "%s", mistake)
+			}
+		}
 	case has && t.as == addressText:
 		return unknownAddress
 	case has && t.as == pathText:

@@ -35,10 +35,10 @@ func TestListedTools(t *testing.T) {
 		"http_get",
 		"request_refund",
 	}; !reflect.DeepEqual(
-		a.Tools,
+		a.ToolNames,
 		want,
 	) {
-		t.Errorf("the tools are %q, want %q", a.Tools, want)
+		t.Errorf("the tools are %q, want %q", a.ToolNames, want)
 	}
 	if want := []config.ServerTools{
 		{"everything", []string{"everything_*"}},

@@ -4,12 +4,9 @@ package config
 
 import (
 	"errors"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -102,7 +99,7 @@ func (s *declarer) servers(n *yaml.Node) {
 		r := newDeclaring(s.p, KindMCP, at)
 		r.d.Name, r.d.at["name"], r.d.values["name"] = name, at, name
 		var args *yaml.Node
-		known := r.into(r.d.values, "", mcpKeys())
+		known := r.members(s.p.def("mcpServer"), r.d.values, "")
 		known["args"] = func(n *yaml.Node) { args = n }
 		r.hinted(value, "an MCP server", known, map[string]string{
 			"type": "it is not needed: command starts a server that speaks over its standard input and output, " +
@@ -120,46 +117,6 @@ func (s *declarer) servers(n *yaml.Node) {
 		}
 		s.declare(r.d, before)
 	})
-}
-
-// mcpKeys are the keys of an MCP server.
-func mcpKeys() map[string]reader {
-	once := choice(holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce)
-	return map[string]reader{
-		"command":         command,
-		"dir":             with(pathText),
-		"env":             environment,
-		"url":             with(addressText),
-		"headers":         headersAs(plainText),
-		"allow":           each(plain),
-		"proxy":           with(addressText),
-		"credential":      credential,
-		"effect":          once,
-		"effects":         mapped(once),
-		"inDoubt":         doubt(),
-		"tools":           each(plain),
-		"exceptTools":     each(plain),
-		"elicitation":     yes,
-		"elicitationWait": duration,
-		"timeout":         duration,
-		"maxDuration":     duration,
-		"connectTimeout":  duration,
-		"maxMessageBytes": size,
-		"maxResultBytes":  size,
-		"maxTools":        count,
-	}
-}
-
-// command reads a program, or a program and its arguments.
-func command(r declaring, n *yaml.Node, what string) any {
-	if resolve(n).Kind == yaml.SequenceNode {
-		return each(with(plainText))(r, n, what)
-	}
-	program := with(plainText)(r, n, what)
-	if program == nil {
-		return nil
-	}
-	return []any{program}
 }
 
 // arguments adds args to the command.
@@ -189,53 +146,6 @@ func resolveText(program any) bool {
 	return more && rest != "" && !strings.ContainsAny(first, `/\`)
 }
 
-// toolKinds are what a tool can be made of, with the keys of each.
-func toolKinds(values map[string]any) map[string]map[string]reader {
-	result := nested(map[string]reader{"select": each(pointer), "template": plain, "maxBytes": size})
-	return map[string]map[string]reader{
-		KindHTTP: {
-			"method":          plain,
-			"url":             with(template),
-			"headers":         headersAs(template),
-			"body":            anything,
-			"lookUp":          with(template),
-			"notDone":         statuses(),
-			"result":          result,
-			"followRedirects": yes,
-			"timeout":         duration,
-			"allow":           each(plain),
-			"proxy":           with(addressText),
-			"credential":      credential,
-		},
-		KindOutside: {
-			"result":       schemaHere,
-			"resultFile":   schemaIn("result", values),
-			"expiresAfter": duration,
-			"abandonable":  yes,
-			"finishedBy":   choice("service", "approver", "user"),
-			"timeout":      duration,
-			"webhook": nested(
-				map[string]reader{
-					"url":     with(addressText),
-					"headers": headersAs(plainText),
-					"secret":  secretText,
-					"timeout": duration,
-				},
-			),
-		},
-		KindFiles: {"directory": with(pathText), "prefix": toolName, "maxBytes": size, "maxEntries": count},
-		KindFetch: {"maxBytes": size, "timeout": duration, "allow": each(plain), "proxy": with(addressText)},
-	}
-}
-
-// pointer reads a JSON pointer, of which the empty one means all.
-func pointer(r declaring, n *yaml.Node, what string) any {
-	if n = resolve(n); n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
-		return ""
-	}
-	return plain(r, n, what)
-}
-
 // tools reads the list of tools.
 func (s *declarer) tools(n *yaml.Node) {
 	s.p.list(n, "tools", func(n *yaml.Node) {
@@ -248,18 +158,11 @@ func (s *declarer) tools(n *yaml.Node) {
 
 // tool reads an entry of tools.
 func (r declaring) tool(n *yaml.Node) {
-	known := r.into(r.d.values, "", map[string]reader{
-		"name":           toolName,
-		"description":    plain,
-		"effect":         effect(),
-		"inDoubt":        doubt(),
-		"parameters":     schemaHere,
-		"parametersFile": schemaIn("parameters", r.d.values),
-	})
+	known := r.members(r.p.def("tool"), r.d.values, "")
 	var first string
-	kinds, hints := toolKinds(r.d.values), map[string]string{}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		keys := kinds[kind]
+	hints := map[string]string{}
+	for _, kind := range []string{KindFetch, KindFiles, KindHTTP, KindOutside} {
+		keys := r.members(r.p.def(kind), r.d.values, "")
 		known[kind] = func(n *yaml.Node) {
 			if r.d.Kind = kind; first != "" {
 				r.p.mistake(
@@ -271,7 +174,7 @@ func (r declaring) tool(n *yaml.Node) {
 				return
 			}
 			first = kind
-			at := r.hinted(n, kind, r.into(r.d.values, "", keys), map[string]string{
+			at := r.hinted(n, kind, keys, map[string]string{
 				"name":        "write it beside " + kind,
 				"description": "write it beside " + kind,
 				"effect":      "write it beside " + kind,
@@ -281,7 +184,7 @@ func (r declaring) tool(n *yaml.Node) {
 			r.onlyOne(at, "result", "resultFile")
 		}
 		for key := range keys {
-			hints[key] = or(hints[key], "indent it below what the tool is made of, ", kind)
+			hints[key] = listed(hints[key], "indent it below what the tool is made of, ", kind)
 		}
 	}
 	before := len(r.p.found)
@@ -302,8 +205,8 @@ func (r declaring) onlyOne(at map[string]place, a, b string) {
 	}
 }
 
-// or adds a word to a list that has a beginning.
-func or(list, beginning, word string) string {
+// listed adds a word to a list that has a beginning.
+func listed(list, beginning, word string) string {
 	if list == "" {
 		return beginning + word
 	}
@@ -339,63 +242,13 @@ func (r declaring) complete(n *yaml.Node, kind string, at map[string]place) {
 	}
 }
 
-var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// toolName reads the name of a tool, or a part of it.
-func toolName(r declaring, n *yaml.Node, what string) any {
-	name, ok := r.p.text(n, what)
-	if ok && !toolNames.MatchString(name) {
-		r.p.mistake(
-			position(resolve(n)),
-			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -",
-			what,
-			show(name),
-		)
-		ok = false
-	}
-	if !ok {
-		return nil
-	}
-	return name
-}
-
 // openAPI reads the list of OpenAPI documents.
 func (s *declarer) openAPI(n *yaml.Node) {
-	operation := map[string]reader{
-		"operation":   plain,
-		"name":        toolName,
-		"description": plain,
-		"effect":      effect(),
-		"inDoubt":     doubt(),
-		"notDone":     statuses(),
-		"lookUp":      with(template),
-		"result":      toolKinds(nil)[KindHTTP]["result"],
-	}
+	shape := s.p.def("openapi")
 	s.p.list(n, "openapi", func(n *yaml.Node) {
 		before := len(s.p.found)
 		r := newDeclaring(s.p, KindOpenAPI, position(n))
-		known := r.into(r.d.values, "", map[string]reader{
-			"server":          with(template),
-			"variables":       mapped(plain),
-			"headers":         headersAs(template),
-			"prefix":          toolName,
-			"credential":      credential,
-			"followRedirects": yes,
-			"timeout":         duration,
-			"allow":           each(plain),
-			"proxy":           with(addressText),
-			"operations": each(func(r declaring, n *yaml.Node, what string) any {
-				if n.Kind == yaml.ScalarNode {
-					return map[string]any{"operation": plain(r, n, what)}
-				}
-				return nested(operation)(r, n, what)
-			}),
-		})
-		known["document"] = func(n *yaml.Node) {
-			r.d.at["document"] = position(resolve(n))
-			_, r.d.Document, _ = r.p.besideFile(n, "document", maxDocument, "")
-		}
-		at := r.p.object(n, "an entry of openapi", known)
+		at := r.p.object(n, shape.Title, r.members(shape, r.d.values, ""))
 		if _, ok := at["document"]; !ok && len(s.p.found) == before {
 			r.p.mistake(
 				position(n),

@@ -1,7 +1,7 @@
 package config
 
-// Reading mcpServers, tools and openapi: which keys a declaration has, and what their values
-// are. Each key has a reader; what it returns goes into the declaration under the same key.
+// Reading single values of a declaration: texts with variables, secrets, headers, schemas. What
+// a reader returns goes into the declaration under the key of the value.
 
 import (
 	"encoding/json"
@@ -9,81 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
 	"go.yaml.in/yaml/v4"
 )
-
-// declaring reads one declaration.
-type declaring struct {
-	p *parser
-	d *Declaration
-}
-
-// reader reads a value. what is its path in the declaration. Without a value it returns nil.
-type reader func(r declaring, n *yaml.Node, what string) any
-
-// newDeclaring begins a declaration.
-func newDeclaring(p *parser, kind string, at place) declaring {
-	return declaring{p, &Declaration{
-		Kind:   kind,
-		file:   p.file,
-		start:  at,
-		at:     map[string]place{},
-		values: map[string]any{},
-	}}
-}
-
-// into returns fields that put what the readers return into values.
-func (r declaring) into(values map[string]any, path string, readers map[string]reader) fields {
-	known := fields{}
-	for key, read := range readers {
-		what := join(path, key)
-		known[key] = func(n *yaml.Node) {
-			r.d.at[what] = position(resolve(n))
-			if v := read(r, n, what); v != nil {
-				values[key] = v
-			}
-		}
-	}
-	return known
-}
-
-// nested reads a mapping with keys of its own.
-func nested(readers map[string]reader) reader {
-	return func(r declaring, n *yaml.Node, what string) any {
-		values := map[string]any{}
-		r.p.object(n, what, r.into(values, what, readers))
-		return values
-	}
-}
-
-// each reads a list.
-func each(read reader) reader {
-	return func(r declaring, n *yaml.Node, what string) any {
-		all := []any{}
-		r.p.list(n, what, func(n *yaml.Node) {
-			at := item(what, len(all))
-			r.d.at[at] = position(n)
-			all = append(all, read(r, n, at))
-		})
-		return all
-	}
-}
-
-// mapped reads a mapping whose keys are names.
-func mapped(read reader) reader {
-	return func(r declaring, n *yaml.Node, what string) any {
-		all := map[string]any{}
-		r.p.entries(n, what, func(key string, _ place, value *yaml.Node) {
-			at := join(what, key)
-			r.d.at[at] = position(resolve(value))
-			if v := read(r, value, member(what, key)); v != nil {
-				all[key] = v
-			}
-		})
-		return all
-	}
-}
 
 // plain reads a text without variables.
 func plain(r declaring, n *yaml.Node, what string) any {
@@ -179,34 +106,11 @@ func environment(r declaring, n *yaml.Node, what string) any {
 	return all
 }
 
-func duration(r declaring, n *yaml.Node, what string) any { return int64(r.p.duration(n, what)) }
-func size(r declaring, n *yaml.Node, what string) any     { return r.p.size(n, what) }
-func count(r declaring, n *yaml.Node, what string) any    { return r.p.count(n, what) }
-func yes(r declaring, n *yaml.Node, what string) any      { return r.p.yes(n, what) }
-func anything(r declaring, n *yaml.Node, what string) any {
-	return r.p.ordered(n, what)
-}
-
-// choice reads one of the known words.
-func choice[T ~string](known ...T) reader {
-	var names []string
-	for _, k := range known {
-		names = append(names, string(k))
-	}
-	return func(r declaring, n *yaml.Node, what string) any {
-		var value string
-		r.p.oneOf(&value, what, names...)(n)
-		return value
-	}
-}
-
-// effect reads the effect of a tool.
-func effect() reader {
-	return choice(holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce, holdfast.EffectQuery)
-}
-
-// doubt reads what is done with a call in doubt.
-func doubt() reader { return choice(holdfast.DoubtTell, holdfast.DoubtAsk) }
+func duration(r declaring, n *yaml.Node, what string) any  { return int64(r.p.duration(n, what)) }
+func size(r declaring, n *yaml.Node, what string) any      { return r.p.size(n, what, smallSizes()) }
+func largeSize(r declaring, n *yaml.Node, what string) any { return r.p.size(n, what, largeSizes()) }
+func count(r declaring, n *yaml.Node, what string) any     { return r.p.count(n, what) }
+func anything(r declaring, n *yaml.Node, what string) any  { return r.p.ordered(n, what) }
 
 // schemaHere reads a JSON Schema.
 func schemaHere(r declaring, n *yaml.Node, what string) any {
@@ -218,7 +122,7 @@ func schemaHere(r declaring, n *yaml.Node, what string) any {
 }
 
 // schemaIn reads a JSON Schema from a file of its own; key is where it belongs.
-func schemaIn(key string, values map[string]any) reader {
+func schemaIn(key string) reader {
 	return func(r declaring, n *yaml.Node, what string) any {
 		_, data, ok := r.p.besideFile(n, what, MaxSize, "")
 		at := position(resolve(n))
@@ -227,7 +131,7 @@ func schemaIn(key string, values map[string]any) reader {
 		case !json.Valid(data):
 			r.p.mistake(at, "the file %s is not JSON", show(resolve(n).Value))
 		default:
-			values[key], r.d.at[key] = json.RawMessage(data), at
+			r.d.values[key], r.d.at[key] = json.RawMessage(data), at
 		}
 		return nil
 	}
@@ -295,5 +199,87 @@ func (r declaring) headerName(n *yaml.Node, what string) string {
 	return name
 }
 
-// statuses reads a list of numbers.
-func statuses() reader { return each(count) }
+// command reads a program, or a program and its arguments.
+func command(r declaring, n *yaml.Node, what string) any {
+	if resolve(n).Kind == yaml.SequenceNode {
+		return each(with(plainText))(r, n, what)
+	}
+	program := with(plainText)(r, n, what)
+	if program == nil {
+		return nil
+	}
+	return []any{program}
+}
+
+// pointer reads a JSON pointer, of which the empty one means all.
+func pointer(r declaring, n *yaml.Node, what string) any {
+	if n = resolve(n); n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+		return ""
+	}
+	return plain(r, n, what)
+}
+
+// operationName reads an operation of which only the name is there.
+func operationName(r declaring, n *yaml.Node, what string) any {
+	return map[string]any{"operation": plain(r, n, what)}
+}
+
+// document reads an OpenAPI document.
+func document(r declaring, n *yaml.Node, what string) any {
+	_, r.d.Document, _ = r.p.besideFile(n, what, maxDocument, "")
+	return nil
+}
+
+var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// toolName reads the name of a tool, or a part of it.
+func toolName(r declaring, n *yaml.Node, what string) any {
+	name, ok := r.p.text(n, what)
+	if ok && !toolNames.MatchString(name) {
+		r.p.mistake(
+			position(resolve(n)),
+			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -",
+			what,
+			show(name),
+		)
+		ok = false
+	}
+	if !ok {
+		return nil
+	}
+	return name
+}
+
+// apiKeyEnv never shows the value, which may be the key itself.
+func (r declaring) apiKeyEnv(n *yaml.Node, what string) any {
+	name, ok := r.p.text(n, what)
+	if !ok {
+		return nil
+	}
+	at := position(resolve(n))
+	switch {
+	case looksLikeKey(name):
+		r.p.mistake(
+			at,
+			"apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, "+
+				"and replace that key, because it is no longer secret",
+		)
+	case !variableNames.MatchString(name):
+		r.p.mistake(
+			at,
+			"apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _",
+		)
+	default:
+		return name
+	}
+	return nil
+}
+
+// params reads what is passed to the model.
+func params(r declaring, n *yaml.Node, what string) any {
+	if resolve(n).Kind != yaml.MappingNode {
+		r.p.wrongType(resolve(n), what, "a mapping (key: value)")
+		return nil
+	}
+	return r.p.free(n, what)
+}

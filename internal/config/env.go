@@ -42,38 +42,35 @@ func (p *parser) variablesIn(text, what string, at place) bool {
 	return true
 }
 
-func (p *parser) baseURL(n *yaml.Node) string {
-	text, ok := p.text(n, "baseURL")
+// checkedURL reads a URL with variables, which wrong finds mistakes in.
+func (r declaring) checkedURL(n *yaml.Node, what string, secret bool, wrong func(string) string) any {
+	text, ok := r.p.text(n, what)
 	at := position(resolve(n))
-	if !ok || !p.variablesIn(text, "baseURL", at) {
-		return ""
+	if !ok || !r.p.variablesIn(text, what, at) {
+		return nil
 	}
-	if !variables.MatchString(text) {
-		if wrong := wrongURL(text); wrong != "" {
-			p.mistake(at, "%s", wrong)
-			return ""
-		}
+	if secret && hasPassword(text) {
+		r.p.mistake(at, "%s has a password or a token in it; %s", what, useVariable)
+		return nil
 	}
-	return strings.TrimSuffix(text, "/")
+	if mistake := wrong(text); mistake != "" && !variables.MatchString(text) {
+		r.p.mistake(at, "%s", mistake)
+		return nil
+	}
+	return phrase{text: text, what: what, at: at, wrong: wrong}
 }
 
-func (p *parser) proxy(n *yaml.Node) string {
-	text, ok := p.text(n, "proxy")
-	at := position(resolve(n))
-	if !ok || !p.variablesIn(text, "proxy", at) {
-		return ""
+func (r declaring) baseURL(n *yaml.Node, what string) any {
+	read, ok := r.checkedURL(n, what, false, wrongURL).(phrase)
+	if !ok {
+		return nil
 	}
-	if hasPassword(text) {
-		p.mistake(at, "proxy has a password or a token in it; %s", useVariable)
-		return ""
-	}
-	if !variables.MatchString(text) {
-		if wrong := wrongProxy(text); wrong != "" {
-			p.mistake(at, "%s", wrong)
-			return ""
-		}
-	}
-	return text
+	read.text = strings.TrimSuffix(read.text, "/")
+	return read
+}
+
+func (r declaring) modelProxy(n *yaml.Node, what string) any {
+	return r.checkedURL(n, what, true, wrongProxy)
 }
 
 // headerNames matches tokens, the names that RFC 9110, section 5.1, allows.

@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/config"
 )
 
-// TestWithEnv: variables are filled in where they stand; each that is not set is a
+// TestModelEnvironment: variables are filled in where they stand; each that is not set is a
 // mistake with its place, and no value is ever in one.
-func TestWithEnv(t *testing.T) {
+func TestModelEnvironment(t *testing.T) {
 	f, err := config.Parse("a.yaml", []byte(`agents:
   - name: a
     baseURL: https://${HOST}/v1/
@@ -43,7 +43,8 @@ func TestWithEnv(t *testing.T) {
 				"variable in apiKeyEnv\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, " +
 				"or write direct for none"},
 	} {
-		a, err := f.Agents[0].Models[0].WithEnv(func(name string) string { return c.env[name] })
+		var a asked
+		err := f.Agents[0].Models[0].Decode(&a, func(name string) string { return c.env[name] })
 		switch {
 		case c.want != "" && (err == nil || err.Error() != c.want):
 			t.Errorf("%s: got\n%v\nwant\n%s", name, err, c.want)
@@ -55,7 +56,7 @@ func TestWithEnv(t *testing.T) {
 			t.Errorf("%s: %q, %q", name, a.BaseURL, a.Headers)
 		}
 	}
-	if got := f.Agents[0].Models[0].Headers["X-Title"]; got != "us, ${WHO}${WHO} for $5" {
+	if got := askedOf(t, f.Agents[0].Models[0]).Headers["X-Title"]; got != "us, WHOWHO for $5" {
 		t.Errorf("the file now has %q", got)
 	}
 }

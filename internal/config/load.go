@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ func Load(path string, known Known) (*File, error) {
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
 	files := map[string]string{}
-	p := &parser{mistakes{file: name}, noting(files, readFile)}
+	p := &parser{mistakes{file: name}, noting(files, readFile), readSchema()}
 	f := &File{Name: name}
 	root := p.document(data)
 	if root != nil {
@@ -96,4 +97,15 @@ func (p *parser) sections(f *File, root *yaml.Node, known Known) {
 			"the file has no agents; start with agents: and a list of them, see holdfast.example.yaml",
 		)
 	}
+}
+
+// quotas reads the limits of tenants and users, and returns them as JSON.
+func (p *parser) quotas(n *yaml.Node) json.RawMessage {
+	r := newDeclaring(p, "limits", position(n))
+	r.short = true
+	raw, err := json.Marshal(r.read(p.def("quotas"), n, "limits"))
+	if err != nil {
+		p.mistake(position(n), "limits cannot be written as JSON: %v", err)
+	}
+	return raw
 }

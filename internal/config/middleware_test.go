@@ -118,7 +118,7 @@ func TestNumbersAreExact(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		got, err := json.Marshal(f.Agents[0].Models[0].Params)
+		got, err := json.Marshal(askedOf(t, f.Agents[0].Models[0]).Params)
 		if err != nil || string(got) != `{"v":`+want+`}` {
 			t.Errorf("%s: got %s, want %s, %v", text, got, want, err)
 		}

@@ -38,11 +38,11 @@ func TestModels(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	m := a.Models[1]
-	if params, _ := json.Marshal(
-		m.Params,
-	); m.Name != "openai/second" || m.BaseURL != "http://localhost:1/v1" || m.Headers["X-A"] != "${A}" ||
-		m.APIKeyEnv != "SECOND_KEY" || string(params) != `{"seed":7}` || m.Timeout != 90*time.Second ||
-		m.IdleTimeout != 20*time.Second {
+	spec := askedOf(t, m)
+	params, _ := json.Marshal(spec.Params)
+	if m.Name != "openai/second" || spec.BaseURL != "http://localhost:1/v1" || spec.Headers["X-A"] != "A" ||
+		spec.APIKeyEnv != "SECOND_KEY" || string(params) != `{"seed":7}` || spec.Timeout != 90*time.Second ||
+		spec.IdleTimeout != 20*time.Second {
 		t.Errorf("%+v", m)
 	}
 	if b, c := f.Agents[1], f.Agents[2]; len(b.Models) != 1 || b.Models[0].Name != "demo" || b.FallbackRefused ||
@@ -50,7 +50,7 @@ func TestModels(t *testing.T) {
 		c.Models[0].Name != "demo" {
 		t.Errorf("%+v, %+v", b, c)
 	}
-	_, err = m.WithEnv(func(string) string { return "" })
+	err = m.Decode(&spec, func(string) string { return "" })
 	want := "a.yaml:7:24: headers.X-A needs the environment variable A, which is not set\na.yaml:8:16: proxy needs " +
 		"the environment variable P, which is not set"
 	if err == nil || err.Error() != want {

@@ -32,7 +32,11 @@ const (
 type parser struct {
 	mistakes
 	readFile func(path string) ([]byte, error)
+	schema   *shape
 }
+
+// def returns a definition of the schema.
+func (p *parser) def(name string) *shape { return p.schema.Defs[name] }
 
 // document returns the file's one value, or nil if there is nothing more to check.
 func (p *parser) document(data []byte) *yaml.Node {

@@ -56,8 +56,8 @@ func (r *agentReader) tools(a *Agent, n *yaml.Node) {
 			r.p.mistake(position(n), "%s", r.unknownTool(entry))
 		}
 		for _, name := range names {
-			if !slices.Contains(a.Tools, name) {
-				a.Tools = append(a.Tools, name)
+			if !slices.Contains(a.ToolNames, name) {
+				a.ToolNames = append(a.ToolNames, name)
 			}
 		}
 	})

@@ -17,16 +17,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// oneOf returns a function that reads one of the known values.
-func (p *parser) oneOf(dst *string, what string, known ...string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		value, ok := p.text(n, what)
-		if ok && !slices.Contains(known, value) {
-			p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
-			return
-		}
-		*dst = value
+// oneOf reads one of the known words; nil if it is another.
+func (p *parser) oneOf(n *yaml.Node, what string, known []string) any {
+	value, ok := p.text(n, what)
+	if ok && !slices.Contains(known, value) {
+		p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
+		ok = false
 	}
+	if !ok {
+		return nil
+	}
+	return value
 }
 
 // yes reads true or false.
@@ -80,45 +81,29 @@ func (p *parser) duration(n *yaml.Node, what string) time.Duration {
 	return d
 }
 
-// maxBytes is 1 GiB: the largest size that makes sense here, and one that fits an int
-// on every machine.
-const maxBytes = 1 << 30
-
-func (p *parser) size(n *yaml.Node, what string) int {
-	text, ok := p.scalar(n, what, "a size")
-	if !ok {
-		return 0
-	}
-	digits := strings.TrimRight(text, "KMGiB")
-	unit, known := map[string]int64{
-		"B":   1,
-		"KB":  1e3,
-		"MB":  1e6,
-		"GB":  1e9,
-		"KiB": 1 << 10,
-		"MiB": 1 << 20,
-		"GiB": 1 << 30,
-	}[text[len(digits):]]
-	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
-	if !known || err != nil || v < 1 || v > maxBytes/unit {
-		p.mistake(
-			position(resolve(n)),
-			"%s cannot be %s; write a size from 1B to 1GiB with its unit, like 256KiB or 1MiB",
-			what,
-			show(text),
-		)
-		return 0
-	}
-	return int(v * unit)
+// sizes are those that a value may have.
+type sizes struct {
+	units string // what the names of the units are made of
+	most  int64
+	hint  string
 }
 
-// largeSize reads a size that may be that of many threads.
-func (p *parser) largeSize(n *yaml.Node, what string) int64 {
+// smallSizes fit an int on every machine.
+func smallSizes() sizes {
+	return sizes{"KMGiB", 1 << 30, "write a size from 1B to 1GiB with its unit, like 256KiB or 1MiB"}
+}
+
+// largeSizes may be those of many threads.
+func largeSizes() sizes {
+	return sizes{"KMGTiB", math.MaxInt64 >> 10, "write a size with its unit, like 500MiB or 10GiB"}
+}
+
+func (p *parser) size(n *yaml.Node, what string, s sizes) int64 {
 	text, ok := p.scalar(n, what, "a size")
 	if !ok {
 		return 0
 	}
-	digits := strings.TrimRight(text, "KMGTiB")
+	digits := strings.TrimRight(text, s.units)
 	unit, known := map[string]int64{
 		"B":   1,
 		"KB":  1e3,
@@ -131,13 +116,8 @@ func (p *parser) largeSize(n *yaml.Node, what string) int64 {
 		"TiB": 1 << 40,
 	}[text[len(digits):]]
 	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-	if !known || err != nil || v < 1 || v > math.MaxInt64>>10/unit {
-		p.mistake(
-			position(resolve(n)),
-			"%s cannot be %s; write a size with its unit, like 500MiB or 10GiB",
-			what,
-			show(text),
-		)
+	if !known || err != nil || v < 1 || v > s.most/unit {
+		p.mistake(position(resolve(n)), "%s cannot be %s; %s", what, show(text), s.hint)
 		return 0
 	}
 	return v * unit

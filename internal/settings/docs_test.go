@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,13 @@ func TestPages(t *testing.T) {
 	for _, page := range []struct{ file, from, to, want string }{
 		{"docs/configuration.md", "<!-- the settings -->\n", "<!-- end of the settings -->\n", tables()},
 		{"holdfast.example.yaml", "#\n# settings:\n", "# end of the settings\n", keys()},
+		{
+			"internal/config/holdfast.schema.json",
+			"\"description\": \"Settings of the server; flags and variables take precedence.\",\n" +
+				"      \"type\": \"object\",\n      \"properties\": {\n",
+			"      },\n",
+			members(t),
+		},
 	} {
 		file := filepath.Join("../..", page.file)
 		text, err := os.ReadFile(file)
@@ -132,4 +140,25 @@ func TestDurabilityPage(t *testing.T) {
 			t.Errorf("docs/durability.md has no section about --%s", name)
 		}
 	}
+}
+
+// members are the settings as the schema of the file has them.
+func members(t *testing.T) string {
+	var lines []string
+	for _, g := range defaults(env(nil)).groups {
+		for _, row := range g.settings {
+			if !g.inFile {
+				continue
+			}
+			var line strings.Builder
+			encoder := json.NewEncoder(&line)
+			encoder.SetEscapeHTML(false)
+			if err := encoder.Encode(row.text); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, fmt.Sprintf("        %q: { \"description\": %s, \"type\": %s }",
+				row.key(), strings.TrimSpace(line.String()), `["string", "number", "boolean"]`))
+		}
+	}
+	return strings.Join(lines, ",\n") + "\n"
 }
