@@ -39,6 +39,8 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		err = healthCommand(args[1:], getenv, stdout, stderr)
 	case "help":
 		err = helpCommand(args[1:], stdout, stderr)
+	case "schema":
+		err = schemaCommand(args[1:], stdout, stderr)
 	case "version":
 		err = versionCommand(args[1:], stdout, stderr)
 	default:

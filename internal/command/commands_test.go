@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -60,6 +61,17 @@ func TestValidateCommand(t *testing.T) {
 	); code != exitUsage ||
 		!strings.Contains(errOut, "unexpected argument") {
 		t.Errorf("argument: %d %q", code, errOut)
+	}
+}
+
+// TestSchemaCommand: it prints a JSON Schema.
+func TestSchemaCommand(t *testing.T) {
+	code, out, errOut := runCommand(t, env(nil), "schema")
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(out), &schema); err != nil || code != exitOK || schema.Properties["agents"] == nil {
+		t.Errorf("%d %q %v\n%s", code, errOut, err, out)
 	}
 }
 

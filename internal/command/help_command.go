@@ -20,6 +20,7 @@ func helpCommand(args []string, stdout, stderr io.Writer) error {
 	fmt.Fprint(stdout, `holdfast [flags]        runs the server
 holdfast help all       lists every setting
 holdfast validate       checks the file with the agents
+holdfast schema         prints the JSON Schema of that file, for editors
 holdfast tools          lists the tools that agents can use, with their effects and why
 holdfast key            makes an API key
 holdfast healthcheck    asks a running server whether it can serve
