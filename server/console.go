@@ -75,8 +75,8 @@ func asOperator(who holdfast.Principal) holdfast.Principal {
 // atThisMachine reports whether the server is for its own machine and the request comes from
 // there. What a proxy has forwarded seems to, too.
 func (c *console) atThisMachine(r *http.Request) bool {
-	doors, err := c.s.cfg.doors()
-	if err != nil || !doors.loopback || c.s.cfg.BehindProxy {
+	door, err := c.s.cfg.door()
+	if err != nil || !door.LoopbackOnly || door.BehindProxy {
 		return false
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

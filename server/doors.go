@@ -4,30 +4,25 @@ import (
 	"errors"
 	"net"
 
-	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/http/door"
 )
 
-// doors is who may reach the routes that need authentication.
-type doors struct {
-	loopback, anonymous bool
-	hosts               hfhttp.Hosts
-	origins             hfhttp.Origins
-}
-
-func (c *Config) doors() (d doors, err error) {
-	d.loopback = c.Authenticate == nil && !c.AllowAnonymous
-	d.anonymous = c.Authenticate == nil && c.AllowAnonymous
-	if d.origins, err = hfhttp.ParseOrigins(c.AllowedOrigins, false); err != nil {
+// door is who may reach the routes that need authentication.
+func (c *Config) door() (d door.Door, err error) {
+	d.LoopbackOnly = c.Authenticate == nil && !c.AllowAnonymous
+	d.Anonymous = c.Authenticate == nil && c.AllowAnonymous
+	d.BehindProxy = c.BehindProxy
+	if d.Origins, err = door.ParseOrigins(c.AllowedOrigins, false); err != nil {
 		return d, err
 	}
-	if c.Authenticate == nil && d.origins.Any() {
+	if c.Authenticate == nil && d.Origins.Any() {
 		return d, errors.New(
 			`the origin "*" lets any page use a server without keys: configure API keys, or list ` +
 				`the origins that you mean`,
 		)
 	}
 	hosts := c.Hosts
-	if d.anonymous && len(hosts) == 0 {
+	if d.Anonymous && len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
 		host, _, err := net.SplitHostPort(c.Addr)
 		if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
@@ -37,6 +32,6 @@ func (c *Config) doors() (d doors, err error) {
 			hosts = append(hosts, host)
 		}
 	}
-	d.hosts, err = hfhttp.ParseHosts(hosts)
+	d.Hosts, err = door.ParseHosts(hosts)
 	return d, err
 }

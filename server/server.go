@@ -116,7 +116,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.streams = &keyedStreams{s.engine, s.now}
 	self := &console{s: s, figures: told, started: s.now().UTC(), newID: clock.NewIDs(s.now)}
-	doors, err := cfg.doors()
+	door, err := cfg.door()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -124,7 +124,7 @@ func New(cfg Config) (*Server, error) {
 		authenticate: cfg.Authenticate,
 		authorize:    cfg.Authorize,
 		dir:          directoryOf(s.store),
-		host:         doors.hosts.First(),
+		host:         door.Hosts.First(),
 		log:          cfg.Log,
 	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
@@ -162,23 +162,19 @@ func New(cfg Config) (*Server, error) {
 		Audit: func(ctx context.Context, who, action string, err error) {
 			s.audited.audit.note(ctx, who, action, "", err)
 		},
-		Authenticate:   s.authenticate(),
-		LoopbackOnly:   doors.loopback,
-		Anonymous:      doors.anonymous,
-		BehindProxy:    cfg.BehindProxy,
-		Hosts:          doors.hosts,
-		AllowedOrigins: doors.origins,
-		UI:             cfg.UI,
-		Metrics:        s.metricsHandler(),
-		Observer:       s.metrics,
-		Version:        cfg.Version,
-		MaxBody:        cfg.MaxBody,
-		MaxBodies:      cfg.MaxBodies,
-		BodyTimeout:    cfg.BodyTimeout,
-		WriteTimeout:   10 * time.Second,
-		MinRate:        cfg.MinRate,
-		Log:            cfg.Log,
-		Now:            s.now,
+		Authenticate: s.authenticate(),
+		Door:         door,
+		UI:           cfg.UI,
+		Metrics:      s.metricsHandler(),
+		Observer:     s.metrics,
+		Version:      cfg.Version,
+		MaxBody:      cfg.MaxBody,
+		MaxBodies:    cfg.MaxBodies,
+		BodyTimeout:  cfg.BodyTimeout,
+		WriteTimeout: 10 * time.Second,
+		MinRate:      cfg.MinRate,
+		Log:          cfg.Log,
+		Now:          s.now,
 	})
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {

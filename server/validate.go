@@ -37,7 +37,7 @@ func (c *Config) validate() error {
 	if err := c.validateBounds(); err != nil {
 		return err
 	}
-	if _, err := c.doors(); err != nil {
+	if _, err := c.door(); err != nil {
 		return err
 	}
 	return errors.Join(c.validatePublicURL(), c.validateAddr())

@@ -5,14 +5,11 @@ package archtest
 var (
 	overRings = map[string]int{
 		"internal/agui":                  2309,
-		"internal/http":                  3147,
 		"internal/loop":                  6770,
 		"internal/loop with crashpoints": 6770,
 	}
 
 	overMethods = map[string]int{
-		"internal/http/copilotKit":                 62,
-		"internal/http/handler":                    69,
 		"internal/loop/Engine":                     84,
 		"internal/loop/SideRun":                    52,
 		"internal/loop/attempts":                   61,
@@ -37,7 +34,6 @@ var (
 	}
 
 	overEmbedding = map[string]int{
-		"internal/http/copilotKit":         1,
 		"internal/loop/SideRun":            1,
 		"internal/loop/attempts":           1,
 		"internal/loop/batch":              1,

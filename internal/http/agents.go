@@ -166,15 +166,48 @@ type humanCap struct {
 	Interrupts bool `json:"interrupts"`
 }
 
+// agentAPI has the routes that describe agents.
+type agentAPI struct {
+	agents    Agents // nil if they are not listed
+	authorize authorizer
+	version   string
+}
+
+// routes are those that describe agents.
+func (a *agentAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/agents",
+			do:      a.getAgents,
+			asks:    true,
+			id:      "listAgents",
+			summary: "List the agents with their tools and capabilities, the default one first.",
+			answers: []answer{{http.StatusOK, "The agents.", typeJSON, "AgentList"}},
+			errors:  []string{codes.NotFound},
+		},
+		{
+			method:  "GET",
+			path:    "/agents/{agent}/capabilities",
+			do:      a.getCapabilities,
+			asks:    true,
+			id:      "getCapabilities",
+			summary: "What the agent can do, as AG-UI capabilities.",
+			answers: []answer{{http.StatusOK, "The capabilities.", typeJSON, "Capabilities"}},
+			errors:  []string{codes.AgentNotFound, codes.NotFound},
+		},
+	}
+}
+
 // getAgents is GET /agents.
-func (h *handler) getAgents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if h.Agents == nil {
+func (api *agentAPI) getAgents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if api.agents == nil {
 		return errNoAgents()
 	}
 	views := []shownAgent{}
-	for i, a := range h.Agents.Agents() {
-		if h.mayBeShown(r, who, a.Name) {
-			views = append(views, h.view(&a, i == 0))
+	for i, a := range api.agents.Agents() {
+		if api.mayBeShown(r, who, a.Name) {
+			views = append(views, api.view(&a, i == 0))
 		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"agents": views})
@@ -183,14 +216,14 @@ func (h *handler) getAgents(w http.ResponseWriter, r *http.Request, who holdfast
 
 // getCapabilities is GET /agents/{agent}/capabilities, where AG-UI clients look for
 // them by convention; the standard names no path.
-func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if h.Agents == nil {
+func (api *agentAPI) getCapabilities(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if api.agents == nil {
 		return errNoAgents()
 	}
 	name := param(r, "agent")
-	for _, a := range h.Agents.Agents() {
-		if a.Name == name && h.mayBeShown(r, who, name) {
-			writeJSON(w, http.StatusOK, h.capabilities(&a))
+	for _, a := range api.agents.Agents() {
+		if a.Name == name && api.mayBeShown(r, who, name) {
+			writeJSON(w, http.StatusOK, api.capabilities(&a))
 			return nil
 		}
 	}
@@ -198,8 +231,8 @@ func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, who ho
 }
 
 // mayBeShown reports whether a caller may be shown an agent.
-func (h *handler) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
-	return h.Authorize(r.Context(), who, access.Read, agent) == nil
+func (a *agentAPI) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
+	return a.authorize(r.Context(), who, access.Read, agent) == nil
 }
 
 func errNoAgents() error {
@@ -207,7 +240,7 @@ func errNoAgents() error {
 		WithHint("POST /runs uses the default agent.")
 }
 
-func (h *handler) view(a *AgentInfo, first bool) shownAgent {
+func (api *agentAPI) view(a *AgentInfo, first bool) shownAgent {
 	v := shownAgent{
 		Name:         a.Name,
 		Description:  a.Description,
@@ -218,7 +251,7 @@ func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 		Tools:        make([]shownTool, len(a.Tools)),
 		Models:       append([]string{}, a.Models...),
 		Middleware:   append([]string{}, a.Middleware...),
-		Capabilities: h.capabilities(a),
+		Capabilities: api.capabilities(a),
 	}
 	for i, t := range a.Tools {
 		v.Tools[i] = shownTool{
@@ -235,9 +268,9 @@ func (h *handler) view(a *AgentInfo, first bool) shownAgent {
 
 // capabilities describes what the routes of this package serve and how the agent is
 // configured.
-func (h *handler) capabilities(a *AgentInfo) capabilities {
+func (api *agentAPI) capabilities(a *AgentInfo) capabilities {
 	c := capabilities{
-		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: h.Version},
+		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: api.version},
 		// Resumable: what streams a run continues after Last-Event-ID.
 		Transport: transportCap{Streaming: true, Resumable: true},
 		Tools: toolsCap{

@@ -13,19 +13,19 @@ import (
 // postBackup is POST /maintenance/backup. Only operators may ask for it, because it writes
 // to the server's disk, and the copy has the threads of everybody. They are told what
 // went wrong, in full.
-func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	operator, err := h.operator(r)
+func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	operator, err := a.operatorOf(r)
 	if err != nil {
 		return err
 	}
-	if h.Backup == nil {
+	if a.backup == nil {
 		return holdfast.Errorf(codes.NotFound, "This server's store cannot be copied through the server.").
 			WithHint("Redis is backed up with its own means.")
 	}
 	var in struct {
 		Dir string `json:"dir"`
 	}
-	if err := h.readObject(w, r, &in, "dir"); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "dir"); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(in.Dir) {
@@ -35,9 +35,9 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 			"Name a directory on the server's machine that does not exist yet.",
 		)
 	}
-	err = backupError(in.Dir, h.Backup(r.Context(), in.Dir))
-	if h.Audit != nil {
-		h.Audit(r.Context(), operator, "backup", err)
+	err = backupError(in.Dir, a.backup(r.Context(), in.Dir))
+	if a.audit != nil {
+		a.audit(r.Context(), operator, "backup", err)
 	}
 	if err != nil {
 		return err
@@ -61,10 +61,10 @@ func backupError(dir string, err error) error {
 	return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
 }
 
-// operator returns who the operator is that has sent the request.
-func (h *handler) operator(r *http.Request) (who string, err error) {
-	if h.Operator != nil {
-		who, err = h.Operator(r)
+// operatorOf returns who the operator is that has sent the request.
+func (a *upkeepAPI) operatorOf(r *http.Request) (who string, err error) {
+	if a.operator != nil {
+		who, err = a.operator(r)
 	}
 	if err == nil && who == "" {
 		err = holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").

@@ -14,15 +14,15 @@ import (
 // readObject reads a body that is one JSON object into v. An empty body means {}. An
 // unknown member is an error: a request to change or delete something must not be half
 // understood. Errors never repeat values.
-func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
+func (in *receiver) readObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	body, err := h.bodies.read(w, r)
+	body, err := in.read(w, r)
 	if err != nil {
 		return err
 	}
-	return h.turns.decode(r, body, func() error { return decodeObject(body, v, known...) })
+	return in.turns.decode(r, body, func() error { return decodeObject(body, v, known...) })
 }
 
 // decodeObject decodes what readObject has read.
@@ -81,24 +81,6 @@ func checkText(field, text string) error {
 	}
 	return nil
 }
-
-// noIfMatch refuses a condition that the route would not check, so that nobody relies on
-// it. why says what guards the request instead.
-func noIfMatch(r *http.Request, why string) error {
-	if len(r.Header.Values("If-Match")) == 0 {
-		return nil
-	}
-	return invalid("If-Match", "This route does not take If-Match.", "Leave it out: %s.", why)
-}
-
-// Why routes need no condition.
-const (
-	runNeedsNoETag     = "a run is only begun on the history that the messages show"
-	cancelNeedsNoETag  = "a run is named by its id, and one that has ended is not changed"
-	finishNeedsNoETag  = "a call is finished once"
-	connectNeedsNoETag = "it changes nothing"
-	cleanUpNeedsNoETag = "it is about one thread, and this route is about many"
-)
 
 // ifMatch returns the ETag that the thread must have; empty for any. It ignores the W/
 // that compressing proxies put before an ETag: ours identifies a commit, not bytes.

@@ -24,37 +24,84 @@ type Calls interface {
 	FinishByToken(ctx context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error)
 }
 
-// postResult is POST /threads/{thread}/calls/{call}/result.
-func postResult(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, finishNeedsNoETag); err != nil {
-		return err
+// callAPI has the routes of calls that are finished from outside.
+type callAPI struct {
+	calls  Calls
+	bodies *receiver
+}
+
+// routes are those by which calls are finished.
+func (a *callAPI) routes() []route {
+	return []route{
+		{
+			method:    "POST",
+			path:      "/threads/{thread}/calls/{call}/result",
+			do:        a.postResult,
+			noIfMatch: finishNeedsNoETag,
+			asks:      true,
+			id:        "finishCall",
+			body:      "CallResult",
+			summary:   "Give a call that is finished from outside its result. For services: see docs/tools.md.",
+			answers: []answer{
+				{
+					http.StatusOK,
+					"The result was taken; the same result again gets the same answer.",
+					typeJSON,
+					"FinishedCall",
+				},
+			},
+			errors: finishErrors,
+		},
+		{
+			method:    "POST",
+			path:      "/calls",
+			do:        a.postCall,
+			noIfMatch: finishNeedsNoETag,
+			open:      true,
+			id:        "finishCallByURL",
+			body:      "CallResult",
+			params:    []string{"token"},
+			summary:   "The same by the call's one-time URL, without a key.",
+			answers: []answer{
+				{
+					http.StatusOK,
+					"The result was taken; the same result again gets the same answer.",
+					typeJSON,
+					"FinishedCall",
+				},
+			},
+			errors: finishErrors,
+		},
 	}
-	result, err := callResult(h, w, r)
+}
+
+// postResult is POST /threads/{thread}/calls/{call}/result.
+func (a *callAPI) postResult(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	result, err := a.callResult(w, r)
 	if err != nil {
 		return err
 	}
-	return answerFinished(w)(h.Calls.Finish(r.Context(), who, param(r, "thread"), param(r, "call"), result))
+	done, err := a.calls.Finish(r.Context(), who, param(r, "thread"), param(r, "call"), result)
+	return shown(w, done, err)
 }
 
 // postCall is POST /calls?token=. Whoever has the URL may use it, so the route is open. The
 // token is in the query, which no log has.
-func postCall(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	if err := noIfMatch(r, finishNeedsNoETag); err != nil {
-		return err
-	}
+func (a *callAPI) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	token := r.URL.Query().Get("token")
 	if token == "" {
 		return invalid("token", "The token is missing.", "Use the URL as it was given.")
 	}
 	// Nothing is received from those who only guess.
-	if err := h.Calls.Expects(r.Context(), token); err != nil {
+	if err := a.calls.Expects(r.Context(), token); err != nil {
 		return err
 	}
-	result, err := callResult(h, w, r)
+	result, err := a.callResult(w, r)
 	if err != nil {
 		return err
 	}
-	return answerFinished(w)(h.Calls.FinishByToken(r.Context(), token, result))
+	done, err := a.calls.FinishByToken(r.Context(), token, result)
+	return shown(w, done, err)
 }
 
 // maxResultBody bounds the body that a result comes in, in bytes: escapes, white space and
@@ -62,13 +109,13 @@ func postCall(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Pri
 const maxResultBody = 4 * threads.MaxCallResult
 
 // callResult reads {"result": …} or {"error": "…"}.
-func callResult(h *handler, w http.ResponseWriter, r *http.Request) (threads.CallResult, error) {
+func (a *callAPI) callResult(w http.ResponseWriter, r *http.Request) (threads.CallResult, error) {
 	var in struct {
 		Result json.RawMessage `json:"result"`
 		Error  *string         `json:"error"`
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxResultBody)
-	if err := h.readObject(w, r, &in, "result", "error"); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "result", "error"); err != nil {
 		return threads.CallResult{}, err
 	}
 	switch {
@@ -82,13 +129,4 @@ func callResult(h *handler, w http.ResponseWriter, r *http.Request) (threads.Cal
 		return threads.CallResult{Error: *in.Error, Failed: true}, nil
 	}
 	return threads.CallResult{Result: in.Result}, nil
-}
-
-func answerFinished(w http.ResponseWriter) func(*threads.FinishedCall, error) error {
-	return func(done *threads.FinishedCall, err error) error {
-		if err == nil {
-			writeJSON(w, http.StatusOK, done)
-		}
-		return err
-	}
 }

@@ -54,7 +54,7 @@ func TestFinish(t *testing.T) {
 	f := &fake{}
 	s := serve(t, f, func(c *Config) {
 		inner := c.Authenticate
-		c.LoopbackOnly = false
+		c.Door.LoopbackOnly = false
 		c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
 			if r.Header.Get("Authorization") == "" {
 				return holdfast.Principal{}, holdfast.Errorf("unauthenticated", "no key")

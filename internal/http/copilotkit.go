@@ -20,15 +20,11 @@ import (
 // copilotkit_threads.go.
 
 // copilotKit serves these routes.
-type copilotKit struct{ *handler }
-
-// onCopilotKit turns a method into the function of a route.
-func onCopilotKit(
-	do func(h copilotKit, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error,
-) endpoint {
-	return func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-		return do(copilotKit{h}, w, r, who)
-	}
+type copilotKit struct {
+	agents    *agentAPI
+	runs      *runAPI
+	threads   Threads
+	authorize authorizer
 }
 
 // defaultAgent is CopilotKit's name for the agent of a chat that names none.
@@ -64,21 +60,21 @@ type copilotKitThreadEndpoints struct {
 }
 
 // getInfo is GET /copilotkit/info.
-func (h copilotKit) getInfo(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	return h.info(w, r, who, copilotKitThreadEndpoints{List: true, Inspect: true, Mutations: true})
+func (k *copilotKit) getInfo(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return k.info(w, r, who, copilotKitThreadEndpoints{List: true, Inspect: true, Mutations: true})
 }
 
-func (h copilotKit) info(
+func (k *copilotKit) info(
 	w http.ResponseWriter,
 	r *http.Request,
 	who holdfast.Principal,
 	endpoints copilotKitThreadEndpoints,
 ) error {
-	if h.Agents == nil {
+	if k.agents.agents == nil {
 		return errNoAgents()
 	}
 	info := copilotKitInfo{
-		Version:          h.Version,
+		Version:          k.agents.version,
 		Mode:             "sse",
 		Agents:           map[string]copilotKitAgent{},
 		ThreadEndpoints:  endpoints,
@@ -88,17 +84,17 @@ func (h copilotKit) info(
 	if info.Version == "" {
 		info.Version = "development"
 	}
-	list := h.Agents.Agents()
+	list := k.agents.agents.Agents()
 	for i := range list {
 		a := &list[i]
-		if !h.mayBeShown(r, who, a.Name) {
+		if !k.agents.mayBeShown(r, who, a.Name) {
 			continue
 		}
 		shown := copilotKitAgent{
 			Name:         a.Name,
 			Description:  a.Description,
 			ClassName:    "HoldfastAgent",
-			Capabilities: h.capabilities(a),
+			Capabilities: k.agents.capabilities(a),
 		}
 		info.Agents[a.Name] = shown
 		if _, taken := info.Agents[defaultAgent]; i == 0 && !taken {
@@ -112,11 +108,11 @@ func (h copilotKit) info(
 
 // agent returns the agent that CopilotKit means; "" is the default one, whose
 // runs and threads have its own name.
-func (h copilotKit) agent(id string) (string, error) {
-	if h.Agents == nil {
+func (k *copilotKit) agent(id string) (string, error) {
+	if k.agents.agents == nil {
 		return id, nil
 	}
-	list := h.Agents.Agents()
+	list := k.agents.agents.Agents()
 	for i := range list {
 		if list[i].Name == id {
 			return id, nil
@@ -130,72 +126,63 @@ func (h copilotKit) agent(id string) (string, error) {
 }
 
 // postRun is POST /copilotkit/agent/{agent}/run.
-func (h copilotKit) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, runNeedsNoETag); err != nil {
-		return err
-	}
-	body, err := h.bodies.read(w, r)
-	if err != nil {
-		return err
-	}
-	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body})
+func (k *copilotKit) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return k.post(w, r, who, false)
 }
 
 // postSuggest is POST /copilotkit/agent/{agent}/suggest.
-func (h copilotKit) postSuggest(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, runNeedsNoETag); err != nil {
-		return err
-	}
-	body, err := h.bodies.read(w, r)
+func (k *copilotKit) postSuggest(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return k.post(w, r, who, true)
+}
+
+func (k *copilotKit) post(w http.ResponseWriter, r *http.Request, who holdfast.Principal, side bool) error {
+	body, err := k.runs.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
-	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, side: true})
+	return k.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, side: side})
 }
 
 // run answers a request whose agent has the name that CopilotKit gives it.
-func (h copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
+func (k *copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
 	asJSON, err := wantsJSON(r.Header.Values("Accept"))
 	if err != nil {
 		return err
 	}
-	if req.agent, err = h.agent(req.agent); err != nil {
+	if req.agent, err = k.agent(req.agent); err != nil {
 		return err
 	}
 	req.asJSON, req.chat = asJSON, true
-	return h.handler.run(w, r, who, req)
+	return k.runs.run(w, r, who, req)
 }
 
 // postConnect is POST /copilotkit/agent/{agent}/connect: what a page asks for
 // when it opens a thread.
-func (h copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, connectNeedsNoETag); err != nil {
-		return err
-	}
-	body, err := h.bodies.read(w, r)
+func (k *copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	body, err := k.runs.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
-	return h.connect(w, r, who, param(r, "agent"), body)
+	return k.connect(w, r, who, param(r, "agent"), body)
 }
 
 // connect only looks, so it never starts or resumes anything, whatever the
 // thread does: an empty POST to the route of runs would resume a run that has failed.
-func (h copilotKit) connect(
+func (k *copilotKit) connect(
 	w http.ResponseWriter,
 	r *http.Request,
 	who holdfast.Principal,
 	id string,
 	body []byte,
 ) error {
-	if _, err := h.agent(id); err != nil {
+	if _, err := k.agent(id); err != nil {
 		return err
 	}
 	asked, err := readCursors(r)
 	if err != nil {
 		return err
 	}
-	endTurn, err := h.turns.take(r.Context(), who, len(body))
+	endTurn, err := k.runs.bodies.turns.take(r.Context(), who, len(body))
 	if err != nil {
 		return err
 	}
@@ -205,13 +192,13 @@ func (h copilotKit) connect(
 		return err
 	}
 	note(r, in.ThreadID, in.RunID)
-	o, err := h.open(r, who)
+	o, err := k.runs.out.open(r, who)
 	if err != nil {
 		return err
 	}
 	defer o.close()
 	dialect := agui.DialectOf(in.ProtocolVersion)
-	reply, err := asked.attach(o.ctx, h.Runs, who, in.ThreadID, dialect)
+	reply, err := asked.attach(o.ctx, k.runs.runs, who, in.ThreadID, dialect)
 	switch {
 	case err == nil:
 	case holdfast.AsError(err).Code == codes.NotFound:
@@ -220,8 +207,8 @@ func (h copilotKit) connect(
 		return err
 	}
 	endTurn()
-	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
-	return asked.answer(h.handler, w, r, o, reply)
+	k.runs.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
+	return k.runs.out.answer(w, r, o, asked, reply)
 }
 
 // nothingYet is the stream of a thread that does not exist: a page has opened a new one,
@@ -248,15 +235,12 @@ func nothingYet(in *agui.RunAgentInput) *agui.Reply {
 }
 
 // postStop is POST /copilotkit/agent/{agent}/stop/{thread}.
-func (h copilotKit) postStop(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, cancelNeedsNoETag); err != nil {
-		return err
-	}
+func (k *copilotKit) postStop(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitStop
-	if err := h.readObject(w, r, &in, "runId"); err != nil {
+	if err := k.runs.bodies.readObject(w, r, &in, "runId"); err != nil {
 		return err
 	}
-	return h.stop(w, r, who, param(r, "agent"), param(r, "thread"), in.RunID)
+	return k.stop(w, r, who, param(r, "agent"), param(r, "thread"), in.RunID)
 }
 
 // copilotKitStop is the body of a stop.
@@ -270,20 +254,25 @@ type copilotKitStopped struct {
 	Message string `json:"message,omitempty"`
 }
 
-func (h copilotKit) stop(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id, thread, run string) error {
-	if _, err := h.agent(id); err != nil {
+func (k *copilotKit) stop(
+	w http.ResponseWriter,
+	r *http.Request,
+	who holdfast.Principal,
+	id, thread, run string,
+) error {
+	if _, err := k.agent(id); err != nil {
 		return err
 	}
 	if err := errors.Join(checkText("threadId", thread), checkText("runId", run)); err != nil {
 		return err
 	}
 	answer := copilotKitStopped{}
-	current, err := h.stoppable(r, who, thread, run)
+	current, err := k.stoppable(r, who, thread, run)
 	if err == nil && current != "" {
-		err = h.Authorize(r.Context(), who, access.Cancel, "")
+		err = k.authorize(r.Context(), who, access.Cancel, "")
 	}
 	if err == nil && current != "" {
-		_, err = h.Cancel(r.Context(), who, thread, current)
+		_, err = k.runs.cancel(r.Context(), who, thread, current)
 		answer.Stopped = err == nil
 	}
 	switch {
@@ -307,15 +296,15 @@ const stopRuns = maxLimit
 // and whoever attaches to a run chooses an id of their own, which is stored nowhere. But a
 // run that is known and has nothing to do with the current one has ended, and what runs
 // now is something else.
-func (h copilotKit) stoppable(r *http.Request, who holdfast.Principal, thread, run string) (string, error) {
-	info, err := h.Threads.Thread(r.Context(), who, thread)
+func (k *copilotKit) stoppable(r *http.Request, who holdfast.Principal, thread, run string) (string, error) {
+	info, err := k.threads.Thread(r.Context(), who, thread)
 	if err != nil || info.Status != threads.StatusRunning {
 		return "", err
 	}
 	if run == "" || run == info.Run {
 		return info.Run, nil
 	}
-	list, err := h.Threads.Runs(r.Context(), who, thread, "", stopRuns)
+	list, err := k.threads.Runs(r.Context(), who, thread, "", stopRuns)
 	if err != nil {
 		return "", err
 	}
@@ -361,16 +350,13 @@ const hintCall = `Send {"method": "info", "agent/run", "agent/connect" or "agent
 	`{"agentId", "threadId"}, "body"}.`
 
 // postCall is POST /copilotkit.
-func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, runNeedsNoETag); err != nil {
-		return err
-	}
-	body, err := h.bodies.read(w, r)
+func (k *copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	body, err := k.runs.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
 	var call *copilotKitCall
-	err = h.turns.decode(r, body, func() error {
+	err = k.runs.bodies.turns.decode(r, body, func() error {
 		call, err = readCall(body)
 		return err
 	})
@@ -380,23 +366,23 @@ func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfas
 	switch call.method {
 	case "info":
 		// The routes of threads have no methods here.
-		return h.info(w, r, who, copilotKitThreadEndpoints{})
+		return k.info(w, r, who, copilotKitThreadEndpoints{})
 	case "agent/run":
-		return h.run(w, r, who, runRequest{agent: call.agentID, body: call.body})
+		return k.run(w, r, who, runRequest{agent: call.agentID, body: call.body})
 	case "agent/connect":
-		if err := h.Authorize(r.Context(), who, access.Read, ""); err != nil {
+		if err := k.authorize(r.Context(), who, access.Read, ""); err != nil {
 			return err
 		}
-		return h.connect(w, r, who, call.agentID, call.body)
+		return k.connect(w, r, who, call.agentID, call.body)
 	case "agent/stop":
 		var in copilotKitStop
 		if err := decodeObject(call.body, &in, "runId"); err != nil {
 			return err
 		}
-		if err := h.Authorize(r.Context(), who, access.Read, ""); err != nil {
+		if err := k.authorize(r.Context(), who, access.Read, ""); err != nil {
 			return err
 		}
-		return h.stop(w, r, who, call.agentID, call.thread, in.RunID)
+		return k.stop(w, r, who, call.agentID, call.thread, in.RunID)
 	}
 	return invalid("method", "This server does not know the method.", hintCall)
 }

@@ -22,6 +22,13 @@ import (
 // threads as the routes below /threads. What it calls archived is hidden here, and what it
 // calls a thread's name is its title.
 
+// copilotKitThreads serves these routes.
+type copilotKitThreads struct {
+	kit     *copilotKit
+	threads *threadAPI
+	upkeep  Upkeep
+}
+
 // copilotKitThread is a thread as CopilotKit's list shows it.
 type copilotKitThread struct {
 	ID             string    `json:"id"`
@@ -63,7 +70,7 @@ type copilotKitThreadList struct {
 const copilotKitPages = 10
 
 // listThreads is GET /copilotkit/threads?agentId=&includeArchived=&limit=&cursor=.
-func (h copilotKit) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (k *copilotKitThreads) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	query := r.URL.Query()
 	limit, err := limitParam(r)
 	if err != nil {
@@ -81,14 +88,14 @@ func (h copilotKit) listThreads(w http.ResponseWriter, r *http.Request, who hold
 	}
 	asked, agent := query.Get("agentId"), ""
 	if asked != "" {
-		if agent, err = h.agent(asked); err != nil {
+		if agent, err = k.kit.agent(asked); err != nil {
 			return err
 		}
 	}
 	hidden := query.Get("includeArchived") == "true"
 	list := copilotKitThreadList{Threads: []copilotKitThread{}}
 	for range copilotKitPages {
-		page, err := h.Threads.Threads(r.Context(), who, before, limit)
+		page, err := k.threads.threads.Threads(r.Context(), who, before, limit)
 		if err != nil {
 			return err
 		}
@@ -125,12 +132,12 @@ type copilotKitChange struct {
 }
 
 // patchThread is PATCH /copilotkit/threads/{thread}.
-func (h copilotKit) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (k *copilotKitThreads) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := h.readObject(w, r, &in, "agentId", "name", "archived"); err != nil {
+	if err := k.threads.bodies.readObject(w, r, &in, "agentId", "name", "archived"); err != nil {
 		return err
 	}
-	info, err := describe(h.Titles, r, who, threads.Description{Title: in.Name, Hidden: in.Archived})
+	info, err := k.threads.describe(r, who, threads.Description{Title: in.Name, Hidden: in.Archived})
 	if err != nil {
 		return err
 	}
@@ -139,13 +146,13 @@ func (h copilotKit) patchThread(w http.ResponseWriter, r *http.Request, who hold
 }
 
 // postArchive is POST /copilotkit/threads/{thread}/archive.
-func (h copilotKit) postArchive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (k *copilotKitThreads) postArchive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := h.readObject(w, r, &in, "agentId"); err != nil {
+	if err := k.threads.bodies.readObject(w, r, &in, "agentId"); err != nil {
 		return err
 	}
 	hidden := true
-	info, err := describe(h.Titles, r, who, threads.Description{Hidden: &hidden})
+	info, err := k.threads.describe(r, who, threads.Description{Hidden: &hidden})
 	if err != nil {
 		return err
 	}
@@ -154,9 +161,9 @@ func (h copilotKit) postArchive(w http.ResponseWriter, r *http.Request, who hold
 }
 
 // deleteThread is DELETE /copilotkit/threads/{thread}.
-func (h copilotKit) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (k *copilotKitThreads) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := h.readObject(w, r, &in, "agentId"); err != nil {
+	if err := k.threads.bodies.readObject(w, r, &in, "agentId"); err != nil {
 		return err
 	}
 	etag, err := ifMatch(r)
@@ -164,7 +171,7 @@ func (h copilotKit) deleteThread(w http.ResponseWriter, r *http.Request, who hol
 		return err
 	}
 	thread := param(r, "thread")
-	if _, err := h.Upkeep.Delete(r.Context(), who, thread, etag, false); err != nil {
+	if _, err := k.upkeep.Delete(r.Context(), who, thread, etag, false); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"threadId": thread, "deleted": true})
@@ -188,12 +195,12 @@ type copilotKitCalled struct {
 }
 
 // getMessages is GET /copilotkit/threads/{thread}/messages.
-func (h copilotKit) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	messages, err := h.Threads.Messages(r.Context(), who, param(r, "thread"))
+func (k *copilotKitThreads) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	messages, err := k.threads.threads.Messages(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		return err
 	}
-	return writeMessages(w, r, h.Log, "{", func(yield func(json.RawMessage, error) bool) {
+	return writeMessages(w, r, k.threads.log, "{", func(yield func(json.RawMessage, error) bool) {
 		for raw, err := range messages {
 			var shown json.RawMessage
 			if err == nil {
@@ -221,8 +228,8 @@ func inCopilotKit(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // getState is GET /copilotkit/threads/{thread}/state.
-func (h copilotKit) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	state, err := h.Threads.State(r.Context(), who, param(r, "thread"))
+func (k *copilotKitThreads) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	state, err := k.threads.threads.State(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		return err
 	}
@@ -233,18 +240,18 @@ func (h copilotKit) getState(w http.ResponseWriter, r *http.Request, who holdfas
 // getEvents is GET /copilotkit/threads/{thread}/events: the events of the newest
 // runs that have ended, oldest first. Of a run that is under way, the page shows the stream.
 // It counts as a stream, because it reads as much as several.
-func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (k *copilotKitThreads) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	thread := param(r, "thread")
-	closed, err := h.Streams.OpenStream(who)
+	closed, err := k.kit.runs.out.streams.OpenStream(who)
 	if err != nil {
 		return err
 	}
 	defer closed()
-	runs, err := h.Threads.Runs(r.Context(), who, thread, "", defaultLimit)
+	runs, err := k.threads.threads.Runs(r.Context(), who, thread, "", defaultLimit)
 	if err != nil {
 		return err
 	}
-	next, stop := iter.Pull2(h.eventsOf(r.Context(), who, thread, runs))
+	next, stop := iter.Pull2(k.eventsOf(r.Context(), who, thread, runs))
 	defer stop()
 	// What goes wrong before the first event is an error like any other.
 	event, err, more := next()
@@ -262,7 +269,7 @@ func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfa
 		event, err, more = next()
 		if err != nil {
 			if r.Context().Err() == nil {
-				h.Log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
+				k.threads.log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
 			}
 			panic(http.ErrAbortHandler)
 		}
@@ -274,7 +281,7 @@ func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfa
 
 // eventsOf returns the events of the runs that have ended, those of the last run of the list
 // first. They are read as they are used; after an error there is no more.
-func (h copilotKit) eventsOf(
+func (k *copilotKitThreads) eventsOf(
 	ctx context.Context,
 	who holdfast.Principal,
 	thread string,
@@ -285,7 +292,7 @@ func (h copilotKit) eventsOf(
 			if run.EndedAt.IsZero() {
 				continue
 			}
-			reply, err := h.Runs.Events(ctx, who, thread, run.ID, store.Cursor{}, agui.DialectLegacy)
+			reply, err := k.kit.runs.runs.Events(ctx, who, thread, run.ID, store.Cursor{}, agui.DialectLegacy)
 			if err != nil {
 				yield(nil, err)
 				return

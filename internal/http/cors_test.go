@@ -7,72 +7,12 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/door"
 )
 
-func TestParseOrigins(t *testing.T) {
-	for _, c := range []struct{ list, origin string }{
-		{"https://app.example.com", "https://app.example.com"},
-		{"HTTPS://App.Example.com:443", "https://app.example.com"},
-		{"http://localhost:3000", "http://localhost:3000"},
-		{"http://a.example:80", "http://a.example"},
-		{"http://[::1]:3000", "http://[::1]:3000"},
-		{"capacitor://localhost", "capacitor://localhost"},
-		{"https://*.example.com", "https://a.example.com"},
-		{"https://*.Example.com", "https://a.b.example.com"},
-		{"https://*.example.com:8443", "https://a.example.com:8443"},
-		{"https://x.example https://y.example", "https://y.example"},
-	} {
-		o, err := ParseOrigins(strings.Fields(c.list), true)
-		if err != nil || !o.names(c.origin) {
-			t.Errorf("%s does not allow %s: %v", c.list, c.origin, err)
-		}
-	}
-	for _, c := range []struct{ list, origin string }{
-		{"https://app.example.com", "http://app.example.com"},
-		{"https://app.example.com", "https://app.example.com:8443"},
-		{"https://app.example.com", "https://app.example.com.evil.example"},
-		{"https://*.example.com", "https://example.com"},
-		{"https://*.example.com", "http://a.example.com"},
-		{"https://*.example.com", "https://evilexample.com"},
-		{"https://*.example.com", "https://.example.com"},
-		{"https://*.example.com", "https://evil.example/.example.com"},
-		{"https://*.example.com", "https://evil@a.example.com"},
-		{"https://*.example.com", "https://a.example.com:8443"},
-		{"https://*.example.com:8443", "https://a.example.com"},
-		{"https://app.example.com", "null"},
-		{"", "https://app.example.com"},
-	} {
-		o, err := ParseOrigins(strings.Fields(c.list), false)
-		if err != nil || o.names(c.origin) {
-			t.Errorf("%q allows %s: %v", c.list, c.origin, err)
-		}
-	}
-}
-
-// TestOriginMistakes: a mistake in the configuration is found at startup, and the error
-// says what to write.
-func TestOriginMistakes(t *testing.T) {
-	for _, list := range []string{
-		"null", "example.com", "localhost:3000", "https://", "https://a.example/", "https://a.example/x",
-		"https://a.example?", "https://u:p@a.example",
-		"https://*", "https://*.com", "https://*.1.2.3.4", "https://a.*.example.com", "https://*a.example.com",
-		"https://ü.example", "* https://a.example", "https://a.example #",
-	} {
-		if _, err := ParseOrigins(strings.Fields(list), false); err == nil {
-			t.Errorf("%q is accepted", list)
-		}
-	}
-	if _, err := ParseOrigins([]string{"*"}, true); err == nil {
-		t.Error("every page may act as the person who visits it")
-	}
-	if o, err := ParseOrigins([]string{"*"}, false); err != nil || !o.Any() {
-		t.Errorf("*: %v", err)
-	}
-}
-
-func origins(t *testing.T, credentials bool, list ...string) Origins {
+func origins(t *testing.T, credentials bool, list ...string) door.Origins {
 	t.Helper()
-	o, err := ParseOrigins(list, credentials)
+	o, err := door.ParseOrigins(list, credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +21,7 @@ func origins(t *testing.T, credentials bool, list ...string) Origins {
 
 func TestCORS(t *testing.T) {
 	nobodyKnown := func(c *Config) {
-		c.LoopbackOnly = false
+		c.Door.LoopbackOnly = false
 		c.Authenticate = func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "Who are you?").WithHint("Send a key.")
 		}
@@ -96,17 +36,17 @@ func TestCORS(t *testing.T) {
 	}{
 		"no keys, this machine": {nil, local, local, 200, 204},
 		"no keys, elsewhere":    {nil, evil, "", 403, 403},
-		"no keys, allowed":      {func(c *Config) { c.AllowedOrigins = origins(t, false, app) }, app, app, 200, 204},
-		"no keys, * names none": {func(c *Config) { c.AllowedOrigins = origins(t, false, "*") }, evil, "", 403, 403},
+		"no keys, allowed":      {func(c *Config) { c.Door.Origins = origins(t, false, app) }, app, app, 200, 204},
+		"no keys, * names none": {func(c *Config) { c.Door.Origins = origins(t, false, "*") }, evil, "", 403, 403},
 		// A page behind a proxy has an Origin too, so it is served; pages of other
 		// origins cannot read the response.
 		"keys, none allowed":     {nobodyKnown, app, "", 401, 403},
 		"keys, not this machine": {nobodyKnown, local, "", 401, 403},
-		"keys, allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) },
+		"keys, allowed": {func(c *Config) { nobodyKnown(c); c.Door.Origins = origins(t, false, app) },
 			app, app, 401, 204},
-		"keys, another is allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) },
+		"keys, another is allowed": {func(c *Config) { nobodyKnown(c); c.Door.Origins = origins(t, false, app) },
 			evil, "", 401, 403},
-		"keys, all": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, "*") },
+		"keys, all": {func(c *Config) { nobodyKnown(c); c.Door.Origins = origins(t, false, "*") },
 			evil, "*", 401, 204},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,10 +83,10 @@ func TestCORS(t *testing.T) {
 // answer says which pages may load it.
 func TestRefusalsAreReadable(t *testing.T) {
 	const app = "https://app.example.com"
-	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly, c.AllowedOrigins = false, origins(t, false, app) })
+	s := serve(t, &fake{}, func(c *Config) { c.Door.LoopbackOnly, c.Door.Origins = false, origins(t, false, app) })
 	named := serve(t, &fake{}, func(c *Config) {
-		c.LoopbackOnly = false
-		c.AllowedOrigins, c.Hosts = origins(t, false, app), Hosts{names: []string{"agents.example.com"}}
+		c.Door.LoopbackOnly = false
+		c.Door.Origins, c.Door.Hosts = origins(t, false, app), hosts(t, "agents.example.com")
 	})
 	for _, c := range []struct {
 		method, url, body string
@@ -159,7 +99,8 @@ func TestRefusalsAreReadable(t *testing.T) {
 		for origin, policy := range map[string]string{app: "cross-origin", "https://evil.example": "same-origin"} {
 			res, body := do(t, c.method, c.url, c.body, "Origin", origin, "Content-Type", "text/plain")
 			readable := res.Header.Get("Access-Control-Allow-Origin") == app
-			if res.StatusCode != c.want || readable != (origin == app) || res.Header.Get(resourcePolicy) != policy ||
+			if res.StatusCode != c.want || readable != (origin == app) ||
+				res.Header.Get("Cross-Origin-Resource-Policy") != policy ||
 				res.Header.Get("Vary") != "Origin" {
 				t.Errorf("%s of %s: %d %v %s", c.method, origin, res.StatusCode, res.Header, body)
 			}
@@ -168,7 +109,7 @@ func TestRefusalsAreReadable(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
-	s := serve(t, &fake{}, func(c *Config) { c.AllowedOrigins = origins(t, true, "https://*.example.com") })
+	s := serve(t, &fake{}, func(c *Config) { c.Door.Origins = origins(t, true, "https://*.example.com") })
 	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")
 	if res.Header.Get("Access-Control-Allow-Credentials") != "true" || res.Header.Get("Vary") != "Origin" ||
 		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run" {

@@ -67,17 +67,3 @@ func (c cursors) attach(
 	}
 	return runs.Events(ctx, who, thread, "", c.after, d)
 }
-
-// answer sends what comes after the cursor; no reply means that nothing does.
-func (c cursors) answer(h *handler, w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) error {
-	if reply == nil {
-		// The run has ended and the client has all of it; 204 tells an EventSource not to
-		// reconnect.
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	if c.inside {
-		reply = reply.WithCursors()
-	}
-	return h.stream(w, r, o, reply)
-}

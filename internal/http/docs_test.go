@@ -27,7 +27,7 @@ func TestDocs(t *testing.T) {
 		}
 		sections[string(page[m[2]:m[3]])] = string(page[m[1]:end])
 	}
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		name := r.method + " " + r.path
 		text, there := sections[name]
 		delete(sections, name)
@@ -47,7 +47,7 @@ var namedRoute = regexp.MustCompile("`(GET|HEAD|POST|PUT|PATCH|DELETE) (/[^`?\\s
 // route begins with a method and path of that list.
 func TestPagesNameRoutes(t *testing.T) {
 	known := map[string]bool{}
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		known[r.method+" "+r.path] = true
 	}
 	pages, err := filepath.Glob("../../docs/*.md")

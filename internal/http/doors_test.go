@@ -7,53 +7,17 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-func hosts(t *testing.T, list ...string) Hosts {
+func hosts(t *testing.T, list ...string) door.Hosts {
 	t.Helper()
-	h, err := ParseHosts(list)
+	h, err := door.ParseHosts(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
-}
-
-func TestParseHosts(t *testing.T) {
-	for _, tt := range []struct {
-		list, host string
-		want       bool
-	}{
-		{"localhost:8080", "localhost:8080", true},
-		{"localhost:8080", "LOCALHOST:8080", true},
-		{"localhost:8080", "localhost", false},
-		{"localhost:8080", "localhost:8081", false},
-		{"localhost:8080", "127.0.0.1:8080", false},
-		{"Agents.example.com", "agents.example.com", true},
-		{"agents.example.com", "agents.example.com:8443", true},
-		{"agents.example.com", "agents.example.com.evil.example", false},
-		{"agents.example.com", "evil.agents.example.com", false},
-		{"[::1]", "[::1]:8080", true},
-		{"[::1]", "[::1]", true},
-		{"10.0.0.1", "10.0.0.1:80", true},
-		{"*", "whatever.example:1", true},
-		{"a.example b.example", "b.example", true},
-		{"", "localhost", false},
-		{"localhost", "", false},
-	} {
-		if got := hosts(t, strings.Fields(tt.list)...).name(tt.host); got != tt.want {
-			t.Errorf("%q names %q: %v", tt.list, tt.host, got)
-		}
-	}
-	for _, wrong := range []string{"http://localhost", "localhost/", "a b", "*.example.com", "user@localhost", ":8080",
-		"", "localhost:x", "a?b"} {
-		if _, err := ParseHosts([]string{wrong}); err == nil || !strings.Contains(err.Error(), "write a name") {
-			t.Errorf("%q: %v", wrong, err)
-		}
-	}
-	if _, err := ParseHosts([]string{"*", "localhost"}); err == nil {
-		t.Error("* beside another host")
-	}
 }
 
 // changing are the requests that change something and need no body.
@@ -71,7 +35,7 @@ var changing = [][2]string{
 
 func anonymous(t *testing.T, allowed ...string) func(*Config) {
 	return func(c *Config) {
-		c.LoopbackOnly, c.Anonymous, c.Hosts, c.AllowedOrigins = false, true, hosts(
+		c.Door.LoopbackOnly, c.Door.Anonymous, c.Door.Hosts, c.Door.Origins = false, true, hosts(
 			t,
 			"localhost:8080",
 		), origins(
@@ -254,7 +218,11 @@ func TestForwarded(t *testing.T) {
 			name != codes.Forbidden {
 			t.Errorf("%s: %d %s", header, code, name)
 		}
-		s = serve(t, &fake{}, func(c *Config) { c.BehindProxy, c.Hosts = true, hosts(t, "agents.example.com") })
+		s = serve(
+			t,
+			&fake{},
+			func(c *Config) { c.Door.BehindProxy, c.Door.Hosts = true, hosts(t, "agents.example.com") },
+		)
 		for _, host := range []string{"localhost", "agents.example.com"} {
 			if code, name := send(t, s.URL, "GET", "/threads", host, "", header, "203.0.113.9"); code != 200 {
 				t.Errorf("%s for %s, allowed: %d %s", header, host, code, name)
@@ -265,11 +233,11 @@ func TestForwarded(t *testing.T) {
 
 // TestHostsWithKeys: a server with keys checks the Host only if it is told the names.
 func TestHostsWithKeys(t *testing.T) {
-	keyed := func(c *Config) { c.LoopbackOnly = false }
+	keyed := func(c *Config) { c.Door.LoopbackOnly = false }
 	if code, _ := send(t, serve(t, &fake{}, keyed).URL, "GET", "/threads", "any.example", ""); code != 200 {
 		t.Errorf("%d", code)
 	}
-	s := serve(t, &fake{}, func(c *Config) { keyed(c); c.Hosts = hosts(t, "agents.example.com") })
+	s := serve(t, &fake{}, func(c *Config) { keyed(c); c.Door.Hosts = hosts(t, "agents.example.com") })
 	for host, want := range map[string]int{"agents.example.com": 200, "other.example": 403} {
 		if code, _ := send(t, s.URL, "GET", "/threads", host, ""); code != want {
 			t.Errorf("%s: %d", host, code)
@@ -280,7 +248,7 @@ func TestHostsWithKeys(t *testing.T) {
 // TestContentTypes: on every server, a body must call itself JSON, and so must a request
 // of a page without a body.
 func TestContentTypes(t *testing.T) {
-	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = false })
+	s := serve(t, &fake{}, func(c *Config) { c.Door.LoopbackOnly = false })
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
 		"text/json", "application/jsonp", "application/json, text/plain", "application/json;", "application"} {
 		want := 415
@@ -319,7 +287,7 @@ func TestContentTypes(t *testing.T) {
 func TestResourcePolicy(t *testing.T) {
 	const app = "https://app.example.com"
 	s := serve(t, &fake{}, func(c *Config) {
-		c.LoopbackOnly, c.AllowedOrigins, c.UI = false, origins(t, false, app), says("page")
+		c.Door.LoopbackOnly, c.Door.Origins, c.UI = false, origins(t, false, app), says("page")
 	})
 	for _, path := range []string{"/threads", "/nowhere", "/", "/openapi.json", "/healthz"} {
 		for origin, want := range map[string]string{"": "same-origin", "https://evil.example": "same-origin",
@@ -329,7 +297,7 @@ func TestResourcePolicy(t *testing.T) {
 				header = []string{"Origin", origin}
 			}
 			res, _ := do(t, "GET", s.URL+path, "", header...)
-			if got := res.Header.Values(resourcePolicy); len(got) != 1 || got[0] != want {
+			if got := res.Header.Values("Cross-Origin-Resource-Policy"); len(got) != 1 || got[0] != want {
 				t.Errorf("%s for %q: %q", path, origin, got)
 			}
 		}

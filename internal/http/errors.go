@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -79,7 +78,7 @@ type errorBody struct {
 }
 
 // fail answers with an error. The cause goes only to the log.
-func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+func fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 	e := holdfast.AsError(err)
 	code, known := status[e.Code]
 	if !known {
@@ -88,7 +87,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	gone := r.Context().Err() != nil // the error may well come from that, and nobody reads it
 	noteError(r, e.Code, gone)
 	if code >= http.StatusInternalServerError && !gone {
-		h.Log.Warn("request failed",
+		log.Warn("request failed",
 			"method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
 	switch code {
@@ -101,6 +100,14 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var body errorBody
 	body.Error.Code, body.Error.Message, body.Error.Hint, body.Error.Details = e.Code, e.Message, e.Hint, e.Details
 	writeJSON(w, code, body)
+}
+
+// shown answers with what was asked for; an error is the caller's.
+func shown(w http.ResponseWriter, v any, err error) error {
+	if err == nil {
+		writeJSON(w, http.StatusOK, v)
+	}
+	return err
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
@@ -116,25 +123,6 @@ func jsonHeader(w http.ResponseWriter, code int) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-}
-
-// recoverPanic is deferred around every handler, so that a panic in one does not just
-// drop the connection without a response.
-func (h *handler) recoverPanic(rec *recorder, r *http.Request) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(p)
-	}
-	panicked(h.Log, r.URL.Path, p)
-	if rec.code != 0 {
-		// The response has started. Cutting the connection is the only way left to
-		// show that it is incomplete.
-		panic(http.ErrAbortHandler)
-	}
-	h.fail(rec, r, errors.New("panic"))
 }
 
 // panicked logs a panic, with the stack of the function that recovers from it.

@@ -14,7 +14,7 @@ import (
 
 // TestEveryRouteSaysWhatItNeeds: either it is open, or it has an action, or it asks itself.
 func TestEveryRouteSaysWhatItNeeds(t *testing.T) {
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		said := 0
 		for _, is := range []bool{r.open, r.action != "", r.asks} {
 			if is {
@@ -40,7 +40,7 @@ func TestRefusedBeforeTheRoute(t *testing.T) {
 			return holdfast.Errorf(codes.Forbidden, "No.")
 		}
 	}).URL
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		if r.action == "" {
 			continue
 		}

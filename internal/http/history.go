@@ -3,11 +3,13 @@ package http
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -36,8 +38,108 @@ type History interface {
 	Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
 }
 
+// historyAPI has the routes of a thread's past.
+type historyAPI struct {
+	history   History
+	upkeep    Upkeep // to rewind
+	authorize authorizer
+	bodies    *receiver
+}
+
+// routes are those of a thread's past.
+func (a *historyAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/children",
+			do:      a.getChildren,
+			action:  access.Read,
+			id:      "listChildren",
+			summary: "Your threads that were forked from this one.",
+			answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/checkpoints",
+			do:      a.listCheckpoints,
+			action:  access.Read,
+			id:      "listCheckpoints",
+			params:  []string{"limit", "beforeCheckpoint"},
+			summary: "The checkpoints of a thread, newest first.",
+			answers: []answer{{http.StatusOK, "The checkpoints.", typeJSON, "CheckpointList"}},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidInput, codes.HistoryNotKept}),
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/checkpoints/{checkpoint}",
+			do:      a.getCheckpoint,
+			action:  access.Read,
+			id:      "getCheckpoint",
+			summary: "The thread as it was at a checkpoint: messages, shared state, open calls.",
+			answers: []answer{{http.StatusOK, "The checkpoint.", typeJSON, "CheckpointDetail"}},
+			errors:  slices.Concat(readErrors, []string{codes.HistoryNotKept}),
+		},
+		{
+			method: "POST",
+			path:   "/threads/{thread}/checkpoints",
+			do:     a.postCheckpoint,
+			action: access.Change,
+			id:     "markCheckpoint",
+			params: []string{"IfMatch"},
+			summary: "Take a checkpoint, also while a run is under way; on a thread that is not running, it may " +
+				"replace the shared state.",
+			body:         "Mark",
+			bodyOptional: true,
+			answers:      []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}},
+			errors:       slices.Concat(changeErrors, []string{codes.LimitExceeded}),
+		},
+		{
+			method:       "POST",
+			path:         "/threads/{thread}/fork",
+			do:           a.postFork,
+			asks:         true,
+			id:           "forkThread",
+			params:       []string{"IfMatch"},
+			summary:      "Start a new thread where this one stands or stood.",
+			body:         "Travel",
+			bodyOptional: true,
+			answers: []answer{
+				{http.StatusCreated, "The new thread.", typeJSON, "Traveled"},
+				{http.StatusOK, "What it would be, with preview.", typeJSON, "Traveled"},
+			},
+			errors: slices.Concat(
+				changeErrors,
+				[]string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists},
+			),
+		},
+		{
+			method:  "POST",
+			path:    "/threads/{thread}/rewind",
+			do:      a.postRewind,
+			asks:    true,
+			id:      "rewindThread",
+			params:  []string{"IfMatch"},
+			summary: "Take a thread that is not running back to a checkpoint or a message.",
+			body:    "Rewind",
+			answers: []answer{{http.StatusOK, "Where the thread is now.", typeJSON, "Traveled"}},
+			errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept}),
+		},
+	}
+}
+
+// getChildren is GET /threads/{thread}/children.
+func (a *historyAPI) getChildren(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	list, err := a.history.Children(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"threads": list})
+	return nil
+}
+
 // listCheckpoints is GET /threads/{thread}/checkpoints?limit=&before=, newest first.
-func (h *handler) listCheckpoints(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *historyAPI) listCheckpoints(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	limit, err := limitParam(r)
 	if err != nil {
 		return err
@@ -46,7 +148,7 @@ func (h *handler) listCheckpoints(w http.ResponseWriter, r *http.Request, who ho
 	if err != nil {
 		return err
 	}
-	list, err := h.History.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
+	list, err := a.history.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
 	if err != nil {
 		return err
 	}
@@ -67,19 +169,15 @@ func checkpointBefore(s string) (id string, until time.Time, err error) {
 }
 
 // getCheckpoint is GET /threads/{thread}/checkpoints/{checkpoint}.
-func (h *handler) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	detail, err := h.History.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, detail)
-	return nil
+func (a *historyAPI) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	detail, err := a.history.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
+	return shown(w, detail, err)
 }
 
 // postCheckpoint is POST /threads/{thread}/checkpoints.
-func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *historyAPI) postCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var m threads.Mark
-	err := h.readObject(w, r, &m, "label", "state")
+	err := a.bodies.readObject(w, r, &m, "label", "state")
 	if err == nil {
 		err = checkText("label", m.Label)
 	}
@@ -89,7 +187,7 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	made, err := h.History.Mark(r.Context(), who, param(r, "thread"), m)
+	made, err := a.history.Mark(r.Context(), who, param(r, "thread"), m)
 	if err != nil {
 		return err
 	}
@@ -98,8 +196,8 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 }
 
 // postFork is POST /threads/{thread}/fork.
-func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(
+func (a *historyAPI) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	to, err := a.travel(
 		w,
 		r,
 		"checkpointId",
@@ -113,10 +211,10 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 	if err != nil {
 		return err
 	}
-	if err := h.Authorize(r.Context(), who, toTravel(to), ""); err != nil {
+	if err := a.authorize(r.Context(), who, toTravel(to), ""); err != nil {
 		return err
 	}
-	made, err := h.History.Fork(r.Context(), who, param(r, "thread"), to)
+	made, err := a.history.Fork(r.Context(), who, param(r, "thread"), to)
 	if err != nil {
 		return err
 	}
@@ -129,20 +227,16 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 }
 
 // postRewind is POST /threads/{thread}/rewind.
-func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults", "onlyRecorded", "reuse", "preview")
+func (a *historyAPI) postRewind(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	to, err := a.travel(w, r, "checkpointId", "messageId", "reuseResults", "onlyRecorded", "reuse", "preview")
 	if err != nil {
 		return err
 	}
-	if err := h.Authorize(r.Context(), who, toTravel(to), ""); err != nil {
+	if err := a.authorize(r.Context(), who, toTravel(to), ""); err != nil {
 		return err
 	}
-	made, err := h.Upkeep.Rewind(r.Context(), who, param(r, "thread"), to)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, made)
-	return nil
+	made, err := a.upkeep.Rewind(r.Context(), who, param(r, "thread"), to)
+	return shown(w, made, err)
 }
 
 // toTravel returns what a caller must be allowed to do to go back: a preview only reads.
@@ -154,8 +248,8 @@ func toTravel(to threads.Travel) access.Action {
 }
 
 // travel reads where to go back to.
-func (h *handler) travel(w http.ResponseWriter, r *http.Request, known ...string) (to threads.Travel, err error) {
-	if err := h.readObject(w, r, &to, known...); err != nil {
+func (a *historyAPI) travel(w http.ResponseWriter, r *http.Request, known ...string) (to threads.Travel, err error) {
+	if err := a.bodies.readObject(w, r, &to, known...); err != nil {
 		return to, err
 	}
 	for _, id := range []struct{ field, value string }{

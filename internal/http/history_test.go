@@ -386,7 +386,7 @@ func TestIfMatch(t *testing.T) {
 func TestIfMatchIsObeyedOrRefused(t *testing.T) {
 	s := serve(t, &fake{info: &threads.Info{ID: "t", ETag: "c12"}}, nil)
 	fill := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "a", "{tool}", "f")
-	for _, route := range routes {
+	for _, route := range allRoutes() {
 		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") ||
 			route.id == "backup" {
 			continue

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 	"go.uber.org/goleak"
@@ -138,7 +139,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		Ready:        func(context.Context) error { return f.err },
 		MaxBody:      1 << 10,
 		WriteTimeout: time.Second,
-		LoopbackOnly: true,
+		Door:         door.Door{LoopbackOnly: true},
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},
@@ -154,6 +155,13 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return s
+}
+
+// allRoutes are the routes of a server that has none of its parts.
+func allRoutes() []route {
+	c := &Config{}
+	c.setDefaults()
+	return slices.Concat(c.routes(&monitor{bodies: newReceiver(c)}), (&serverAPI{}).routes())
 }
 
 // anything lets everybody do everything.
@@ -288,23 +296,6 @@ func TestOddIDs(t *testing.T) {
 	for _, id := range []string{"plain", "a/b", "100%", "%2F", "ü ß", "a?b#c", "..", "a+b"} {
 		if res, body := do(t, "GET", s.URL+"/threads/"+url.PathEscape(id), ""); res.StatusCode != 200 || f.asked != id {
 			t.Errorf("%q was asked for as %q: %d %s", id, f.asked, res.StatusCode, body)
-		}
-	}
-}
-
-func TestLoopbackOnly(t *testing.T) {
-	for host, want := range map[string]bool{
-		"localhost": true, "localhost:8080": true, "127.0.0.1:1": true, "[::1]:80": true, "LOCALHOST.": true,
-		"example.com": false, "localhost.example.com": false, "10.0.0.1": false, "": false, "127.0.0.1.nip.io": false,
-	} {
-		if got := isLoopback(host); got != want {
-			t.Errorf("isLoopback(%q) = %v", host, got)
-		}
-	}
-	for origin, want := range map[string]bool{"http://localhost:3000": true, "https://127.0.0.1": true, "null": false,
-		"http://evil.example": false, "file://localhost": false} {
-		if got := isLocalOrigin(origin); got != want {
-			t.Errorf("isLocalOrigin(%q) = %v", origin, got)
 		}
 	}
 }

@@ -2,9 +2,16 @@ package http
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -20,4 +27,117 @@ type Inspect interface {
 	// Questions returns the open questions of about limit of the caller's threads that were
 	// last active before the given time (zero: any time).
 	Questions(ctx context.Context, who holdfast.Principal, before time.Time, limit int) (*threads.QuestionList, error)
+}
+
+// inspectAPI has the routes that show what is inside threads.
+type inspectAPI struct {
+	inspect Inspect
+	runLog  runLog
+	log     *slog.Logger
+}
+
+// runLog reads records of a run: see Config.RunLog.
+type runLog = func(
+	ctx context.Context,
+	who holdfast.Principal,
+	thread, run string,
+	after store.Cursor,
+	limit int,
+) (*agui.Page, error)
+
+// routes are those that show what is inside threads.
+func (a *inspectAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/questions",
+			do:      a.getQuestions,
+			action:  access.Read,
+			id:      "listQuestions",
+			params:  []string{"limit", "before"},
+			summary: "The open questions of all your threads, the newest first.",
+			answers: []answer{{http.StatusOK, "The questions.", typeJSON, "QuestionList"}},
+			errors:  listErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/work",
+			do:      a.getWork,
+			action:  access.Read,
+			id:      "getWork",
+			summary: "What is under way and in no checkpoint yet: open calls, intents, pending writes, calls in doubt.",
+			answers: []answer{{http.StatusOK, "The work.", typeJSON, "Work"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/calls",
+			do:      a.getCalls,
+			action:  access.Read,
+			id:      "listCalls",
+			params:  []string{"ofRun", "limit", "beforeRun"},
+			summary: "The tool calls of a run, or of the newest runs, with effect, key, attempts and times.",
+			answers: []answer{{http.StatusOK, "The calls.", typeJSON, "CallList"}},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/usage",
+			do:      a.getUsage,
+			action:  access.Read,
+			id:      "getUsage",
+			summary: "What all runs of a thread have used, and what that costs.",
+			answers: []answer{{http.StatusOK, "The usage.", typeJSON, "ThreadUsage"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/runs/{run}/log",
+			do:      a.getLog,
+			action:  access.Read,
+			id:      "getLog",
+			params:  []string{"limitRecords", "after"},
+			summary: "The records of a run in one answer, without waiting for more.",
+			answers: []answer{{http.StatusOK, "A page of records.", typeJSON, "Log"}},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput}),
+		},
+	}
+}
+
+// getQuestions is GET /questions?limit=&before=, the newest first.
+func (a *inspectAPI) getQuestions(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	page, err := readThreadPage(r)
+	if err != nil {
+		return err
+	}
+	list, err := a.inspect.Questions(r.Context(), who, page.before, page.limit)
+	return shown(w, list, err)
+}
+
+// getWork is GET /threads/{thread}/work.
+func (a *inspectAPI) getWork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	work, err := a.inspect.Work(r.Context(), who, param(r, "thread"))
+	return shown(w, work, err)
+}
+
+// getCalls is GET /threads/{thread}/calls?run=&limit=&before=.
+func (a *inspectAPI) getCalls(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	limit, err := limitParam(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	for _, name := range []string{"run", "before"} {
+		if err := checkText(name, q.Get(name)); err != nil {
+			return err
+		}
+	}
+	list, err := a.inspect.Calls(r.Context(), who, param(r, "thread"), q.Get("run"), q.Get("before"), limit)
+	return shown(w, list, err)
+}
+
+// getUsage is GET /threads/{thread}/usage.
+func (a *inspectAPI) getUsage(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	usage, err := a.inspect.Usage(r.Context(), who, param(r, "thread"))
+	return shown(w, usage, err)
 }

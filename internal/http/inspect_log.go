@@ -18,7 +18,7 @@ const (
 )
 
 // getLog is GET /threads/{thread}/runs/{run}/log?after=&limit=.
-func getLog(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *inspectAPI) getLog(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	limit, err := numberParam(r, "limit", defaultRecords, maxRecords)
 	if err != nil {
 		return err
@@ -27,12 +27,12 @@ func getLog(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Pri
 	if err != nil {
 		return err
 	}
-	page, err := h.RunLog(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
+	page, err := a.runLog(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
 	if err != nil {
 		return err
 	}
 	jsonHeader(w, http.StatusOK)
-	writeLog(w, r, h.Log, page)
+	writeLog(w, r, a.log, page)
 	return nil
 }
 

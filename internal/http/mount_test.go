@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 func says(text string) http.Handler {
@@ -82,35 +81,32 @@ func TestMountedLocally(t *testing.T) {
 }
 
 // TestReadinessIsRemembered: anybody may ask whether the server is ready, so the store is
-// asked once a second, whatever becomes of the clock for stamps meanwhile.
+// asked once a second.
 func TestReadinessIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		off, asked, answer := time.Duration(0), 0, error(nil)
-		h := &handler{Config: Config{
-			Now:   func() clock.Stamp { return clock.Wall().Add(off) },
-			Ready: func(context.Context) error { asked++; return answer },
-		}}
+		asked, answer := 0, error(nil)
+		h := &serverAPI{ready: func(context.Context) error { asked++; return answer }}
 		down := errors.New("down")
 		for _, tt := range []struct {
-			after, off time.Duration
-			answer     error
-			want       error
-			asked      int
+			after  time.Duration
+			answer error
+			want   error
+			asked  int
 		}{
-			{0, 0, nil, nil, 1},
-			{0, 0, down, nil, 1},
-			{999 * time.Millisecond, 0, down, nil, 1},
-			{time.Millisecond, 0, down, down, 2},
-			{0, 0, nil, down, 2},
-			{time.Second, 0, nil, nil, 3},
-			{time.Second, -time.Hour, down, down, 4}, // Redis was replaced by one whose clock is behind,
-			{time.Second, -time.Hour, nil, nil, 5},
-			{time.Second, time.Hour, down, down, 6}, // or ahead
-			{0, time.Hour, nil, down, 6},
-			{time.Second, 0, nil, nil, 7},
+			{0, nil, nil, 1},
+			{0, down, nil, 1},
+			{999 * time.Millisecond, down, nil, 1},
+			{time.Millisecond, down, down, 2},
+			{0, nil, down, 2},
+			{time.Second, nil, nil, 3},
+			{time.Second, down, down, 4},
+			{time.Second, nil, nil, 5},
+			{time.Second, down, down, 6},
+			{0, nil, down, 6},
+			{time.Second, nil, nil, 7},
 		} {
 			time.Sleep(tt.after)
-			off, answer = tt.off, tt.answer
+			answer = tt.answer
 			if err := h.readyNow(t.Context()); !errors.Is(err, tt.want) || asked != tt.asked {
 				t.Errorf("%+v: %v, asked %d times", tt, err, asked)
 			}
@@ -121,7 +117,7 @@ func TestReadinessIsRemembered(t *testing.T) {
 // TestReadinessOutlivesItsCaller: whoever asks and leaves does not make the server
 // unready for others.
 func TestReadinessOutlivesItsCaller(t *testing.T) {
-	h := &handler{Config: Config{Now: clock.Wall, Ready: func(ctx context.Context) error { return ctx.Err() }}}
+	h := &serverAPI{ready: func(ctx context.Context) error { return ctx.Err() }}
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	if err := h.readyNow(ctx); err != nil {
@@ -132,7 +128,7 @@ func TestReadinessOutlivesItsCaller(t *testing.T) {
 // TestHTTP2KeepsItsConnection: in a server with HTTP/2, a refusal ends its request, and not
 // the connection, which others use.
 func TestHTTP2KeepsItsConnection(t *testing.T) {
-	s := httptest.NewUnstartedServer(serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = false }).Config.Handler)
+	s := httptest.NewUnstartedServer(serve(t, &fake{}, func(c *Config) { c.Door.LoopbackOnly = false }).Config.Handler)
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()

@@ -5,6 +5,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -40,32 +41,61 @@ const (
 	otherMethod = "OTHER"
 )
 
+// monitor looks after every request: it logs and counts it, and bounds how slowly a client may
+// take the response.
+type monitor struct {
+	observer Observer
+	log      *slog.Logger
+	timeout  time.Duration // of one write
+	rate     int64         // bytes per second that a client must take; 0: any
+	bodies   *receiver
+}
+
 // observe reports each request to the observer and to the log when it is done. Query
 // strings and bodies are never logged, since they may contain what people wrote.
-func (h *handler) observe(next http.Handler) http.Handler {
+func (m *monitor) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec, r := h.record(w, r)
+		rec, r := m.record(w, r)
 		// Deferred, because a handler may end its connection with a panic.
 		defer func() {
 			if !rec.detached { // otherwise the response is not done
-				h.done(context.WithoutCancel(r.Context()), rec, lineOf(rec, r))
-				h.bodies.linger(rec, r)
+				m.done(context.WithoutCancel(r.Context()), rec, lineOf(rec, r))
+				m.bodies.linger(rec, r)
 			}
 		}()
-		defer h.recoverPanic(rec, r)
+		defer m.recoverPanic(rec, r)
 		next.ServeHTTP(rec, r)
 	})
 }
 
-func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
+func (m *monitor) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
 	rec := &recorder{
 		ResponseWriter: w,
 		rc:             http.NewResponseController(w),
-		timeout:        h.WriteTimeout,
-		rate:           h.MinRate,
+		timeout:        m.timeout,
+		rate:           m.rate,
 		began:          clock.Now(),
 	}
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
+}
+
+// recoverPanic is deferred around every handler, so that a panic in one does not just
+// drop the connection without a response.
+func (m *monitor) recoverPanic(rec *recorder, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	panicked(m.log, r.URL.Path, p)
+	if rec.code != 0 {
+		// The response has started. Cutting the connection is the only way left to
+		// show that it is incomplete.
+		panic(http.ErrAbortHandler)
+	}
+	fail(m.log, rec, r, errors.New("panic"))
 }
 
 // line is what the log says about a request, without what only its end shows.
@@ -85,11 +115,11 @@ func lineOf(rec *recorder, r *http.Request) line {
 }
 
 // done counts and logs a request whose response has ended.
-func (h *handler) done(ctx context.Context, rec *recorder, l line) {
+func (m *monitor) done(ctx context.Context, rec *recorder, l line) {
 	rec.deadline(lastFlush)
-	h.bodies.letGo(rec)
+	m.bodies.letGo(rec)
 	took := rec.began.Ran()
-	h.Observer.RequestDone(l.route, l.method, l.code, took)
+	m.observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
 		slog.String(
 			"method",
@@ -110,7 +140,7 @@ func (h *handler) done(ctx context.Context, rec *recorder, l line) {
 			attrs = append(attrs, slog.String("traceId", l.trace))
 		}
 	}
-	h.Log.LogAttrs(ctx, level, "request", attrs...)
+	m.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // routeOf returns the pattern of the matched route.
@@ -131,17 +161,4 @@ func methodOf(r *http.Request) string {
 var standardMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
-}
-
-// note records which run the request is about, for its line in the log.
-func note(r *http.Request, thread, run string) {
-	rec := recorderOf(r)
-	rec.thread, rec.run = thread, run
-}
-
-// noteError records the code of the error that answers the request, and whether the client
-// went away before it could be told.
-func noteError(r *http.Request, code string, gone bool) {
-	rec := recorderOf(r)
-	rec.errCode, rec.gone = code, gone
 }

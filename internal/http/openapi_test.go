@@ -25,7 +25,7 @@ import (
 // document returns /openapi.json as clients see it.
 func document(t *testing.T, keys bool) map[string]any {
 	t.Helper()
-	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = !keys })
+	s := serve(t, &fake{}, func(c *Config) { c.Door.LoopbackOnly = !keys })
 	res, body := do(t, "GET", s.URL+"/openapi.json", "")
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("%d %v", res.StatusCode, res.Header)
@@ -42,7 +42,7 @@ func routed(t *testing.T) []string {
 	t.Helper()
 	var out []string
 	err := chi.Walk(
-		newRouter(Config{}, routes),
+		newRouter(&Config{}),
 		func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 			out = append(out, method+" "+pattern)
 			return nil
@@ -168,7 +168,7 @@ func checkOperation(t *testing.T, doc map[string]any, path, method string, op ma
 func TestErrorsAreDocumented(t *testing.T) {
 	admitted := map[string]bool{codes.MethodNotAllowed: true} // belongs to no route
 	for _, keys := range []bool{true, false} {
-		for _, r := range routes {
+		for _, r := range allRoutes() {
 			for code, names := range r.errorsByStatus(keys) {
 				for _, name := range names {
 					admitted[name] = true
@@ -189,7 +189,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 func TestKeysAreDocumented(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		doc := document(t, keys)
-		for _, r := range routes {
+		for _, r := range allRoutes() {
 			path := doc["paths"].(map[string]any)[documented(r.path)].(map[string]any)
 			op := path[strings.ToLower(r.method)].(map[string]any)
 			if wants := op["security"] != nil; wants != (keys && !r.open) {
@@ -330,7 +330,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Backup = func(context.Context, string) error { return nil }
 		c.Console = &operated{}
 	})
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}",
 			"calculate", "{checkpoint}", "000000000001", "*", "app.js").
 			Replace(r.path)
@@ -382,7 +382,7 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 	}
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
 	s := serve(t, f, nil)
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001",
 			"*", "app.js").
 			Replace(r.path)

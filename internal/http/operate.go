@@ -16,71 +16,93 @@ import (
 // anything, the server's own figures and settings, tools by hand, and the end of a process
 // that is there for trying out.
 
-var operateRoutes = []route{
-	{
-		method:  "GET",
-		path:    "/ui/config.json",
-		do:      getPageConfig,
-		open:    true,
-		id:      "pageConfig",
-		summary: "What the web UI has to know before it shows anything.",
-		answers: []answer{{http.StatusOK, "What it has to know.", typeJSON, "PageConfig"}},
-	},
-	{
-		method:  "GET",
-		path:    "/overview",
-		do:      getOverview,
-		asks:    true,
-		id:      "overview",
-		summary: "The server's own figures of the last hour. For operators.",
-		answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}},
-		errors:  operateErrors,
-	},
-	{
-		method:  "GET",
-		path:    "/settings",
-		do:      getSettings,
-		asks:    true,
-		id:      "settings",
-		summary: "What the server was started with, without secrets. For operators.",
-		answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}},
-		errors:  operateErrors,
-	},
-	{
-		method:       "POST",
-		path:         "/agents/{agent}/tools/{tool}/call",
-		do:           postToolCall,
-		asks:         true,
-		id:           "callTool",
-		body:         "ToolByHand",
-		bodyOptional: true,
-		summary:      "Call one tool of an agent by hand. For operators.",
-		answers: []answer{
-			{http.StatusOK, "What came of it: a result, or the error of a call that failed.", typeJSON, "ToolOutcome"},
-		},
-		errors: append(
-			[]string{
-				codes.AgentNotFound,
-				codes.InvalidInput,
-				codes.PayloadTooLarge,
-				codes.ShuttingDown,
-				codes.UnsupportedMediaType,
-			},
-			operateErrors...),
-	},
-	{
-		method:  "POST",
-		path:    "/demo/kill",
-		do:      postKill,
-		open:    true,
-		id:      "kill",
-		summary: "Kill the process with SIGKILL, to see its runs go on. Only a server for trying out has this route.",
-		answers: []answer{{http.StatusAccepted, "The process dies now.", typeJSON, "Killed"}},
-		errors:  []string{codes.NotFound, codes.UnsupportedMediaType},
-	},
+var operateErrors = []string{codes.NotFound}
+
+// consoleAPI has the routes for the page and for operators.
+type consoleAPI struct {
+	console      Console // nil if nobody operates the server over HTTP
+	demo         Demo    // nil for most
+	agents       *agentAPI
+	authenticate func(*http.Request) (holdfast.Principal, error)
+	keyless      bool
+	maxBody      int64
+	bodies       *receiver
 }
 
-var operateErrors = []string{codes.NotFound}
+// routes are those for the page and for operators.
+func (a *consoleAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/ui/config.json",
+			do:      a.getPageConfig,
+			open:    true,
+			id:      "pageConfig",
+			summary: "What the web UI has to know before it shows anything.",
+			answers: []answer{{http.StatusOK, "What it has to know.", typeJSON, "PageConfig"}},
+		},
+		{
+			method:  "GET",
+			path:    "/overview",
+			do:      a.getOverview,
+			asks:    true,
+			id:      "overview",
+			summary: "The server's own figures of the last hour. For operators.",
+			answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}},
+			errors:  operateErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/settings",
+			do:      a.getSettings,
+			asks:    true,
+			id:      "settings",
+			summary: "What the server was started with, without secrets. For operators.",
+			answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}},
+			errors:  operateErrors,
+		},
+		{
+			method:       "POST",
+			path:         "/agents/{agent}/tools/{tool}/call",
+			do:           a.postToolCall,
+			noIfMatch:    changesNoThread,
+			asks:         true,
+			id:           "callTool",
+			body:         "ToolByHand",
+			bodyOptional: true,
+			summary:      "Call one tool of an agent by hand. For operators.",
+			answers: []answer{
+				{
+					http.StatusOK,
+					"What came of it: a result, or the error of a call that failed.",
+					typeJSON,
+					"ToolOutcome",
+				},
+			},
+			errors: append(
+				[]string{
+					codes.AgentNotFound,
+					codes.InvalidInput,
+					codes.PayloadTooLarge,
+					codes.ShuttingDown,
+					codes.UnsupportedMediaType,
+				},
+				operateErrors...),
+		},
+		{
+			method:    "POST",
+			path:      "/demo/kill",
+			do:        a.postKill,
+			noIfMatch: changesNoThread,
+			open:      true,
+			id:        "kill",
+			summary: "Kill the process with SIGKILL, to see its runs go on. Only a server for " +
+				"trying out has this route.",
+			answers: []answer{{http.StatusAccepted, "The process dies now.", typeJSON, "Killed"}},
+			errors:  []string{codes.NotFound, codes.UnsupportedMediaType},
+		},
+	}
+}
 
 // pageConfig is what the page has to know before it shows anything.
 type pageConfig struct {
@@ -104,20 +126,20 @@ type pageConfig struct {
 
 // getPageConfig is GET /ui/config.json. It needs no key: a page without one learns that it has
 // to ask for it.
-func getPageConfig(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	c := pageConfig{Version: h.Version, Auth: "key", Roles: []access.Role{}, MaxBody: h.MaxBody}
-	if h.door.loopbackOnly || h.door.anonymous {
+func (a *consoleAPI) getPageConfig(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	c := pageConfig{Version: a.agents.version, Auth: "key", Roles: []access.Role{}, MaxBody: a.maxBody}
+	if a.keyless {
 		c.Auth = "none"
 	}
-	if h.Demo != nil {
-		c.Demo, c.Kill = h.Demo.Scripted(), h.Demo.CanKill(r)
+	if a.demo != nil {
+		c.Demo, c.Kill = a.demo.Scripted(), a.demo.CanKill(r)
 	}
-	who, err := h.Authenticate(r)
+	who, err := a.authenticate(r)
 	if c.Identified = err == nil; c.Identified {
 		c.Roles = slices.DeleteFunc(access.Roles(), func(role access.Role) bool { return !who.Rights.Has(role) })
-		c.Operator = operates(h, r, who, "") == nil
-		if h.Agents != nil {
-			if all := h.Agents.Agents(); len(all) > 0 && h.mayBeShown(r, who, all[0].Name) {
+		c.Operator = a.operates(r, who, "") == nil
+		if a.agents.agents != nil {
+			if all := a.agents.agents.Agents(); len(all) > 0 && a.agents.mayBeShown(r, who, all[0].Name) {
 				c.DefaultAgent = all[0].Name
 			}
 		}
@@ -127,30 +149,30 @@ func getPageConfig(h *handler, w http.ResponseWriter, r *http.Request, _ holdfas
 }
 
 // operates returns why the sender of the request may not do something as an operator.
-func operates(h *handler, r *http.Request, who holdfast.Principal, action string) error {
-	if h.Console == nil {
+func (a *consoleAPI) operates(r *http.Request, who holdfast.Principal, action string) error {
+	if a.console == nil {
 		return holdfast.Errorf(codes.NotFound, "This server has no routes for operators.").
 			WithHint("GET /openapi.json describes every route.")
 	}
-	return h.Console.Operates(r, who, action)
+	return a.console.Operates(r, who, action)
 }
 
 // getOverview is GET /overview. Pages ask for it every few seconds, so it is not in the log of
 // what was done; it shows nothing of any user.
-func getOverview(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := operates(h, r, who, "overview"); err != nil {
+func (a *consoleAPI) getOverview(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := a.operates(r, who, "overview"); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, h.Console.Overview(r.Context()))
+	writeJSON(w, http.StatusOK, a.console.Overview(r.Context()))
 	return nil
 }
 
 // getSettings is GET /settings.
-func getSettings(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := operates(h, r, who, "read_settings"); err != nil {
+func (a *consoleAPI) getSettings(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := a.operates(r, who, "read_settings"); err != nil {
 		return err
 	}
-	settings := h.Console.Settings(r.Context(), who)
+	settings := a.console.Settings(r.Context(), who)
 	if settings == nil {
 		return holdfast.Errorf(codes.NotFound, "This server does not say what it was started with.").
 			WithHint("A program can, with Config.Settings.")
@@ -159,22 +181,16 @@ func getSettings(h *handler, w http.ResponseWriter, r *http.Request, who holdfas
 	return nil
 }
 
-// changesNoThread is why these routes need no condition.
-const changesNoThread = "it changes no thread"
-
 // postToolCall is POST /agents/{agent}/tools/{tool}/call.
-func postToolCall(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, changesNoThread); err != nil {
-		return err
-	}
-	if err := operates(h, r, who, "call_tool"); err != nil {
+func (a *consoleAPI) postToolCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := a.operates(r, who, "call_tool"); err != nil {
 		return err
 	}
 	var in struct {
 		Arguments      json.RawMessage `json:"arguments"`
 		IdempotencyKey string          `json:"idempotencyKey"`
 	}
-	if err := h.readObject(w, r, &in, "arguments", "idempotencyKey"); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "arguments", "idempotencyKey"); err != nil {
 		return err
 	}
 	if err := checkText("idempotencyKey", in.IdempotencyKey); err != nil {
@@ -183,27 +199,20 @@ func postToolCall(h *handler, w http.ResponseWriter, r *http.Request, who holdfa
 	if text := strings.TrimSpace(string(in.Arguments)); text == "" || text == "null" {
 		in.Arguments = json.RawMessage("{}")
 	}
-	outcome, err := h.Console.CallTool(r.Context(), who, ToolByHand{
+	outcome, err := a.console.CallTool(r.Context(), who, ToolByHand{
 		Agent: param(r, "agent"), Tool: param(r, "tool"), Arguments: in.Arguments, IdempotencyKey: in.IdempotencyKey,
 	})
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, outcome)
-	return nil
+	return shown(w, outcome, err)
 }
 
 // postKill is POST /demo/kill. The response is on its way before the process dies.
-func postKill(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	if err := noIfMatch(r, changesNoThread); err != nil {
-		return err
-	}
-	if h.Demo == nil || !h.Demo.CanKill(r) {
+func (a *consoleAPI) postKill(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if a.demo == nil || !a.demo.CanKill(r) {
 		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
 			WithHint("Only a server that was started with the demo model, for its own machine, " +
 				"can be killed by its page.")
 	}
-	body, err := json.Marshal(map[string]string{"process": h.Demo.Process()})
+	body, err := json.Marshal(map[string]string{"process": a.demo.Process()})
 	if err != nil {
 		return err
 	}
@@ -212,6 +221,6 @@ func postKill(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Pri
 	// If the response cannot be sent, the process dies all the same.
 	_, _ = w.Write(body)
 	_ = http.NewResponseController(w).Flush()
-	h.Demo.Kill()
+	a.demo.Kill()
 	return nil
 }

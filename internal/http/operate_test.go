@@ -95,7 +95,7 @@ func TestPageConfig(t *testing.T) {
 	}
 	s := serve(t, &fake{}, func(c *Config) {
 		o := &operated{kill: true}
-		c.Version, c.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o,
+		c.Version, c.Door.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o,
 			twoAgents
 		c.Authorize = func(_ context.Context, who holdfast.Principal, _ access.Action, _ string) error {
 			if who.User != "alice" {
@@ -132,7 +132,10 @@ func TestPageConfig(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"for this machine": func(*Config) {},
-		"for everybody":    func(c *Config) { c.LoopbackOnly, c.Anonymous, c.Hosts = false, true, Hosts{any: true} },
+		"for everybody": func(c *Config) {
+			c.Door.LoopbackOnly, c.Door.Anonymous, c.Door.Hosts = false, true,
+				hosts(t, "*")
+		},
 	} {
 		s := serve(t, &fake{}, change)
 		if c := configOf(
@@ -242,7 +245,7 @@ func TestOtherUsers(t *testing.T) {
 		"app.js",
 	)
 	read := 0
-	for _, r := range routes {
+	for _, r := range allRoutes() {
 		if r.open {
 			continue
 		}

@@ -7,7 +7,6 @@ package http
 import (
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/door"
 )
 
 // The defaults of Config.BodyTimeout, and of Config.MaxBodies as a multiple of MaxBody.
@@ -29,18 +29,9 @@ type receiver struct {
 	most     int64         // bytes of one body
 	timeout  time.Duration // for a body to arrive
 	memory   *memory       // of all bodies
+	turns    *turns        // to decode them
 	awaiting func(r *http.Request, waits bool)
 	unread   func(*http.Request)
-}
-
-func newReceiver(c *Config) *receiver {
-	return &receiver{
-		most:     c.MaxBody,
-		timeout:  c.BodyTimeout,
-		memory:   newMemory(c.MaxBodies),
-		awaiting: c.Awaiting,
-		unread:   c.Unread,
-	}
 }
 
 // admit refuses the body of a request that should have none, and gives any other a
@@ -76,9 +67,8 @@ func (in *receiver) admit(r *http.Request) error {
 // read receives a JSON body. Its memory counts until the request ends, or until
 // letGo.
 func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != typeJSON {
-		return nil, holdfast.Errorf(codes.UnsupportedMediaType, "The body must be JSON.").
-			WithHint("Send Content-Type: application/json.")
+	if !door.IsJSON(r) {
+		return nil, door.NotJSON()
 	}
 	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, in.most))
 	if err == nil {

@@ -187,3 +187,16 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// note records which run the request is about, for its line in the log.
+func note(r *http.Request, thread, run string) {
+	rec := recorderOf(r)
+	rec.thread, rec.run = thread, run
+}
+
+// noteError records the code of the error that answers the request, and whether the client
+// went away before it could be told.
+func noteError(r *http.Request, code string, gone bool) {
+	rec := recorderOf(r)
+	rec.errCode, rec.gone = code, gone
+}

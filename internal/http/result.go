@@ -58,13 +58,20 @@ type runError struct {
 	Message string `json:"message"`
 }
 
+// results answers with the results of runs.
+type results struct {
+	threads   Threads
+	authorize authorizer
+	log       *slog.Logger
+}
+
 // answer waits for the end of a run and answers with one object. A run that was
 // accepted but failed is a 200 with the outcome error: the request did what it asked
 // for, the failure is part of the thread, and asking again gives the same answer. A 5xx
 // would make clients and proxies repeat what has already been done.
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Principal, reply *agui.Reply) error {
+func (a *results) answer(w http.ResponseWriter, r *http.Request, who holdfast.Principal, reply *agui.Reply) error {
 	nameRun(w.Header(), reply)
-	result, err := h.result(r.Context(), who, reply)
+	result, err := a.result(r.Context(), who, reply)
 	if r.Context().Err() != nil {
 		return nil // the client went away; the run continues without it
 	}
@@ -74,17 +81,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	if err != nil {
 		return err
 	}
-	return result.write(w, r, h.Log)
-}
-
-// nameRun says in a response which run it shows: in a header by which clients come back to the
-// run or, for one that is stored nowhere, in another.
-func nameRun(header http.Header, reply *agui.Reply) {
-	if reply.Side {
-		header.Set("Holdfast-Side-Run", reply.RunID)
-		return
-	}
-	header.Set("Holdfast-Run", reply.RunID)
+	return result.write(w, r, a.log)
 }
 
 // write writes the result as one object.
@@ -117,7 +114,7 @@ func encoded(v any) (string, error) {
 }
 
 // result drains the reply, and then reads the thread as the run left it.
-func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agui.Reply) (*runResult, error) {
+func (a *results) result(ctx context.Context, who holdfast.Principal, reply *agui.Reply) (*runResult, error) {
 	var said agui.Assembler
 	last, err := drain(reply, &said)
 	if err != nil {
@@ -139,13 +136,13 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 		}
 		return result, nil
 	}
-	if err := h.Authorize(ctx, who, access.Read, ""); err != nil {
+	if err := a.authorize(ctx, who, access.Read, ""); err != nil {
 		return nil, err
 	}
-	if result.messages, err = h.Threads.Messages(ctx, who, reply.ThreadID); err != nil {
+	if result.messages, err = a.threads.Messages(ctx, who, reply.ThreadID); err != nil {
 		return nil, err
 	}
-	if result.State, err = h.state(ctx, who, reply.ThreadID); err != nil {
+	if result.State, err = a.state(ctx, who, reply.ThreadID); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -181,8 +178,8 @@ func drain(reply *agui.Reply, said *agui.Assembler) (last []byte, err error) {
 // state returns the thread's shared state. It is read from the thread like the
 // messages, so that both are from the same time, and because a stream shows only
 // changes.
-func (h *handler) state(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error) {
-	state, err := h.Threads.State(ctx, who, thread)
+func (a *results) state(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error) {
+	state, err := a.threads.State(ctx, who, thread)
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,30 +1,130 @@
 package http
 
 import (
+	"context"
 	"net/http"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/headers"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The routes of runs: to start one, to watch one and to cancel one.
 
-// postRun is POST /runs and POST /agents/{agent}/runs.
-func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, runNeedsNoETag); err != nil {
-		return err
+// Runs starts, cancels and streams runs.
+type Runs interface {
+	// Post decides what an input means for its thread and returns the stream to send; nil if
+	// the run has ended and its client has all of it.
+	Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
+	// Events streams a run after a cursor; nil if it has ended and nothing is missing. If it
+	// is given no run, it streams the thread's current one, and shows a client that has all of
+	// it the thread as it is.
+	Events(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, run string,
+		after store.Cursor,
+		d agui.Dialect,
+	) (*agui.Reply, error)
+	// Attach streams a thread to a client that knows nothing about it.
+	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)
+}
+
+// runAPI has the routes of runs.
+type runAPI struct {
+	runs    Runs
+	cancel  func(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
+	results results
+	bodies  *receiver
+	out     *streamer
+}
+
+// routes are those of runs.
+func (a *runAPI) routes() []route {
+	return []route{
+		{
+			method:    "POST",
+			path:      routeRuns,
+			do:        a.postRun,
+			noIfMatch: runNeedsNoETag,
+			asks:      true,
+			id:        "postRun",
+			body:      "RunAgentInput",
+			params:    resumeParams,
+			summary:   "Start, resume, attach to or hydrate a run of the default agent.",
+			answers:   runAnswers,
+			errors:    runErrors,
+		},
+		{
+			method:    "POST",
+			path:      routeAgentRuns,
+			do:        a.postRun,
+			noIfMatch: runNeedsNoETag,
+			asks:      true,
+			id:        "postAgentRun",
+			body:      "RunAgentInput",
+			params:    resumeParams,
+			summary:   "Start, resume, attach to or hydrate a run of the named agent.",
+			answers:   runAnswers,
+			errors:    runErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/runs/{run}/events",
+			do:      a.getEvents,
+			action:  access.Read,
+			id:      "getEvents",
+			summary: "Replay a run after a cursor and follow it.",
+			params:  []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
+			answers: []answer{eventStream, nothingMissing},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
+		},
+		{
+			method: "GET",
+			path:   "/threads/{thread}/stream",
+			do:     a.getStream,
+			action: access.Read,
+			id:     "attach",
+			summary: "Attach a client that knows nothing: snapshots, reopened items, then live " +
+				"events. With a cursor in " +
+				"the current run: its rest.",
+			params:  []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
+			answers: []answer{eventStream},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
+		},
+		{
+			method:    "POST",
+			path:      "/threads/{thread}/runs/{run}/cancel",
+			do:        a.postCancel,
+			noIfMatch: cancelNeedsNoETag,
+			action:    access.Cancel,
+			id:        "cancelRun",
+			summary:   "Ask a run to end. Cancelling twice changes nothing.",
+			answers: []answer{
+				{http.StatusOK, "The run has ended.", typeJSON, "ThreadInfo"},
+				{http.StatusAccepted, "The run is ending.", typeJSON, "ThreadInfo"},
+			},
+			errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
+		},
 	}
+}
+
+// postRun is POST /runs and POST /agents/{agent}/runs.
+func (a *runAPI) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	asJSON, err := wantsJSON(r.Header.Values("Accept"))
 	if err != nil {
 		return err
 	}
-	body, err := h.bodies.read(w, r)
+	body, err := a.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
-	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, asJSON: asJSON})
+	return a.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, asJSON: asJSON})
 }
 
 // runRequest is a request for a run, by whatever route it came.
@@ -37,8 +137,8 @@ type runRequest struct {
 }
 
 // run starts, resumes, attaches to or hydrates a run, and answers.
-func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
-	endTurn, err := h.turns.take(r.Context(), who, len(req.body))
+func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
+	endTurn, err := a.bodies.turns.take(r.Context(), who, len(req.body))
 	if err != nil {
 		return err
 	}
@@ -54,7 +154,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 	in.Chat, in.Side, in.Traceparent = req.chat, req.side, headers.ParseTraceparent(
 		r.Header.Values(headers.Traceparent),
 	)
-	o, err := h.open(r, who)
+	o, err := a.out.open(r, who)
 	if err != nil {
 		return err
 	}
@@ -66,52 +166,52 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Princ
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
-	reply, err := h.Runs.Post(o.ctx, who, req.agent, in)
+	reply, err := a.runs.Post(o.ctx, who, req.agent, in)
 	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
 	}
 	endTurn()
-	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
+	a.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
 	if req.asJSON {
-		return h.answer(w, r, who, reply)
+		return a.results.answer(w, r, who, reply)
 	}
-	return asked.answer(h, w, r, o, reply)
+	return a.out.answer(w, r, o, asked, reply)
 }
 
 // getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
 // follow.
-func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	return getRest(h, w, r, who, param(r, "run"))
+func (a *runAPI) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return a.getRest(w, r, who, param(r, "run"))
 }
 
 // getStream is GET /threads/{thread}/stream: attach a client that knows nothing, or go on
 // after its cursor.
-func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	return getRest(h, w, r, who, "")
+func (a *runAPI) getStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return a.getRest(w, r, who, "")
 }
 
 // getRest sends what a client is missing of a run; without a name, of the thread's current one.
-func getRest(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal, run string) error {
+func (a *runAPI) getRest(w http.ResponseWriter, r *http.Request, who holdfast.Principal, run string) error {
 	asked, err := readCursors(r)
 	if err != nil {
 		return err
 	}
-	o, err := h.open(r, who)
+	o, err := a.out.open(r, who)
 	if err != nil {
 		return err
 	}
 	defer o.close()
 	var reply *agui.Reply
 	if run == "" {
-		reply, err = asked.attach(o.ctx, h.Runs, who, param(r, "thread"), dialectOf(r))
+		reply, err = asked.attach(o.ctx, a.runs, who, param(r, "thread"), dialectOf(r))
 	} else {
-		reply, err = h.Runs.Events(o.ctx, who, param(r, "thread"), run, asked.after, dialectOf(r))
+		reply, err = a.runs.Events(o.ctx, who, param(r, "thread"), run, asked.after, dialectOf(r))
 	}
 	if err != nil {
 		return err
 	}
-	return asked.answer(h, w, r, o, reply)
+	return a.out.answer(w, r, o, asked, reply)
 }
 
 // dialectOf returns the dialect that a GET asks for: 1.0 unless ?protocolVersion= says "none".
@@ -123,11 +223,8 @@ func dialectOf(r *http.Request) agui.Dialect {
 }
 
 // postCancel is POST /threads/{thread}/runs/{run}/cancel.
-func (h *handler) postCancel(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	if err := noIfMatch(r, cancelNeedsNoETag); err != nil {
-		return err
-	}
-	info, err := h.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
+func (a *runAPI) postCancel(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	info, err := a.cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
 	if err != nil {
 		return err
 	}

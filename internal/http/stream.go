@@ -18,6 +18,30 @@ import (
 // A stream from its header to its end, also if something goes wrong, and how it goes on
 // without its handler once it is silent. What is written is in sse.go.
 
+// Streams bounds the streams of each caller.
+type Streams interface {
+	// OpenStream counts a stream that is about to be opened. closed is called when it has
+	// ended. An error says that the caller has too many.
+	OpenStream(who holdfast.Principal) (closed func(), err error)
+	// HoldBytes counts what an answer holds in memory. taken is called when its client has
+	// taken it. An error says that there is no room.
+	HoldBytes(who holdfast.Principal, bytes int64) (taken func(), err error)
+}
+
+// unlimited is the Streams of a server without limits.
+type unlimited struct{}
+
+func (unlimited) OpenStream(holdfast.Principal) (func(), error) { return func() {}, nil }
+
+func (unlimited) HoldBytes(holdfast.Principal, int64) (func(), error) { return func() {}, nil }
+
+// streamer streams replies to clients.
+type streamer struct {
+	streams  Streams
+	detached *detached.Conns
+	monitor  *monitor
+}
+
 // opened is a stream that counts as open. It ends with its request or, if it has detached,
 // later.
 type opened struct {
@@ -32,13 +56,13 @@ type opened struct {
 
 // open counts a stream of the caller. A stream that may outlive its request has a context
 // of its own, which also does not keep the request in memory.
-func (h *handler) open(r *http.Request, who holdfast.Principal) (*opened, error) {
-	closed, err := h.Streams.OpenStream(who)
+func (o *streamer) open(r *http.Request, who holdfast.Principal) (*opened, error) {
+	closed, err := o.streams.OpenStream(who)
 	if err != nil {
 		return nil, err
 	}
-	held := held{count: func(bytes int64) (func(), error) { return h.Streams.HoldBytes(who, bytes) }}
-	if body := recorderOf(r).body; body != nil && !body.ended || !h.Detached.Takes(r) {
+	held := held{count: func(bytes int64) (func(), error) { return o.streams.HoldBytes(who, bytes) }}
+	if body := recorderOf(r).body; body != nil && !body.ended || !o.detached.Takes(r) {
 		return &opened{
 			ctx:    r.Context(),
 			cancel: func() {},
@@ -126,13 +150,33 @@ type streaming struct {
 	line  line           // if it has
 }
 
+// answer sends what comes after the cursor that was asked for; no reply means that nothing does.
+func (o *streamer) answer(
+	w http.ResponseWriter,
+	r *http.Request,
+	of *opened,
+	asked cursors,
+	reply *agui.Reply,
+) error {
+	if reply == nil {
+		// The run has ended and the client has all of it; 204 tells an EventSource not to
+		// reconnect.
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if asked.inside {
+		reply = reply.WithCursors()
+	}
+	return o.stream(w, r, of, reply)
+}
+
 // stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
 // the official client understands nothing else; comments keep proxies from closing an
 // idle connection; everything available is sent with one flush.
 //
 // A stream that would begin with more than there is memory for is refused before it begins.
-func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, reply *agui.Reply) error {
-	if err := o.held.hold(reply.Held); err != nil {
+func (o *streamer) stream(w http.ResponseWriter, r *http.Request, of *opened, reply *agui.Reply) error {
+	if err := of.held.hold(reply.Held); err != nil {
 		return err
 	}
 	header := w.Header()
@@ -146,23 +190,23 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, o *opened, repl
 	w.WriteHeader(http.StatusOK)
 	s := &streaming{
 		sse:     &sse{w: w, rc: http.NewResponseController(w)},
-		opened:  o,
-		log:     h.Log,
+		opened:  of,
+		log:     o.monitor.log,
 		reply:   reply,
 		path:    r.URL.Path,
 		resumes: r.Header.Get("Holdfast-Resume") == "1",
 	}
-	h.Observer.StreamOpened()
+	o.monitor.observer.StreamOpened()
 	var end ending
-	if o.may {
-		end = s.inBackground(h, r)
+	if of.may {
+		end = s.inBackground(o, r)
 	} else {
 		end = s.guarded()
 	}
 	if s.opened.detached {
 		return nil
 	}
-	h.Observer.StreamClosed()
+	o.monitor.observer.StreamClosed()
 	if end == broken {
 		// Cutting the connection is the only way left to show that the response is incomplete.
 		panic(http.ErrAbortHandler)
@@ -247,7 +291,7 @@ const silence = time.Second
 // inBackground sends a stream in a goroutine of its own, and looks now and then whether it
 // is silent. If it then detaches, which s.opened tells, the handler can return; otherwise the
 // result is how the stream has ended.
-func (s *streaming) inBackground(h *handler, r *http.Request) ending {
+func (s *streaming) inBackground(o *streamer, r *http.Request) ending {
 	rec := recorderOf(r)
 	ended := make(chan ending, 1)
 	go func() {
@@ -260,9 +304,9 @@ func (s *streaming) inBackground(h *handler, r *http.Request) ending {
 			ended <- end
 			return
 		}
-		h.Observer.StreamClosed()
+		o.monitor.observer.StreamClosed()
 		s.opened.end()
-		h.done(context.Background(), rec, s.line)
+		o.monitor.done(context.Background(), rec, s.line)
 		c.End(end == whole)
 	}()
 	look := time.NewTicker(silence)
@@ -273,7 +317,7 @@ func (s *streaming) inBackground(h *handler, r *http.Request) ending {
 			return end
 		case <-look.C:
 		}
-		done, tried := s.detach(h.Detached, rec, r)
+		done, tried := s.detach(o.detached, rec, r)
 		if done {
 			return whole
 		}
@@ -301,4 +345,14 @@ func (s *streaming) detach(conns *detached.Conns, rec *recorder, r *http.Request
 	s.opened.outlive()
 	rec.detach(rest)
 	return true, true
+}
+
+// nameRun says in a response which run it shows: in a header by which clients come back to the
+// run or, for one that is stored nowhere, in another.
+func nameRun(header http.Header, reply *agui.Reply) {
+	if reply.Side {
+		header.Set("Holdfast-Side-Run", reply.RunID)
+		return
+	}
+	header.Set("Holdfast-Run", reply.RunID)
 }

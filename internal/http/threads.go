@@ -3,10 +3,12 @@ package http
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"iter"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -18,8 +20,113 @@ import (
 // Threads over HTTP: lists of them, one of them, and its messages, state and runs. What is
 // long is written piece by piece.
 
+// Threads reads threads.
+type Threads interface {
+	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
+	Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error)
+	// Messages returns the history, read as it is used; after an error there is no more.
+	Messages(ctx context.Context, who holdfast.Principal, thread string) (iter.Seq2[json.RawMessage, error], error)
+	// State returns the shared state and the states of the middleware.
+	State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error)
+	// Runs lists up to limit of a thread's runs, newest first: those after the run before
+	// in that order (empty: from the newest).
+	Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
+}
+
+// Titles changes how threads are listed.
+type Titles interface {
+	// Describe gives a thread another title, hides it or shows it again. An etag that is not
+	// empty must match the thread's, which then must not run.
+	Describe(
+		ctx context.Context,
+		who holdfast.Principal,
+		thread, etag string,
+		d threads.Description,
+	) (*threads.Info, error)
+}
+
+// threadAPI has the routes that show and describe threads.
+type threadAPI struct {
+	threads   Threads
+	titles    Titles
+	others    Others // nil if nobody reads the threads of others
+	authorize authorizer
+	bodies    *receiver
+	log       *slog.Logger
+}
+
+// routes are those that show and describe threads.
+func (a *threadAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/threads",
+			do:      a.listThreads,
+			asks:    true,
+			id:      "listThreads",
+			params:  []string{"limit", "before", "user"},
+			summary: "List your threads, most recently active first.",
+			answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
+			errors:  listErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}",
+			do:      a.getThread,
+			action:  access.Read,
+			id:      "getThread",
+			summary: "Status, run, iteration, open questions, cursor, size; the ETag header has its etag.",
+			answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "PATCH",
+			path:    "/threads/{thread}",
+			do:      a.patchThread,
+			action:  access.Change,
+			id:      "describeThread",
+			params:  []string{"IfMatch"},
+			summary: "Give a thread another title, hide it, or show it again.",
+			body:    "Description",
+			answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}},
+			errors:  changeErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/messages",
+			do:      a.getMessages,
+			action:  access.Read,
+			id:      "getMessages",
+			summary: "The history, as AG-UI messages.",
+			answers: []answer{{http.StatusOK, "The messages.", typeJSON, "MessageList"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/state",
+			do:      a.getState,
+			action:  access.Read,
+			id:      "getState",
+			summary: "The shared state, and the states of the middleware.",
+			answers: []answer{{http.StatusOK, "The states.", typeJSON, "ThreadState"}},
+			errors:  readErrors,
+		},
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/runs",
+			do:      a.listRuns,
+			action:  access.Read,
+			id:      "listRuns",
+			params:  []string{"limit", "beforeRun"},
+			summary: "The runs of a thread, newest first.",
+			answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
+		},
+	}
+}
+
 // listThreads is GET /threads?limit=&before=&user=, most recently active first.
-func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *threadAPI) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	page, err := readThreadPage(r)
 	if err != nil {
 		return err
@@ -27,12 +134,12 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	var list []threads.Info
 	switch r.URL.Query().Get("user") {
 	case "":
-		if err = h.Authorize(r.Context(), who, access.Read, ""); err != nil {
+		if err = a.authorize(r.Context(), who, access.Read, ""); err != nil {
 			return err
 		}
-		list, err = h.Threads.Threads(r.Context(), who, page.before, page.limit)
+		list, err = a.threads.Threads(r.Context(), who, page.before, page.limit)
 	case "*":
-		list, err = threadsOfAll(h, r, who, page)
+		list, err = a.ofAll(r, who, page)
 	default:
 		err = invalid("user", "user must be *.", "For the threads of one user, send the header "+headerUser+".")
 	}
@@ -41,6 +148,14 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"threads": list})
 	return nil
+}
+
+// ofAll is GET /threads?user=*.
+func (a *threadAPI) ofAll(r *http.Request, who holdfast.Principal, page threadPage) ([]threads.Info, error) {
+	if a.others == nil {
+		return nil, errNoOthers()
+	}
+	return a.others.ThreadsOfAll(r, who, page.before, page.limit)
 }
 
 // threadPage is which threads a request asks for: at most limit of those that were last active
@@ -71,8 +186,8 @@ func timeBefore(r *http.Request) (before time.Time, err error) {
 }
 
 // getThread is GET /threads/{thread}.
-func (h *handler) getThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	info, err := h.Threads.Thread(r.Context(), who, param(r, "thread"))
+func (a *threadAPI) getThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	info, err := a.threads.Thread(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		return err
 	}
@@ -81,13 +196,49 @@ func (h *handler) getThread(w http.ResponseWriter, r *http.Request, who holdfast
 	return nil
 }
 
-// getMessages is GET /threads/{thread}/messages.
-func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	messages, err := h.Threads.Messages(r.Context(), who, param(r, "thread"))
+// patchThread is PATCH /threads/{thread}.
+func (a *threadAPI) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	var d threads.Description
+	if err := a.bodies.readObject(w, r, &d, "title", "hidden"); err != nil {
+		return err
+	}
+	if d.Title == nil && d.Hidden == nil {
+		return invalid("", "Nothing is to be changed.", "Send title, hidden or both.")
+	}
+	info, err := a.describe(r, who, d)
 	if err != nil {
 		return err
 	}
-	return writeMessages(w, r, h.Log, "{", messages, "}\n")
+	w.Header().Set("ETag", `"`+info.ETag+`"`)
+	writeJSON(w, http.StatusOK, info)
+	return nil
+}
+
+// describe changes the description of the thread in the path.
+func (a *threadAPI) describe(
+	r *http.Request,
+	who holdfast.Principal,
+	d threads.Description,
+) (*threads.Info, error) {
+	if d.Title != nil {
+		if err := checkText("title", *d.Title); err != nil {
+			return nil, err
+		}
+	}
+	etag, err := ifMatch(r)
+	if err != nil {
+		return nil, err
+	}
+	return a.titles.Describe(r.Context(), who, param(r, "thread"), etag, d)
+}
+
+// getMessages is GET /threads/{thread}/messages.
+func (a *threadAPI) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	messages, err := a.threads.Messages(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	return writeMessages(w, r, a.log, "{", messages, "}\n")
 }
 
 // writeMessages writes a JSON object that has the messages between two parts of its text,
@@ -142,17 +293,13 @@ func writeMessages(
 }
 
 // getState is GET /threads/{thread}/state.
-func (h *handler) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	state, err := h.Threads.State(r.Context(), who, param(r, "thread"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, state)
-	return nil
+func (a *threadAPI) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	state, err := a.threads.State(r.Context(), who, param(r, "thread"))
+	return shown(w, state, err)
 }
 
 // listRuns is GET /threads/{thread}/runs?limit=&before=, newest first.
-func (h *handler) listRuns(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *threadAPI) listRuns(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	limit, err := limitParam(r)
 	if err != nil {
 		return err
@@ -161,7 +308,7 @@ func (h *handler) listRuns(w http.ResponseWriter, r *http.Request, who holdfast.
 	if err := checkText("before", before); err != nil {
 		return err
 	}
-	runs, err := h.Threads.Runs(r.Context(), who, param(r, "thread"), before, limit)
+	runs, err := a.threads.Runs(r.Context(), who, param(r, "thread"), before, limit)
 	if err != nil {
 		return err
 	}

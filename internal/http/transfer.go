@@ -1,10 +1,17 @@
 package http
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
+	"net/http"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -15,4 +22,103 @@ type Transfer interface {
 	// Import makes a thread out of a document. If thread is empty it has the id that the
 	// document says or, if that is taken, a new one.
 	Import(ctx context.Context, who holdfast.Principal, thread string, document []byte) (*threads.Info, error)
+}
+
+// transferAPI has the routes by which threads go out and come in.
+type transferAPI struct {
+	transfer Transfer
+	bodies   *receiver
+}
+
+// routes are those by which threads go out and come in.
+func (a *transferAPI) routes() []route {
+	return []route{
+		{
+			method:  "GET",
+			path:    "/threads/{thread}/export",
+			do:      a.getExport,
+			action:  access.Read,
+			id:      "exportThread",
+			summary: "All that is stored of a thread, as one document.",
+			answers: []answer{{http.StatusOK, "The document.", typeJSON, "ThreadDocument"}},
+			errors:  slices.Concat(readErrors, []string{codes.RunInProgress}),
+		},
+		{
+			method:    "POST",
+			path:      "/threads/import",
+			do:        a.postImport,
+			noIfMatch: importNeedsNoETag,
+			action:    access.Change,
+			id:        "importThread",
+			body:      "ThreadDocument",
+			params:    []string{"newThread"},
+			summary:   "Make a thread out of a document.",
+			answers:   []answer{{http.StatusCreated, "The new thread.", typeJSON, "ThreadInfo"}},
+			errors:    slices.Concat(cleanErrors, []string{codes.LimitExceeded, codes.ThreadExists}),
+		},
+	}
+}
+
+// getExport is GET /threads/{thread}/export.
+func (a *transferAPI) getExport(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	write, err := a.transfer.Export(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	out := &download{w: w}
+	if err := write(out); err != nil {
+		if !out.begun {
+			return err
+		}
+		// The client went away, or cutting the connection is the only way left to show that the
+		// document is incomplete.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// download writes the header with the first byte, until which an error can be told.
+type download struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (d *download) Write(b []byte) (int, error) {
+	if !d.begun {
+		d.begun = true
+		d.w.Header().Set("Content-Disposition", `attachment; filename="thread.json"`)
+		jsonHeader(d.w, http.StatusOK)
+	}
+	return d.w.Write(b)
+}
+
+// postImport is POST /threads/import?threadId=.
+func (a *transferAPI) postImport(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	id := r.URL.Query().Get("threadId")
+	if err := checkText("threadId", id); err != nil {
+		return err
+	}
+	body, err := a.bodies.read(w, r)
+	if err != nil {
+		return err
+	}
+	err = a.bodies.turns.decode(r, body, func() error {
+		if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
+			return invalid("", "The body is not a JSON object.", "Send what GET /threads/{thread}/export has answered.")
+		}
+		var refused *strictjson.Error
+		if _, err := strictjson.Check(body, &strictjson.Shape{Kind: strictjson.Object}); errors.As(err, &refused) {
+			return invalid(refused.Place, refused.Message, "%s", refused.Hint)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	info, err := a.transfer.Import(r.Context(), who, id, body)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, info)
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // fullTurns returns turns of which one was taken, and what ends that.
@@ -110,28 +109,26 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			all, end := fullTurns(t)
-			h := &handler{
-				Config: Config{Now: clock.Wall},
-				turns:  all,
-				bodies: newReceiver(
-					&Config{
-						MaxBody:     4 * largeBody,
-						MaxBodies:   64 * largeBody,
-						BodyTimeout: time.Minute,
-						Awaiting:    func(*http.Request, bool) {},
-					},
-				),
-			}
+			bodies := newReceiver(
+				&Config{
+					MaxBody:     4 * largeBody,
+					MaxBodies:   64 * largeBody,
+					BodyTimeout: time.Minute,
+					Awaiting:    func(*http.Request, bool) {},
+				},
+			)
+			bodies.turns = all
 			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 			request.Header.Set("Content-Type", typeJSON)
-			_, r := h.record(w, request)
+			_, r := (&monitor{bodies: bodies}).record(w, request)
 			ended := make(chan error, 1)
 			go func() {
 				if path == routeCopilotKit {
-					ended <- copilotKit{h}.postCall(w, r, holdfast.Principal{})
+					ended <- (&copilotKit{agents: &agentAPI{}, runs: &runAPI{bodies: bodies}}).postCall(w, r,
+						holdfast.Principal{})
 					return
 				}
-				ended <- h.readObject(w, r, &struct{}{}, "state")
+				ended <- bodies.readObject(w, r, &struct{}{}, "state")
 			}()
 			synctest.Wait()
 			if len(ended) != 0 {

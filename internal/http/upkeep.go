@@ -3,9 +3,13 @@ package http
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -41,16 +45,105 @@ type Upkeep interface {
 	DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error)
 }
 
+// upkeepAPI has the routes that remove something, and the one that copies the store.
+type upkeepAPI struct {
+	upkeep   Upkeep
+	backup   func(ctx context.Context, dir string) error              // nil if it cannot be copied
+	operator func(*http.Request) (who string, err error)              // nil if there is none
+	audit    func(ctx context.Context, who, action string, err error) // nil if nobody wants to know
+	bodies   *receiver
+	now      clock.Shared
+}
+
+// routes are those that remove something, and the one that copies the store.
+func (a *upkeepAPI) routes() []route {
+	return []route{
+		{
+			method:  "DELETE",
+			path:    "/threads/{thread}",
+			do:      a.deleteThread,
+			action:  access.Delete,
+			id:      "deleteThread",
+			params:  []string{"IfMatch", "children"},
+			summary: "Delete a thread that is not running, with everything stored about it.",
+			answers: []answer{{http.StatusOK, "How many threads were deleted.", typeJSON, "Deleted"}},
+			errors: slices.Concat(
+				readErrors,
+				[]string{codes.InvalidInput, codes.RunInProgress, codes.CheckpointConflict},
+			),
+		},
+		{
+			method:       "POST",
+			path:         "/threads/{thread}/prune",
+			do:           a.postPrune,
+			action:       access.Delete,
+			id:           "pruneThread",
+			params:       []string{"IfMatch"},
+			body:         "Prune",
+			bodyOptional: true,
+			summary:      "Keep the newest checkpoints, and remove what neither they nor the head needs.",
+			answers: []answer{
+				{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
+			},
+			errors: changeErrors,
+		},
+		{
+			method:    "POST",
+			path:      "/maintenance/delete-older-than",
+			do:        a.postDeleteOlderThan,
+			noIfMatch: cleanUpNeedsNoETag,
+			action:    access.Delete,
+			id:        "deleteOlderThan",
+			body:      "DeleteOlderThan",
+			summary: "Remove old checkpoints from all your threads (an operator: from all of the tenant's), but " +
+				"never a thread's newest.",
+			answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}},
+			errors:  cleanErrors,
+		},
+		{
+			method:    "POST",
+			path:      "/maintenance/delete-inactive",
+			do:        a.postDeleteInactive,
+			noIfMatch: cleanUpNeedsNoETag,
+			action:    access.Delete,
+			id:        "deleteInactive",
+			body:      "DeleteInactive",
+			summary:   "Delete your idle threads (an operator: the tenant's) that have not been used for a long time.",
+			answers:   []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}},
+			errors:    cleanErrors,
+		},
+		{
+			method: "POST",
+			path:   "/maintenance/backup",
+			do:     a.postBackup,
+			open:   true,
+			id:     "backup",
+			body:   "Backup",
+			summary: "Copy the embedded store to a new directory on the server's machine. For " +
+				"operators: see holdfast backup.",
+			answers: []answer{{http.StatusOK, "The copy is complete.", typeJSON, "BackedUp"}},
+			errors: []string{
+				codes.Forbidden,
+				codes.InvalidInput,
+				codes.NotFound,
+				codes.PayloadTooLarge,
+				codes.StoreUnavailable,
+				codes.UnsupportedMediaType,
+			},
+		},
+	}
+}
+
 // defaultKeep is how many checkpoints a prune keeps unless it says otherwise.
 const defaultKeep = 10
 
 // postPrune is POST /threads/{thread}/prune.
-func (h *handler) postPrune(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *upkeepAPI) postPrune(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	in := struct {
 		Keep   int  `json:"keep"`
 		DryRun bool `json:"dryRun"`
 	}{Keep: defaultKeep}
-	if err := h.readObject(w, r, &in, "keep", "dryRun"); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "keep", "dryRun"); err != nil {
 		return err
 	}
 	if in.Keep < 1 {
@@ -64,20 +157,12 @@ func (h *handler) postPrune(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	cleaned, err := h.Upkeep.Prune(r.Context(), who, param(r, "thread"), etag, in.Keep, in.DryRun)
-	return answerCleaned(w, cleaned, err)
-}
-
-func answerCleaned(w http.ResponseWriter, cleaned *threads.Cleaned, err error) error {
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, cleaned)
-	return nil
+	cleaned, err := a.upkeep.Prune(r.Context(), who, param(r, "thread"), etag, in.Keep, in.DryRun)
+	return shown(w, cleaned, err)
 }
 
 // deleteThread is DELETE /threads/{thread}?children=delete.
-func (h *handler) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *upkeepAPI) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	children := r.URL.Query().Get("children")
 	if children != "" && children != "delete" {
 		return invalid(
@@ -90,7 +175,7 @@ func (h *handler) deleteThread(w http.ResponseWriter, r *http.Request, who holdf
 	if err != nil {
 		return err
 	}
-	n, err := h.Upkeep.Delete(r.Context(), who, param(r, "thread"), etag, children == "delete")
+	n, err := a.upkeep.Delete(r.Context(), who, param(r, "thread"), etag, children == "delete")
 	if err != nil {
 		return err
 	}
@@ -98,27 +183,14 @@ func (h *handler) deleteThread(w http.ResponseWriter, r *http.Request, who holdf
 	return nil
 }
 
-// getChildren is GET /threads/{thread}/children.
-func (h *handler) getChildren(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	threads, err := h.History.Children(r.Context(), who, param(r, "thread"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"threads": threads})
-	return nil
-}
-
 // postDeleteOlderThan is POST /maintenance/delete-older-than.
-func (h *handler) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *upkeepAPI) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in struct {
 		Before    string `json:"before"`
 		OlderThan string `json:"olderThan"`
 		DryRun    bool   `json:"dryRun"`
 	}
-	if err := noIfMatch(r, cleanUpNeedsNoETag); err != nil {
-		return err
-	}
-	if err := h.readObject(w, r, &in, "before", "olderThan", "dryRun"); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "before", "olderThan", "dryRun"); err != nil {
 		return err
 	}
 	if (in.Before == "") == (in.OlderThan == "") {
@@ -127,40 +199,37 @@ func (h *handler) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, wh
 	}
 	cutoff, err := time.Parse(time.RFC3339Nano, in.Before)
 	if in.OlderThan != "" {
-		cutoff, err = h.ago("olderThan", in.OlderThan)
+		cutoff, err = a.ago("olderThan", in.OlderThan)
 	} else if err != nil {
 		err = invalid("before", "before must be a time.", "Write it like 2026-01-31T12:00:00Z.")
 	}
 	if err != nil {
 		return err
 	}
-	cleaned, err := h.Upkeep.DeleteOlderThan(r.Context(), who, cutoff, in.DryRun)
-	return answerCleaned(w, cleaned, err)
+	cleaned, err := a.upkeep.DeleteOlderThan(r.Context(), who, cutoff, in.DryRun)
+	return shown(w, cleaned, err)
 }
 
 // postDeleteInactive is POST /maintenance/delete-inactive.
-func (h *handler) postDeleteInactive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+func (a *upkeepAPI) postDeleteInactive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in struct {
 		Threshold string `json:"threshold"`
 		DryRun    bool   `json:"dryRun"`
 	}
-	if err := noIfMatch(r, cleanUpNeedsNoETag); err != nil {
+	if err := a.bodies.readObject(w, r, &in, "threshold", "dryRun"); err != nil {
 		return err
 	}
-	if err := h.readObject(w, r, &in, "threshold", "dryRun"); err != nil {
-		return err
-	}
-	cutoff, err := h.ago("threshold", in.Threshold)
+	cutoff, err := a.ago("threshold", in.Threshold)
 	if err != nil {
 		return err
 	}
-	cleaned, err := h.Upkeep.DeleteInactive(r.Context(), who, cutoff, in.DryRun)
-	return answerCleaned(w, cleaned, err)
+	cleaned, err := a.upkeep.DeleteInactive(r.Context(), who, cutoff, in.DryRun)
+	return shown(w, cleaned, err)
 }
 
 // ago returns the time before which things are older than the span. A span of zero
 // would mean everything, which nobody should request by mistake.
-func (h *handler) ago(field, span string) (time.Time, error) {
+func (a *upkeepAPI) ago(field, span string) (time.Time, error) {
 	d, err := time.ParseDuration(span)
 	if err != nil || d <= 0 {
 		return time.Time{}, invalid(
@@ -169,5 +238,5 @@ func (h *handler) ago(field, span string) (time.Time, error) {
 			"Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.",
 		)
 	}
-	return h.Now().Add(-d).Time(), nil
+	return a.now().Add(-d).Time(), nil
 }

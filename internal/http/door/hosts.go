@@ -1,4 +1,4 @@
-package http
+package door
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package http
+package door
 
 import (
 	"net/http"
@@ -14,12 +14,12 @@ import (
 // where it could not be read but its size and time could be seen (Fetch standard, CORP).
 const resourcePolicy = "Cross-Origin-Resource-Policy"
 
-// cors sets what lets allowed pages read the response, also one that refuses the request. It
+// CORS sets what lets allowed pages read the response, also one that refuses the request. It
 // reports whether the page is allowed. A request from any other page is served without: the
 // page may be of the same origin behind a proxy, and browsers keep the response from all
 // others.
-func (d *door) cors(header http.Header, r *http.Request) (allowed bool) {
-	if !d.origins.any {
+func (d *Door) CORS(header http.Header, r *http.Request) (allowed bool) {
+	if !d.Origins.any {
 		header.Add("Vary", "Origin")
 	}
 	header.Set(resourcePolicy, "same-origin")
@@ -27,10 +27,10 @@ func (d *door) cors(header http.Header, r *http.Request) (allowed bool) {
 	return origin != "" && d.allow(header, origin)
 }
 
-// preflight answers preflights before authentication, because browsers send them without
+// Preflight answers preflights before authentication, because browsers send them without
 // credentials. It reports whether there is anything left to answer; the error is for a page
 // that is not allowed.
-func (d *door) preflight(w http.ResponseWriter, r *http.Request, allowed bool) (goOn bool, err error) {
+func (d *Door) Preflight(w http.ResponseWriter, r *http.Request, allowed bool) (goOn bool, err error) {
 	switch {
 	case r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "":
 		return true, nil
@@ -40,7 +40,7 @@ func (d *door) preflight(w http.ResponseWriter, r *http.Request, allowed bool) (
 	default:
 		header := w.Header()
 		header.Add("Vary", "Access-Control-Request-Headers")
-		header.Set("Access-Control-Allow-Methods", d.methods)
+		header.Set("Access-Control-Allow-Methods", d.Methods)
 		header.Set("Access-Control-Allow-Headers", allowedHeaders+applicationHeaders(r))
 		header.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
@@ -49,16 +49,16 @@ func (d *door) preflight(w http.ResponseWriter, r *http.Request, allowed bool) (
 }
 
 // allow sets the headers that let a page read the response, if it may.
-func (d *door) allow(header http.Header, origin string) bool {
+func (d *Door) allow(header http.Header, origin string) bool {
 	switch {
-	case d.origins.names(origin):
-		if d.origins.credentials {
+	case d.Origins.names(origin):
+		if d.Origins.credentials {
 			header.Set("Access-Control-Allow-Credentials", "true")
 		}
 		header.Set("Access-Control-Allow-Origin", origin)
-	case d.loopbackOnly && isLocalOrigin(origin):
+	case d.LoopbackOnly && isLocalOrigin(origin):
 		header.Set("Access-Control-Allow-Origin", origin)
-	case d.origins.any && !d.loopbackOnly && !d.anonymous:
+	case d.Origins.any && !d.LoopbackOnly && !d.Anonymous:
 		header.Set("Access-Control-Allow-Origin", "*")
 	default:
 		return false

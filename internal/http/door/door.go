@@ -1,4 +1,6 @@
-package http
+// Package door is what a request must pass before anybody asks who sent it: by which name it
+// addresses the server, which site it comes from, and what a browser lets its page read.
+package door
 
 import (
 	"mime"
@@ -16,22 +18,34 @@ import (
 // of another site must not change anything. A body must call itself JSON on every server,
 // because a page of another site can send all other kinds without asking first.
 
-// door decides who may come as far as authentication, and which pages may read responses.
-// Its first members are those of [Config].
-type door struct {
-	loopbackOnly, anonymous, behindProxy bool
-	hosts                                Hosts
-	origins                              Origins
-	methods                              string // that a preflight allows
+// Door decides who may come as far as authentication, and which pages may read responses.
+type Door struct {
+	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so that
+	// no web page from elsewhere can use a server without keys. Origins that are listed are
+	// still allowed, but "*" does not count.
+	LoopbackOnly bool
+	// BehindProxy lets a server with LoopbackOnly serve what a proxy has forwarded.
+	BehindProxy bool
+	// Anonymous: everyone may call without a key, by one of Hosts. Pages of other sites
+	// may not change anything unless Origins lists them; "*" does not count.
+	Anonymous bool
+	// Hosts are the names by which clients may address the server, besides the loopback
+	// names if LoopbackOnly is set. Without them a server that is neither LoopbackOnly nor
+	// Anonymous answers to all names.
+	Hosts Hosts
+	// Origins are the other origins whose pages may use this server; see [ParseOrigins].
+	Origins Origins
+	// Methods are those that a preflight allows.
+	Methods string
 }
 
-// check returns why a request may not go on to authentication, if it may not.
-func (d *door) check(r *http.Request) error {
+// Check returns why a request may not go on to authentication, if it may not.
+func (d *Door) Check(r *http.Request) error {
 	err := d.checkHost(r)
-	if err == nil && d.loopbackOnly {
+	if err == nil && d.LoopbackOnly {
 		err = d.checkLocal(r)
 	}
-	if err == nil && d.anonymous {
+	if err == nil && d.Anonymous {
 		err = d.checkSite(r)
 	}
 	if err == nil {
@@ -46,15 +60,15 @@ func monitored(r *http.Request) bool {
 	return slices.Contains([]string{"/healthz", "/readyz", "/metrics"}, r.URL.Path)
 }
 
-func (d *door) checkHost(r *http.Request) error {
+func (d *Door) checkHost(r *http.Request) error {
 	switch {
-	case d.loopbackOnly:
-		if isLoopback(r.Host) || d.hosts.name(r.Host) {
+	case d.LoopbackOnly:
+		if isLoopback(r.Host) || d.Hosts.name(r.Host) {
 			return nil
 		}
 		return holdfast.Errorf(codes.ForbiddenHost, "This server has no API keys, so it answers only as localhost.").
 			WithHint("Use http://localhost with its port. To serve other hosts, configure API keys.")
-	case monitored(r) || !d.anonymous && !d.hosts.set() || d.hosts.name(r.Host):
+	case monitored(r) || !d.Anonymous && !d.Hosts.set() || d.Hosts.name(r.Host):
 		return nil
 	}
 	return holdfast.Errorf(codes.ForbiddenHost, "This server does not answer to the host name of this request.").
@@ -63,7 +77,7 @@ func (d *door) checkHost(r *http.Request) error {
 
 // checkLocal guards a server that serves its own machine: pages from elsewhere may not
 // use it, and neither may others through a proxy, whose requests look local.
-func (d *door) checkLocal(r *http.Request) error {
+func (d *Door) checkLocal(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" && !d.mayUse(origin) {
 		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so only pages "+
 			"from localhost may use it.").
@@ -72,7 +86,7 @@ func (d *door) checkLocal(r *http.Request) error {
 	if fromOtherSite(r) {
 		return errOtherSite()
 	}
-	if d.behindProxy {
+	if d.BehindProxy {
 		return nil
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"} {
@@ -88,18 +102,18 @@ func (d *door) checkLocal(r *http.Request) error {
 }
 
 // mayUse reports whether a page of the origin may use a server without keys.
-func (d *door) mayUse(origin string) bool {
-	return isLocalOrigin(origin) || d.origins.names(origin)
+func (d *Door) mayUse(origin string) bool {
+	return isLocalOrigin(origin) || d.Origins.names(origin)
 }
 
 // checkSite guards a server that everybody may use: a page of another site must not use
 // it by way of a visitor's browser.
-func (d *door) checkSite(r *http.Request) error {
+func (d *Door) checkSite(r *http.Request) error {
 	if monitored(r) {
 		return nil
 	}
 	origin := r.Header.Get("Origin")
-	listed := origin != "" && d.origins.names(origin)
+	listed := origin != "" && d.Origins.names(origin)
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 	if changes && origin != "" && !listed && !sameOrigin(origin, r.Host) {
 		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so pages of other origins "+
@@ -142,13 +156,20 @@ func checkContentType(r *http.Request) error {
 	if r.Method != http.MethodPost || r.ContentLength == 0 && r.Header.Get("Origin") == "" {
 		return nil
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != typeJSON {
-		return errNotJSON()
+	if !IsJSON(r) {
+		return NotJSON()
 	}
 	return nil
 }
 
-func errNotJSON() error {
+// IsJSON reports whether a body calls itself JSON.
+func IsJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
+// NotJSON is the error of a body that does not call itself JSON.
+func NotJSON() error {
 	return holdfast.Errorf(codes.UnsupportedMediaType, "The body must be JSON.").
 		WithHint("Send Content-Type: application/json.")
 }
