@@ -94,9 +94,9 @@ type Iteration struct {
 	// Thread is the id of the thread. Clients choose it, so it may have been that of
 	// another thread before, and it may be that of a thread of another tenant.
 	Thread string
-	// Incarnation sets the thread apart from every other that had, or will have, its
-	// id. It is random, made with the thread, and stays the same for as long as the
-	// thread exists. What is to happen once can be remembered under it.
+	// Incarnation sets the thread apart from every other that had, or will have, its id. It is
+	// random, made with the thread, and stays the same for as long as the thread exists.
+	// One-time actions can be remembered under it.
 	Incarnation string
 	// Rewinds is how often the thread was rewound. A call that is made again after a
 	// rewind has the same key as before, and another number of rewinds.

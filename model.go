@@ -1,8 +1,8 @@
 package holdfast
 
-// What a model is: it is asked with a [ModelRequest] and answers in [Delta]s, the last of
-// which says why it stopped, or fails with a [ModelError], which says what may be tried
-// next. The models that come with Holdfast are in the packages under model.
+// A model is asked with a [ModelRequest] and answers in [Delta]s, the last of which says why
+// it stopped, or fails with a [ModelError], which says what may be tried next. The models that
+// come with Holdfast are in the packages under model.
 
 import (
 	"context"
@@ -66,8 +66,8 @@ type ModelRequest struct {
 	Iteration int
 	// Attempt is the number of earlier attempts at this iteration's call.
 	Attempt int
-	// Overflows is how many times the provider has said that this conversation is too long
-	// for the model. Whoever bounds what the model is shown shows less after each.
+	// Overflows is how many times the provider has said that this conversation is too long for
+	// the model. Middleware that bounds the model's view shows less after each.
 	Overflows int
 	// Cut is why this request does not continue the one before it: "window" or "summary" if
 	// less of the conversation is shown from now on, "tools" if the tools have changed. Only

@@ -12,8 +12,8 @@ import (
 )
 
 // Calls that are finished from outside. A contract (see package contract) is a tool without
-// code: the server hands each of its calls out, the run ends and waits, and whoever does the work sends the result
-// to the server, which goes on with the run.
+// code: the server hands each of its calls out, the run ends and waits, and the person or
+// system that does the work sends the result to the server, which goes on with the run.
 
 // Outside says how the calls of a contract are handed out and finished.
 type Outside struct {
@@ -31,10 +31,10 @@ type Outside struct {
 	// approvers too, [access.RoleUser] for the thread's owner too. With [access.RoleUser] a
 	// page can make up what the model reads as the result.
 	FinishedBy access.Role
-	// Deliver is called with each call and its one-time URL, and returns once whoever is to do
-	// the work has it. An error is the call's result. If the process dies meanwhile, it is
-	// called again, with another URL and the same key; each of the URLs works. nil: results
-	// come by POST /threads/{thread}/calls/{call}/result only.
+	// Deliver is called with each call and its one-time URL, and returns once the receiver has
+	// it. An error is the call's result. If the process dies meanwhile, it is called again,
+	// with another URL and the same key; each of the URLs works. nil: results come by POST
+	// /threads/{thread}/calls/{call}/result only.
 	Deliver func(ctx context.Context, call OutsideCall) error
 }
 
@@ -43,8 +43,8 @@ type OutsideCall struct {
 	// Call is the call as the model has made it. Its Key is the same however often it is
 	// handed out.
 	Call ToolCall
-	// URL is where the result is sent, with POST and as JSON: {"result": …} or
-	// {"error": "…"}. Whoever has it can finish the call, once.
+	// URL is where the result is sent, with POST and as JSON: {"result": …} or {"error": "…"}.
+	// Anyone who has it can finish the call, once.
 	URL secret.Text
 	// ExpiresAt is the time after which a result is too late; zero means never.
 	ExpiresAt time.Time

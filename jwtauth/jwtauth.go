@@ -64,7 +64,7 @@ type Verifier struct {
 	keys *keySet
 }
 
-// algorithms are those whose keys can be published. With HMAC, whoever has a published
+// algorithms are those whose keys can be published. With HMAC, everyone who has a published
 // key could sign.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256,
@@ -172,9 +172,8 @@ func (v *Verifier) Authenticate(r *http.Request) (holdfast.Principal, error) {
 }
 
 // verify returns the claims of a token whose type, issuer, audience, times and signature are
-// right. What the token says of itself comes first, so that no key is fetched for a token
-// that would be refused with any: invented tokens must not use up the attempts to fetch a
-// new key.
+// right. The token's own claims come first, so that no key is fetched for a token that would
+// be refused with any: invented tokens must not use up the attempts to fetch a new key.
 func (v *Verifier) verify(r *http.Request, token string) (claimSet, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

@@ -78,8 +78,8 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 	return f.matching(id, algorithm), nil
 }
 
-// refreshed fetches the keys again, unless that has just been done, and returns the newest.
-// Whoever has a key that may do does not wait for somebody else's attempt.
+// refreshed fetches the keys again, unless that has just been done, and returns the newest. A
+// request whose key is known does not wait for somebody else's attempt.
 func (s *keySet) refreshed(ctx context.Context, f *fetched, id, algorithm string) *fetched {
 	if f != nil && len(f.matching(id, algorithm)) > 0 {
 		if !s.mu.TryLock() {

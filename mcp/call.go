@@ -228,8 +228,8 @@ func (c *calling) send(ctx context.Context, method string, members map[string]an
 	}
 }
 
-// launch sends a request of the call. Its headers are asked for anew, because a call may outlive
-// a token.
+// launch sends a request of the call. Its headers are asked for again, because a call may
+// outlive a token.
 func (c *calling) launch(ctx context.Context, method string, members map[string]any) (*flight, error) {
 	if headers := c.peer.o.CallHeaders; headers != nil {
 		h, err := headers(ctx)

@@ -9,8 +9,7 @@
 // read, and follows its changes; a server that is down, hangs or crashes fails its own calls
 // and is connected to again.
 //
-// What a call that was cut off comes to depends on the tool's effect, which is made from the
-// server's annotations or set in the options. A request that was certainly not sent is a
-// plain error; if the server may have started it, the error wraps
-// [holdfast.ErrOutcomeUnknown].
+// The outcome of a call that was cut off depends on the tool's effect, which is made from the
+// server's annotations or set in the options. A request that was certainly not sent is a plain
+// error; if the server may have started it, the error wraps [holdfast.ErrOutcomeUnknown].
 package mcp

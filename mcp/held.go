@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Questions of the older revisions: the server asks while the call goes on, and waits. The
-// run ends with the question all the same, so the request is held open in this process until
-// the answer comes or the server is told that there is none.
+// Questions of the older revisions: the server asks while the call goes on, and waits. The run
+// still ends with the question, so the request is held open in this process until the answer
+// comes or the server is told that there is none.
 
 // held is a request that is held open.
 type held struct {
@@ -111,7 +111,7 @@ func (c *calling) hold(ctx context.Context, f *flight, e *elicitation) error {
 }
 
 // unhold passes the answer on to the request that was held open, and returns it. It returns
-// nil if the request is gone and the call may be made anew.
+// nil if the request is gone and the call may be made again.
 func (c *calling) unhold(ctx context.Context) (*flight, error) {
 	h := c.peer.held.take(c.kept.Held)
 	if h == nil && c.once() {

@@ -52,7 +52,7 @@ type hello struct {
 	era    era
 	events *events
 	log    *slog.Logger
-	// put hands a message to whoever reads the connection.
+	// put hands a message to the connection's reader.
 	put func(jsonrpc.Message) bool
 	// elicits: servers of the older revisions may ask people too.
 	elicits bool

@@ -100,8 +100,8 @@ type Options struct {
 	// MaxTools bounds the tools that are used of the server; default [DefaultMaxTools].
 	MaxTools int `json:"maxTools,omitempty"`
 
-	// RoundTripper wraps what sends the requests, for example to add credentials. What it
-	// gets refuses private addresses; a RoundTripper that does not use it must do so itself.
+	// RoundTripper wraps what sends the requests, for example to add credentials. Its argument
+	// refuses private addresses; a RoundTripper that does not use it must do so itself.
 	RoundTripper func(http.RoundTripper) http.RoundTripper `json:"-"`
 	// CallHeaders returns further headers for the requests of one call, such as the
 	// caller's own credentials; the context carries the call. It is asked before each of

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
-// What the error of a request says about the call: that it was never started, that it was
+// The meaning of a request's error for the call: that it was never started, that it was
 // finished, or nothing, in which case the call's effect decides.
 
 // failure returns what the error of a request means for the call.

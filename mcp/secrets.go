@@ -18,9 +18,8 @@ import (
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
-// What a server is given to be let in somewhere must not come back through what it says: its
-// errors, its standard error, its results and questions. So the values are looked for in
-// all of that.
+// A server's credentials must not come back through its texts: its errors, its standard error,
+// its results and questions. So the values are looked for in all of that.
 
 // secrets are values that are not told.
 type secrets struct {

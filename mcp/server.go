@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
-// What keeps a connection: a single goroutine makes it, makes it again when it is lost, and
+// The keeper of a connection: a single goroutine makes it, makes it again when it is lost, and
 // reads the list of tools.
 
 // Server is an MCP server whose tools are used here. One goroutine keeps a connection to it
@@ -90,8 +90,8 @@ func (s *Server) Name() string { return s.o.Name }
 // also while the server is down. The caller must not change the slice.
 func (s *Server) Tools() []holdfast.Tool { return s.tools.Load().tools }
 
-// Refused returns what the server offers and is not used, with the reasons. What the options
-// leave out is not among it.
+// Refused returns what the server offers and is not used, with the reasons. Tools that the
+// options leave out are not among them.
 func (s *Server) Refused() []Refused { return s.tools.Load().refused }
 
 // LeftOut returns the server's names of the tools that the options leave out, as it lists
@@ -114,7 +114,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	case <-s.first:
 	case <-ctx.Done():
 		select {
-		case <-s.first: // who asks too late is told all the same
+		case <-s.first: // a late request is told, too
 		default:
 			return context.Cause(ctx)
 		}
@@ -125,9 +125,9 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// AwaitTool waits until the server's tools were listed for the first time, if a tool of
-// this name can be one of them, but no longer than ConnectTimeout after [Open]. Whatever
-// goes on with a call in another process waits like that for the call's tool.
+// AwaitTool waits until the server's tools were listed for the first time, if a tool of this
+// name can be one of them, but no longer than ConnectTimeout after [Open]. A call that
+// continues in another process waits like that for its tool.
 func (s *Server) AwaitTool(ctx context.Context, name string) error {
 	for strings.HasPrefix(name, s.o.Name+"_") {
 		m := s.conn.now()

@@ -27,7 +27,7 @@ import (
 // transport is a connection of ours to a server.
 type transport interface {
 	sdk.Connection
-	// Put hands a message to whoever reads the connection.
+	// Put hands a message to the connection's reader.
 	Put(m jsonrpc.Message) bool
 	// Wait waits until a closed connection has ended.
 	Wait()

@@ -211,7 +211,7 @@ func (c *calling) insist(ctx context.Context, method string, members map[string]
 func (c *calling) taskCut(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), holdfast.ErrCancelled), ctx.Err() == nil && asks(err):
-		return err // it is followed by whoever goes on
+		return err // it is followed by the next process
 	case ctx.Err() != nil || !refused(err):
 		c.cancelTask(ctx)
 	}

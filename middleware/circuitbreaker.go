@@ -29,7 +29,7 @@ import (
 // calls, and the limit.
 const NoticeCircuitOpen = "holdfast.circuit_open"
 
-// What a [CircuitBreaker] does when it opens.
+// The choices of a [CircuitBreaker] when it opens.
 const (
 	// BreakerEnd ends the run.
 	BreakerEnd = "end"

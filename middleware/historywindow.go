@@ -12,9 +12,9 @@ import (
 // there on, is in historywindow_view.go; what earlier calls have left out, and how that is
 // recorded, in historywindow_memory.go; summaries are made in historywindow_summary.go.
 
-// HistoryWindow bounds how much of a conversation the model is shown. The history itself
-// does not change. A tool call is never separated from its result. What is left out is
-// recorded as an activity of the thread, so that it stays left out on every server.
+// HistoryWindow bounds how much of a conversation the model is shown. The history itself does
+// not change. A tool call is never separated from its result. A cut is recorded as an activity
+// of the thread, so that the messages stay left out on every server.
 //
 // An agent should have only one. To an agent that has none, the server gives one that only
 // answers overflows.
@@ -132,8 +132,8 @@ func (s *windowCall) due(b bounds) bool {
 	return outside >= s.SummaryEvery || b.bytes > 0 && bytes > b.bytes+b.bytes/4
 }
 
-// best returns the place from which as much as possible is shown within the bounds. What
-// the person asked first counts for less than what a model can take.
+// best returns the place from which as much as possible is shown within the bounds. The
+// person's first messages count for less than the model's limit.
 func (s *windowCall) best(b bounds) place {
 	p := s.first(b, *s.KeepFirst)
 	if s.now.maxBytes > 0 && !b.hold(s.size(p)) {

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 )
 
-// What a window leaves out is remembered in the history itself: each step is recorded as
-// an activity, which people see where it was made. So it counts exactly on the branches
-// that have it, it is committed before the answer that it leads to, and whichever server
-// makes the next call shows the model the same.
+// The history itself remembers a window's cuts: each step is recorded as an activity, which
+// people see where it was made. So it counts exactly on the branches that have it, it is
+// committed before the answer that it leads to, and whichever server makes the next call shows
+// the model the same.
 
 // The activities of [HistoryWindow].
 const (
@@ -49,7 +49,7 @@ type recordedRange struct {
 	To   string `json:"to"`
 	// Messages is how many messages the range has.
 	Messages int `json:"messages"`
-	// Shown are the ids of those that the model is shown all the same.
+	// Shown are the ids of those that the model is still shown.
 	Shown []string `json:"shown,omitempty"`
 	// Text is the summary.
 	Text string `json:"text,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// What [HistoryWindow] does with the messages that it does not show.
+// The choices of [HistoryWindow] for the messages that it does not show.
 const (
 	// WindowTruncate leaves them out and tells the model how many there are.
 	WindowTruncate = "truncate"
@@ -14,7 +14,7 @@ const (
 	WindowSummarise = "summarise"
 )
 
-// What [HistoryWindow] does when the provider says that the conversation is too long.
+// The choices of [HistoryWindow] when the provider says that the conversation is too long.
 const (
 	// WindowShrink shows the model at most half, and remembers a smaller bound.
 	WindowShrink = "shrink"

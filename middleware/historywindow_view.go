@@ -36,9 +36,9 @@ type place struct {
 
 func (p place) equal(o place) bool { return p.from == o.from && slices.Equal(p.keeps, o.keeps) }
 
-// keeps returns the indices of the messages before an index that are shown all the same:
-// what the person asked first, and the question of a turn that the index divides, because
-// an answer needs its question. They depend on nothing that comes later.
+// keeps returns the indices of the messages before an index that are still shown: the person's
+// first messages, and the question of a turn that the index divides, because an answer needs
+// its question. They depend on nothing that comes later.
 func (v *windowView) keeps(from, first int) []int {
 	before, _ := slices.BinarySearch(v.users, from)
 	kept := v.users[:min(first, before):min(first, before)]

@@ -14,10 +14,10 @@ import (
 // How large results are shown: cut by the same rule each time, because a message that changed
 // between two requests would not be found in the provider's cache.
 
-// LargeResults shows the model large results of tools in part: the beginning and the end,
-// and a note that says how to read the rest. It brings the tool [ReadResult] for that. What
-// is stored, and what people see, is the whole result. The same result always looks the
-// same to the model.
+// LargeResults shows the model large results of tools in part: the beginning and the end, and
+// a note that says how to read the rest. It brings the tool [ReadResult] for that. The whole
+// result is stored, and people see all of it. The same result always looks the same to the
+// model.
 //
 // The server gives this middleware to every agent that has neither it nor a tool of that
 // name. Unlike [ToolResultLimit] it loses nothing. List it before a [HistoryWindow], which
@@ -120,8 +120,8 @@ func (l *largeResults) isLarge(m *holdfast.Message) bool {
 	return n > l.MaxBytes || len(m.Error) > l.MaxBytes
 }
 
-// shorten leaves out the middle of a large result. What it makes of a message depends on
-// nothing but the message and the bound, so that requests begin as the ones before did.
+// shorten leaves out the middle of a large result. The shortened message depends on nothing
+// but the message and the bound, so that requests begin as the ones before did.
 func (l *largeResults) shorten(m *holdfast.Message) {
 	if len(m.Error) > l.MaxBytes {
 		m.Error = l.short(m.CallID, m.Error)
@@ -152,7 +152,7 @@ const noteLarge = "%s\n[The middle of this result is left out: the first %d and 
 // short returns the beginning and the end of a text, and how to read the rest.
 func (l *largeResults) short(call, text string) string {
 	head, tail := prefix(text, l.MaxBytes/8), suffix(text, l.MaxBytes/32)
-	// What is encoded is text and a number, which cannot fail.
+	// The value is text and a number, which cannot fail.
 	arguments, _ := json.Marshal(readArguments{Call: call, Offset: len(head)})
 	return fmt.Sprintf(noteLarge, head, len(head), len(tail), len(text), ReadResult, arguments, tail)
 }

@@ -39,7 +39,7 @@ func RateLimit(o RateLimitOptions) holdfast.Middleware {
 
 func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		// What goes on was counted when it began.
+		// A call that continues was counted when it began.
 		if !l.counts(call.Name) || call.Finished || call.Kept != nil {
 			return next(ctx, tool, call)
 		}

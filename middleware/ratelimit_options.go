@@ -21,7 +21,7 @@ const (
 	NoticeRateLimitUnchecked = "holdfast.rate_limit_unchecked"
 )
 
-// What happens to a call above a [RateLimit].
+// The choices for a call above a [RateLimit].
 const (
 	// RateLimitWait has it wait for the next window.
 	RateLimitWait = "wait"
@@ -31,7 +31,7 @@ const (
 	RateLimitEnd = "end"
 )
 
-// What happens to a call while the store of a [RateLimit] does not answer.
+// The choices for a call while the store of a [RateLimit] does not answer.
 const (
 	// StoreFailureAllow runs it without counting it.
 	StoreFailureAllow = "allow"
@@ -39,7 +39,7 @@ const (
 	StoreFailureDeny = "deny"
 )
 
-// What a [RateLimit] can count separately.
+// The things that a [RateLimit] can count separately.
 const (
 	PerTenant = "tenant"
 	PerUser   = "user"

@@ -41,7 +41,7 @@ const (
 	around     = 80
 )
 
-// tool returns the tool. Whatever it returns is short enough to be shown whole.
+// tool returns the tool. Its results are short enough to be shown whole.
 func (l *largeResults) tool() holdfast.Tool {
 	most := min(maxRead, l.MaxBytes/2)
 	return holdfast.NewTool(
@@ -83,7 +83,7 @@ func (a *readArguments) read(history []holdfast.Message, most int) (string, erro
 	return matches(text, a.Offset, limit, pattern), nil
 }
 
-// What a search may take: the time of one grows with the text and with the program of the
+// The bounds of a search: the time of one grows with the text and with the program of the
 // pattern, in which x{1000} has a thousand instructions.
 const (
 	maxPattern = 500     // bytes
@@ -100,7 +100,7 @@ func searchable(pattern string, size int) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What cannot be compiled here cannot be compiled below, which says why.
+	// A pattern that cannot be compiled here cannot be compiled below, which says why.
 	program, err := syntax.Compile(parsed.Simplify())
 	if most := min(maxProgram, maxSearch/max(size, 1)); err == nil && len(program.Inst) > most {
 		return nil, fmt.Errorf(

@@ -18,7 +18,7 @@ import (
 // the same call with the same key; what an attempt did to the shared state of the thread
 // is held back until it is known to be the last one.
 
-// What [Retry] retries.
+// The failures that [Retry] retries.
 const (
 	// RetryOnError retries every failed call.
 	RetryOnError = "error"

@@ -147,7 +147,7 @@ type ModelFailure struct {
 // NextStep is what follows a try of a model call that failed.
 type NextStep string
 
-// What may follow.
+// The possible next steps.
 const (
 	NextRetry    NextStep = "retry"    // the same model is asked again
 	NextShrink   NextStep = "shrink"   // the same model is asked again, and shown less
@@ -232,7 +232,7 @@ func ToolResults() []ToolResult {
 // OutsideResult is what became of a call that is finished from outside.
 type OutsideResult string
 
-// What becomes of a call.
+// The outcomes of a call.
 const (
 	OutsideHandedOut OutsideResult = "handed_out" // it waits for its result
 	OutsideFinished  OutsideResult = "finished"   // its result has come

@@ -156,10 +156,10 @@ func List(ctx context.Context, db store.Store, each func(*Summary)) error {
 	})
 }
 
-// Inspect describes one thread as it is now or, if checkpoint is not empty, as it was at
-// that checkpoint. It writes nothing. What cannot be read of a damaged thread is left out
-// and is among its problems. A thread that does not exist is [store.ErrNotFound]; a
-// checkpoint that does not is an error with the code not_found.
+// Inspect describes one thread as it is now or, if checkpoint is not empty, as it was at that
+// checkpoint. It writes nothing. Unreadable parts of a damaged thread are left out and are
+// among its problems. A thread that does not exist is [store.ErrNotFound]; a checkpoint that
+// does not is an error with the code not_found.
 func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint string) (*Inspection, error) {
 	in, err := audit.Inspect(ctx, db, key, checkpoint)
 	if err != nil {

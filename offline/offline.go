@@ -115,7 +115,7 @@ func Backup(ctx context.Context, at Location, dir string) error {
 
 // Loss is something that [Salvage] could not save.
 type Loss struct {
-	// What is its kind: "thread", "table", "log", "list" or "file".
+	// Its kind: "thread", "table", "log", "list" or "file".
 	What string
 	// Name is the thread, as TENANT/THREAD, or the file.
 	Name string
@@ -152,8 +152,7 @@ func Salvage(ctx context.Context, at Location, dir string, lost func(Loss)) (thr
 type Problem struct {
 	// Key is the thread that has the problem.
 	Key store.ThreadKey
-	// What names the kind of problem, such as "leaf_missing". It does not change between
-	// versions.
+	// The kind of problem, such as "leaf_missing". It does not change between versions.
 	What string
 	// Detail describes the problem for a person.
 	Detail string

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What is checked of an agent, whether it comes from a file or from a program.
+// The checks of an agent, whether it comes from a file or from a program.
 
 // validateTools checks the names of an agent's tools, with those that its middleware brings.
 func validateTools(a holdfast.Agent) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
-// What callers may do. Over HTTP the table of routes says which action each route needs; a
-// method of the Server says it itself. Whether a run may start is asked by the engine, which
-// knows the agent only once it has read the thread.
+// The actions that callers may do. Over HTTP the table of routes says which action each route
+// needs; a method of the Server says it itself. Whether a run may start is asked by the
+// engine, which knows the agent only once it has read the thread.
 
 // Authorize is what decides without [Config].Authorize: the caller's roles must allow the
 // action, and the agent must be one of the caller's (access.Rights.Allow). The error has

@@ -1,6 +1,6 @@
 package server
 
-// What every setting of a server means. The defaults are in defaults.go, and the checks in
+// The meaning of every setting of a server. The defaults are in defaults.go, and the checks in
 // validate.go.
 
 import (
@@ -50,17 +50,16 @@ type Config struct {
 	// machine is the same user ([LocalPrincipal]), and nobody else is let in.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// Authorize decides whether a caller may do something; its error refuses. Default
-	// [Authorize], which a function of your own may call. It is asked for each request
-	// that needs authentication, and by the methods of [Server] that take a caller; the
-	// actions are those of package access. agent is the agent to run, to answer or to be
-	// shown, and empty for all other actions. Whoever is to operate the server must have
-	// access.RoleOperator too. A [holdfast.Error] is shown to the caller; of any other error
-	// only that it is a refusal.
+	// [Authorize], which a function of your own may call. It is asked for each request that
+	// needs authentication, and by the methods of [Server] that take a caller; the actions are
+	// those of package access. agent is the agent to run, to answer or to be shown, and empty
+	// for all other actions. The operator must have access.RoleOperator too. A
+	// [holdfast.Error] is shown to the caller; of any other error only that it is a refusal.
 	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
-	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which
-	// may then be any address. They are all the same user, who sees every thread.
-	// Requests must be addressed to one of Hosts, and pages of other sites may not change
-	// anything unless AllowedOrigins lists them.
+	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which may then
+	// be any address. All of them are one user, who sees every thread. Requests must be
+	// addressed to one of Hosts, and pages of other sites may not change anything unless
+	// AllowedOrigins lists them.
 	AllowAnonymous bool
 	// Hosts are the names by which clients may address the server, with or without a
 	// port, or "*" alone for any. Default: with AllowAnonymous the loopback names and the
@@ -87,9 +86,9 @@ type Config struct {
 	// Settings are what the program was started with, for GET /settings, which shows them to
 	// operators. No value may be a secret. nil means that the program does not say.
 	Settings []Setting
-	// Kill, if set, is what POST /demo/kill calls: it kills this process, which whoever has
-	// started it starts again. Only a server for its own machine has the route, and only
-	// while all its models are scripted.
+	// Kill, if set, is what POST /demo/kill calls: it kills this process, which its starter
+	// starts again. Only a server for its own machine has the route, and only while all its
+	// models are scripted.
 	Kill func()
 	// Observer is told what the engine does, besides the log and the metrics. Its functions
 	// are called in the middle of runs and must not block.

@@ -1,8 +1,8 @@
 package server
 
-// The server about itself: its figures, its settings, its tools by hand, and its end. Who may
-// see and do that is decided here: operators with keys, and without keys whoever is at this
-// machine.
+// The server about itself: its figures, its settings, its tools by hand, and its end. The
+// decision who may see and do that is made here: operators with keys, and without keys anyone
+// at this machine.
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func asOperator(who holdfast.Principal) holdfast.Principal {
 }
 
 // atThisMachine reports whether the server is for its own machine and the request comes from
-// there. What a proxy has forwarded seems to, too.
+// there. Requests that a proxy has forwarded seem to, too.
 func (c *console) atThisMachine(r *http.Request) bool {
 	door, err := c.s.cfg.door()
 	if err != nil || !door.LoopbackOnly || door.BehindProxy {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What the server does where its configuration says nothing.
+// The defaults of a server's configuration.
 
 // limits returns an agent's limits, falling back to the server's.
 func (c Config) limits(agent string) Limits {

@@ -97,7 +97,7 @@ func (f *front) shutdown(ctx context.Context) error {
 		f.handling.wait(cut)
 	}
 	e := <-f.ended
-	f.ended <- e // for whoever ends it once more
+	f.ended <- e // for a second caller of the end
 	if !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}

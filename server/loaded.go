@@ -1,6 +1,6 @@
 package server
 
-// What was made of an agents file, and its end: some of its tools have processes,
+// Loaded is everything made of an agents file, and its end: some of its tools have processes,
 // connections and directories.
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What operators read in the log about the engine.
+// The operators' lines in the log about the engine.
 
 // logObserver writes to the log what operators need to know about the engine.
 // Threads, runs and iterations appear here, never as labels of metrics, where each

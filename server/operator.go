@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Who operates the server: a caller with the role, or whoever can read its store's directory.
+// The server's operators: callers with the role, and readers of its store's directory.
 
 // operators knows them. Besides callers with the role it lets those in who have what the server
 // has left in its store's directory while it listens; nobody, if the store has none.

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What models cost, to show it: of a run, and of a thread. Budgets have prices of their own,
+// The cost of models, to show it: of a run, and of a thread. Budgets have prices of their own,
 // which are the same unless they say otherwise.
 
 // prices are those of the moment: see [Server.SetPrices].

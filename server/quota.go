@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/quota"
 )
 
-// Quota bounds what one tenant or one user may use. A zero member means no limit. Whatever
-// it refuses gets the error limit_exceeded; a run that has begun is never ended by it, and
+// Quota bounds what one tenant or one user may use. A zero member means no limit. Requests
+// that it refuses get the error limit_exceeded; a run that has begun is never ended by it, and
 // reading and deleting are always possible.
 type Quota struct {
 	// Runs are those in progress in this process.

@@ -11,8 +11,8 @@ import (
 )
 
 // Other agents while the server runs: what a Reload replaces is in one place, servedAgents, so
-// that whoever looks sees all of one configuration. The engine has its own, from which runs
-// get their agents.
+// that every reader sees all of one configuration. The engine has its own, from which runs get
+// their agents.
 
 // agentsNow lists the agents of the moment.
 type agentsNow struct{ s *Server }
@@ -27,7 +27,7 @@ func (s *Server) serveAgents(cfg Config, agents *agents.Set) {
 }
 
 // Reload replaces the agents and their limits, and the limits of tenants and users, as
-// [Config] has them. Whatever begins from then on has the new ones: new runs, answers to open
+// [Config] has them. Runs that begin from then on have the new ones: new runs, answers to open
 // questions, runs that are taken over. Runs that are under way end as they began, with their
 // model, tools, middleware and limits. A thread of an agent that is not there any more keeps
 // what it has, and goes on when there is an agent of that name again.
@@ -53,7 +53,8 @@ func (s *Server) Reload(
 	if err != nil {
 		return nil, err
 	}
-	// Nothing can fail from here on. What runs need is there before the first run has them.
+	// Nothing can fail from here on. The needs of runs are there before the first run has
+	// them.
 	s.metrics.Add(next.Agents)
 	s.circuits.Add(modelsOf(next.Agents, s.store))
 	s.limits.Set(next.Quotas.limits())

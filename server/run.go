@@ -84,9 +84,9 @@ type Answer struct {
 	Cancelled bool
 }
 
-// Run starts a run, or continues or watches one, and returns its events until it ends. What
-// the input does depends on the thread, exactly as for POST /runs. Nothing happens before
-// the iterator is used; using it again watches the same run.
+// Run starts a run, or continues or watches one, and returns its events until it ends. The
+// input's effect depends on the thread, exactly as for POST /runs. Nothing happens before the
+// iterator is used; using it again watches the same run.
 //
 // Leaving the loop, or cancelling ctx, only stops watching: the run continues, [Server.Cancel]
 // ends it and [Server.Events] goes on watching. An error comes with an empty Event and is

@@ -1,6 +1,6 @@
 package server
 
-// What is shown of the configuration. It never has a secret in it.
+// The view of the configuration. It never has a secret in it.
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // fileSettings returns what the agents file bounds, as it is there: the limits of tenants and
-// users, and those of each agent. What single tenants have instead is not shown.
+// users, and those of each agent. Limits of single tenants are not shown.
 func fileSettings(c *Config) []Setting {
 	list := numbers("limits.perTenant", "bounds one tenant", c.Quotas.PerTenant)
 	list = append(list, numbers("limits.perUser", "bounds one user", c.Quotas.PerUser)...)

@@ -23,10 +23,10 @@ const (
 	requestsEnd = 2 * time.Second
 )
 
-// Shutdown starts nothing new, lets running work reach its next boundary, ends the
-// streams and closes the store. If ctx is done first, the work still in progress is
-// cut off; it is recovered at the next start. What ignores that is left behind a few seconds
-// later; the error says so, and the store is not closed then.
+// Shutdown starts nothing new, lets running work reach its next boundary, ends the streams and
+// closes the store. If ctx is done first, the work still in progress is cut off; it is
+// recovered at the next start. Anything that ignores that is left behind a few seconds later;
+// the error says so, and the store is not closed then.
 func (s *Server) Shutdown(ctx context.Context) error {
 	last, cancel := routine.Grace(ctx, forcedAfter)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 // Threads without HTTP: what the routes below /threads and /maintenance read, take back and
 // remove, for a program that has the server. Each method takes the user on whose behalf it
 // acts ([LocalPrincipal] for a server without keys) and sees only that user's threads: all
-// others are not_found. What the user's Rights do not allow is forbidden, as it is over
-// HTTP. Each error is a [*holdfast.Error].
+// others are not_found. An action that the user's Rights do not allow is forbidden, as it is
+// over HTTP. Each error is a [*holdfast.Error].
 
 // defaultLimit is how many threads or checkpoints a list has if the caller does not say.
 const defaultLimit = 50
@@ -244,8 +244,8 @@ func (s *Server) DeleteInactive(
 }
 
 // FinishCall gives a call that waits to be finished from outside its result, and goes on with
-// the thread if it waits for nothing else. The same result again gets the same answer. Who
-// may do so is as over HTTP: a principal with [access.RoleService], or whom the call's
+// the thread if it waits for nothing else. The same result again gets the same answer. The
+// right to do so is as over HTTP: a principal with [access.RoleService], or whom the call's
 // contract allows.
 func (s *Server) FinishCall(
 	ctx context.Context,

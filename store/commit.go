@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What a commit says: which head it builds on, what becomes of the head, and what is
-// written beside it. The rules that hold for every store are checked here, so that all
-// stores refuse the same commits.
+// A commit says which head it builds on, what becomes of the head, and what is written beside
+// it. The rules that hold for every store are checked here, so that all stores refuse the same
+// commits.
 
 // Head is where a thread stands. It moves in every commit.
 type Head struct {

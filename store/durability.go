@@ -49,6 +49,6 @@ const (
 	// LevelMachine: commits survive a crash of the machine.
 	LevelMachine Level = "machine"
 	// LevelFailover: commits survive the loss of the store's primary, if a replica that has
-	// them takes its place. What they survive without that is in the notes.
+	// them takes its place. The level that they survive without that is in the notes.
 	LevelFailover Level = "failover"
 )

@@ -20,12 +20,12 @@ var (
 	ErrCursor = errors.New("the log does not hold this cursor")
 	// ErrVersionTooNew: the data was written by a newer version of Holdfast.
 	ErrVersionTooNew = errors.New("written by a newer version")
-	// ErrUnreadable: the stored bytes cannot be trusted, because they are damaged.
-	// What they belong to is left as it is; nothing is made of them.
+	// ErrUnreadable: the stored bytes cannot be trusted, because they are damaged. Their
+	// thread is left as it is; nothing is made of them.
 	ErrUnreadable = errors.New("the stored data cannot be read")
-	// ErrRefused: the store answers, but writes nothing at the moment, for example because
-	// it is full, or a replica. The same commit may succeed later. What is stored can be
-	// read, unless reading says otherwise.
+	// ErrRefused: the store answers, but writes nothing at the moment, for example because it
+	// is full, or a replica. The same commit may succeed later. Stored data can be read,
+	// unless reading says otherwise.
 	ErrRefused = errors.New("the store refuses writes")
 	// ErrStoreLocked: another process has the store open.
 	ErrStoreLocked = errors.New("the store is in use by another process")
@@ -34,7 +34,7 @@ var (
 // VersionError is an ErrVersionTooNew that says which versions of what: a format, a codec
 // or a layout, each of which counts on its own.
 type VersionError struct {
-	// What was written by a newer version, such as "the head".
+	// The thing written by a newer version, such as "the head".
 	What string
 	// Stored is the version that was found, and Known the newest one that this program
 	// reads.

@@ -1,7 +1,7 @@
-// Package store is the contract between Holdfast and what keeps its threads. [Store] is
-// the interface, divided into roles; the types beside it are what its methods take and
-// return. Whoever writes a store needs this package and the suite in
-// agenttest/storetest, which tests everything that the comments here promise.
+// Package store is the contract between Holdfast and what keeps its threads. [Store] is the
+// interface, divided into roles; the types beside it are what its methods take and return.
+// Authors of a store need this package and the suite in agenttest/storetest, which tests
+// everything that the comments here promise.
 package store
 
 import (
@@ -55,9 +55,9 @@ type Committer interface {
 // thread, run or blob.
 type Reader interface {
 	// Head returns where the thread stands. If that cannot be read, the error wraps
-	// ErrUnreadable or ErrVersionTooNew, and the Head has what is known all the same:
-	// everything but State if only that cannot be read, else the Key and the User. It is
-	// nil if it cannot be told whose thread it is.
+	// ErrUnreadable or ErrVersionTooNew, and the Head has everything that is known: everything
+	// but State if only that cannot be read, else the Key and the User. It is nil if it cannot
+	// be told whose thread it is.
 	Head(ctx context.Context, key ThreadKey) (*Head, error)
 	// Messages returns every message of the thread's tree in commit order: a
 	// parent before its children.
@@ -78,9 +78,9 @@ type Reader interface {
 	Values(ctx context.Context, key ThreadKey, kind Kind, before string, limit int) ([]Value, error)
 	// Inbox returns the items that are not consumed yet, oldest first.
 	Inbox(ctx context.Context, key ThreadKey) ([]InboxItem, error)
-	// Size returns how many bytes the thread takes in stored form, by what they are:
-	// a Kind, SizeRecords or SizeMessages. What takes none is left out. It may read
-	// the whole thread.
+	// Size returns how many bytes the thread takes in stored form, by what they are: a Kind,
+	// SizeRecords or SizeMessages. Kinds that take none are left out. It may read the whole
+	// thread.
 	Size(ctx context.Context, key ThreadKey) (map[string]int64, error)
 }
 
@@ -92,23 +92,22 @@ const (
 
 // Directory finds threads. Its answers are hints: the head decides.
 type Directory interface {
-	// Threads returns up to limit heads (without State) of a principal's threads
-	// that were last active before the given time (zero: all), the most recently
-	// active first, and those of the same instant by thread id. A head that cannot be read
-	// has only its Key, its User, the minute in which it was last active, and Unreadable. It
-	// is left out if it cannot be told whose it is. An error that wraps ErrUnreadable says
-	// that threads are missing, because the list is damaged; the others are good all the same.
+	// Threads returns up to limit heads (without State) of a principal's threads that were
+	// last active before the given time (zero: all), the most recently active first, and those
+	// of the same instant by thread id. A head that cannot be read has only its Key, its User,
+	// the minute in which it was last active, and Unreadable. It is left out if it cannot be
+	// told whose it is. An error that wraps ErrUnreadable says that threads are missing,
+	// because the list is damaged; the others are still good.
 	Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]Head, error)
 	// Owned returns the threads whose head names an owning process: those that
 	// are running, and those that a process left behind when it died.
 	Owned(ctx context.Context) ([]OwnedThread, error)
-	// Walk returns about limit heads (without State) of all threads of all
-	// principals, in an order of the store's choice, and the position from which the
-	// next call continues; next is "" after the last. A thread that exists during the
-	// whole walk is returned at least once. A page may be empty even if more follow. A
-	// head that cannot be read has only its Key and Unreadable. An error that wraps
-	// ErrUnreadable says that threads are missing whose names cannot be read; the page is
-	// good all the same.
+	// Walk returns about limit heads (without State) of all threads of all principals, in an
+	// order of the store's choice, and the position from which the next call continues; next
+	// is "" after the last. A thread that exists during the whole walk is returned at least
+	// once. A page may be empty even if more follow. A head that cannot be read has only its
+	// Key and Unreadable. An error that wraps ErrUnreadable says that threads are missing
+	// whose names cannot be read; the page is still good.
 	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
 	// Children returns the ids of up to limit threads whose first commit named this
 	// one as their Parent, in order, starting after the given id.
@@ -146,8 +145,8 @@ type Departure struct {
 	// Retired means that the process has retired, instead of dying: it has handed over what
 	// it ran.
 	Retired bool
-	// Heir means that whoever is told is the one that is to take the thread over. At most
-	// one process is the heir. The others do it only if it does not.
+	// Heir means that the receiver is the one that is to take the thread over. At most one
+	// process is the heir. The others do it only if it does not.
 	Heir bool
 }
 

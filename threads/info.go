@@ -98,7 +98,7 @@ type Waiting struct {
 	Until time.Time `json:"until"`
 }
 
-// Description changes how a thread is listed. What is nil stays as it is.
+// Description changes how a thread is listed. A member that is nil stays as it is.
 type Description struct {
 	// Title is the title that a person gives the thread, at most 256 bytes. The server does
 	// not change it any more. An empty one brings back the title that the server makes.

@@ -120,9 +120,9 @@ func isToken(name string) bool {
 		)
 }
 
-// New returns a function for [holdfast.Outside].Deliver. It returns once an answer of 2xx
-// has come. What may help later, it tries again until the call's time is up: no connection,
-// 408, 429 and 5xx. Each try carries the call's key as its Idempotency-Key.
+// New returns a function for [holdfast.Outside].Deliver. It returns once an answer of 2xx has
+// come. After a failure that may pass, it tries again until the call's time is up: no
+// connection, 408, 429 and 5xx. Each try carries the call's key as its Idempotency-Key.
 func New(o Options) (func(context.Context, holdfast.OutsideCall) error, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -238,8 +238,8 @@ func (s *sender) sign(body []byte) string {
 	return "t=" + at + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// errAnswer is the cause of a failure that an answer says all about. What has no cause is the
-// model's alone, and this is for the operator to mend.
+// errAnswer is the cause of a failure that an answer says all about. An error without a cause
+// is the model's alone, and this is for the operator to mend.
 var errAnswer = errors.New("the webhook does not take it")
 
 // failed returns an error whose text the model may read, with its cause for the log.

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The tools of an agent: its own, and those of its toolsets, which may change while the
-// server runs. A run has those that there were when it began, or was continued, in this
-// process; and a call that it was continued with waits for a tool that is not there yet,
-// because the process that made the call had it. What is made of a list is made once, so
-// that a run with a thousand tools begins as fast as one without.
+// The tools of an agent: its own, and those of its toolsets, which may change while the server
+// runs. A run has those that there were when it began, or was continued, in this process; and
+// a call that it was continued with waits for a tool that is not there yet, because the
+// process that made the call had it. Everything made of a list is made once, so that a run
+// with a thousand tools begins as fast as one without.
 
 // Toolbox is the tools of an agent at one time. It does not change.
 type Toolbox struct {

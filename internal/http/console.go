@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What the page and operators need of the server besides threads. Nothing here refers to the
-// handler, which has these types in its Config.
+// Routes of the server, besides those of threads, for the page and for operators. Nothing here
+// refers to the handler, which has these types in its Config.
 
 // Console is what the server tells about itself, and what it does for its operators.
 type Console interface {
 	// Operates returns why the sender of the request may not operate the server; nil if they
-	// may. Whoever calls what follows has asked. A refusal is in the log, unless there is no
-	// action: then it was only asked.
+	// may. The callers of the following functions have asked. A refusal is in the log, unless
+	// there is no action: then it was only asked.
 	Operates(r *http.Request, who holdfast.Principal, action string) error
 	// Overview returns the server's own figures.
 	Overview(ctx context.Context) Overview
@@ -43,7 +43,7 @@ type Demo interface {
 	Scripted() bool
 	// CanKill reports whether Kill works for the sender of the request.
 	CanKill(r *http.Request) bool
-	// Kill kills the process, and whoever has started it starts it again.
+	// Kill kills the process; the process that started it starts it again.
 	Kill()
 	// Process is the name of the process in the log of threads.
 	Process() string

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What CopilotKit's frontend expects of a CopilotKit runtime, served by Holdfast itself, so
-// that no Node process stands between a page and its durable threads. The paths and the
-// shapes are CopilotKit's (react-core 1.74); what they do is what the routes of runs and
+// The routes that CopilotKit's frontend expects of a CopilotKit runtime, served by Holdfast
+// itself, so that no Node process stands between a page and its durable threads. The paths and
+// the shapes are CopilotKit's (react-core 1.74); what they do is what the routes of runs and
 // threads do, and they are guarded in the same way. The routes of its thread drawer are in
 // copilotkit_threads.go.
 
@@ -331,7 +331,7 @@ type copilotKitCall struct {
 	body            []byte // a part of the request's
 }
 
-// copilotKitCallShape is what an envelope may look like. What is in body is read by the
+// copilotKitCallShape is what an envelope may look like. The content of body is read by the
 // method that it is for.
 var copilotKitCallShape = &strictjson.Shape{Kind: strictjson.Object, Members: map[string]*strictjson.Shape{
 	"method": {Kind: strictjson.String},

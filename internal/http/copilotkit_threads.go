@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// The routes behind CopilotKit's list of threads and its inspector. CopilotKit's own
-// runtime has them in memory or as a paid service; here they show and change the same
-// threads as the routes below /threads. What it calls archived is hidden here, and what it
-// calls a thread's name is its title.
+// The routes behind CopilotKit's list of threads and its inspector. CopilotKit's own runtime
+// has them in memory or as a paid service; here they show and change the same threads as the
+// routes below /threads. A thread that it calls archived is hidden here, and a thread's name
+// is its title.
 
 // copilotKitThreads serves these routes.
 type copilotKitThreads struct {
@@ -253,7 +253,7 @@ func (k *copilotKitThreads) getEvents(w http.ResponseWriter, r *http.Request, wh
 	}
 	next, stop := iter.Pull2(k.eventsOf(r.Context(), who, thread, runs))
 	defer stop()
-	// What goes wrong before the first event is an error like any other.
+	// A failure before the first event is an error like any other.
 	event, err, more := next()
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a request says about cursors: the one that its client has, and whether the stream is to
-// have them in its events too, for clients whose parser drops what is beside an event.
+// A request's cursors: the one that its client has, and whether the stream is to have them in
+// its events too, for clients whose parser drops what is beside an event.
 
 // headerLastEvent has the cursor of the last event that the client received. headerCursors
 // asks for cursors in the events; inMetadata is its only value.

@@ -1,7 +1,7 @@
 package http
 
-// What happens around every request: it is logged and counted, and each write to a
-// client has a deadline.
+// The steps around every request: it is logged and counted, and each write to a client has a
+// deadline.
 
 import (
 	"context"

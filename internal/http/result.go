@@ -227,8 +227,8 @@ func outsideCalls(metadata json.RawMessage) json.RawMessage {
 	return m.Holdfast.OutsideCalls
 }
 
-// goesOn returns the error of a request that could not wait for the end of its run.
-// Whatever went wrong, the run was accepted, so what to do next is always the same.
+// goesOn returns the error of a request that could not wait for the end of its run. In every
+// case the run was accepted, so the advice is always the same.
 func goesOn(err error, reply *agui.Reply) error {
 	e := holdfast.AsError(err)
 	message := e.Message

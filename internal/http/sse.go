@@ -21,8 +21,8 @@ type unmadeError struct{ err error }
 
 func (e *unmadeError) Error() string { return e.err.Error() }
 
-// frames adds frames to what the next flush sends; without any, a keep-alive. What is
-// large does not wait for the flush.
+// frames adds frames to what the next flush sends; without any, a keep-alive. Large events do
+// not wait for the flush.
 func (s *sse) frames(frames []agui.Frame) error {
 	if len(frames) == 0 {
 		return s.add([]byte(": keep-alive\n\n"))

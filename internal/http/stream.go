@@ -16,7 +16,7 @@ import (
 )
 
 // A stream from its header to its end, also if something goes wrong, and how it goes on
-// without its handler once it is silent. What is written is in sse.go.
+// without its handler once it is silent. The writing itself is in sse.go.
 
 // Streams bounds the streams of each caller.
 type Streams interface {

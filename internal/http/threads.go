@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Threads over HTTP: lists of them, one of them, and its messages, state and runs. What is
-// long is written piece by piece.
+// Threads over HTTP: lists of them, one of them, and its messages, state and runs. Long
+// answers are written piece by piece.
 
 // Threads reads threads.
 type Threads interface {

@@ -1,6 +1,5 @@
-// Package inspector is what threads show to whoever looks into them: what is under way, the
-// calls that were made and what they cost, and all open questions. It reads what is stored, and
-// starts nothing.
+// Package inspector reads a thread's logs, calls, usage and open questions, for pages and
+// programs that look into threads. It reads what is stored, and starts nothing.
 package inspector
 
 import (

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What a thread works on is in its head, and beside it: an intent for each call that has
+// A thread's unfinished work is in its head, and beside it: an intent for each call that has
 // started, and a pending write for each result that no checkpoint holds. They are read after
-// the head, so that a call that ends meanwhile is recorded, and never missing. Once a checkpoint
-// has its result it would seem not to have started, so all is read again if the head has moved.
+// the head, so that a call that ends meanwhile is recorded, and never missing. Once a
+// checkpoint has its result it would seem not to have started, so all is read again if the
+// head has moved.
 
 // Work returns what is under way on a thread and in no checkpoint yet.
 func (in *Inspector) Work(ctx context.Context, who holdfast.Principal, id string) (*threads.Work, error) {

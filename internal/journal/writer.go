@@ -1,8 +1,8 @@
-// Package journal is the one way from a run to its thread's log. A run gives its Writer
-// events and changes; the Writer groups them into commits, at most one of them in
-// flight, and keeps trying while the store does not answer. What the store has
-// acknowledged goes to the run's Feed, the newest part of the log in memory, where
-// watchers read it. Nothing is shown before it is durable.
+// Package journal is the one way from a run to its thread's log. A run gives its Writer events
+// and changes; the Writer groups them into commits, at most one of them in flight, and keeps
+// trying while the store does not answer. Records that the store has acknowledged go to the
+// run's Feed, the newest part of the log in memory, where watchers read it. Nothing is shown
+// before it is durable.
 package journal
 
 import (

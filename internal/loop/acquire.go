@@ -67,7 +67,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		defer e.mu.Unlock()
 		e.drop(b.c.Key)
 		if e.stopping() {
-			return err // whoever takes the run over, it is not launched here
+			return err // the process that takes the run over, it is not launched here
 		}
 		place.kept = true // by the run that may have begun
 		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, clock.Now()}

@@ -107,8 +107,8 @@ func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bo
 	return t.models.Pick(t.model, func(i int) bool { return t.over[i] }, open)
 }
 
-// move has the run ask another model from now on. What the last one has shown is taken
-// back in the same step.
+// move has the run ask another model from now on. The text that the last one has shown is
+// taken back in the same step.
 func (t *attempts) move(to int) error {
 	from, next := t.models[t.model].Name, t.models[to].Name
 	t.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0

@@ -317,7 +317,7 @@ func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Cal
 	}
 }
 
-// announce logs which call a key belongs to, for whoever finds the key at a service.
+// announce logs which call a key belongs to, for people who find the key at a service.
 func (b *batch) announce(c *holdfast.ToolCall) {
 	b.log.Debug("tool call starts",
 		"thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)

@@ -358,8 +358,8 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 	b.add(m)
 }
 
-// leaveTo goes back to a message and the results that follow it: calls and results are
-// never separated. What came after it stays in the tree as another branch.
+// leaveTo goes back to a message and the results that follow it: calls and results are never
+// separated. The messages after it stay in the tree as another branch.
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.hist
 	h := thread.NewHistory()

@@ -31,7 +31,7 @@ func (a *completion) openCalls() []thread.Call {
 	for i, c := range a.sequence {
 		_, ours := r.tools.Find(c.name)
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
-		// What is cut off may be valid JSON, if the last members are what is missing.
+		// Arguments that were cut off may be valid JSON, if only the last members are missing.
 		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter
 		call.Cut = cut && (i == len(a.sequence)-1 || !json.Valid(c.args))
 		calls = append(calls, call)
@@ -49,8 +49,8 @@ func (r *run) isFrontendTool(name string) bool {
 	return false
 }
 
-// decideCalls passes the iteration's calls to the Batch hooks before any of them starts.
-// What the hooks decide is stored with the calls.
+// decideCalls passes the iteration's calls to the Batch hooks before any of them starts. The
+// decisions of hooks are stored with the calls.
 func (a *completion) decideCalls() {
 	r := a.r
 	if len(a.sequence) == 0 || !r.chain.Decides() {

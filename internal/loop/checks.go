@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/turns"
 )
 
-// Whether JSON from outside fits a schema takes as long as whoever wrote the two wants, up to
-// a budget of steps (package schema). So it is never found out under a lock or in one of the
-// places for decisions; at most half of the processors do it; and tenants and users take turns,
-// so that one who has many made does not keep the others waiting.
+// The time to find out whether JSON from outside fits a schema is in the hands of the authors
+// of the two, up to a budget of steps (package schema). So it is never found out under a lock
+// or in one of the places for decisions; at most half of the processors do it; and tenants and
+// users take turns, so that one who has many made does not keep the others waiting.
 
 // checker makes checks.
 type checker struct{ turns *turns.Turns }

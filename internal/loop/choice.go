@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// choiceOf returns which of the tools that are offered the model may call in an iteration.
-// What a request of an earlier version has stored was never checked, and counts for nothing if
-// it cannot be read.
+// choiceOf returns which of the tools that are offered the model may call in an iteration. The
+// choice that a request of an earlier version has stored was never checked, and counts for
+// nothing if it cannot be read.
 func choiceOf(rec *thread.Run, iteration int, offered []holdfast.ToolSpec) decide.Choice {
 	c, err := decide.ChoiceOf(rec.ForwardedProps)
 	if err != nil {

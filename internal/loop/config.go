@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What an Engine is made of, and what its settings mean. The server has their defaults.
+// The parts of an Engine, and the meaning of its settings. The server has their defaults.
 
 // Frequency says which of a run's checkpoints are listed. The head moves in every commit
 // in any case.
@@ -29,7 +29,7 @@ const (
 )
 
 // Circuit knows of each model whether it is broken. It never ends a run: if the circuits of
-// all of an agent's models are open, one of them is asked all the same.
+// all of an agent's models are open, one of them is still asked.
 type Circuit interface {
 	// Open is asked about the other models after a call that failed. It reports whether the
 	// model should not be asked, and until when. It changes nothing.

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What this process makes sure of immediately before a tool or a model call starts: that it
+// The check that this process makes immediately before a tool or a model call starts: that it
 // still owns the thread. Another process takes a run over when the owner's lease has run out.
 // So two things together are proof. The store has acknowledged, to something that was asked
 // for at a moment, that this process is the owner; and the lease was held without a break from
 // that moment until now. An answer says what was true when it was asked for, not when it came:
 // it may have been under way for longer than the lease.
 //
-// What has effects needs a proof that is young, too, because there are other ways to lose a
+// A call with effects needs a proof that is young, too, because there are other ways to lose a
 // thread: connections that broke, a Redis that another one has replaced, a clock of Redis that
 // was put forward.
 //

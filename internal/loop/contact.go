@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
-// A process shows that it lives by renewing its lease in the store, and judges the others
-// by theirs. A lease that has run out says that its process was silent, not why. While the
-// store is away nobody can renew, so when it is back all leases have run out, and whoever
-// looked first would take over runs that are alive. Therefore silence counts only for a
-// process that could have heard the others speak: one that has itself been in contact with
-// the store, without a break, for a whole lease. The living renew three times in that time.
+// A process shows that it lives by renewing its lease in the store, and judges the others by
+// theirs. A lease that has run out says that its process was silent, not why. While the store
+// is away nobody can renew, so when it is back all leases have run out, and the first process
+// to look would take over runs that are alive. Therefore silence counts only for a process
+// that could have heard the others speak: one that has itself been in contact with the store,
+// without a break, for a whole lease. The living renew three times in that time.
 //
 // The same contact says what this process may still do. All of it is measured by this
 // process's own clocks: how late the store answers, and what its clock says, must not make
@@ -41,7 +41,7 @@ func newContact(lease time.Duration) *contact {
 
 // holds is for how long after it was asked for a renewal is proof enough that the lease is
 // held. Renewals are asked for a third of a lease apart, so the answer may take about a
-// quarter of one. Two fifths are left to whoever starts something because of it.
+// quarter of one. Two fifths are left for the work that starts because of it.
 func (c *contact) holds() time.Duration { return c.lease * 3 / 5 }
 
 // renewed notes that the store has just confirmed a renewal of this process's lease, which
@@ -92,9 +92,9 @@ func (c *contact) heldSince(t clock.Moment) bool {
 	return !c.over && c.asked.Elapsed() <= c.holds() && !t.Before(c.since)
 }
 
-// deaf returns how long it takes until this process may judge the silence of others; 0 if
-// it may now. Whoever asks has just heard from the store: if the renewals have a gap up
-// to now, the store was away, and contact begins with the next one.
+// deaf returns how long it takes until this process may judge the silence of others; 0 if it
+// may now. The caller has just heard from the store: if the renewals have a gap up to now, the
+// store was away, and contact begins with the next one.
 func (c *contact) deaf() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,9 +15,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a call that is not made here is to the rest of the engine. For one that is finished from
-// outside it is a tool that hands it out, results that arrive for it, and what is shown of it;
-// for the frontend's, a tool that cannot be called; and for a call whose result is there, that.
+// Calls that are not made here, as the rest of the engine sees them. For one that is finished
+// from outside it is a tool that hands it out, results that arrive for it, and what is shown
+// of it; for the frontend's, a tool that cannot be called; and for a call whose result is
+// there, that.
 
 // outsideTool stands for a contract in the Tool hooks.
 type outsideTool struct {
@@ -51,7 +52,7 @@ func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.T
 	return holdfast.ToolResult{}, err
 }
 
-// deliver gives the call to whoever is to finish it.
+// deliver gives the call to its contract's Deliver.
 func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
 	o := t.Spec().Outside
 	if o.Deliver == nil {

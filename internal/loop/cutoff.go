@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The end of a run whose owner is gone and that nobody continues: one commit by whoever found
-// it, after which the thread is stopped and has no owner.
+// The end of a run whose owner is gone and that nobody continues: one commit by the process
+// that found it, after which the thread is stopped and has no owner.
 
 // cutOff prepares the end of a run that nobody continues, with reason as its error.
 func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*begun, error) {

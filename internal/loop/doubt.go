@@ -21,7 +21,7 @@ const (
 	answerRunAgain = "run_again"
 )
 
-// What the model and the person read. TextHappened and TextDidNot are results after a
+// The texts for the model and the person. TextHappened and TextDidNot are results after a
 // person's answer.
 const (
 	TextHappened = "A person has confirmed that this call took effect before the server died. " +

@@ -1,9 +1,8 @@
-// Package loop is the run and its owner. The Engine reads a thread, has package decide
-// say what a POST means, makes the first commit of a run, and launches its goroutine,
-// which iterates: model call, tools, checkpoint, again. What a run produces goes through
-// package journal to the store and from there to the watchers. The Engine also finds runs
-// whose process has died and takes them over. The package knows no HTTP and no
-// particular store.
+// Package loop is the run and its owner. The Engine reads a thread, has package decide say
+// what a POST means, makes the first commit of a run, and launches its goroutine, which
+// iterates: model call, tools, checkpoint, again. A run's events go through package journal to
+// the store and from there to the watchers. The Engine also finds runs whose process has died
+// and takes them over. The package knows no HTTP and no particular store.
 package loop
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The Engine is the runs of one process and what keeps them: the lease that shows that
-// the process is alive, the slots that bound how many run, the locks under which requests
-// for one thread are decided, and the shutdown that lets every run come to a boundary.
-// What all runs share without knowing each other is in host.go.
+// The Engine is the runs of one process and what keeps them: the lease that shows that the
+// process is alive, the slots that bound how many run, the locks under which requests for one
+// thread are decided, and the shutdown that lets every run come to a boundary. The parts that
+// all runs share without knowing each other are in host.go.
 
 // Engine runs agents. It lists what runs in this process and who watches. A process has
 // one.
@@ -270,8 +269,8 @@ func (e *Engine) unlist(r *run) {
 	}
 }
 
-// slot is a place among the runs of this process. Whoever takes one defers release, which
-// gives it back unless a run was launched in it; so it is free again whatever happens
+// slot is a place among the runs of this process. A caller that takes one defers release,
+// which gives it back unless a run was launched in it; so it is free again whatever happens
 // before.
 type slot struct {
 	e      *Engine

@@ -19,10 +19,10 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What comes from outside for a call. A thread that waits gets it in one commit: with the
-// first commit of the run that goes on or, while the thread waits for more, by itself. A run
-// that is under way gets it through the thread's inbox. In each case the same commit has the
-// value by which a result that is sent again is recognized, so the first one counts on
+// Results that come from outside for a call. A thread that waits gets it in one commit: with
+// the first commit of the run that goes on or, while the thread waits for more, by itself. A
+// run that is under way gets it through the thread's inbox. In each case the same commit has
+// the value by which a result that is sent again is recognized, so the first one counts on
 // whichever server, and nobody is told that it was taken before that is durable.
 
 // Finishing is a result that comes from outside.
@@ -110,7 +110,8 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 }
 
 // Expects returns an error unless a token is that of a call's one-time URL, also of one that
-// is over. Whoever asks before the result is received need not receive it from strangers.
+// is over. A caller that asks before the result is received need not receive it from
+// strangers.
 func Expects(ctx context.Context, e *Engine, token string) error {
 	x := &finishing{Engine: e, Finishing: Finishing{Token: token}}
 	x.key, x.Call, _ = thread.ParseToken(token)
@@ -196,8 +197,9 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 	return x.take(ctx, f.Thread, f.call)
 }
 
-// hidden returns the error of reading the thread. Who has only a token learns nothing of the
-// thread from it but that it cannot be read: else they would throw the result away.
+// hidden returns the error of reading the thread. A caller with only a token learns nothing of
+// the thread from it except that it cannot be read: otherwise they would throw the result
+// away.
 func (x *finishing) hidden(err error) error {
 	switch gone := errors.Is(err, store.ErrNotFound); {
 	case gone && x.Token != "":
@@ -280,7 +282,7 @@ func (x *finishing) allowed(
 	case tool != nil && tool.FinishedBy == access.RoleApprover:
 		action = access.Approve
 	default:
-		// Whatever a program's own rule allows: a page could make up what a tool has said.
+		// A program's own rule cannot change this: a page could make up a tool's result.
 		return errNotService(t.State.Agent)
 	}
 	if x.cfg.Authorize == nil {

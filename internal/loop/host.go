@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What the runs of a process share: the configuration, the agents, which are in agents.go,
-// and the few calls of the store that every run makes in the same way.
+// The parts that the runs of a process share: the configuration, the agents, which are in
+// agents.go, and the few calls of the store that every run makes in the same way.
 
 // host is what the runs of a process share: the configuration, the agents, and the one door
 // to the store. It knows no single run.

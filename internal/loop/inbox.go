@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Only the owner of a run writes to its thread. What others want of it meanwhile they leave
-// in the thread's inbox, which is durable: an owner that dies is followed by one that reads
-// the same items.
+// Only the owner of a run writes to its thread. Requests of others wait in the thread's inbox,
+// which is durable: an owner that dies is followed by one that reads the same items.
 
 // inboxItem is what a request, possibly in another process, leaves for a run's owner.
 type inboxItem struct {

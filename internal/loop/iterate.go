@@ -41,9 +41,9 @@ func (r *run) iterate() (*conclusion, error) {
 		if err := r.chain.BeforeIteration(r.inner, r.at.Load()); err != nil {
 			return r.asked(err)
 		}
-		// What the model is asked is durable before it is asked, and so is what hooks recorded to
-		// decide what it is shown: whoever takes the run over asks the same, instead of running
-		// calls again that may have other results.
+		// The model's input is durable before the model is asked, and so is everything that
+		// hooks recorded to decide about it: a process that takes the run over asks the same,
+		// instead of running calls again that may have other results.
 		if err := (growth{r}).addRecorded(); err != nil {
 			return nil, err
 		}

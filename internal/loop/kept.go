@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// A call may keep a value, such as the handle of work that it has started elsewhere. The
-// value becomes a part of the open call in the thread's state, so whoever continues the
-// run makes the call again with it. The token of a one-time URL is kept in the same way.
+// A call may keep a value, such as the handle of work that it has started elsewhere. The value
+// becomes a part of the open call in the thread's state, so a process that continues the run
+// makes the call again with it. The token of a one-time URL is kept in the same way.
 
 // kept is a change of an open call on its way from the call's goroutine to the run's.
 type kept struct {

@@ -14,8 +14,8 @@ import (
 )
 
 // How a process shows that it lives: it renews its lease three times in each, agrees with the
-// others on what is written, and tells them what there is to run here. What follows from that
-// for this process is in contact.go.
+// others on what is written, and tells them what there is to run here. The consequences for
+// this process are in contact.go.
 
 // renewal keeps the process's lease.
 type renewal struct {

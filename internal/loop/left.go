@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What has happened on the branches that a new one leaves behind: on the one that the thread
-// comes from, and on each that was left earlier and begins where the new one does. A charge
-// that was made two branches ago is as real as one of the last.
+// The calls that have happened on the branches that a new one leaves behind: on the one that
+// the thread comes from, and on each that was left earlier and begins where the new one does.
+// A charge that was made two branches ago is as real as one of the last.
 
 // leaving goes through the messages that are not on the new branch, parents first.
 type leaving struct {

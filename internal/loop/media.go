@@ -30,8 +30,8 @@ var mediaTypes = regexp.MustCompile(`^[a-z]+/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}$`)
 // maxMediaURL bounds the URL of media, in bytes.
 const maxMediaURL = 4 << 10
 
-// takeMedia keeps what the model has made until the answer is complete. What cannot be shown
-// is left out.
+// takeMedia keeps what the model has made until the answer is complete. Media that cannot be
+// shown are left out.
 func (a *completion) takeMedia(p *holdfast.Part) {
 	if why := a.unfit(p); why != "" {
 		kind := string(p.Type)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What each commit that gives a thread another owner, or none, begins with.
+// The beginning of each commit that gives a thread another owner, or none.
 
 // begun is a run with its first commit in this process. Without a run, the commit leaves
 // nothing to run.

@@ -24,8 +24,9 @@ func (t resultTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResul
 // textNotPassed is what the model reads of a result that the Tool hooks did not let pass.
 const textNotPassed = "No result: what has come for this call cannot be shown."
 
-// passed returns the result that has come for a call, as the Tool hooks let it pass, for a call
-// that is closed before a run could take it. What they change in the shared state is left out.
+// passed returns the result that has come for a call, as the Tool hooks let it pass, for a
+// call that is closed before a run could take it. Their changes of the shared state are left
+// out.
 func passed(ctx context.Context, chain *hooks.Chain, tool holdfast.Tool, c holdfast.ToolCall) holdfast.ToolResult {
 	left := func(holdfast.StateUpdate) {}
 	result, err := chain.CallTool(holdfast.ContextWithCall(ctx, c, left), tool, c)

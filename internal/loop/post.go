@@ -99,8 +99,8 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	return p, nil
 }
 
-// askedAgain turns answers that are refused into a look at the thread, which still asks: the page
-// of a frontend cannot show the error, and can ask again. What the person has answered is not
+// askedAgain turns answers that are refused into a look at the thread, which still asks: the
+// page of a frontend cannot show the error, and can ask again. The person's answers are not
 // for the log.
 func askedAgain(d decide.Decision) decide.Decision {
 	switch d.Err.Code {
@@ -260,8 +260,8 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	return nil
 }
 
-// admit makes sure that what is stored for the tenant and the user leaves room for a run.
-// The caller calls stored when it knows whether the run was stored. What only brings
+// admit makes sure that what is stored for the tenant and the user leaves room for a run. The
+// caller calls stored when it knows whether the run was stored. A request that only brings
 // results belongs to a run that began before. Only the first call of stored counts.
 func (e *Engine) admit(ctx context.Context, who holdfast.Principal, p *plan) (stored func(bool), err error) {
 	if p.d.Do == decide.Keep {

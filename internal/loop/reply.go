@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a POST is answered with: it is decided (post.go), as often as the thread moves
-// meanwhile, and answered with the stream of a run (package watch), of a side run (side.go), or
-// with an error.
+// The answer to a POST: it is decided (post.go), as often as the thread moves meanwhile, and
+// answered with the stream of a run (package watch), of a side run (side.go), or with an
+// error.
 
 // Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
 // reply is the stream to send; nil if in.After is the end of it. An input without a run id

@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// What the model is asked, in an order that serves the provider's cache: the tools by their
-// names, the instructions, the history, and last what may be different next time. All of it
-// comes from the agent, from the record of the run and from the stored history, so whoever
-// continues the run asks the same, byte for byte.
+// The request to the model, in an order that serves the provider's cache: the tools by their
+// names, the instructions, the history, and last the parts that may differ next time. All of
+// it comes from the agent, from the record of the run and from the stored history, so a
+// process that continues the run asks the same, byte for byte.
 
 // request returns what the model is asked.
 func (a *completion) request() *holdfast.ModelRequest {

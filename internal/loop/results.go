@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What comes of a call is saved the moment it exists: a result with its message and what it
+// The outcome of a call is saved the moment it exists: a result with its message and its
 // changes, a question, or that the call waits for somebody outside.
 
 // save commits what came of a call: its result as a message and a pending write, with the
@@ -157,8 +157,8 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	return i
 }
 
-// closeCalls gives every open call the text as its result, without running it. What has come
-// from outside is not lost.
+// closeCalls gives every open call the text as its result, without running it. A result that
+// has come from outside is not lost.
 func (r *run) closeCalls(text string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.inner), cancelGrace)
 	defer cancel()

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// A run has its agent of one revision for as long as it is in one process. Who takes it over
-// may have another one: either the run adopts that, or it is pinned, and waits for a process
-// with its own (package pin). A process without the agent, or that does not recover, leaves the
-// run to one that can go on with it (fleet.go).
+// A run has its agent of one revision for as long as it is in one process. A process that
+// takes it over may have another one: either the run adopts that, or it is pinned, and waits
+// for a process with its own (package pin). A process without the agent, or that does not
+// recover, leaves the run to one that can go on with it (fleet.go).
 
 // What Config.OnRevision and that of an agent may be.
 const (

@@ -26,10 +26,10 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// A run while this process owns it. Its goroutine iterates (iterate.go) and is the only
-// one that changes the thread's state; everything it produces goes through its journal
-// to the store. However the goroutine ends, the thread has an end or a wait that the log
-// shows, or no living owner, so that whoever finds it takes it over.
+// A run while this process owns it. Its goroutine iterates (iterate.go) and is the only one
+// that changes the thread's state; everything it produces goes through its journal to the
+// store. However the goroutine ends, the thread has an end or a wait that the log shows, or no
+// living owner, so that any process that finds it takes it over.
 
 // run is one run in this process. Its goroutine owns the thread: it alone changes st and
 // hist, and it alone writes.

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a request does that finds a thread run by a process of which it is not known
-// whether it lives. The lease is the only sign of a process that has fallen silent: it looks
-// alive until its lease ends. Who watches a stream need not know, because the stream shows what
-// becomes of the run. A POST must know, because what it means depends on it. So it
-// waits, holding no lock, until the owner gives a sign of life, another process has
-// claimed the run, or the silence has lasted long enough to claim the run here.
+// A request that finds a thread run by a process which may be dead. The lease is the only sign
+// of a process that has fallen silent: it looks alive until its lease ends. Watchers of a
+// stream need not know, because the stream shows what becomes of the run. A POST must know,
+// because what it means depends on it. So it waits, holding no lock, until the owner gives a
+// sign of life, another process has claimed the run, or the silence has lasted long enough to
+// claim the run here.
 
 // vigil is one request's watch over the owner of a thread. A nil vigil does not wait.
 type vigil struct {

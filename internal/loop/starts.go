@@ -10,10 +10,11 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// An intent is stored before its call starts, so whoever finds one cannot tell a call that was
-// cut off from one that never began. The owner can. When it leaves the run, or ends it, it says
-// in its last commit which calls it has not started; from then on they cannot start here. The
-// next owner starts them like any other call, and stores their intents again first.
+// An intent is stored before its call starts, so a process that finds one cannot tell a call
+// that was cut off from one that never began. The owner can. When it leaves the run, or ends
+// it, it says in its last commit which calls it has not started; from then on they cannot
+// start here. The next owner starts them like any other call, and stores their intents again
+// first.
 
 // starts are the calls of a run that were started in this process.
 type starts struct {

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Superseding takes back an answer that cannot be finished. Nothing is removed from the
-// log: open items are closed, an event says why, and snapshots bring every watcher to the
-// committed state. Takeover, a retry after partial output, and cancel all go this way. What
-// stood on the screen when a run was cancelled, or has failed, is kept, with a mark.
+// Superseding takes back an answer that cannot be finished. Nothing is removed from the log:
+// open items are closed, an event says why, and snapshots bring every watcher to the committed
+// state. Takeover, a retry after partial output, and cancel all go this way. The text on the
+// screen when a run was cancelled, or has failed, is kept, with a mark.
 
 // supersede takes back the incomplete answer of a living run. name and value are those of
 // the event that says why.

@@ -144,8 +144,8 @@ func (s *sweeper) inheritAll() {
 	}
 }
 
-// inherit takes over a thread that was handed over. Who is not the heir waits, and finds
-// that the heir has done it.
+// inherit takes over a thread that was handed over. The others wait, and find that the heir
+// has done it.
 func (s *sweeper) inherit(d store.Departure) {
 	if !d.Heir && !s.wait(heirFirst) {
 		return

@@ -156,8 +156,8 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.A
 	return o, err
 }
 
-// isDamaged reports whether err means that nobody will ever continue the run, because a
-// part of its thread is damaged. What was written by a newer version is left to that one.
+// isDamaged reports whether err means that nobody will ever continue the run, because a part
+// of its thread is damaged. A thread written by a newer version is left to that one.
 func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool {
 	return thread.Unreadable(err) && !errors.Is(err, store.ErrVersionTooNew) && !h.read.Moved(ctx, t, err)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What a run finds out about calls of which it is not known whether they took effect: doubt.go
-// says what happens to those that stay in doubt.
+// A run finds out about calls of which it is not known whether they took effect: doubt.go says
+// what happens to those that stay in doubt.
 
 // query asks the tool what happened to the call; false if the call must be started.
 func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {

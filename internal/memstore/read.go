@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The Reader role. What is returned is a copy, because it belongs to the caller.
+// The Reader role. The caller gets a copy, because the result belongs to it.
 
 // read finds the thread and lets f copy from it under the lock.
 func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(t *thread) error) error {

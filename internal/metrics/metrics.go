@@ -6,7 +6,7 @@
 // and users are never labels; they are in the log.
 package metrics
 
-// All metrics with their names, help texts and buckets. What is counted when is in
+// All metrics with their names, help texts and buckets. The moments of counting are in
 // observe.go.
 
 import (

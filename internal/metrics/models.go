@@ -79,8 +79,8 @@ func (c circuitCollector) Collect(ch chan<- prometheus.Metric) {
 // CircuitsOpen says how to count the open circuits of a model at each scrape.
 func (m *Metrics) CircuitsOpen(open func(provider, model string) int) { m.models.open.Store(&open) }
 
-// modelFailed counts the failed attempt. What an extension calls a kind is other, and so is
-// a failure without one.
+// modelFailed counts the failed attempt. An extension's own kind is other, and so is a failure
+// without one.
 func (m *Metrics) modelFailed(_ holdfast.Iteration, f observe.ModelFailure) {
 	provider, model := label(f.Provider), label(f.Model)
 	if !m.configured.Load().models[f.Provider+"/"+f.Model] {

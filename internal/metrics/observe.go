@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What the engine and the HTTP surface report, and which metrics each report changes.
+// The reports of the engine and the HTTP surface, and the metrics that each changes.
 
 // Observer counts what an engine says.
 func (m *Metrics) Observer() observe.Observer {

@@ -1,9 +1,8 @@
 package modelhttp
 
-// What a provider gave with earlier answers, and refuses to take back: signatures and
-// encrypted reasoning are worth something only to the same organization, and to some
-// models only while nothing before them has changed. A thread that sends them for ever
-// would fail for ever.
+// Values that a provider gave with earlier answers, and refuses to take back: signatures and
+// encrypted reasoning are valid only for the same organization, and for some models only while
+// nothing before them has changed. A thread that sends them for ever would fail for ever.
 
 import (
 	"context"

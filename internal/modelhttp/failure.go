@@ -145,8 +145,8 @@ func unwrapped(data []byte) []byte {
 	return data
 }
 
-// refused returns the error of a response that is not a 200. What the provider says goes
-// only to the log, since it may repeat prompts.
+// refused returns the error of a response that is not a 200. The provider's own text goes only
+// to the log, since it may repeat prompts.
 func (c *Client) refused(res *http.Response, body []byte) error {
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return c.redirected(res)
@@ -279,8 +279,8 @@ func (f *Failure) word() failure.Kind {
 	return ""
 }
 
-// What a provider's text has in it where there is no code of its own: in an error that has
-// only the code of an invalid request, or of a lack of rights.
+// Phrases in a provider's text where there is no code of its own: in an error that has only
+// the code of an invalid request, or of a lack of rights.
 var (
 	tooLongWords = []string{
 		"context length",
@@ -351,8 +351,8 @@ func (c *Client) classify(f Failure) *holdfast.ModelError {
 	return e
 }
 
-// Refused returns the error of an answer that the model or its provider declines to give.
-// What was shown of it is to be taken back.
+// Refused returns the error of an answer that the model or its provider declines to give. The
+// part that was shown is to be taken back.
 func (a *Answer) Refused(reason string) error {
 	return &holdfast.ModelError{
 		Kind:   failure.Refused,

@@ -1,6 +1,6 @@
 package modelhttp
 
-// What every provider's request is made of: the secrets of earlier answers, put back where
+// The common parts of every provider's request: the secrets of earlier answers, put back where
 // they stood, and texts that mean the same to each model.
 
 import (
@@ -270,8 +270,8 @@ func nested(raw json.RawMessage) int {
 	return deepest
 }
 
-// ToolText returns a tool's result as a text, for providers that take nothing else. What is
-// left out is replaced by a text that says so.
+// ToolText returns a tool's result as a text, for providers that take nothing else. Content
+// that is left out is replaced by a text that says so.
 func ToolText(m *holdfast.Message) string {
 	text := m.PlainText()
 	if text == "" && m.Error != "" {

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a piece of a text in JSON. What is half a character at its ends is kept as bytes
-// that are not valid UTF-8: a [Seam] puts them together.
+// Text is a piece of a text in JSON. Half a character at its ends is kept as bytes that are
+// not valid UTF-8: a [Seam] puts them together.
 type Text string
 
 // UnmarshalJSON decodes a string, or null.
@@ -109,8 +109,8 @@ func joined(s string) string {
 // Seam puts the pieces of one text together. Its zero value is the start of a text.
 type Seam struct{ held string }
 
-// Join returns what is whole of the text with the next piece, and holds the beginning of
-// a character back. What is no part of a character becomes a replacement character.
+// Join returns what is whole of the text with the next piece, and holds the beginning of a
+// character back. Bytes that are no part of a character become a replacement character.
 func (j *Seam) Join(piece string) string {
 	if j.held == "" && utf8.ValidString(piece) {
 		return piece

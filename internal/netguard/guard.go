@@ -3,11 +3,11 @@
 // reach what only this network or this machine can: databases, metadata of clouds, other
 // services (server-side request forgery).
 //
-// The decision is made when a connection is dialed, about the address that is dialed: the
-// name is resolved once and the address that was looked at is the one that is used, so a
-// name that stands for another address a moment later changes nothing. It is made for
-// every connection, so for redirects too. A [Guard] without options refuses every private
-// address; [Options.Allow] lists what may be reached all the same.
+// The decision is made when a connection is dialed, about the address that is dialed: the name
+// is resolved once and the address that was looked at is the one that is used, so a name that
+// stands for another address a moment later changes nothing. It is made for every connection,
+// so for redirects too. A [Guard] without options refuses every private address;
+// [Options.Allow] lists the exceptions.
 package netguard
 
 import (

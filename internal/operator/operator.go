@@ -1,6 +1,7 @@
 // Package operator is how a command asks the server that has an embedded store open. The
-// server leaves its address and a token in the store's directory; whoever can read that
-// file can read the store as well, so the token lets them ask for what only operators may.
+// server leaves its address and a token in the store's directory; anyone who can read that
+// file can read the store as well, so the token lets them ask for everything that is reserved
+// for operators.
 package operator
 
 import (

@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// That a run waits, and until when, is a part of its thread, so it outlives the processes
-// that wait with it, and whoever watches or lists the thread sees it. It is stored by whoever
-// finds the run first and still finds it a while later: a process with the revision needs
-// less time than that to take it over. The commit takes the thread's fence, as a takeover
-// does, but leaves the thread to the owner that it has lost.
+// The wait of a run, and its end, are a part of its thread, so they outlive the processes that
+// wait with it, and everybody who watches or lists the thread sees them. It is stored by the
+// process that finds the run first and still finds it a while later: a process with the
+// revision needs less time than that to take it over. The commit takes the thread's fence, as
+// a takeover does, but leaves the thread to the owner that it has lost.
 
 // Verdict is what is to be done about a run that has lost its owner.
 type Verdict int

@@ -46,8 +46,8 @@ func (m *Mark) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, b), nil
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. What cannot be read is no mark: a
-// thread is worth more than a measurement.
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unreadable text is no mark: a thread
+// is worth more than a measurement.
 func (m *Mark) UnmarshalText(text []byte) error {
 	*m = Mark{}
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)

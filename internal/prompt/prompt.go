@@ -38,7 +38,7 @@ type Body struct {
 	Provider, Model string
 	// Bytes is the whole body.
 	Bytes []byte
-	// Ends has where each part ends. What follows the last one is not measured.
+	// Ends has where each part ends. The part after the last one is not measured.
 	Ends [Parts]int
 	// Without has pieces of Bytes, in order, that are no part of the prompt: marks for
 	// the provider's cache, which move from request to request.

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// What is counted in this process, and how it is shared where nobody has configured a limit.
-// There, three quarters of what there is go to whoever comes first, so that a user who is alone
-// has most of it. Of the last quarter one may take something only while one has less than is free:
-// each who comes takes at most half of what is left, and somebody who has nothing finds room.
-// Nothing is taken away from anybody.
+// Counts of this process, and how places are shared where nobody has configured a limit.
+// There, three quarters of the places are first come, first served, so that a user who is
+// alone has most of them. Of the last quarter one may take something only while one has less
+// than is free: each who comes takes at most half of what is left, and somebody who has
+// nothing finds room. Nothing is taken away from anybody.
 
 // gate counts what is open in this process, by tenant and by user.
 type gate struct {

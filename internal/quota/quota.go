@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The limits. What is counted in this process is in gate.go, what is counted in the store in
+// The limits. The counts of this process are in gate.go, what is counted in the store in
 // usage.go, and how that is put right in count.go.
 
 // Bounds are the limits of one tenant, or of one user. 0 means no limit.
@@ -77,7 +77,8 @@ type Config struct {
 	Rejected func(resource, scope string)
 }
 
-// What a limit can be about, and whose it can be. Metrics and errors name them.
+// The things that a limit can be about, and the holders of limits. Metrics and errors name
+// them.
 const (
 	ResourceRuns    = "runs"
 	ResourceStreams = "streams"
@@ -125,8 +126,8 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Set replaces the limits, for what comes from now on. What is counted in the store is counted
-// from the first limit for it on, even if there is none any more.
+// Set replaces the limits, for what comes from now on. Accounts in the store are kept from the
+// first limit for them on, even if there is none any more.
 func (l *Limiter) Set(limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +260,7 @@ func (l *Limiter) rejected(who holdfast.Principal, r *reached) error {
 	}
 	l.cfg.Rejected(r.resource, r.scope)
 	l.mu.Lock()
-	say := l.logged.Ran() >= time.Second // whoever is refused may come back at once
+	say := l.logged.Ran() >= time.Second // those who are refused may come back at once
 	if say {
 		l.logged = clock.Now()
 	}

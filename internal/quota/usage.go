@@ -40,8 +40,8 @@ type total struct{ threads, bytes int64 }
 // usage counts threads and bytes.
 type usage struct {
 	Config
-	// writing is locked, by a hash of the tenant, while what was gathered is written: at
-	// that time it is neither here nor in the ledger. Who adds the two up reads.
+	// writing is locked, by a hash of the tenant, while what was gathered is written: at that
+	// time it is neither here nor in the ledger. Readers of the sum take the lock for reading.
 	writing [64]sync.RWMutex
 	seed    maphash.Seed
 	// flushing has a place for one Flush.
@@ -306,8 +306,8 @@ func (u *usage) add(who holdfast.Principal, change total) {
 	}
 }
 
-// Flush writes to the ledger what is gathered. What cannot be written, even because the
-// ledger panics, stays for the next time. It waits for another call that is writing, so
+// Flush writes to the ledger what is gathered. An amount that cannot be written, even because
+// the ledger panics, stays for the next time. It waits for another call that is writing, so
 // that afterwards nothing is under way.
 func (l *Limiter) Flush(ctx context.Context) {
 	if !l.Counts() {

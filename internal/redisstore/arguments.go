@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What the commit scripts are given. A script reads its arguments in the order in
-// which this file writes them; commit.lua and append.lua are the other half of it.
+// The arguments of the commit scripts. A script reads its arguments in the order in which this
+// file writes them; commit.lua and append.lua are the other half of it.
 
 // calls writes commits as the scripts read them.
 type calls struct {
@@ -52,8 +52,7 @@ type arguments struct {
 	newest newest
 }
 
-// commit writes a commit as commit.lua reads it. What the commit does not have takes no
-// argument.
+// commit writes a commit as commit.lua reads it. Absent parts of a commit take no argument.
 func (s *calls) commit(tag string, c *store.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, newest: newestOf(c)}
 	next := c.Expect.Next + uint64(len(c.Records))

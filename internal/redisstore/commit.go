@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The Committer role: one script for each commit, and what its codes mean. What the scripts are
-// given is in arguments.go.
+// The Committer role: one script for each commit, and what its codes mean. The scripts'
+// arguments are in arguments.go.
 
 // Commit implements [store.Committer] with one script, preceded by the hints that
 // announce the thread: in the first commit of a run, and once a minute.

@@ -112,7 +112,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		}
 		heads = append(heads, *h)
 	}
-	// What this fails to correct is corrected the next time.
+	// Anything that this fails to correct is corrected the next time.
 	_, _ = mend.Exec(ctx)
 	return heads, nil
 }
@@ -153,7 +153,7 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	}
 	owned, err := s.confirmOwned(ctx, found, mend)
 	if err == nil {
-		// What this fails to correct is corrected the next time.
+		// Anything that this fails to correct is corrected the next time.
 		_, _ = mend.Exec(ctx)
 		owners := map[string]bool{}
 		for _, o := range owned {

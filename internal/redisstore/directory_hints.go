@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The hints of the directory: what lets threads be found without looking at all of them. They are written
-// before the commit that they announce, each process writes each of them once, and
-// whoever reads one asks the head whether it is true.
+// The hints of the directory: what lets threads be found without looking at all of them. They
+// are written before the commit that they announce, each process writes each of them once, and
+// every reader asks the head whether it is true.
 
 // hintAge is how old a hint must be before it is removed because no head confirms it:
 // until then its commit may still be on the way.

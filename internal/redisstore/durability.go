@@ -14,15 +14,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What a commit survives, as Redis is set up at the moment. Each finding is a note for
-// the operator that says what is at risk and how to change it.
+// The durability of a commit, as Redis is set up at the moment. Each finding is a note for the
+// operator that says what is at risk and how to change it.
 
 var (
 	_ store.Durable       = (*Store)(nil)
 	_ store.CommitChecker = (*Store)(nil)
 )
 
-// Durability implements [store.Durable]. What Redis does not show to this user becomes
+// Durability implements [store.Durable]. Settings that Redis does not show to this user become
 // a note. In a cluster, the weakest master decides.
 func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	const what = "inspect the store"

@@ -257,8 +257,8 @@ func cutName(s string) (name, rest string, ok bool) {
 	return s[size : size+int(n)], s[size+int(n):], true
 }
 
-// The names that go into the checksums of frames: whoever finds a frame under another one
-// finds damage.
+// The names that go into the checksums of frames: a reader that finds a frame under another
+// one finds damage.
 const stateName = "state"
 
 func valueName(kind store.Kind, id string) string { return string(kind) + "/" + id }

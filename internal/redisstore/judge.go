@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What follows from the numbers of subscribers. A process is gone if it was counted, and
+// The conclusions from the numbers of subscribers. A process is gone if it was counted, and
 // then was not in two looks or more, as far apart as it needs to come back (link.go), while
-// this process itself was there all the time: if its own connections have broken in
-// between, Redis may have been away, and the others may only be slower to come back. A
-// process that was never counted is not judged: it may be of a version that shows nothing.
+// this process itself was there all the time: if its own connections have broken in between,
+// Redis may have been away, and the others may only be slower to come back. A process that was
+// never counted is not judged: it may be of a version that shows nothing.
 
 // lookAgain is how long after a look that misses a process the next one comes. A process
 // whose connections all broke at once is back by then, unless its link is slow.

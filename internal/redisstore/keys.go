@@ -37,8 +37,8 @@ import (
 //
 //	hf:ack:{…}             string  nothing; in the slot of what is waited for
 //
-// What a tenant has counted is apart from the threads, and also in one slot. A key
-// expires with what it holds; see reserve.lua.
+// A tenant's counts are apart from the threads, and also in one slot. A key expires with what
+// it holds; see reserve.lua.
 //
 //	hf:ledger:{tenant/}:a:ACCOUNT  hash    n counted, e expires (ms since 1970, 0 never), b born
 //	hf:ledger:{tenant/}:r:ID       hash    a reservation that is held: e expires, and by

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What is larger than what conversations usually add is written in other ways, so that others
-// do not wait for it.
+// Entries that are larger than those of usual conversations are written in other ways, so that
+// others do not wait for them.
 
 const (
 	// largeCommit is the size in bytes from which a commit is sent on a way of its own, one

@@ -9,10 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What is kept in the thread's hash, where a commit writes it in one command with the head: the
+// Values in the thread's hash, where a commit writes them in one command with the head: the
 // newest entry of the log, the intents, and the newest checkpoints. The scripts move what
-// becomes too much to keys of its own, so readers look at both places. What is in the hash
-// counts.
+// becomes too much to keys of its own, so readers look at both places. The hash decides.
 
 const (
 	// maxIntents is the size in bytes from which new intents go to their own hash at once.
@@ -50,8 +49,8 @@ func newestOf(c *store.Commit) newest {
 	return newest{intents: size <= maxIntents && !ofIntents, checkpoint: checkpoints == 1 && !large && !others}
 }
 
-// intentsIn returns the intents in the field n, by id. What does not look like a frame has the
-// wrong place, because a length is damaged.
+// intentsIn returns the intents in the field n, by id. A value that does not look like a frame
+// has the wrong place, because a length is damaged.
 func intentsIn(text string) (map[string]string, error) {
 	found := map[string]string{}
 	for text != "" {

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What processes tell each other: that they have begun to listen, claim threads, have retired, or
-// have left a thread. What nobody hears only makes something happen later.
+// News among processes: that they have begun to listen, claim threads, have retired, or have
+// left a thread. News that nobody hears only make something happen later.
 
-// What is published on the channel of the peers begins with one of these.
+// Messages on the channel of the peers begin with one of these.
 const (
 	newsCame   = "came"    // by a process that has begun to listen
 	newsClaims = "claims " // and the process, which says that it claims threads
@@ -20,8 +20,8 @@ const (
 	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
 )
 
-// heard passes on what was published on the channel of the peers. What cannot be read
-// is of a newer version, and only makes something happen later.
+// heard passes on what was published on the channel of the peers. A message that cannot be
+// read is of a newer version, and only makes something happen later.
 func (p *peers) heard(text string) {
 	if text == newsCame {
 		p.came()
@@ -50,7 +50,7 @@ func (p *peers) heard(text string) {
 // noHeir is the heir of a thread that nobody could be named for. No process is called so.
 const noHeir = "\x00"
 
-// tell publishes news for the other processes. What nobody hears only makes something
+// tell publishes news for the other processes. News that nobody hears only make something
 // happen later.
 func (p *peers) tell(news string) {
 	p.mu.Lock()
@@ -63,9 +63,8 @@ func (p *peers) tell(news string) {
 // joined says that this process hears from now on what the others say.
 func (p *peers) joined() { p.tell(newsCame) }
 
-// came notes that another process hears from now on what is told, or hears it again after
-// its connection broke. What was told a moment ago, and may not be in the lists yet, is
-// told again.
+// came notes that another process hears from now on what is told, or hears it again after its
+// connection broke. News told a moment ago, which may not be in the lists yet, are told again.
 func (p *peers) came() {
 	p.mu.Lock()
 	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery

@@ -349,9 +349,9 @@ func (p *peers) look() time.Duration {
 	return pace
 }
 
-// pace returns how often to look. Whoever notices a death first takes over, so of many
-// processes each needs to look less often; together they look at most 200 times a second.
-// The caller holds mu.
+// pace returns how often to look. The first process to notice a death takes over, so of many
+// processes each needs to look less often; together they look at most 200 times a second. The
+// caller holds mu.
 func (p *peers) pace() time.Duration { return lookEvery * time.Duration(max(p.fleet, 4)) / 4 }
 
 // count returns how many subscribers each channel has.

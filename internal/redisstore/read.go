@@ -125,8 +125,8 @@ func inOrder[T any](list []T, numbers []int) []T {
 const pageEntries = 128
 
 // Records implements [store.Reader]. An entry's id is the number of its last record, so the
-// first entry from a number on is the one that has this record. Who follows a run reads after
-// each commit and lacks only the newest entry, which is in the thread's hash.
+// first entry from a number on is the one that has this record. A reader that follows a run
+// reads after each commit and lacks only the newest entry, which is in the thread's hash.
 func (s *Store) Records(
 	ctx context.Context,
 	key store.ThreadKey,

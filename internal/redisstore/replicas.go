@@ -23,16 +23,16 @@ import (
 // recognizes a commit that was written before.
 //
 // Two things about WAIT matter here. It speaks of its own connection only, so everything goes
-// through one pipeline to one server. And a connection that has written nothing may have nothing
-// to wait for, which depends on the server's version: a commit that turns out to be written
-// already would be acknowledged for nothing. So each WAIT follows a small write of its own.
-// Replication is one stream, so whoever has that write has all that came before it, whoever
-// wrote it.
+// through one pipeline to one server. And a connection that has written nothing may have
+// nothing to wait for, which depends on the server's version: a commit that turns out to be
+// written already would be acknowledged for nothing. So each WAIT follows a small write of its
+// own. Replication is one stream, so a replica that has that write has all that came before
+// it, from any process.
 //
-// That is also how a reader knows. What it finds may be another process's write that nobody has
+// That is also how a reader knows. It may find another process's write that nobody has
 // acknowledged yet. It remembers the newest commit of each thread that it knows to be
-// acknowledged; if it finds another one, it reads again, with a write and WAIT behind. Only the
-// thread's head is compared: all else that a reader returns changes only with the head.
+// acknowledged; if it finds another one, it reads again, with a write and WAIT behind. Only
+// the thread's head is compared: all else that a reader returns changes only with the head.
 
 const (
 	// ackTimeout is how long WAIT waits for the replicas.

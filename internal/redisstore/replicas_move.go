@@ -9,11 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What the level failover does while a slot moves within a cluster. The keys of a thread go one
-// after the other; whoever asks the old server for one that is not there is sent to the new one,
-// just this once (ASK). That holds for each command by itself: a key that has not gone yet is
-// not at the new server, which would only say that it does not exist, or make another one.
-// Commands with several keys wait until all are at one place (TRYAGAIN).
+// The work of level failover while a slot moves within a cluster. The keys of a thread go one
+// after the other; a client that asks the old server for one that is not there is sent to the
+// new one, just this once (ASK). That holds for each command by itself: a key that has not
+// gone yet is not at the new server, which would only say that it does not exist, or make
+// another one. Commands with several keys wait until all are at one place (TRYAGAIN).
 
 // askedAway returns the commands that another server is to be asked for.
 func askedAway(cmds []redis.Cmder) []redis.Cmder {

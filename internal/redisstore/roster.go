@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What the processes say of themselves is in a hash beside the leases, in "says:PROCESS", and in
-// "needs:PROCESS" what link.go says. It is said again with every renewal of the lease, so a Redis
-// that has lost it hears it within a third of one.
+// The processes' own announcements are in a hash beside the leases, in "says:PROCESS", and in
+// "needs:PROCESS" what link.go says. It is said again with every renewal of the lease, so a
+// Redis that has lost it hears it within a third of one.
 
 var _ store.Roster = (*roster)(nil)
 
@@ -108,8 +108,8 @@ func (r *roster) needs(ctx context.Context, processes []string) (map[string]time
 }
 
 const (
-	// describeLua keeps what a process says. KEYS: leases, about. ARGV: the process, and what it
-	// says. What is known of those that are forgotten is removed.
+	// describeLua keeps what a process says. KEYS: leases, about. ARGV: the process, and what
+	// it says. Everything known of forgotten processes is removed.
 	describeLua = `
 for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
   local process = field:match('^%a+:(.*)$')

@@ -1,7 +1,7 @@
 package redisstore
 
-// The Lua scripts: the long ones are files, the short ones stand here. Whatever must
-// be atomic is a script, and every script touches the keys of one hash slot only.
+// The Lua scripts: the long ones are files, the short ones stand here. Every atomic step is a
+// script, and every script touches the keys of one hash slot only.
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func newScripts(client redis.UniversalClient, k keys) *scripts {
 	}
 }
 
-// What the scripts that write a thread return. With codeDouble and codeParent comes the
+// The results of the scripts that write a thread. With codeDouble and codeParent comes the
 // number of the message, times 8.
 const (
 	codeOK       = iota

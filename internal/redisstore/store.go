@@ -1,9 +1,9 @@
 // Package redisstore keeps threads in Redis, or in anything that speaks its protocol,
 // so that several servers share them and each can take over what another left behind.
 //
-// A commit is one Lua script, and all keys of a thread are in one hash slot, so that a
-// cluster can run it. What must be found across threads is found by hints, which the
-// heads correct. It needs Redis 6.2 or newer, and no modules.
+// A commit is one Lua script, and all keys of a thread are in one hash slot, so that a cluster
+// can run it. Anything that must be found across threads is found by hints, which the heads
+// correct. It needs Redis 6.2 or newer, and no modules.
 package redisstore
 
 import (

@@ -65,7 +65,7 @@ func (w *watchers) stop() {
 	w.running.Wait()
 }
 
-// follow has ask subscribe anew, on another connection.
+// follow has ask resubscribe, on another connection.
 func (w *watchers) follow() {
 	select {
 	case w.moved <- struct{}{}:
@@ -73,7 +73,7 @@ func (w *watchers) follow() {
 	}
 }
 
-// move subscribes to everything anew, on another connection.
+// move resubscribes to everything, on another connection.
 func (w *watchers) move(ctx context.Context) {
 	channels := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
 	for tag := range w.asked {
@@ -149,8 +149,8 @@ func (w *watchers) heard(channel, payload string) {
 	}
 }
 
-// ask keeps the subscriptions and the threads in step with those who wait. What fails
-// is tried again at the next tick.
+// ask keeps the subscriptions and the threads in step with those who wait. A failed attempt is
+// repeated at the next tick.
 func (w *watchers) ask(ctx context.Context) {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
@@ -196,7 +196,7 @@ func (w *watchers) due(now clock.Stamp) (begin, end []string) {
 	return begin, end
 }
 
-// askFor subscribes, then asks the thread to publish, then wakes: whoever reads after
+// askFor subscribes, then asks the thread to publish, then wakes: a reader that reads after
 // that misses nothing.
 func (w *watchers) askFor(ctx context.Context, tag string) {
 	w.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-agents/holdfast/state"
 )
 
-// What is hashed is the JSON of the types below. Their members are never renamed, and a new
-// one is left out where it is not set, so that an agent keeps its revision when the server is
+// The hash covers the JSON of the types below. Their members are never renamed, and a new one
+// is left out where it is not set, so that an agent keeps its revision when the server is
 // updated.
 
 // length is how many hexadecimal digits a revision has. Only revisions of one agent are ever
@@ -171,7 +171,7 @@ func toolOf(s holdfast.ToolSpec) tool {
 // layerOf returns what can be told of a middleware: its name and its states.
 func layerOf(m *holdfast.Middleware) layer {
 	l := layer{Name: m.Name}
-	if schema, err := state.NewSchema(m.States...); err == nil { // whoever makes the agent reports the error
+	if schema, err := state.NewSchema(m.States...); err == nil { // the maker of the agent reports the error
 		l.States = schema.Info().StateVersions
 	}
 	return l

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Gate lets many who come at once through a few at a time, as long as that does not take long. What
-// waits for something far away does not keep the processor busy, so it keeps nobody out:
-// the first in line waits for a place only so long, and then goes without one.
+// Gate lets many who come at once through a few at a time, as long as that does not take long.
+// A call that waits for something far away does not keep the processor busy, so it keeps
+// nobody out: the first in line waits for a place only so long, and then goes without one.
 type Gate struct {
 	places   chan struct{} // has room for as many as are let through
 	first    chan struct{} // holds the first in line

@@ -10,7 +10,7 @@ import (
 
 // Pool runs short pieces of work on goroutines that stay for the next one: the stack of a new
 // goroutine grows, and is copied, several times before it is large enough to write to a store.
-// What they do must not need ctx, whose end only sends away those that wait.
+// Their work must not need ctx, whose end only sends away those that wait.
 type Pool struct {
 	ctx     context.Context
 	work    chan func()   // unbuffered: somebody waits for it, or nobody

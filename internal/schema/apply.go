@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// What each keyword says of a value. The order is that of the library, as is what ends a
-// visit early: a value of the wrong type has no other problem worth reading.
+// The check of each keyword. The order is that of the library, as is what ends a visit early:
+// a value of the wrong type has no other problem worth reading.
 
 // visiting is a visit that is under way.
 type visiting struct {

@@ -9,10 +9,10 @@ import (
 )
 
 // The bounds of what a schema may cost. Schemas and what is checked against them come from
-// clients, tool servers and documents from elsewhere, so each has a budget of steps: reading
-// a schema (this file) and checking a value (check.go). A step is the look at one value, one
-// part of a schema, or a few dozen bytes of text; it takes well below a microsecond. What is
-// counted does not depend on the machine, so the same schema is always refused or never.
+// clients, tool servers and documents from elsewhere, so each has a budget of steps: reading a
+// schema (this file) and checking a value (check.go). A step is the look at one value, one
+// part of a schema, or a few dozen bytes of text; it takes well below a microsecond. The count
+// does not depend on the machine, so the same schema is always refused or never.
 
 const (
 	// MaxBytes bounds the text of a schema.

@@ -12,8 +12,8 @@ import (
 
 // Checking a value. The library reads schemas, but its own check has no end that one could
 // set: a schema of 3 KB that refers to the next part twice, forty times over, keeps it busy
-// for years. So what it has read is walked here, with a budget of steps and a context. What a
-// schema says of a value is found out once, however many ways lead there, so such a schema
+// for years. So what it has read is walked here, with a budget of steps and a context. The
+// verdict of a schema on a value is found once, however many ways lead there, so such a schema
 // costs eighty steps.
 //
 // applyObject, applyArray and the like are in apply.go, by what the keywords are about.

@@ -6,8 +6,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// What schemas say of the same value in the name of another: not, allOf, anyOf, oneOf, if, and
-// unevaluatedProperties and unevaluatedItems, which are about what the others leave.
+// Schemas that another one applies to the same value: not, allOf, anyOf, oneOf, if, and
+// unevaluatedProperties and unevaluatedItems, which are about the members that the others
+// leave.
 
 func (v *visiting) applyConditions() {
 	s := v.s

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// The value that is checked, as a tree that knows for each part where it stands. What is
-// costly to find out about a part, such as the exact number or the text that it is shown as,
-// is found out once, when it is first needed.
+// The value that is checked, as a tree that knows for each part where it stands. Costly facts
+// about a part, such as the exact number or the text that it is shown as, are found once, when
+// they are first needed.
 
 // node is one value of the JSON that is checked, with where it stands.
 type node struct {

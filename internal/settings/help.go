@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the help says about settings.
+// The help about settings.
 
 // helpColumns is how wide the help is.
 const helpColumns = 80

@@ -72,7 +72,7 @@ func (s *Setting) oftenUsed() *Setting {
 	return s
 }
 
-// withoutFlag is for settings whose default suits nearly everybody. What was their flag says
+// withoutFlag is for settings whose default suits nearly everybody. Their former flags say
 // where they are.
 func (s *Setting) withoutFlag() *Setting {
 	s.noFlag = true

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// What operators are shown of the settings: each with its value, and where that comes from.
+// The settings as operators see them: each with its value, and where that comes from.
 
 // variable is a setting that is a variable only.
 type variable struct {

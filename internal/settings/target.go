@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/jwtauth"
 )
 
-// What settings set: for each form of a value, how it is read and checked, and how it is
+// The targets of settings: for each form of a value, how it is read and checked, and how it is
 // written.
 
 // target is where the value of a setting goes. The error of set says what to write instead.

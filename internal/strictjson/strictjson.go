@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth bounds how deep lists and objects may be nested. What a client sends becomes
-// part of larger values that are stored, whose decoder has a limit of its own.
+// MaxDepth bounds how deep lists and objects may be nested. A client's input becomes part of
+// larger values that are stored, whose decoder has a limit of its own.
 const MaxDepth = 256
 
 // Kind is what a value must be. null is allowed in place of any kind, since decoders take
@@ -96,7 +96,7 @@ func general(body []byte, err *Error) *Error {
 	return err
 }
 
-// What is refused without a place.
+// The reason for a refusal without a place.
 var (
 	notJSON = &Error{
 		Message: "The body is not valid JSON.",

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The pass over a body: lists and objects, the names in them, and where errors are. What
-// strings and numbers look like is in tokens.go.
+// The pass over a body: lists and objects, the names in them, and where errors are. The forms
+// of strings and numbers are in tokens.go.
 
 // walk is a pass over a body.
 type walk struct {

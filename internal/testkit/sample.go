@@ -18,7 +18,7 @@ const variable = "HOLDFAST_TEST_PART"
 
 // Sample returns one of so many parts of the cases: every parts-th, from the one that the
 // variable says. Tests of the same cases in different surroundings say different shifts, so
-// that together they try more of them. What is taken is in the test's log.
+// that together they try more of them. The choice is in the test's log.
 func Sample[C any](t testing.TB, parts, shift int, cases []C) []C {
 	t.Helper()
 	number, ok := part(t)

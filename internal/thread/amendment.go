@@ -18,7 +18,7 @@ type Amendment struct {
 
 // CheckpointMark asks for a checkpoint.
 type CheckpointMark struct {
-	// ID is by which whoever asks finds the checkpoint.
+	// ID is the id by which requests name the checkpoint.
 	ID string `json:"id"`
 	// Label is the checkpoint's; it may be empty.
 	Label string `json:"label,omitempty"`

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The archived form of a run's log. Deltas are most of a log, and their text is also in
-// the thread's messages, so an archived log stores successive deltas as one entry that
-// refers to the complete text. Whoever reads the archive gets the records back.
+// The archived form of a run's log. Deltas are most of a log, and their text is also in the
+// thread's messages, so an archived log stores successive deltas as one entry that refers to
+// the complete text. Readers of the archive get the records back.
 
 // MinRef is the size in bytes from which the log refers to the message of a tool's
 // result instead of storing the result a second time.

@@ -85,8 +85,8 @@ func (c *Call) TextUnsure() string {
 // Waits reports whether the call waits for a person's answer.
 func (c *Call) Waits() bool { return c.Interrupt != nil && c.Answer == nil }
 
-// Intent is committed before a call starts. If the process dies, it tells whoever takes
-// over that the call may have taken effect.
+// Intent is committed before a call starts. If the process dies, it tells the next owner that
+// the call may have taken effect.
 type Intent struct {
 	// Format is the format of this value.
 	Format int `json:"dataFormat"`

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What went wrong when a thread was read, as its owner may be told: which thread and which
-// checkpoint, why, and what to do next. Which errors say that a thread cannot be read at
-// all is decided here, for everybody who goes on with the next one.
+// The failure of reading a thread, as its owner may be told: which thread and which
+// checkpoint, why, and what to do next. Which errors say that a thread cannot be read at all
+// is decided here, for everybody who goes on with the next one.
 
 // ReadUnlessMoved is ReadError for the error of a commit. It returns ErrConflict and
 // ErrFenced as they are, so that the caller can decide again.

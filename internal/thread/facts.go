@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// What events say for those who want to know how a run went: which process ran it, and what
-// cannot be told of a call from the log alone.
+// Facts in events about how a run went: which process ran it, and what cannot be told of a
+// call from the log alone.
 
 // ProcessMark returns the metadata of a RUN_STARTED: which process runs it, and whether the run
 // is a side run, which is stored nowhere.

@@ -18,9 +18,9 @@ import (
 //   - Format is the newest one.
 //   - FormatBefore is what the version before reads, which this one can write too.
 //
-// What is written says the format that it needs. A state, its checkpoints and its run have
-// the format that all processes agreed to write when the run began or was taken over
-// (package dataformat); what no newer format has changed is written as FormatBefore.
+// A written value names the format that it needs. A state, its checkpoints and its run have
+// the format that all processes agreed to write when the run began or was taken over (package
+// dataformat); what no newer format has changed is written as FormatBefore.
 //
 // The build tag nextformat makes a server of the format that is to come, which differs in
 // nothing but its number. The tests of rolling upgrades have it beside this one.

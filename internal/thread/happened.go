@@ -26,7 +26,7 @@ const (
 // AllHappened are such calls, the oldest first.
 type AllHappened []Happened
 
-// Note adds calls. What is held of them is bounded.
+// Note adds calls. The memory for them is bounded.
 func (a *AllHappened) Note(calls []Happened) {
 	for _, h := range calls {
 		if h.Message != "" && slices.ContainsFunc(*a, func(o Happened) bool { return o.Message == h.Message }) {

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Clients choose the ids of threads and runs, and models those of calls, so that none of
-// them is unique: two tenants have threads of one name, and so has one tenant before and
-// after it deletes a thread. What must be unique is therefore derived from the thread's
-// incarnation too, which is random and made with the thread.
+// Clients choose the ids of threads and runs, and models those of calls, so that none of them
+// is unique: two tenants have threads of one name, and so has one tenant before and after it
+// deletes a thread. Unique values are therefore derived from the thread's incarnation too,
+// which is random and made with the thread.
 
 // keyText writes a hash as an idempotency key, which fits into any header.
 var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

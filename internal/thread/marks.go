@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// What is written down of a call's result beside its content: whether it failed, and the
-// texts of those that no tool has said; and the reasons of the server's own questions.
+// Marks of a call's result beside its content: whether it failed, and the texts of those that
+// no tool has said; and the reasons of the server's own questions.
 
 // ResultMark is what the metadata of a result's message says about the result.
 type ResultMark struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// What a model makes besides text, an image for example, is an activity: a message of its
-// own, right after the answer that it belongs to. Frontends show it by its type; models are
-// shown it as a part of the answer.
+// Media made by a model, an image for example, are an activity: a message of its own, right
+// after the answer that it belongs to. Frontends show it by its type; models are shown it as a
+// part of the answer.
 
 // mediaContent is the content of such an activity.
 type mediaContent struct {

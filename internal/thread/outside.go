@@ -104,8 +104,8 @@ func (c *Call) HandedOut(expiresAt time.Time, abandonable bool) {
 	})
 }
 
-// Finish gives the call what came from outside. What a person was asked about handing it out
-// has no more meaning.
+// Finish gives the call what came from outside. The person's answer about handing it out has
+// no more meaning.
 func (c *Call) Finish(r OutsideResult) {
 	c.change(func(o *Outside) { o.Result = &r })
 	if c.Waits() {

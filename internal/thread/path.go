@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Path is the way from a thread's first message to a leaf, without the messages. Whoever
-// shows a history reads them along a Path, a few at a time: a history of many megabytes
-// then takes no memory while a slow client reads it.
+// Path is the way from a thread's first message to a leaf, without the messages. Code that
+// shows a history reads them along a Path, a few at a time: a history of many megabytes then
+// takes no memory while a slow client reads it.
 type Path []step
 
 // step is a message on a Path: its id, and the size of its stored form in bytes.

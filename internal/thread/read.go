@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Everything that reads a thread from the store reads it here: a request before it is
-// decided, a run that begins, a takeover, a rewind, and upkeep. Load, Existing and Head
-// read a thread as it stands; Ground and Resumable add what a run works with. Reads are
-// not one transaction. What is read is only a basis for a commit, which the store
-// refuses if the head has moved since.
+// Everything that reads a thread from the store reads it here: a request before it is decided,
+// a run that begins, a takeover, a rewind, and upkeep. Load, Existing and Head read a thread
+// as it stands; Ground and Resumable add what a run works with. Reads are not one transaction.
+// The result is only a basis for a commit, which the store refuses if the head has moved
+// since.
 
 // Reader reads threads from Store. It is the one way from a store to a thread. Its errors
 // are safe to show: see ReadError.
@@ -66,9 +66,9 @@ func (rd Reader) loadHistory(ctx context.Context, t *Thread) (err error) {
 	return nil
 }
 
-// Moved reports whether err, which something that the thread refers to was read with, may
-// be due to a commit or a deletion since t was read: then it says nothing about the thread
-// as it is now, and whoever reads it again gets the right answer.
+// Moved reports whether err, which something that the thread refers to was read with, may be
+// due to a commit or a deletion since t was read: then it says nothing about the thread as it
+// is now, and reading it again gives the right answer.
 func (rd Reader) Moved(ctx context.Context, t *Thread, err error) bool {
 	if !Unreadable(err) && !errors.Is(err, store.ErrCursor) && !errors.Is(err, store.ErrNotFound) {
 		return false
@@ -135,7 +135,7 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	return rd.resumable(ctx, t, &Resumable{Ground: g})
 }
 
-// Orphan is Resumable for whoever has yet to become the thread's owner: the messages are read,
+// Orphan is Resumable for a process that is not yet the thread's owner: the messages are read,
 // and not decoded.
 func (rd Reader) Orphan(ctx context.Context, t *Thread) (*Resumable, error) {
 	u, err := rd.Undecoded(ctx, t.Key, t.State.Leaf)
@@ -200,7 +200,7 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 	if errors.Is(err, store.ErrNotFound) {
 		return t, nil
 	}
-	// What cannot be read is nobody's business but its owner's. Where the owner cannot be told
+	// Unreadable parts are nobody's business but the owner's. Where the owner cannot be told
 	// either, nobody is told that there is no thread: its owner would take it for deleted.
 	if head != nil && head.User != who.User && (err == nil || Unreadable(err)) {
 		return nil, NotFound(id)
@@ -216,8 +216,8 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 	return t, nil
 }
 
-// Head reads a thread's head for the engine itself, whoever owns the thread. The error
-// is the store's own, or that of DecodeState.
+// Head reads a thread's head for the engine itself, for any user. The error is the store's
+// own, or that of DecodeState.
 func (rd Reader) Head(ctx context.Context, key store.ThreadKey) (*Thread, error) {
 	head, err := rd.Store.Head(ctx, key)
 	if err != nil {

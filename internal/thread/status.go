@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What a thread does, and how its last run ended, is moved by the transitions in this file
+// The thread's status, and how its last run ended, are moved by the transitions in this file
 // and by nothing else, so whatever a crash leaves behind is a status that a thread can have.
 
 // standing is where a thread stands: what it does, and how its last run ended. Its

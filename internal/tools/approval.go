@@ -14,7 +14,7 @@ type approvalArgs struct {
 	Subject string  `json:"subject,omitempty" jsonschema:"what it is for"`
 }
 
-// RequestApproval is the tool request_approval, a contract: whoever looks at the demo
+// RequestApproval is the tool request_approval, a contract: the person who tries the demo
 // finishes its calls, in place of a finance department.
 func RequestApproval() holdfast.Tool {
 	return contract.New[approvalArgs](

@@ -1,5 +1,5 @@
-// Package transfer brings threads out of a server and into it, for their owners. Operators have
-// the store itself: package audit. What comes in is not trusted.
+// Package transfer brings threads out of a server and into it, for their owners. Operators
+// have the store itself: package audit. The document is not trusted.
 package transfer
 
 import (
@@ -38,9 +38,9 @@ type Config struct {
 type Desk struct {
 	cfg  Config
 	read thread.Reader
-	// Whoever exports or imports a thread has all of it in memory; an import, also what its
-	// document only stands for. An export has its turn only while the thread is read, so that a
-	// client that takes it slowly holds up nobody. What is read is bounded by Limits.
+	// An export or an import has all of its thread in memory; an import, also the values that
+	// its document only stands for. An export has its turn only while the thread is read, so
+	// that a client that takes it slowly holds up nobody. Limits bounds the reading.
 	exports, imports *turns.Turns
 }
 

@@ -85,7 +85,7 @@ func (t *Turns) join(me user, mine chan struct{}) {
 	t.lines[me.tenant] = append(lines, line{me, []chan struct{}{mine}})
 }
 
-// leave gives a place back, and to whoever is next.
+// leave gives a place back, and to the next in line.
 func (t *Turns) leave(me user) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -68,7 +68,7 @@ func (k *Keeper) Checkpoints(
 }
 
 // runStart returns when a run was accepted; the zero time if that cannot be read, which
-// whoever asks for the run is told.
+// requests for the run are told.
 func (k *Keeper) runStart(ctx context.Context, key store.ThreadKey, run string) time.Time {
 	rec, err := k.read.Run(ctx, key, run)
 	if err != nil {

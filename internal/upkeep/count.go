@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What the limits of tenants and users need of upkeep: a thread is measured when its log
-// has been archived or something was removed from it, and now and then all threads are
-// counted, because the counts in the store may be off; see package quota.
+// The needs of the limits of tenants and users: a thread is measured when its log has been
+// archived or something was removed from it, and now and then all threads are counted, because
+// the counts in the store may be off; see package quota.
 
 // countCheck is how often each process asks whether it is its turn to count.
 const countCheck = time.Minute

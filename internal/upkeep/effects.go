@@ -77,9 +77,9 @@ func (d *departure) chooseResults(to threads.Travel) error {
 	return nil
 }
 
-// keepResults records the results that are to be used again. What a call did to
-// the shared state is the difference between the states before and after it; state is the
-// one at the point that the thread goes back to.
+// keepResults records the results that are to be used again. A call's effect on the shared
+// state is the difference between the states before and after it; state is the one at the
+// point that the thread goes back to.
 func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
 	for n, p := range d.past {
 		if !p.reusable() {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Rewind takes a thread that does not run back to a checkpoint or a message. What came
-// after it stays in the tree as another branch until it is pruned.
+// Rewind takes a thread that does not run back to a checkpoint or a message. The part after it
+// stays in the tree as another branch until it is pruned.
 func (k *Keeper) Rewind(
 	ctx context.Context,
 	who holdfast.Principal,
@@ -33,7 +33,7 @@ func (k *Keeper) Rewind(
 		d.st.Boundary = t.Last()
 		d.st.Rewinds, d.st.Rewound = t.State.Rewinds+1, t.Last().Number
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
-		for i := range d.st.Calls { // they are handed out anew, so how they ended does not count
+		for i := range d.st.Calls { // they are handed out again, so how they ended does not count
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindOutside, ID: d.st.Calls[i].ID})
 		}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)

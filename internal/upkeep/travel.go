@@ -143,8 +143,8 @@ func (d *departure) findPast(now *thread.Resumable) {
 	}
 }
 
-// leaveOutside lists the outside calls that the thread leaves open. What they were handed out
-// for is done all the same.
+// leaveOutside lists the outside calls that the thread leaves open. The work that they were
+// handed out for is still done.
 func (d *departure) leaveOutside(now *thread.State, all *thread.Resumable) {
 	made := callsOf(all.History.Path)
 	for i := range now.Calls {

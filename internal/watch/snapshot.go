@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What a watcher gets who comes late: the thread as it is, before the log goes on.
+// The stream of a watcher that comes late: the thread as it is, before the log goes on.
 
 // opening shows a thread to a watcher that may have seen any part of it: snapshots, then
 // START again for every open item, then the live log. Stock clients handle this whatever
@@ -119,7 +119,7 @@ func (w *Stream) messagesSnapshot(
 	})
 }
 
-// What a stream holds in memory while it sends the messages of a path: what is read at a time,
+// The memory of a stream while it sends the messages of a path: a part that is read at a time,
 // and for each step its place and its id.
 const (
 	pieceBytes = 64 << 10

@@ -1,9 +1,9 @@
-// Package watch is the end of the road: a watcher gets a run's log as a stream. The handler
-// of a POST is a watcher like any other. A stream is a prelude made of committed state, for a
+// Package watch is the end of the road: a watcher gets a run's log as a stream. The handler of
+// a POST is a watcher like any other. A stream is a prelude made of committed state, for a
 // watcher that may have seen any part, and then the log: from the run's feed while the run
 // lives in this process, and otherwise from the one reader that all watchers of the thread
-// share. What neither has any more comes from the store. A watcher is a cursor, not a queue,
-// so a slow one costs nobody anything. render.go turns records into frames.
+// share. Records that neither has any more come from the store. A watcher is a cursor, not a
+// queue, so a slow one costs nobody anything. render.go turns records into frames.
 package watch
 
 import (
@@ -267,7 +267,7 @@ func (w *Stream) left() (err error) {
 // stored reads what follows the cursor from the store.
 func (w *Stream) stored(ctx context.Context) ([]store.Record, error) {
 	records, err := w.streams.read.Records(ctx, w.key, w.rec, w.after, journal.Page)
-	if errors.Is(err, store.ErrCursor) { // it is not there any more; whoever comes back is told why
+	if errors.Is(err, store.ErrCursor) { // it is not there any more; a returning client is told why
 		return nil, errStreamCut(w.key.Thread, w.rec.ID).Wrap(err)
 	}
 	if err != nil {

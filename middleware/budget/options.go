@@ -16,7 +16,7 @@ import (
 // The options of a budget, with their defaults and everything that can be wrong with
 // them.
 
-// What happens at a limit.
+// The choices at a limit.
 const (
 	// ThenEnd ends the run.
 	ThenEnd = "end"
@@ -24,7 +24,7 @@ const (
 	ThenAsk = "ask"
 )
 
-// What happens to a model without a price while there is a limit of cost.
+// The choices for a model without a price while there is a limit of cost.
 const (
 	// UnknownPriceRefuse ends the run.
 	UnknownPriceRefuse = "refuse"

@@ -27,7 +27,7 @@ type Price struct {
 	Reasoning *Money `json:"reasoning,omitempty"`
 }
 
-// Cost returns the cost of the tokens, rounded up to a millionth. What was not reported
+// Cost returns the cost of the tokens, rounded up to a millionth. Usage that was not reported
 // costs nothing.
 func (p Price) Cost(u holdfast.Usage) Money {
 	input, output := reported(u.InputTokens), reported(u.OutputTokens)

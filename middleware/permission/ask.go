@@ -112,9 +112,8 @@ func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 	return a
 }
 
-// take applies a person's answer. What the rules deny stays denied, even if they became
-// stricter after the person was asked; and a no stays a no, even if they now allow the
-// call.
+// take applies a person's answer. A call that the rules deny stays denied, even if they became
+// stricter after the person was asked; and a no stays a no, even if they now allow the call.
 func (p *permissions) take(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
 	if v.then == Deny {
 		return nil

@@ -19,8 +19,8 @@ const (
 	NoticeNotRemembered = "holdfast.permission_not_remembered"
 )
 
-// notify sends a notice. An error is ignored: if nobody can be told any more the run is
-// over, and the decision stands all the same.
+// notify sends a notice. An error is ignored: if nobody can be told any more the run is over,
+// and the decision still stands.
 func notify(ctx context.Context, name string, value any) {
 	_ = holdfast.Notify(ctx, name, value)
 }

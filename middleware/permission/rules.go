@@ -117,7 +117,7 @@ type verdict struct {
 	text, by string
 }
 
-// Who denied a call, in the notice.
+// The authors of a denial, in the notice.
 const (
 	byRule       = "rule"
 	byPerson     = "person"

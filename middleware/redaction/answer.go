@@ -16,9 +16,8 @@ type answerStream struct {
 	yield func(holdfast.Delta, error) bool
 }
 
-// pass passes on a delta with whatever can be released. What is held back is released
-// before something of another kind follows it. It returns false when the reader wants no
-// more.
+// pass passes on a delta with whatever can be released. Text that is held back is released
+// before something of another kind follows it. It returns false when the reader wants no more.
 func (s *answerStream) pass(d holdfast.Delta) bool {
 	if s.calls != nil && d.Call != nil && d.Finish != "" { // the rest of the call comes before its end
 		end := holdfast.Delta{Usage: d.Usage, Finish: d.Finish}
@@ -44,8 +43,8 @@ func (s *answerStream) pass(d holdfast.Delta) bool {
 	return s.passCall(&d) && s.yield(d, nil)
 }
 
-// passCall hides secrets in a piece of a call. What is held back of a call is released
-// before another call takes its index, and before the end.
+// passCall hides secrets in a piece of a call. The held-back part of a call is released before
+// another call takes its index, and before the end.
 func (s *answerStream) passCall(d *holdfast.Delta) bool {
 	if s.calls == nil {
 		return true

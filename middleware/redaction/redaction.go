@@ -77,7 +77,7 @@ func (r *redactor) model(next holdfast.ModelCall) holdfast.ModelCall {
 			}
 			for d, err := range next(ctx, req) {
 				if err != nil {
-					// What is held back may be the beginning of a secret, so it is
+					// Text that is held back may be the beginning of a secret, so it is
 					// dropped.
 					yield(holdfast.Delta{}, h.err(err))
 					return

@@ -394,7 +394,7 @@ func (a *answer) reason() holdfast.FinishReason {
 		// A turn pauses only for tools that run at Anthropic, of which there are none.
 		return holdfast.FinishLength
 	}
-	// Whatever the reason, an answer with calls wants them made.
+	// No matter the reason, an answer with calls wants them made.
 	if a.calls > 0 {
 		return holdfast.FinishToolCalls
 	}

@@ -7,7 +7,7 @@
 //
 // A model's thinking is sent back to it unchanged, and to no other model. The prompt is
 // cached: each request marks where it ends, so that the next one reads it from the cache.
-// What a model cannot take, such as audio, is left out, and the model is told so.
+// Content that a model cannot take, such as audio, is left out, and the model is told so.
 package anthropic
 
 import (

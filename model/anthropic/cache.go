@@ -1,9 +1,9 @@
 package anthropic
 
-// The marks up to which the provider caches the prompt, of which a request may have four.
-// What a request reads from the cache ends at one of its marks where an earlier request had
-// one too, or up to 20 blocks before it. So there is always a mark where the request before
-// ended, however many blocks the turn has added since.
+// The marks up to which the provider caches the prompt, of which a request may have four. The
+// part that a request reads from the cache ends at one of its marks where an earlier request
+// had one too, or up to 20 blocks before it. So there is always a mark where the request
+// before ended, however many blocks the turn has added since.
 
 // cache is a mark.
 type cache struct {

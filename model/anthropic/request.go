@@ -359,7 +359,7 @@ func (w *writer) resultOf(i int, m *holdfast.Message) []*content {
 	return w.contentOf(i, m)
 }
 
-// contentOf writes the text or the parts of a message. What the model cannot take is
+// contentOf writes the text or the parts of a message. Content that the model cannot take is
 // replaced by a text that says so.
 func (w *writer) contentOf(i int, m *holdfast.Message) []*content {
 	if len(m.Parts) == 0 {

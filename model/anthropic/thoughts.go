@@ -1,10 +1,10 @@
 package anthropic
 
-// What a request has of the model's earlier thinking. Newer models bind a block of thinking
-// to all that stood before it: the system text, the tools and the messages. A window, a
-// summary or another tool changes that, and then the provider refuses the request unless
-// it is asked to drop such blocks. Older models do not know the question, so it is only
-// asked once the provider has said so.
+// The model's earlier thinking in a request. Newer models bind a block of thinking to all that
+// stood before it: the system text, the tools and the messages. A window, a summary or another
+// tool changes that, and then the provider refuses the request unless it is asked to drop such
+// blocks. Older models do not know the question, so it is only asked once the provider has
+// said so.
 
 import (
 	"maps"
@@ -35,7 +35,8 @@ func (t thoughts) set(body map[string]any) {
 	switch {
 	case t == bound:
 		if thinking = maps.Clone(thinking); thinking == nil {
-			// What is not said: the models that bind thinking think without being asked.
+			// The answer does not say that models which bind thinking think without being
+			// asked.
 			thinking = map[string]any{"type": "adaptive"}
 		}
 		if thinking["block_binding"] == nil {

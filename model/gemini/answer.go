@@ -273,7 +273,7 @@ func (a *answer) done(reason, message string) error {
 	case reason == "MAX_TOKENS":
 		finish = holdfast.FinishLength
 	case a.calls > 0:
-		// Whatever the reason, an answer with calls wants them made.
+		// No matter the reason, an answer with calls wants them made.
 		finish = holdfast.FinishToolCalls
 	}
 	if err := a.flush(); err != nil {

@@ -5,8 +5,8 @@
 // reads the key from GEMINI_API_KEY or GOOGLE_API_KEY. In an agents file the same model is
 // gemini/gemini-3.8-flash.
 //
-// The signatures of a model's thoughts are sent back to it unchanged, and to no other
-// model. What a model cannot take is left out, and the model is told so.
+// The signatures of a model's thoughts are sent back to it unchanged, and to no other model.
+// Content that a model cannot take is left out, and the model is told so.
 package gemini
 
 import (

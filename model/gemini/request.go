@@ -1,7 +1,7 @@
 package gemini
 
-// Writing a request: the conversation as parts in contents of alternating roles, the tools
-// and the parameters. What may be different in the next request stands last.
+// Writing a request: the conversation as parts in contents of alternating roles, the tools and
+// the parameters. Parts that may differ in the next request stand last.
 
 import (
 	"encoding/json"
@@ -357,7 +357,7 @@ func (w *writer) resultOf(i int, m *holdfast.Message, c *holdfast.ToolCall) *res
 	return r
 }
 
-// partsOf writes the text or the parts of a message. What the model cannot take is
+// partsOf writes the text or the parts of a message. Content that the model cannot take is
 // replaced by a text that says so.
 func (w *writer) partsOf(i int, m *holdfast.Message) []*part {
 	if len(m.Parts) == 0 {

@@ -34,8 +34,8 @@ var keywords = []string{
 	"type",
 }
 
-// subset returns a schema without the keywords that the API does not take. What is not a
-// JSON object is returned as it is.
+// subset returns a schema without the keywords that the API does not take. A value that is not
+// a JSON object is returned as it is.
 func subset(schema json.RawMessage) json.RawMessage {
 	list, ok := modelhttp.Members(schema)
 	if !ok {

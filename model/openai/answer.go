@@ -251,7 +251,7 @@ func (a *answer) reason() holdfast.FinishReason {
 	case "content_filter":
 		return holdfast.FinishFilter
 	}
-	// Whatever the finish reason, an answer with calls wants them made.
+	// No matter the finish reason, an answer with calls wants them made.
 	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.name != "" }) {
 		return holdfast.FinishToolCalls
 	}

@@ -175,7 +175,7 @@ func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
 	return left
 }
 
-// content returns a text, or parts. What the API does not accept is replaced by a text
+// content returns a text, or parts. Content that the API does not accept is replaced by a text
 // that says so.
 func content(m *holdfast.Message) any {
 	if len(m.Parts) == 0 {

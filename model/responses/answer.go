@@ -325,8 +325,8 @@ func (a *answer) reasoned(index int, it *item, w *wireItem, raw json.RawMessage)
 	return a.hold(len(raw))
 }
 
-// flush passes on, as one secret, the items of reasoning that have ended: something
-// follows them. What ends an answer leads to nothing, and the provider would refuse it.
+// flush passes on, as one secret, the items of reasoning that have ended: something follows
+// them. Reasoning at the end of an answer leads to nothing, and the provider would refuse it.
 func (a *answer) flush() error {
 	a.thinking = false
 	if len(a.pending) == 0 {

@@ -47,7 +47,7 @@ func (a *answer) last(it *item, whole string, end bool) error {
 	case ok && len(rest) > 0:
 		return a.arguments(it, string(rest))
 	case !ok && end && !sameJSON(it.arguments, []byte(whole)):
-		// What was passed on cannot be taken back but with the whole answer.
+		// Passed-on parts cannot be taken back but with the whole answer.
 		return a.Malformed("The model's provider sent the arguments of a tool call twice, and not the same.", errOther)
 	}
 	return nil

@@ -188,8 +188,8 @@ func (w *writer) say(role string, parts ...*content) {
 	}
 }
 
-// write writes the conversation. What may be different in the next request stands last, so
-// that the provider's cache holds all before it.
+// write writes the conversation. Parts that may differ in the next request stand last, so that
+// the provider's cache holds all before them.
 func (w *writer) write() {
 	list, stable := w.req.Messages, modelhttp.Stable(w.req, false)
 	w.between(0, stable)
@@ -297,7 +297,7 @@ func text(s string) []*content {
 	return []*content{{Type: "input_text", Text: s}}
 }
 
-// contentOf writes the text or the parts of a message. What the model cannot take is
+// contentOf writes the text or the parts of a message. Content that the model cannot take is
 // replaced by a text that says so.
 func (w *writer) contentOf(i int, m *holdfast.Message) []*content {
 	if len(m.Parts) == 0 {

@@ -5,9 +5,9 @@
 // reads the key from OPENAI_API_KEY. In an agents file the same model is
 // responses/gpt-6-luna.
 //
-// Nothing is stored at the provider: each request has the whole conversation, and the
-// model's reasoning, encrypted by the provider, is sent back unchanged and to no other
-// model. What a model cannot take, such as audio, is left out, and the model is told so.
+// Nothing is stored at the provider: each request has the whole conversation, and the model's
+// reasoning, encrypted by the provider, is sent back unchanged and to no other model. Content
+// that a model cannot take, such as audio, is left out, and the model is told so.
 package responses
 
 import (

@@ -126,7 +126,7 @@ func (d *Door) checkSite(r *http.Request) error {
 	return nil
 }
 
-// What browsers say about who has caused a request (Fetch Metadata).
+// The header by which browsers say who has caused a request (Fetch Metadata).
 const (
 	secFetchSite = "Sec-Fetch-Site"
 	crossSite    = "cross-site"

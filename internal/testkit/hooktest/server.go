@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What the tests of the built-in middleware ask of agenttest's harness besides.
+// Helpers of the built-in middleware's tests beyond agenttest's harness.
 
 // Serve starts a harness for an agent, whose name is "a" if it has none, on a store, or on one
 // in memory if that is nil. The frontend has the tool "confirm".

@@ -16,8 +16,7 @@ type Bad struct {
 	Key store.ThreadKey // of the bad thread
 	// Unreadable is why its head cannot be read.
 	Unreadable atomic.Pointer[error]
-	// Panics makes whoever reads its messages or its size panic, as values may that nobody
-	// has foreseen.
+	// Panics makes every reader of its messages or its size panic, as unforeseen values may.
 	Panics atomic.Bool
 }
 

@@ -1,7 +1,7 @@
 package modeltest
 
-// What networks, gateways and providers make of a stream: other forms of the same events,
-// characters that are torn, and streams that are cut off.
+// The ways in which networks, gateways and providers change a stream: other forms of the same
+// events, characters that are torn, and streams that are cut off.
 
 import (
 	"cmp"

@@ -30,7 +30,7 @@ func (f Format) bare(body string) string {
 	return strings.ReplaceAll(body, `,"cache_control":{"type":"ephemeral"}`, "")
 }
 
-// facts are what the frontend says of the moment begins with. What stands behind it may stand
+// facts are what the frontend says of the moment begins with. Messages behind it may stand
 // elsewhere in the next run.
 var facts = []string{`\u003ccontext\u003e`, `\u003cclient_context\u003e`}
 

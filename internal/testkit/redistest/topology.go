@@ -134,8 +134,8 @@ func (s *Server) client() *redis.Client {
 	})
 }
 
-// Suspend stops the server's process, and Resume lets it go on. A server that is suspended is
-// killed all the same when the test ends.
+// Suspend stops the server's process, and Resume lets it go on. A suspended server is killed,
+// too, when the test ends.
 func (s *Server) Suspend(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
 
 // Resume is the reverse of Suspend.

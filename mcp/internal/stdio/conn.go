@@ -216,7 +216,7 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 }
 
-// Put hands a message to whoever reads the connection, as if the server had sent it.
+// Put hands a message to the connection's reader, as if the server had sent it.
 func (c *Conn) Put(m jsonrpc.Message) bool { return c.inbox.Put(m) }
 
 // Close implements the SDK's Connection. It does not wait: see [Conn.Wait].

@@ -15,8 +15,7 @@ import (
 )
 
 // The process of a server: started in a group of its own, read from and written to through
-// pipes, and ended together with its children. What it writes to its standard error goes to
-// the log, in bounds.
+// pipes, and ended together with its children. Its standard error goes to the log, in bounds.
 
 // Spec says how to start a server.
 type Spec struct {

@@ -352,7 +352,7 @@ func forgotten(e *wire.StatusError) bool {
 		e.Status == http.StatusBadRequest && (e.RPC == nil || e.RPC.Code == codeServer)
 }
 
-// Put hands a message to whoever reads the connection, as if the server had sent it.
+// Put hands a message to the connection's reader, as if the server had sent it.
 func (c *Conn) Put(m jsonrpc.Message) bool { return c.inbox.Put(m) }
 
 // Close implements the SDK's Connection. It ends every request, and does not wait: see

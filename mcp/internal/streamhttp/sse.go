@@ -29,8 +29,8 @@ func newEvents(r io.Reader, limit int) *events {
 	return &events{in: bufio.NewReaderSize(r, 16<<10), limit: limit}
 }
 
-// next returns the next event that says something. What is cut off by the end of the stream
-// is no event.
+// next returns the next event that says something. An event that the end of the stream cuts
+// off is no event.
 func (e *events) next() (event, error) {
 	var ev event
 	size, any := 0, false
