@@ -135,7 +135,7 @@ func Example_deploymentsOlder() {
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
 }
 
-// What happens if a migration is missing, and if one fails.
+// A state whose migration is missing, and one whose migration fails.
 func Example_deploymentsMigration() {
 	d := &deployments{store: memstore.New()}
 	d.deploy("A", server.Config{}, deploymentA()[:1])

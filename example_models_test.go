@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// The first model breaks off each time that it is asked. What it has said is taken back, and
-// the next one answers.
+// The first model breaks off each time that it is asked. Its answer is taken back, and the
+// next one answers.
 func ExampleAgent_fallbacks() {
 	opus := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {

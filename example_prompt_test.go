@@ -27,8 +27,8 @@ func clock(now func() time.Time) holdfast.Middleware {
 	}}
 }
 
-// What changes with each request stands last and is counted, so that the history before it
-// can be in the provider's cache.
+// Text that changes with each request stands last and is counted, so that the history before
+// it can be in the provider's cache.
 func ExampleModelRequest_History() {
 	model := func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {

@@ -22,7 +22,7 @@ type purchase struct {
 	Item string `json:"item"`
 }
 
-// A call that is finished from outside ends the run. The test plays whoever does the work.
+// A call that is finished from outside ends the run. The test plays the receiver of the call.
 func ExampleHarness_Finish() {
 	t := exampleTest() // in a test, use the test's own t
 	defer t.end()
@@ -189,7 +189,7 @@ func TestADeadProcessHandsNothingOut(t *testing.T) {
 }
 
 // TestFrontendTools: a run that calls one ends with it, and goes on with its result, in the
-// next process too. What the harness has no method for, it asks of the server as the caller.
+// next process too. The harness has no method for this, so the server is asked as the caller.
 func TestFrontendTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := agenttest.New(t, agenttest.Config{

@@ -144,7 +144,7 @@ func TestNewFor(t *testing.T) {
 	}
 }
 
-// TestReload: keys come and go while the server runs. What is gone, or means something
+// TestReload: keys come and go while the server runs. A key that is gone, or means something
 // else now, is revoked; all others stay as they are, and so does everything if there is a
 // mistake.
 func TestReload(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"sync"
 )
 
-// The crowd of a hostile tenant is a process of its own, and lets whoever measures go first: it
-// stands for clients on other machines, whose work must not show in what is measured here.
+// The crowd of a hostile tenant is a process of its own, and lets the measuring client go
+// first: it stands for clients on other machines, whose work must not show in what is measured
+// here.
 
 // startCrowd starts the clients of an attack on a server. They end with stop, or with this
 // program.

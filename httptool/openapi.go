@@ -130,7 +130,7 @@ func (d *document) operations() (all []operation) {
 	for _, path := range slices.Sorted(maps.Keys(paths.object())) {
 		parent, err := paths.get(path).resolve()
 		if err != nil {
-			continue // whoever picks it is told
+			continue // its user is told
 		}
 		for _, method := range methods {
 			if op := parent.get(method); op.object() != nil {

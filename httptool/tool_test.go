@@ -371,9 +371,9 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentTwice: net/http sends a request again by itself when a connection that
-// it has used before breaks. A call of a once or query tool arrives once all the same, of
-// whichever method.
+// TestNothingIsSentTwice: net/http sends a request again by itself when a connection that it
+// has used before breaks. A call of a once or query tool still arrives once, of whichever
+// method.
 func TestNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {

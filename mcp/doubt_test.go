@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
-// What a call comes to when something dies or answers wrongly. After each of these the same
+// The outcome of a call when something dies or answers wrongly. After each of these the same
 // connection, or the next one, serves the next call.
 
 const (

@@ -547,8 +547,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestAwaitTool: whoever goes on with a call waits for a server that starts late, and not for
-// one that has been there, nor for tools that are not its own.
+// TestAwaitTool: a process that goes on with a call waits for a server that starts late, and
+// not for one that has been there, nor for tools that are not its own.
 func TestAwaitTool(t *testing.T) {
 	t.Parallel()
 	var sets []holdfast.Toolset

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// What a window remembers: between two steps each request continues the one before it.
+// The memory of a window: between two steps each request continues the one before it.
 
 // continues reports whether a request is another one and more.
 func continues(before, after *holdfast.ModelRequest) bool {
@@ -77,7 +77,7 @@ func TestACutIsRecorded(t *testing.T) {
 		t.Errorf("recorded is %q", got)
 	}
 	run.WantNotices(`holdfast.history_cut {"messages":5,"reason":"window"}`)
-	// What is not a window's own is not read, and of two the newer one counts.
+	// Activities that are not a window's own are not read, and of two the newer one counts.
 	run.History.Put("test.other", `{"to":"u2"}`)
 	run.History.Put("holdfast.cut", `{"to":3}`)
 	run.History.Put("holdfast.cut", `{"to":"gone"}`)

@@ -275,7 +275,7 @@ func TestAnOverflowIsAnsweredOnce(t *testing.T) {
 	if shown[0] != shown[1] || shown[1] != shown[2] || len(s.History.Activities) != 1 || s.requests[1].Cut != "" {
 		t.Errorf("shown were %q, recorded is %q", shown, s.History.Activities)
 	}
-	// It is too long all the same, for the process that has taken over: half of that.
+	// It is still too long, for the process that has taken over: half of that.
 	if less, err := s.try(history, 1, 1); err != nil || len(less) >= len(shown[0]) || len(s.History.Activities) != 2 {
 		t.Errorf("%s, %v, recorded is %q", less, err, s.History.Activities)
 	}

@@ -222,8 +222,8 @@ func TestToolTimeoutOfSeveral(t *testing.T) {
 }
 
 // TestToolTimeoutLeavesDoubt: a call that must not be made twice has not failed when its time
-// is up: nobody knows what became of it, whether the tool obeys or not. What the tool says of
-// that itself is passed on. A contract has only been handed out, or not.
+// is up: nobody knows what became of it, whether the tool obeys or not. The tool's own words
+// about that are passed on. A contract has only been handed out, or not.
 func TestToolTimeoutLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	hangs := func(ctx context.Context) (holdfast.ToolResult, error) {

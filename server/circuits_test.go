@@ -139,8 +139,8 @@ func (s *hinting) PutHint(ctx context.Context, name string, data []byte, ttl tim
 }
 
 // TestOpenCircuitCostsNothing: a thousand runs of an agent whose first model has an open
-// circuit do not ask it, and do not ask the store for each of them; and if the store knows
-// no hints at the moment, they run all the same.
+// circuit do not ask it, and do not ask the store for each of them; and if the store knows no
+// hints at the moment, they still run.
 func TestOpenCircuitCostsNothing(t *testing.T) {
 	for away, each := range map[bool]int{false: 125, true: 10} {
 		t.Run(fmt.Sprintf("away %t", away), func(t *testing.T) {

@@ -163,8 +163,8 @@ func TestOwnRuleForOperators(t *testing.T) {
 	}
 }
 
-// TestOperatorWithoutKeys: on a server for its own machine, whoever is there operates it; on
-// all others without keys nobody does.
+// TestOperatorWithoutKeys: on a server for its own machine, the person who is there operates
+// it; on all others without keys nobody does.
 func TestOperatorWithoutKeys(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*server.Config)

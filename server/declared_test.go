@@ -347,8 +347,8 @@ agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_
 	}
 }
 
-// TestVariablesUnchecked: what variables stand for is not known to whoever only checks the
-// file, so it cannot be wrong.
+// TestVariablesUnchecked: the values of variables are not known when the file is only checked,
+// so they cannot be wrong.
 func TestVariablesUnchecked(t *testing.T) {
 	for _, text := range []string{
 		`tools: [{name: a, effect: query, http: {url: "http://localhost:8080/a", lookUp: "${BASE}/b"}}]`,

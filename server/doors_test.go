@@ -97,8 +97,8 @@ func TestMetricsAddress(t *testing.T) {
 	}
 }
 
-// TestBackupWithoutKeys: on a server without keys, nobody may have the store copied but
-// whoever can read its directory.
+// TestBackupWithoutKeys: on a server without keys, nobody may have the store copied except
+// people who can read its directory.
 func TestBackupWithoutKeys(t *testing.T) {
 	for _, anonymous := range []bool{false, true} {
 		var log logs

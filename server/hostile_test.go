@@ -22,8 +22,8 @@ import (
 )
 
 // Hostile clients of a whole server, on the embedded store, beside another tenant whose
-// requests are served all the time. What is about time alone is in internal/http, where a
-// test has a clock of its own.
+// requests are served all the time. Matters of time alone are in internal/http, where a test
+// has a clock of its own.
 
 // hostile starts a server whose callers say which tenant they are of.
 func hostile(t *testing.T) (url string) {
@@ -140,7 +140,7 @@ func TestHostileBodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			attack := func() {
 				code, answer, err := postedAs(t.Context(), url, "mallory", c.body)
-				// Whoever sends too much may see the connection end before the answer.
+				// A client that sends too much may see the connection end before the answer.
 				if err != nil && c.want != 413 || err == nil && (code != c.want || !strings.Contains(answer, c.says)) {
 					t.Errorf("%d %.300s (%v)", code, answer, err)
 				}
@@ -161,8 +161,8 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes have been allocated so far. What a request allocates,
-// by server and client, is more than it ever holds.
+// allocated returns how many bytes have been allocated so far. A request allocates more, by
+// server and client, than it ever holds.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

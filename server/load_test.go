@@ -520,7 +520,7 @@ func TestOwnBoundDecides(t *testing.T) {
 	}
 }
 
-// TestLogHidesSecrets: no key reaches the server's log, whoever writes to it.
+// TestLogHidesSecrets: no key reaches the server's log, from any writer.
 func TestLogHidesSecrets(t *testing.T) {
 	const key, badge = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", "badge-4711"
 	var log bytes.Buffer

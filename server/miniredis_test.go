@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The paper's four scenarios, over HTTP and on a Redis that needs no redis-server. What is
-// in Redis meanwhile is looked at by its keys.
+// The paper's four scenarios, over HTTP and on a Redis that needs no redis-server. The content
+// of Redis meanwhile is looked at by its keys.
 
 // lookAndWait is an agent that makes two calls at once, of which the second waits, and then
 // answers.

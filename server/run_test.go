@@ -186,8 +186,8 @@ func TestRunChoosesIDs(t *testing.T) {
 	}
 }
 
-// TestRunIsLeft: whoever leaves the loop or cancels the context stops watching, and the run
-// goes on for others.
+// TestRunIsLeft: a caller that leaves the loop or cancels the context stops watching, and the
+// run goes on for others.
 func TestRunIsLeft(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, s *server.Server) server.Event{
 		"the loop": func(t *testing.T, s *server.Server) server.Event {

@@ -72,7 +72,7 @@ func TestOneUserLeavesRoom(t *testing.T) {
 }
 
 // TestSlowReadersShare: what streams of slow readers hold in memory is bounded, and one user's
-// leave room for another's. Who is refused is told so before the stream begins.
+// leave room for another's. A refused client is told so before the stream begins.
 func TestSlowReadersShare(t *testing.T) {
 	c := config(t)
 	users(&c)

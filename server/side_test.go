@@ -110,7 +110,7 @@ func TestSuggestionsChargeNothing(t *testing.T) {
 		"/copilotkit/agent/demo/suggest?": suggestion("s1", "charge 1"),
 	} {
 		got := asks(t, "POST", url+path, body)
-		// What the model says may come in one part or in several.
+		// The model's words may come in one part or in several.
 		got = regexp.MustCompile(`"\}\s+data: \{"type":"TOOL_CALL_ARGS","toolCallId":"call_0","delta":"`).
 			ReplaceAllString(got, "")
 		if !strings.Contains(got, `"toolCallName":"copilotkitSuggest"`) || !strings.Contains(got, "calculate 6 * 7") ||

@@ -46,7 +46,7 @@ func TestThreads(t *testing.T) {
 	if fork.Thread.ID != "f" || fork.Thread.Parent != "t" {
 		t.Errorf("%+v", fork.Thread)
 	}
-	// Its log has no record yet, and its cursor can be used all the same.
+	// Its log has no record yet, and its cursor can still be used.
 	if info := must(s.Thread(ctx, me, "f"))(t); info.Cursor != "" || fork.Thread.Cursor != "" {
 		t.Errorf("the fork's cursor is %q, %q", info.Cursor, fork.Thread.Cursor)
 	}

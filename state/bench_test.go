@@ -172,7 +172,7 @@ func BenchmarkStatesUpdate(b *testing.B) {
 	many := counted(schemaOf(b, all...).New(), all)
 	b.Run("1000-states/first", update(benchFirst[9], many))
 	b.Run("1000-states/late", update(benchLate()[900], many))
-	// What a hook calls also writes the JSON, to refuse a value that cannot be saved.
+	// The update for hooks also writes the JSON, to refuse a value that cannot be saved.
 	b.Run("in-a-run", func(b *testing.B) {
 		b.ReportAllocs()
 		ctx := state.ContextWith(b.Context(), state.NewLive(few))

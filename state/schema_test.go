@@ -463,7 +463,7 @@ func TestShown(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	// What is printed or logged is what may be shown, also by a program that does not
+	// Printed and logged values are those that may be shown, also by a program that does not
 	// know the state.
 	for name, states := range map[string]*state.States{"written": s, "unknown": unknown, "carried": carried,
 		"too new": tooNew} {

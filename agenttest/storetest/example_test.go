@@ -64,7 +64,7 @@ func Example() {
 	}
 	defer db.Close()
 
-	// What a server writes when somebody starts a thread. A program sets Config.OpenStore
+	// The commits of a server when somebody starts a thread. A program sets Config.OpenStore
 	// of package server, and never commits by itself.
 	err = db.Commit(context.Background(), &store.Commit{
 		Key: store.ThreadKey{

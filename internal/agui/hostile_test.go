@@ -94,7 +94,7 @@ func TestLargestInput(t *testing.T) {
 }
 
 // TestDecodingMemory: decoding allocates at most six times the body, whether the body is
-// refused or accepted. What it allocates in total is more than it ever holds.
+// refused or accepted. It allocates more in total than it ever holds.
 func TestDecodingMemory(t *testing.T) {
 	const size = 4 << 20
 	fill := func(element string) string { return times(size/(len(element)+1), element) }

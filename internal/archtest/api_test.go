@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write api/*.txt as the code is")
 
-// maxRootNames is how many exported names the root package may have: what one reader
-// can learn. What only some need belongs to a package of theirs.
+// maxRootNames is how many exported names the root package may have: what one reader can
+// learn. Names that only some need belong to a package of theirs.
 const maxRootNames = 110
 
 // publicPackages are the packages that users can import, without the commands and the

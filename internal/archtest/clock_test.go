@@ -11,8 +11,8 @@ import (
 
 // Two kinds of time look the same: what is written down for others to compare, by a clock that
 // may be set or read late, and what this process measures. internal/clock gives them types of
-// their own, a Stamp and a Moment, of which neither can be made from the other. What is left of
-// time.Time where there are stamps is held here.
+// their own, a Stamp and a Moment, of which neither can be made from the other. The parts of
+// time that are left.Time where there are stamps is held here.
 
 const clockPackage = "internal/clock"
 

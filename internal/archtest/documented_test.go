@@ -84,7 +84,7 @@ func documented(c *code) (exported int, bare []string) {
 }
 
 // fields notes the fields of a struct, those of structs in it, and the methods of an
-// interface. What is embedded is documented where it is declared.
+// interface. An embedded type is documented where it is declared.
 func fields(of ast.Expr, name string, note func(name *ast.Ident, of string, comments ...*ast.CommentGroup)) {
 	var list *ast.FieldList
 	switch of := of.(type) {

@@ -11,12 +11,11 @@ import (
 	"testing"
 )
 
-// A package may be large, but its files must not all refer to each other, or nobody
-// can understand one of them without the rest. The gauge of rings takes the files of
-// a package as the nodes of a graph, and the use of a name, method or field that
-// another file declares as an edge. Files that can be reached from each other are a
-// ring. What counts is the sum of all rings: two rings of a package are as much to
-// read as one that is as long as both.
+// A package may be large, but its files must not all refer to each other, or nobody can
+// understand one of them without the rest. The gauge of rings takes the files of a package as
+// the nodes of a graph, and the use of a name, method or field that another file declares as
+// an edge. Files that can be reached from each other are a ring. The sum of all rings counts:
+// two rings of a package are as much to read as one that is as long as both.
 
 // maxRings is how many lines the rings of a package may have together, in every
 // package. Code that exceeds it is changed, the limit is not: what the message names

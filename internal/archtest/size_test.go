@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// What a reader can take in at once. The code keeps well below these limits; they
-// are here so that it stays there.
+// The limits of what a reader can take in at once. The code keeps well below these limits;
+// they are here so that it stays there.
 const (
 	maxStatements              = 45 // of a function
 	p95FuncLines               = 35

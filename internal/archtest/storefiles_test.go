@@ -34,8 +34,8 @@ var roleFiles = map[string]string{
 	"Store":     "store.go", // what it asks for beside its roles
 }
 
-// TestStoreFiles: whoever knows one store finds their way in all of them, because
-// the same thing is in the file of the same name.
+// TestStoreFiles: a reader who knows one store finds their way in all of them, because the
+// same thing is in the file of the same name.
 func TestStoreFiles(t *testing.T) {
 	t.Parallel()
 	methods := map[string][]string{} // by interface

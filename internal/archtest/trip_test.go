@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Who wants to know what happens to a thread whose owner has died reads the function
-// that takes it over, and every function that it hands the thread to. They must lie
-// in few files.
+// A reader who wants to know what happens to a thread whose owner has died reads the function
+// that takes it over, and every function that it hands the thread to. They must lie in few
+// files.
 //
 // The trip follows what the function is handed: its parameters that are pointers.
 // They are cargo, and so is what is reached or made from cargo and is a pointer
@@ -119,7 +119,8 @@ func newTrip(all []*code) *trip {
 	for _, c := range all {
 		for _, f := range c.files {
 			for _, d := range f.Decls {
-				// What does nothing, as a crash point does in a server that is shipped, is no station.
+				// A function that does nothing, as a crash point does in a server that is
+				// shipped, is no station.
 				if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(words, c.name) && fn.Body != nil &&
 					len(fn.Body.List) > 0 {
 					tr.declaredFunc[c.info.Defs[fn.Name].(*types.Func)] = declaredFunc{c, fn}

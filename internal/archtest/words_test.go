@@ -19,7 +19,7 @@ const pageColumns = 120
 
 var (
 	// opening matches a relative clause in the place of a sentence's subject, up to the end
-	// of the sentence: "Who waits there costs nothing." A question may begin so.
+	// of the sentence. A question may begin so.
 	opening = regexp.MustCompile(`(?:^|[.:;!?)*"“] +|\*\*|["“(])((?:Who|What|Whoever|Whatever)\b[^.?!]*)`)
 	// shunned matches words that a plain subject or adverb replaces.
 	shunned = regexp.MustCompile(`(?i)\b(all the same|anew|whoever)\b`)

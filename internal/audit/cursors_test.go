@@ -25,11 +25,11 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What each kind of cursor is answered, on each route that takes one, whatever has become of
-// the run meanwhile. The answers are one table, in testdata/cursors.txt, which is the same for
-// all stores; docs/protocol.md sums it up. Besides, each stream is checked: after what its
-// watcher has seen it is legal, it ends in what the thread has, and it shows nothing of
-// another thread.
+// The answer to each kind of cursor, on each route that takes one, whatever has become of the
+// run meanwhile. The answers are one table, in testdata/cursors.txt, which is the same for all
+// stores; docs/protocol.md sums it up. Besides, each stream is checked: after what its watcher
+// has seen it is legal, it ends in what the thread has, and it shows nothing of another
+// thread.
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -464,8 +464,8 @@ func (s *cursorScene) legal(stage string, kind cursorKind, events []agui.Event, 
 	}
 }
 
-// TestCursorsAfterARewind: a thread that was taken back into the middle of its last run is shown
-// as it is to whoever has seen more of it, and the run's own log is what it was.
+// TestCursorsAfterARewind: a thread that was taken back into the middle of its last run is
+// shown as it is to a client that has seen more of it, and the run's own log is what it was.
 func TestCursorsAfterARewind(t *testing.T) {
 	db, e := finishedThread(t)
 	frames, events := looptest.FramesOf(

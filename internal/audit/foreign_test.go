@@ -209,7 +209,7 @@ func TestForeignLies(t *testing.T) {
 	}
 }
 
-// TestForeignTitle: a title that nobody could give a thread is made anew.
+// TestForeignTitle: a title that nobody could give a thread is made again.
 func TestForeignTitle(t *testing.T) {
 	db, _ := finishedThread(t)
 	good := written(t, db, looptest.KeyOf("t"))

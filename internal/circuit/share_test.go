@@ -286,8 +286,8 @@ func TestClose(t *testing.T) {
 	alone.Close()
 }
 
-// TestAdd: models that come later have circuits, and those that there are keep theirs. What the
-// circuits find out is shared from then on if it was not before, and not after Close.
+// TestAdd: models that come later have circuits, and those that there are keep theirs. The
+// circuits' findings are shared from then on if they were not before, and not after Close.
 func TestAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &counted{Hints: memstore.New()}

@@ -15,8 +15,7 @@ import (
 )
 
 // TestConsoleBlocks: what the pages tell people to type exists: commands and flags of the
-// program, targets of the Makefile, packages and files. What is shown as output is not
-// compared.
+// program, targets of the Makefile, packages and files. Output on the pages is not compared.
 func TestConsoleBlocks(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

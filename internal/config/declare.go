@@ -1,7 +1,7 @@
 package config
 
-// Reading single values of a declaration: texts with variables, secrets, headers, schemas. What
-// a reader returns goes into the declaration under the key of the value.
+// Reading single values of a declaration: texts with variables, secrets, headers, schemas. A
+// reader's result goes into the declaration under the key of the value.
 
 import (
 	"encoding/json"

@@ -165,7 +165,7 @@ func TestConnectionsComeBack(t *testing.T) {
 	if open.Load() != 0 {
 		t.Errorf("%d connections count as open after the end", open.Load())
 	}
-	// Whatever comes back after the end is closed.
+	// Any connection that comes back after the end is closed.
 	one, two := net.Pipe()
 	ServeAgain(s, limited, &otherConn{Conn: two, slot: &slot{left: func() {}}}, []byte("x"))
 	if _, err := one.Read(make([]byte, 1)); err == nil {

@@ -17,9 +17,9 @@ import (
 // approvals in CI, for each store; make approvals sets another number.
 const approvals = 4
 
-// TestStopAfterApprovals tells a server to stop 0 to 12 ms after an answer was posted, again and
-// again. Whoever goes on with the run makes the approved call, unless it was made: it is in doubt
-// only if it was started.
+// TestStopAfterApprovals tells a server to stop 0 to 12 ms after an answer was posted, again
+// and again. The process that goes on with the run makes the approved call, unless it was
+// made: it is in doubt only if it was started.
 func TestStopAfterApprovals(t *testing.T) {
 	t.Parallel()
 	n := setting(t, "HOLDFAST_APPROVALS", approvals)

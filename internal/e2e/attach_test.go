@@ -18,9 +18,9 @@ import (
 )
 
 // Watchers come to every log of the golden stores with the cursors of its records: as the log
-// was left, archived, and in a copy that was exported and imported. What each of them has then
-// seen is a legal stream, for this project's own machine and for the official client, and both
-// show the same messages as one who has seen the run from its beginning.
+// was left, archived, and in a copy that was exported and imported. Each of them has then seen
+// a legal stream, for this project's own machine and for the official client, and both show
+// the same messages as one who has seen the run from its beginning.
 
 func TestAttachFromEveryRecord(t *testing.T) {
 	t.Parallel()

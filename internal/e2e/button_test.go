@@ -135,8 +135,8 @@ func (p *process) offered() bool {
 	return c.Kill
 }
 
-// ends waits until the process has ended, and whoever has its output too, and returns its exit
-// code.
+// ends waits until the process, and every process that has its output too, has ended, and
+// returns its exit code.
 func (p *process) ends() int {
 	p.t.Helper()
 	select {
@@ -205,8 +205,8 @@ func TestKillButton(t *testing.T) {
 // which one is asked to end is the same as with one process.
 func TestEndsTogether(t *testing.T) {
 	t.Parallel()
-	// What runs the tests may ignore SIGHUP, as nohup does, and then the server would, too. What
-	// this process handles has its default in those that it starts.
+	// The runner of the tests may ignore SIGHUP, as nohup does, and then the server would,
+	// too. A signal that this process handles has its default in those that it starts.
 	handled := make(chan os.Signal, 1)
 	signal.Notify(handled, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(handled) })

@@ -148,9 +148,9 @@ func (p *process) died(within time.Duration) bool {
 	return true
 }
 
-// learnPoints returns the points that a run of the script passes. All kinds of
-// commits must be among them. What shares a commit is a matter of time, but the
-// points are not, so every other run passes the same.
+// learnPoints returns the points that a run of the script passes. All kinds of commits must be
+// among them. The sharing of commits is a matter of time, but the points are not, so every
+// other run passes the same.
 func learnPoints(t *testing.T, crashing, store string) []string {
 	t.Helper()
 	points := newCrashKiller(t, store, "on").passPoints(crashing)

@@ -1,7 +1,7 @@
 package e2e
 
-// The scenes of TestDeaths with calls that are finished from outside: whoever does the work
-// sends the result.
+// The scenes of TestDeaths with calls that are finished from outside: the other side sends the
+// result.
 
 import (
 	"encoding/json"

@@ -1,9 +1,8 @@
 package e2e
 
-// What becomes of a tool call when something dies in the middle of it: each kind of call, at
-// each moment, by effect, whoever dies, on both stores. What was sent and what was done is
-// counted by the file that the other side writes. The table in docs/durability.md is made
-// here.
+// The outcome of a tool call when something dies in the middle of it: each kind of call, at
+// each moment, by effect, for each death, on both stores. The file that the other side writes
+// counts what was sent and what was done. The table in docs/durability.md is made here.
 
 import (
 	"cmp"
@@ -18,7 +17,7 @@ import (
 	"testing"
 )
 
-// Who dies.
+// The parts that die.
 const (
 	diesHoldfast = "Holdfast"
 	diesPeer     = "the other side"
@@ -114,8 +113,8 @@ var rewriteDeaths = flag.Bool(
 // 3rd; all is each. The order is a shuffled one.
 const deathsVariable, someDeaths = "HOLDFAST_DEATHS", "0/24"
 
-// TestDeaths kills processes in the middle of calls with kill -9, and cuts the network. What
-// comes of each call is what the table says, and what a user can accept.
+// TestDeaths kills processes in the middle of calls with kill -9, and cuts the network. The
+// outcome of each call is what the table says, and what a user can accept.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
 	all := os.Getenv(deathsVariable) == "all"
@@ -198,7 +197,7 @@ func deathScenes(t *testing.T) (scenes []scene) {
 	return scenes
 }
 
-// What the model reads of a call, or what else comes of it.
+// The result that the model reads of a call, or its other outcome.
 const (
 	readResult   = "result"
 	readLookedUp = "looked up"

@@ -316,11 +316,11 @@ func storedStates(t *testing.T, h *store.Head) string {
 	return mustText(t, out)
 }
 
-// TestDeployAtoBtoA: threads of every status, and one whose worker dies in the middle
-// of a run, go from a deployment to one that has a state more, one less and one
-// migrated over two steps. Back, that one is newer than what is known there: nothing
-// runs and nothing changes, until it is said that it may begin anew; and what was set
-// aside is there when the new deployment comes again.
+// TestDeployAtoBtoA: threads of every status, and one whose worker dies in the middle of a
+// run, go from a deployment to one that has a state more, one less and one migrated over two
+// steps. Back, that one is newer than what is known there: nothing runs and nothing changes,
+// until it is said that it may start over; and what was set aside is there when the new
+// deployment comes again.
 func TestDeployAtoBtoA(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
-	// What the tests kill must be the server itself, and nothing may start it again.
+	// The tests must kill the server itself, and nothing may start it again.
 	if err := os.Setenv("HOLDFAST_DEMO_KILL", "false"); err != nil {
 		return 1, err
 	}

@@ -21,10 +21,11 @@ import (
 )
 
 // Redis's primary dies, often with replicas that lag behind, and a replica takes its place.
-// Three servers run and show runs meanwhile. With --durability=failover nothing that anybody has
-// seen may be missing afterwards. Without it some is, which shows that the campaign can tell; but
-// then nobody is left with what is not so: whoever has seen something that is gone has to start
-// over. make failover plays all of it and prints the table of docs/durability.md.
+// Three servers run and show runs meanwhile. With --durability=failover nothing that anybody
+// has seen may be missing afterwards. Without it some is, which shows that the campaign can
+// tell; but then nobody is left with what is not so: a watcher that has seen something that is
+// gone has to start over. make failover plays all of it and prints the table of
+// docs/durability.md.
 
 // failovers in CI, of each kind; make failover sets another number.
 const failovers = 1
@@ -87,7 +88,7 @@ func (g *redisGroup) failOver(random *rand.Rand, stalled time.Duration) {
 		for _, r := range replicas {
 			r.Suspend(g.T)
 		}
-		// What is on its way to them would reach them when they go on.
+		// Data on its way to them would reach them when they go on.
 		primary.Command(g.T, "client", "kill", "type", "replica")
 		wait.Pass(stalled)
 	}

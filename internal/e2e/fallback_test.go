@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestKilledAfterAFallback: a worker is killed when a model has broken off and the next one
-// is asked, and again in a tool that this one has called. Whoever goes on asks the second
-// model, and so does the run after a person's answer; the run after that begins with the
-// first. Nothing of what broke off is left.
+// TestKilledAfterAFallback: a worker is killed when a model has broken off and the next one is
+// asked, and again in a tool that this one has called. The next process asks the second model,
+// and so does the run after a person's answer; the run after that begins with the first.
+// Nothing of what broke off is left.
 func TestKilledAfterAFallback(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {

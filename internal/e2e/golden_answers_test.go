@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
-// What answers leave in a golden store besides text: one that was taken back because it does
-// not have its agent's form, one that is the result of its run, and an image.
+// The traces that answers leave in a golden store besides text: one that was taken back
+// because it does not have its agent's form, one that is the result of its run, and an image.
 
 const (
 	goldenResult = `{"city":"Rome"}`

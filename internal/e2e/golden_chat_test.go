@@ -101,7 +101,7 @@ func (g *goldenChat) chat(t *testing.T, p *process) {
 	patch(t, p, chatFailed, `{"hidden":true}`)
 }
 
-// leaveBranch makes the thread that was cut off: its answer is made anew, and one of its two
+// leaveBranch makes the thread that was cut off: its answer is made again, and one of its two
 // charges has been repeated. The server's calls take long enough to kill it then.
 func (g *goldenChat) leaveBranch(t *testing.T, store, format string, models *goldenProvider) {
 	t.Helper()

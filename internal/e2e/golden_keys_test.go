@@ -82,7 +82,7 @@ func (g *goldenKeys) checkKeys(t *testing.T, p *process) {
 		t.Errorf("the call in flight ended with %s, %v", end.Raw, err)
 	}
 	for thread, key := range g.Keys {
-		// What the server has written reaches the test on its own way.
+		// The server's records reach the test on its own way.
 		p.awaitOutput(func(string) bool { return len(keysOf(p, thread)) > 0 }, nil)
 		if got := keysOf(p, thread); len(got) != 1 || got[0] != key {
 			t.Errorf("the open call of %s has started under %q, want %s", thread, got, key)

@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// What models leave in a golden store, and how threads with it go on. The models are played
-// by a provider that lives as long as the test; the agents have its address from the
-// environment.
+// The traces that models leave in a golden store, and how threads with it go on. The models
+// are played by a provider that lives as long as the test; the agents have its address from
+// the environment.
 
 // goldenModels are the threads in a golden store that have the model to which a run has
 // fallen back, the mark of a prompt, what a history window has recorded, or what answers are
@@ -71,8 +71,8 @@ func (g *goldenModels) checkModels(t *testing.T, p *process, models *goldenProvi
 	}
 }
 
-// goldenProvider plays the models of a golden store that are not the demo's. What a person
-// tells them to call, they call.
+// goldenProvider plays the models of a golden store that are not the demo's. They call what a
+// person tells them to call.
 type goldenProvider struct {
 	url   string
 	mu    sync.Mutex
@@ -108,7 +108,7 @@ func (g *goldenProvider) requests(model string) []string {
 	return slices.Clone(g.asked[model])
 }
 
-// What the models take and say.
+// The inputs and answers of the models.
 const (
 	goldenNarrow  = 2000 // bytes of a request
 	goldenSummary = "They greeted each other."

@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What tools leave in a golden store before their calls end: a value that a call has kept, the
-// handle of an MCP task, a question of a login or of a doubt, and calls that were handed out.
-// Their agents are in Go, so workers write and check these stores, which have files of their
-// own.
+// The traces that tools leave in a golden store before their calls end: a value that a call
+// has kept, the handle of an MCP task, a question of a login or of a doubt, and calls that
+// were handed out. Their agents are in Go, so workers write and check these stores, which have
+// files of their own.
 
 // goldenTools is what such a store held when it was written.
 type goldenTools struct {

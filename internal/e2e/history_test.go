@@ -227,7 +227,7 @@ func (k *traveller) checkEffects(got threads.Traveled, amounts ...int) {
 	}
 }
 
-// forks goes on from the first charge in another thread, and charges anew there.
+// forks goes on from the first charge in another thread, and charges again there.
 func (k *traveller) forks() {
 	k.Helper()
 	var got threads.Traveled

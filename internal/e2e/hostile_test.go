@@ -23,11 +23,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
-// What hostile clients cost others: while they hold as many connections as they can, or have
-// the server compute, a client of another tenant makes runs, each on a new connection; then the
-// server gets a SIGTERM. make hostile opens 10,050 connections, measures, and fails if the bars
-// do not hold. In CI a few more connections than there are places show that the other tenant
-// is served and that the server ends, however long that takes.
+// The cost of hostile clients for others: while they hold as many connections as they can, or
+// have the server compute, a client of another tenant makes runs, each on a new connection;
+// then the server gets a SIGTERM. make hostile opens 10,050 connections, measures, and fails
+// if the bars do not hold. In CI a few more connections than there are places show that the
+// other tenant is served and that the server ends, however long that takes.
 
 // The bars: the 99th percentile of a run is hostileTimes what it is on a quiet server, or
 // hostileFloor if that is more; and how long readiness and the end of the server may take.

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// survivor is a script with what has to come of it, whoever dies meanwhile.
+// survivor is a script with its necessary outcome, whatever dies meanwhile.
 type survivor struct {
 	text string
 	// calls are those that are started, as tool/iteration; answers is how often the
@@ -217,7 +217,7 @@ func price(account string, f map[string]string) int64 {
 	return input + output
 }
 
-// What is reserved for each call, in tokens and in money.
+// The reservation for each call, in tokens and in money.
 const reservedTokens, reservedCost = 150, 200
 
 func reserved(account string) int64 {

@@ -28,8 +28,9 @@ const (
 	slowTrips = 4
 )
 
-// TestResets: a server whose connections are reset keeps its runs, however slow its link is. In CI a
-// few resets and a death show that runs go on, whoever has them; who is late there says nothing.
+// TestResets: a server whose connections are reset keeps its runs, however slow its link is.
+// In CI a few resets and a death show that runs go on, at any server; a late one there says
+// nothing.
 func TestResets(t *testing.T) {
 	t.Parallel()
 	measured := os.Getenv("HOLDFAST_RESETS") != ""

@@ -66,8 +66,8 @@ func TestRedisNeverStarts(t *testing.T) {
 	}
 }
 
-// TestNobodyIsRobbed: Redis dies for longer than the lease and comes back. The owner of a
-// run is slower to notice than another server, which leaves it the run all the same.
+// TestNobodyIsRobbed: Redis dies for longer than the lease and comes back. The owner of a run
+// is slower to notice than another server, which still leaves it the run.
 func TestNobodyIsRobbed(t *testing.T) {
 	t.Parallel()
 	const away = `msg="the lease could not be renewed"`

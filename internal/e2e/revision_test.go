@@ -18,7 +18,7 @@ import (
 )
 
 // cashier is a provider whose models charge a card once, and then say their names. Before
-// that, m1 waits until it is let go; whoever asks it is told on held.
+// that, m1 waits until it is let go; the requester is told on held.
 type cashier struct {
 	*testing.T
 	held chan string // gets the model's name
@@ -192,7 +192,7 @@ func (b *branches) awaitWaiting(p *process, cursor string) (waiting map[string]a
 	return waiting, watch
 }
 
-// charges checks that the card was charged once, whoever did it.
+// charges checks that the card was charged once, by any process.
 func (b *branches) charges() {
 	b.T.Helper()
 	journal, err := os.ReadFile(b.journal)

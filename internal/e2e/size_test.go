@@ -34,7 +34,7 @@ func storedBy(t *testing.T, n int) (size map[string]int64, messages int64) {
 	if code := getJSON(t, c.p.url+"/threads/t/messages", &list); code != http.StatusOK || len(list.Messages) != 2*n+2 {
 		t.Fatalf("%d: %d messages", code, len(list.Messages))
 	}
-	// What a page that missed everything is shown is the same as ever.
+	// A page that missed everything is shown the same as ever.
 	res, err := http.Get(c.p.url + "/threads/t/runs/r1/events")
 	if err != nil {
 		t.Fatal(err)

@@ -355,7 +355,7 @@ func (f *fleet) started(server int, thread string) int {
 }
 
 // TestSlowAnswersOutliveKills: an answer whose words are shown between the deaths of its
-// servers is not given up, although it has to begin anew each time.
+// servers is not given up, although it has to start over each time.
 func TestSlowAnswersOutliveKills(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, time.Second)
@@ -381,7 +381,7 @@ func TestSlowAnswersOutliveKills(t *testing.T) {
 		if words < 2 {
 			t.Fatalf("the stream ended after %s", after)
 		}
-		for i := range started { // whoever has asked the model last
+		for i := range started { // the last to have asked the model
 			n := f.started(i, thread)
 			if n > started[i] {
 				owner = i

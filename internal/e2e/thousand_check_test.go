@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// What is checked of a run whose owner was killed in each step. It is told by what servers
-// cannot know of: what a service outside has written down, and what a client shows.
+// The checks of a run whose owner was killed in each step. It is told by what servers cannot
+// know of: what a service outside has written down, and what a client shows.
 
 // effect is something that was done for a call, or to know what became of one.
 type effect struct {
-	// What is "sent" for a call that was made, "did" for work that was done for it, and
+	// The kind is "sent" for a call that was made, "did" for work that was done for it, and
 	// "looked up".
 	What      string
 	Tool      string

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
-// What a run goes on between whose owner is killed in each step (thousand_test.go): three
-// servers behind a balancer, and a service outside that writes down what it is asked to do.
+// The scene of a run whose owner is killed in each step (thousand_test.go): three servers
+// behind a balancer, and a service outside that writes down what it is asked to do.
 
 // sign is something that a process was seen to do.
 type sign struct {
@@ -32,7 +32,7 @@ type sign struct {
 	step int
 }
 
-// What processes are seen to do.
+// The visible acts of processes.
 const (
 	signReady    = "is ready"
 	signTakeover = "takes the run over"

@@ -75,7 +75,7 @@ type hunt struct {
 	skipped int            // kills that had to wait until another server was ready
 }
 
-// take takes in a sign. Whoever does something for the run owns it.
+// take takes in a sign. A process that does something for the run owns it.
 func (h *hunt) take(s sign) {
 	r := h.named(s.process)
 	switch s.what {
@@ -117,7 +117,8 @@ func (h *hunt) next() sign {
 	}
 }
 
-// found is what the store says of who owns what, for whoever looks for the reason of silence.
+// found is what the store says of who owns what, for a reader who looks for the reason of
+// silence.
 func (h *hunt) found() []string {
 	s, err := redisstore.Open(h.Context(), h.redis, redisstore.Options{})
 	if err != nil {
@@ -298,7 +299,7 @@ func TestKilledInEachStep(t *testing.T) {
 		args = append(
 			args,
 			"--lease=10s",
-		) // whoever stands still in CI for longer than the default shall not be taken for dead
+		) // a process that stands still in CI for longer than the default shall not be taken for dead
 	}
 	h := &hunt{
 		T:        t,

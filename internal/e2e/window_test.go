@@ -26,8 +26,8 @@ const (
 
 // TestALongThreadGoesOn: a thread of 2,000 messages, of which the model takes a few dozen,
 // goes on for many turns, some with results that alone are more than the model takes. The
-// agent narrow has no middleware of its own, teller summarises. What the model has refused
-// is never sent again, also not by the next server. make long has 200 turns.
+// agent narrow has no middleware of its own, teller summarises. A request that the model has
+// refused is never sent again, also not by the next server. make long has 200 turns.
 func TestALongThreadGoesOn(t *testing.T) {
 	t.Parallel()
 	turns := 20

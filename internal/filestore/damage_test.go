@@ -83,7 +83,7 @@ func grow(t *testing.T, r *rand.Rand, times int) *history {
 		writers[n] = newWriter(t, nil, n)
 		h.threads[writers[n].head.Key] = []string{""}
 	}
-	// What a store has in its log when it is closed is in a table when it is opened.
+	// The log that a store has when it is closed is in a table when it is opened.
 	for range times {
 		s := openAt(t, h.dir)
 		for range 60 {
@@ -110,9 +110,9 @@ func grow(t *testing.T, r *rand.Rand, times int) *history {
 	return h
 }
 
-// TestDamage damages a store at random places, half of them in small files. Whatever is
-// damaged is refused loudly, or every thread is read exactly as it was. With
-// FILESTORE_TEST_TRIALS it does so more often than the tests have time for.
+// TestDamage damages a store at random places, half of them in small files. Every damage is
+// refused loudly, or every thread is read exactly as it was. With FILESTORE_TEST_TRIALS it
+// does so more often than the tests have time for.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	trials := fromEnvironment(t, trialsVariable, usualTrials)
@@ -301,8 +301,8 @@ func (h *history) look(t *testing.T, dir, what string, opts Options) (result str
 	return result, wrong
 }
 
-// TestDamagedTable: a table that is damaged cannot be merged with others. Commits go on
-// all the same, nothing tries it again and again, and the operator is told.
+// TestDamagedTable: a table that is damaged cannot be merged with others. Commits still go on,
+// nothing tries it again and again, and the operator is told.
 func TestDamagedTable(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

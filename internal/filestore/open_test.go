@@ -60,7 +60,7 @@ func TestOpenWaits(t *testing.T) {
 }
 
 // TestOpenModes: everything that is made, then or later, is its owner's only, and so is what
-// is copied. What a copy made by the umask becomes so.
+// is copied. A copy made by the umask becomes so.
 func TestOpenModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

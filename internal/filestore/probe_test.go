@@ -13,7 +13,7 @@ import (
 
 // TestSharedDamage: of a table that cannot be opened, nobody knows which threads it has, so
 // the store says from its start on that it is damaged, no list passes for a whole one, and no
-// thread for one that is not there. What is damaged in one thread's data concerns it alone.
+// thread for one that is not there. Damage in one thread's data concerns it alone.
 func TestSharedDamage(t *testing.T) {
 	t.Parallel()
 	whole, threads := left(t, Options{})

@@ -73,8 +73,7 @@ func TestStepsAreNotSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openAt(t, dir)
-	// Whatever is written after it was opened comes after that was removed, or has another
-	// number.
+	// A batch written after it was opened comes after that was removed, or has another number.
 	for n := range 2 {
 		if err := s.Commit(t.Context(), manyMessages(t, s, 1+n)); err != nil {
 			t.Fatal(err)

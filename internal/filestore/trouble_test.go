@@ -165,8 +165,8 @@ func (w *writer) stored() *store.Head {
 // has reports whether the commit is written, and the last one.
 func (w *writer) has(c *store.Commit) bool { return w.stored().ETag == c.ID }
 
-// TestWriteFails: after any write that fails the store goes on by itself. Whatever it
-// was in the middle of is written once.
+// TestWriteFails: after any write that fails the store goes on by itself. The write in
+// progress is written once.
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	if inChild(t) {

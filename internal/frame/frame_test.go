@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What goes in comes out, for all sizes; what was ever written can be read; what is damaged,
-// newer or hostile is an error.
+// Values come out as they went in, for all sizes; everything ever written can be read;
+// damaged, newer or hostile data are an error.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -210,7 +210,7 @@ func TestBomb(t *testing.T) {
 	if got, err := c.Decode(nil, "n", bomb); err == nil {
 		t.Errorf("the bomb became %d bytes", len(got))
 	}
-	// What would be too large to decode is not compressed.
+	// Data that would be too large to decode are not compressed.
 	huge := make([]byte, 64<<20+1)
 	if got, err := c.Decode(nil, "n", c.Encode(nil, "n", huge)); err != nil || len(got) != len(huge) {
 		t.Errorf("%d bytes came back as %d, %v", len(huge), len(got), err)

@@ -36,7 +36,7 @@ func TestAccept(t *testing.T) {
 		{"text/html, application/xhtml+xml", none},
 		{"*/*;q=0", none},
 		{"text/event-stream;q=0", none},
-		// What cannot be read expresses no preference.
+		// An unreadable header expresses no preference.
 		{"json", typeSSE},
 		{",,;q=1,", typeSSE},
 		{"application/json;q=much", typeSSE},

@@ -85,7 +85,7 @@ func (a *callAPI) postResult(w http.ResponseWriter, r *http.Request, who holdfas
 	return shown(w, done, err)
 }
 
-// postCall is POST /calls?token=. Whoever has the URL may use it, so the route is open. The
+// postCall is POST /calls?token=. Anyone who has the URL may use it, so the route is open. The
 // token is in the query, which no log has.
 func (a *callAPI) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	token := r.URL.Query().Get("token")

@@ -143,8 +143,8 @@ func TestFinishLogsNoToken(t *testing.T) {
 	}
 }
 
-// TestOnlyPostFinishes: whoever only looks at a one-time URL, such as the scanner of a mail
-// client or a browser that somebody pastes it into, finishes nothing, and is told how.
+// TestOnlyPostFinishes: a client that only looks at a one-time URL, such as the scanner of a
+// mail client or a browser that somebody pastes it into, finishes nothing, and is told how.
 func TestOnlyPostFinishes(t *testing.T) {
 	f := &fake{}
 	s := serve(t, f, nil)

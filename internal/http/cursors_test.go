@@ -111,8 +111,8 @@ func wantInvalidCursor(t *testing.T, cursor string, ask func() (*http.Response, 
 	}
 }
 
-// TestCursorsInEvents: whoever asks for cursors in the events gets them, on every route and in
-// both dialects, and nobody else does.
+// TestCursorsInEvents: a client that asks for cursors in the events gets them, on every route
+// and in both dialects, and nobody else does.
 func TestCursorsInEvents(t *testing.T) {
 	frames := []agui.Frame{
 		{Data: agui.RunStarted{ThreadID: "t", RunID: "r", ProtocolVersion: agui.ProtocolVersion}.AppendJSON(nil)},

@@ -114,7 +114,7 @@ func TestReadinessIsRemembered(t *testing.T) {
 	})
 }
 
-// TestReadinessOutlivesItsCaller: whoever asks and leaves does not make the server
+// TestReadinessOutlivesItsCaller: a client that asks and leaves does not make the server
 // unready for others.
 func TestReadinessOutlivesItsCaller(t *testing.T) {
 	h := &serverAPI{ready: func(ctx context.Context) error { return ctx.Err() }}

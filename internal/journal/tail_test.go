@@ -52,7 +52,7 @@ func cmpErr(errs ...error) error {
 	return nil
 }
 
-// commit adds records with a tag, and wakes whoever watches.
+// commit adds records with a tag, and wakes the watchers.
 func (l *counted) commit(n int, tag string) store.Cursor {
 	l.mu.Lock()
 	for range n {
@@ -141,7 +141,7 @@ func TestTailIsShared(t *testing.T) {
 
 // TestTailEnds: a store that does not answer ends the reader with its error, for everybody; a
 // log that no longer has the reader's record ends it without one, because another watcher's
-// may be there. Whoever comes next begins a new reader. After Close there is none.
+// may be there. The next watcher begins a new reader. After Close there is none.
 func TestTailEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &counted{}

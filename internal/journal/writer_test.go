@@ -302,7 +302,7 @@ func TestQuickWordsWaitForCompany(t *testing.T) {
 				t.Errorf("%s took %d commits, want %d", c.what, n, c.commits)
 			}
 		}
-		// What waits is committed after a moment, also without a flush.
+		// A waiting batch is committed after a moment, also without a flush.
 		commit(answer(20, time.Microsecond))
 		before := len(s.commits)
 		say(t, w, "late ")

@@ -164,7 +164,7 @@ func TestLostCommitIsCounted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &lossy{Store: memstore.New()}
 				limits := limited(t, s, func(q *quota.Config) { q.PerUser.Threads = 1 })
-				if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
+				if _, err := limits.CountDue(t.Context()); err != nil { // a later request is told no
 					t.Fatal(err)
 				}
 				e := looptest.Start(t, s, func(c *looptest.Config) { c.Limits = limits }, answerer())

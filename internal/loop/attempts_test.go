@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What follows when a model fails: another try, another model, or the end.
+// The reactions to a model's failure: another try, another model, or the end.
 
 // turn is what a named model does with one call: it says its deltas, and fails with its
 // error if it has one.

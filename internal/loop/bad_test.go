@@ -253,7 +253,7 @@ func (v *vanishing) Post(ctx context.Context, key store.ThreadKey, item store.In
 }
 
 // TestDeletedMeanwhile: a thread that is deleted while a request reads it is not there, or
-// is begun anew; the store is not blamed.
+// starts again; the store is not blamed.
 func TestDeletedMeanwhile(t *testing.T) {
 	db := &vanishing{Store: memstore.New()}
 	e := looptest.Start(t, db, nil, looptest.Wordy())

@@ -72,7 +72,7 @@ func branched(
 	return said
 }
 
-// TestRegenerate: the last answer is made anew, with what its once tool has said. The old
+// TestRegenerate: the last answer is made again, with the results of its once tool. The old
 // branch can be reached.
 func TestRegenerate(t *testing.T) {
 	j, store := &looptest.Notebook{}, memstore.New()
@@ -100,7 +100,7 @@ func TestRegenerate(t *testing.T) {
 	}
 }
 
-// TestRegenerateByFlag: without the policy, branch makes the last answer anew, and the tools
+// TestRegenerateByFlag: without the policy, branch makes the last answer again, and the tools
 // run as the new answer asks; without both, the old answer is shown.
 func TestRegenerateByFlag(t *testing.T) {
 	j := &looptest.Notebook{}
@@ -191,7 +191,7 @@ func TestEdit(t *testing.T) {
 		looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))),
 	)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r6", `{"approved":true}`, open...)))
-	// What a new message asks for is done without a question.
+	// A new message's own calls are made without a question.
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r7", looptest.UserSays("u9", "pay 10"))))
 	if got := strings.Join(j.Take(), ", "); got != "paid 30, paid 10" {
 		t.Errorf("the tool ran: %q", got)

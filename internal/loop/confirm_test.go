@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a process starts that has lost its thread without knowing: nothing. The clock for
-// stamps stands still in these tests, as it may seem to if the store answers late.
+// A process that has lost its thread without knowing starts nothing. The clock for stamps
+// stands still in these tests, as it may seem to if the store answers late.
 
 // thieving is a store as a process sees it whose thread another one takes.
 type thieving struct {

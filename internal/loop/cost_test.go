@@ -1,6 +1,6 @@
 package loop_test
 
-// What a round costs, in figures that no busy machine bends: commits are counted while time
+// The cost of a round, in figures that no busy machine bends: commits are counted while time
 // stands still, and what Redis executes, receives and holds for them is counted by Redis.
 
 import (

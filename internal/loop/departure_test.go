@@ -51,7 +51,7 @@ func takenOverAfter(t *testing.T, s store.Store, key store.ThreadKey, epoch uint
 }
 
 // TestHandOver: a server that shuts down hands each run over when it comes to a boundary,
-// however long others of its runs still take. Whoever watches elsewhere sees one stream.
+// however long others of its runs still take. A watcher elsewhere sees one stream.
 func TestHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()

@@ -158,8 +158,8 @@ func TestFailedAnswerIsSentBack(t *testing.T) {
 	}
 }
 
-// TestRegenerateAfterAFailure: a chat page that asks for the answer after a failed one anew sends
-// what stands before it, with the failed one or without it.
+// TestRegenerateAfterAFailure: a chat page that asks again for the answer after a failed one
+// sends what stands before it, with the failed one or without it.
 func TestRegenerateAfterAFailure(t *testing.T) {
 	for _, keep := range []int{1, 3} {
 		var shown []string

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 )
 
-// TestFailureSaysTheSameLater: whoever attaches to a thread whose run has failed reads what
-// the run's own stream said, for people and for developers, in both dialects.
+// TestFailureSaysTheSameLater: a client that attaches to a thread whose run has failed reads
+// what the run's own stream said, for people and for developers, in both dialects.
 func TestFailureSaysTheSameLater(t *testing.T) {
 	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {

@@ -58,7 +58,8 @@ func TestFinishedIsNotLimited(t *testing.T) {
 	})
 }
 
-// TestFinishedIsNotRetried: an error from outside is the call's result, whoever asks how often.
+// TestFinishedIsNotRetried: an error from outside is the call's result, however often somebody
+// asks.
 func TestFinishedIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &postbox{}

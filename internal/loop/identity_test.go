@@ -127,8 +127,8 @@ func TestKeyAfterATakeover(t *testing.T) {
 	})
 }
 
-// TestKeysOfAFork: a call that the fork inherits is the same call, which a service may
-// have carried out already. What the fork calls later is another one.
+// TestKeysOfAFork: a call that the fork inherits is the same call, which a service may have
+// carried out already. A later call of the fork is another one.
 func TestKeysOfAFork(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), nil, payer(noting(j, asking)))
@@ -152,7 +152,7 @@ func TestKeysOfAFork(t *testing.T) {
 	}
 }
 
-// TestKeysInTheLog: whoever finds a key at a service finds its call.
+// TestKeysInTheLog: a person who finds a key at a service finds its call.
 func TestKeysInTheLog(t *testing.T) {
 	var log bytes.Buffer
 	j := &looptest.Notebook{}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What clients bring, and what becomes of it: it is marked, it never counts as the server's
+// The fate of messages that clients bring: they are marked, they never count as the server's
 // own, and the model is shown what the agent's policy says.
 
 // forgedHistory is a history in which a client has a server's tool say what it likes.

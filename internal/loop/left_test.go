@@ -43,7 +43,7 @@ func TestLeftLongAgo(t *testing.T) {
 	}
 	sound(t, shared, "back")
 	sound(t, shared, "edited")
-	// An edit that was not answered to its end, and is answered anew after another message.
+	// An edit that was not answered to its end, and is answered again after another message.
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("anew", "r1", u1)))
 	other := looptest.UserSays("u1", "pay 30")
 	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("anew", "r2", other)))

@@ -315,7 +315,7 @@ func TestTakeoversAreCounted(t *testing.T) {
 				s := abandoned(t)
 				before := decoded(t, running(t, s).State).Bytes
 				limits := limited(t, s, func(q *quota.Config) { q.PerTenant.Bytes = 1 << 30 })
-				if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
+				if _, err := limits.CountDue(t.Context()); err != nil { // a later request is told no
 					t.Fatal(err)
 				}
 				var commits []*store.Commit

@@ -129,7 +129,7 @@ func dataOf(frames []agui.Frame) (data [][]byte) {
 	return data
 }
 
-// TestLogRefused: whoever asks for a log that is not there is told why.
+// TestLogRefused: a client that asks for a log that is not there is told why.
 func TestLogRefused(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0].ID

@@ -59,7 +59,7 @@ func customs(events []agui.Event) (names []string) {
 	return names
 }
 
-// TestOutput: an answer that fits is the run's result, for whoever attaches later too. The
+// TestOutput: an answer that fits is the run's result, for clients that attach later too. The
 // model gets the form with the request.
 func TestOutput(t *testing.T) {
 	var asked []*holdfast.ModelRequest

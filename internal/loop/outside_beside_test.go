@@ -53,8 +53,8 @@ func byKey(e *looptest.Engine, call, result string) (*threads.FinishedCall, erro
 	)
 }
 
-// TestOutsideAtOnce: whoever gets the call answers before it is handed out, as a webhook
-// that does the work at once, and the run goes on without having ended.
+// TestOutsideAtOnce: the receiver answers before the call is handed out, as a webhook that
+// does the work at once, and the run goes on without having ended.
 func TestOutsideAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := &postbox{}, memstore.New()
@@ -336,8 +336,8 @@ func TestOutsideAllowedFirst(t *testing.T) {
 	}
 }
 
-// TestOutsideNoRoom: while there is no place for a run, a result is taken all the same, and
-// upkeep goes on later.
+// TestOutsideNoRoom: while there is no place for a run, a result is still taken, and upkeep
+// goes on later.
 func TestOutsideNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

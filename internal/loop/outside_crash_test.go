@@ -184,7 +184,7 @@ func TestOutsideKilledAtTheAnswer(t *testing.T) {
 }
 
 // TestOutsideOwnerDies: the owner of a run dies after a result was left for it and before it
-// has taken it. Whoever brought the result waits, and the next owner takes it.
+// has taken it. The sender of the result waits, and the next owner takes it.
 func TestOutsideOwnerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mortal := &looptest.Mortal{Store: memstore.New()}

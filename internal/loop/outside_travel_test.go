@@ -119,7 +119,7 @@ func TestOutsideFork(t *testing.T) {
 }
 
 // TestOutsideRewind: going back to before a call gives it up and says what it may have done;
-// going back to where it waited hands it out anew, or tells the model what has happened.
+// going back to where it waited hands it out again, or tells the model what has happened.
 func TestOutsideRewind(t *testing.T) {
 	waitingAt := func(t *testing.T, e *looptest.Engine) string {
 		all := looptest.Checkpoints(t, e, "t")

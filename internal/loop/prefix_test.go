@@ -108,7 +108,7 @@ func asks(n int, plan string, more ...agui.Message) *agui.RunAgentInput {
 }
 
 // TestPromptsAfterEachCommit: a process dies before or after each of its commits, and answers
-// break off as well. Whoever goes on asks what was asked before, and the observer says so.
+// break off as well. The next process asks what was asked before, and the observer says so.
 func TestPromptsAfterEachCommit(t *testing.T) {
 	total := 0
 	for n := 0; n == 0 || n <= total; n++ {

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What hooks and tools record in the history.
+// The activities that hooks and tools record in the history.
 
 // recorder is a middleware that records where it is called, in each of its hooks.
 func recorder(t *testing.T) holdfast.Middleware {
@@ -163,8 +163,8 @@ func TestRecord(t *testing.T) {
 	wantContinuable(t, e)
 }
 
-// wantContinuable checks that clients with and without the activities can go on, answer
-// anew, and attach.
+// wantContinuable checks that clients with and without the activities can go on, regenerate,
+// and attach.
 func wantContinuable(t *testing.T, e *looptest.Engine) {
 	t.Helper()
 	var all, stripped []agui.Message

@@ -183,8 +183,8 @@ func TestReloadKeepsModels(t *testing.T) {
 }
 
 // TestReloadRemoves: a run whose agent is removed ends as it would have, and can be watched
-// until then by the request that began it. What waits for an answer of that agent says what to
-// do, loses nothing, and goes on when the agent is back.
+// until then by the request that began it. A thread that waits for an answer of that agent
+// says what to do, loses nothing, and goes on when the agent is back.
 func TestReloadRemoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

@@ -38,8 +38,8 @@ func (s *reading) MessagesOf(ctx context.Context, key store.ThreadKey, ids []str
 	return s.Store.MessagesOf(ctx, key, ids)
 }
 
-// TestResultsAreReadOnce: the log has a result once, in its message. Whoever watches from
-// another process reads the results that it is about to be sent, and never the whole thread.
+// TestResultsAreReadOnce: the log has a result once, in its message. A watcher in another
+// process reads the results that it is about to be sent, and never the whole thread.
 func TestResultsAreReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20

@@ -16,7 +16,7 @@ import (
 // for a process with its own (package pin). A process without the agent, or that does not
 // recover, leaves the run to one that can go on with it (fleet.go).
 
-// What Config.OnRevision and that of an agent may be.
+// The choices of Config.OnRevision and of an agent.
 const (
 	Adopt = "adopt" // a run that is taken over goes on with the revision that there is
 	Pin   = "pin"   // it waits for its own

@@ -339,8 +339,8 @@ func TestCancelWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestPostWhileItWaits: a thread whose run waits runs, for whoever posts to it: a message is
-// refused, or cancels the run if that is the policy.
+// TestPostWhileItWaits: a thread whose run waits is a running one: a message is refused, or
+// cancels the run if that is the policy.
 func TestPostWhileItWaits(t *testing.T) {
 	whileItWaits(t, func(t *testing.T, e *looptest.Engine, _ *looptest.Notebook, _ bool) {
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?"))
@@ -367,8 +367,8 @@ func TestPostWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestTitleWhileItWaits: whoever gives a thread another title while its run waits, or when it
-// begins to, is told so, instead of waiting with it.
+// TestTitleWhileItWaits: a request for another title while the run waits, or when it begins
+// to, is answered so, instead of waiting with it.
 func TestTitleWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &looptest.Notebook{}
@@ -498,8 +498,8 @@ func TestSilentOwnerOfAPinnedRun(t *testing.T) {
 	})
 }
 
-// TestQuestionOutlivesRevision: a run keeps its revision through a reload, until it asks. What
-// begins with the answer is another run, with the newest revision.
+// TestQuestionOutlivesRevision: a run keeps its revision through a reload, until it asks. The
+// answer begins another run, with the newest revision.
 func TestQuestionOutlivesRevision(t *testing.T) {
 	asking := func(revision string) holdfast.Agent {
 		ask := looptest.Tool("ask", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {

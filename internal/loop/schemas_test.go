@@ -296,8 +296,8 @@ func schemaRecords(events []agui.Event) []string {
 	return out
 }
 
-// TestDeployments: a thread goes from one deployment to the next and back. What has
-// changed is said once, in log, stream and metrics, and nothing is lost.
+// TestDeployments: a thread goes from one deployment to the next and back. Every change is
+// told once, in log, stream and metrics, and nothing is lost.
 func TestDeployments(t *testing.T) {
 	kept := func(version int, migrations map[int]state.Migration) holdfast.Middleware {
 		m, _ := stateful(state.Spec[tally]{Name: "acme.kept", Version: version, Migrations: migrations})

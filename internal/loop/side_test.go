@@ -449,7 +449,7 @@ func TestToolChoice(t *testing.T) {
 	})
 }
 
-// TestToolChoiceAfterACrash: whoever takes a run over asks the model in the same way.
+// TestToolChoiceAfterACrash: a process that takes a run over asks the model in the same way.
 func TestToolChoiceAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook

@@ -78,9 +78,9 @@ func posting(ctx context.Context, e *looptest.Engine, in *agui.RunAgentInput) <-
 	return c
 }
 
-// TestResumeMeansResume: whoever asks to resume a run whose server is gone gets a run that
-// goes on, whether or not the server recovers runs by itself, and however long the owner
-// has been silent. Nobody waits longer than a lease.
+// TestResumeMeansResume: a request to resume a run whose server is gone gets a run that goes
+// on, whether or not the server recovers runs by itself, and however long the owner has been
+// silent. Nobody waits longer than a lease.
 func TestResumeMeansResume(t *testing.T) {
 	for name, recover := range map[string]bool{"recovery on": true, "recovery off": false} {
 		for _, silent := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestToolsAreWrittenOnce: the same tools are made once and sent with the same bytes; any
-// difference in what is sent makes them anew, also one that is made in place.
+// difference in the input makes them again, also one that is made in place.
 func TestToolsAreWrittenOnce(t *testing.T) {
 	c := &Client{tools: &writtenTools{}}
 	made := 0

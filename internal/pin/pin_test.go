@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// What becomes of runs that wait is tested in internal/loop. Here is what those who look after
+// The fate of runs that wait is tested in internal/loop. Here is what those who look after
 // them do with the answers of a store.
 
 var errAway = errors.New("away")
@@ -194,7 +194,7 @@ func TestOver(t *testing.T) {
 }
 
 // TestGraceIsOfOneLoss: a run that was taken over meanwhile and has lost its next owner, too,
-// is found anew.
+// is found again.
 func TestGraceIsOfOneLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()

@@ -108,7 +108,7 @@ func TestRightsDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestStreamsAreCountedExactly, whoever opens and closes them at the same time, and closing
+// TestStreamsAreCountedExactly, even if many open and close them at the same time, and closing
 // one twice frees one.
 func TestStreamsAreCountedExactly(t *testing.T) {
 	t.Parallel()
@@ -348,7 +348,7 @@ func TestCountBesideChanges(t *testing.T) {
 	}
 }
 
-// TestFlushHidesNothing: what was gathered counts for whoever asks while it is written.
+// TestFlushHidesNothing: gathered amounts count for readers while they are written.
 func TestFlushHidesNothing(t *testing.T) {
 	t.Parallel()
 	l := limiter(t, memstore.New(), func(c *quota.Config) { c.PerUser.Threads = 1 })
@@ -459,8 +459,8 @@ func TestFlushWaits(t *testing.T) {
 	})
 }
 
-// TestSet: limits can be replaced while runs go on, which are counted as before. What is
-// counted in the store is counted from the first limit for it on.
+// TestSet: limits can be replaced while runs go on, which are counted as before. Accounts in
+// the store are kept from the first limit for them on.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	ledger := memstore.New()

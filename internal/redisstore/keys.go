@@ -52,7 +52,7 @@ import (
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
-//	u the user again, for whoever cannot read the head
+//	u the user again, for readers that cannot read the head
 //
 // and, so that what most commits write is one command (newest.go, checkpoints.go):
 //

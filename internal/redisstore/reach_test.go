@@ -29,8 +29,8 @@ func (reply) RedisError() {}
 
 var _ redis.Error = reply("")
 
-// TestReach: Redis is waited for until it is ready, or until the patience is over, and the
-// log says so once. What waiting does not change is said at once.
+// TestReach: Redis is waited for until it is ready, or until the patience is over, and the log
+// says so once. A failure that waiting does not change is said at once.
 func TestReach(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	loading := reply("LOADING Redis is loading the dataset in memory")

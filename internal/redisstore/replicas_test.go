@@ -140,7 +140,7 @@ func testStalled(t *testing.T, url string, replica *redistest.Server) {
 	if err != nil || len(seen) != 1 || seen[0].Number != 2 {
 		t.Errorf("afterwards %d records, %v", len(seen), err)
 	}
-	// What is known to be acknowledged is shown without the replica.
+	// Commits known to be acknowledged are shown without the replica.
 	replica.Suspend(t)
 	defer replica.Resume(t)
 	if _, err := other.Records(ctx, key, store.Cursor{}, 10); err != nil {

@@ -40,8 +40,9 @@ func TestAFewAtATime(t *testing.T) {
 	})
 }
 
-// TestTheFirstInLineGoesWithoutAPlace: whoever keeps a place long keeps the others waiting
-// only for the first one's patience, one after the other, in the order in which they came.
+// TestTheFirstInLineGoesWithoutAPlace: a holder that keeps its place long keeps the others
+// waiting only for the first one's patience, one after the other, in the order in which they
+// came.
 func TestTheFirstInLineGoesWithoutAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate(1, time.Second)

@@ -71,8 +71,8 @@ func TestOnPost(t *testing.T) {
 	}
 }
 
-// TestOnDeparture: whoever is not the one that leaves is told, and one of them is the heir
-// of a thread.
+// TestOnDeparture: everybody but the leaving process is told, and one of them is the heir of a
+// thread.
 func TestOnDeparture(t *testing.T) {
 	t.Parallel()
 	var l storekit.Waiters

@@ -69,7 +69,7 @@ func TestEditedKey(t *testing.T) {
 	}
 }
 
-// looked returns the state as whoever reads it finds it.
+// looked returns the state as a reader finds it.
 func looked(t *testing.T, st *State) *State {
 	t.Helper()
 	found, err := DecodeState(st.Encode())

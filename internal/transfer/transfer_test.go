@@ -137,8 +137,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestExportOfAnotherThread: a thread that was deleted and made anew by another user, while its
-// export waited for its turn, is not shown to the one who had it.
+// TestExportOfAnotherThread: a thread that was deleted and made again by another user, while
+// its export waited for its turn, is not shown to the one who had it.
 func TestExportOfAnotherThread(t *testing.T) {
 	e := looptest.Start(
 		t,
@@ -240,7 +240,7 @@ func TestImportsAtOnce(t *testing.T) {
 	})
 }
 
-// TestNoAnswersFromOutside: whoever writes a document cannot have a tool called that a person
+// TestNoAnswersFromOutside: the author of a document cannot have a tool called that a person
 // would have been asked about, nor a result used that no tool has given.
 func TestNoAnswersFromOutside(t *testing.T) {
 	ran := &looptest.Notebook{}
@@ -336,7 +336,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 var _ io.Writer = broken{}
 
 // TestSlowExports: clients that take their exports slowly, however many, keep nobody else's
-// waiting: they have had their turn when their threads are read. What they hold is bounded.
+// waiting: they have had their turn when their threads are read. Their memory is bounded.
 func TestSlowExports(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ func counting(t *testing.T, s store.Store, now time.Time) (*looptest.Engine, *qu
 		Lag:      time.Nanosecond, // nobody else changes anything meanwhile
 		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})
-	if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
+	if _, err := limits.CountDue(t.Context()); err != nil { // a later request is told no
 		t.Fatal(err)
 	}
 	e := looptest.Start(t, s, func(c *looptest.Config) {
@@ -142,9 +142,9 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 	}
 }
 
-// TestCounts: two processes that share a store count threads exactly and bytes within
-// 5 %. What was never counted, was counted twice, or went without being counted, the next
-// count of everything puts right.
+// TestCounts: two processes that share a store count threads exactly and bytes within 5 %. The
+// next count of everything corrects threads that were never counted, were counted twice, or
+// went without being counted.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) store.Store{
@@ -181,8 +181,8 @@ func TestCounts(t *testing.T) {
 			settled(t, one)
 			wantCounts(t, one, "after work", limits, others)
 
-			// What this process has counted twice, and not written yet, is no change that is
-			// made meanwhile; another one has removed a thread that nobody counted.
+			// Threads that this process has counted twice, and not written yet, are no change
+			// that is made meanwhile; another one has removed a thread that nobody counted.
 			limits.Wrote(looptest.Alice, 1<<20)
 			limits.Deleted(bob, 1<<10)
 			key := looptest.KeyOf("t0")

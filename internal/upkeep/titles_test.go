@@ -216,8 +216,8 @@ func TestTitleWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestTitleOutlivesTheOwner: whoever takes a run over gives the thread the title that its
-// owner was asked for and did not live to store.
+// TestTitleOutlivesTheOwner: a process that takes a run over gives the thread the title that
+// its owner was asked for and did not live to store.
 func TestTitleOutlivesTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, hold := memstore.New(), make(chan struct{})

@@ -32,7 +32,7 @@ var badStates = map[string]struct {
 	"no JSON":          {[]byte("{"), codes.CheckpointUnreadable},
 	"nothing":          {[]byte("{}"), codes.CheckpointUnreadable},
 	"null":             {[]byte("null"), codes.CheckpointUnreadable},
-	"an empty history": {[]byte(`{"dataFormat":1,"phase":"idle"}`), ""}, // whoever needs the history finds out
+	"an empty history": {[]byte(`{"dataFormat":1,"phase":"idle"}`), ""}, // a request that needs the history finds out
 	"a newer version":  {[]byte(`{"dataFormat":999,"phase":"idle"}`), codes.VersionTooNew},
 	"a negative count": {[]byte(`{"dataFormat":1,"phase":"idle","count":-7}`), codes.CheckpointInvalid},
 	"an odd question":  {[]byte(`{"dataFormat":1,"phase":"interrupted","question":{}}`), codes.CheckpointUnreadable},
@@ -493,8 +493,8 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 	}
 }
 
-// TestPoisonedStates: whatever a state holds, whoever works with its thread gets an error
-// that says so, and never a panic.
+// TestPoisonedStates: whatever a state holds, every operation on its thread gets an error that
+// says so, and never a panic.
 func TestPoisonedStates(t *testing.T) {
 	for name, c := range badStates {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What happens at a limit: the question, its answers, warnings, and a store that does not
+// The events at a limit: the question, its answers, warnings, and a store that does not
 // answer. All of it runs against a ledger in memory, without a server.
 
 // answer has a person answer the question of the budget.

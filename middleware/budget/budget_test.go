@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What calls of the model reserve and settle, checked against a ledger in memory, without
-// a server.
+// The amounts that calls of the model reserve and settle, checked against a ledger in memory,
+// without a server.
 
 // calls are the options of most tests: every call reserves 100 tokens.
 func calls(change func(*budget.Options)) budget.Options {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// TestEstimate: whatever the model is sent counts, whoever has written it.
+// TestEstimate: whatever the model is sent counts, no matter who has written it.
 func TestEstimate(t *testing.T) {
 	const text = "123456"
 	for name, req := range map[string]holdfast.ModelRequest{

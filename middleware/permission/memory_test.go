@@ -19,8 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What is remembered of answers: in the run, in the thread and, in the ledger, for the
-// user.
+// The memory of answers: in the run, in the thread and, in the ledger, for the user.
 
 // TestPermissionRemembered: an answer applies to later calls of the same tool by the same
 // agent about which the same rule asks, as long as its scope lasts.

@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What is found in texts and in streams that are cut in any way, and what is left alone.
+// The secrets that are found in texts and in streams that are cut in any way, and the text
+// that is left alone.
 
 // secrets are made up. They are put together here, so that nobody who scans for real ones
 // finds them.
@@ -409,7 +410,7 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	if joined, _ := said(got); err != nil || joined != "[redacted:odd] done" {
 		t.Errorf("%d bytes, %v", len(joined), err)
 	}
-	// What was released in the end, although it was the beginning of a secret, is not
+	// Text that was released in the end, although it was the beginning of a secret, is not
 	// lost.
 	late := "<é" + strings.Repeat("-", 9000) + "<"
 	got, err = stream(

@@ -135,8 +135,8 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	return string(v.Messages)
 }
 
-// TestThinkingReturns: thinking, redacted thinking and thinking between text and calls
-// goes back unchanged and where it was. What a client has put in its place does not.
+// TestThinkingReturns: thinking, redacted thinking and thinking between text and calls goes
+// back unchanged and where it was. A client's replacement for it does not.
 func TestThinkingReturns(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, map[string]any{"cache_control": map[string]any{"type": "ephemeral"}})

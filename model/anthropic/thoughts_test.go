@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/modeltest"
 )
 
-// What the provider says when it does not take thinking back.
+// The provider's error when it does not take thinking back.
 const (
 	saysBound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different " +
 		"conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."

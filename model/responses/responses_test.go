@@ -207,8 +207,8 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	return string(v.Input)
 }
 
-// TestReasoningReturns: items of reasoning go back whole, directly before what they led
-// to, as they were at their end. What leads to nothing, cannot be read by the provider, or
+// TestReasoningReturns: items of reasoning go back whole, directly before what they led to, as
+// they were at their end. Reasoning that leads to nothing, cannot be read by the provider, or
 // was put in its place by a client does not.
 func TestReasoningReturns(t *testing.T) {
 	t.Parallel()

@@ -197,8 +197,8 @@ func TestOnlyAppends(t *testing.T) {
 				}
 				req := &holdfast.ModelRequest{Thread: "t", Instructions: []string{"Be <kind>.", "Be brief."}}
 				asked := 0
-				// What the frontend says of the moment is that of a run, which begins with words of the
-				// user.
+				// The frontend's facts of the moment are those of a run, which begins with
+				// words of the user.
 				var moment []holdfast.ContextItem
 				for _, step := range turns(t, f) {
 					if slices.ContainsFunc(step, func(m holdfast.Message) bool { return m.Role == holdfast.RoleUser }) {

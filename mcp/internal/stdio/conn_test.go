@@ -89,8 +89,8 @@ func TestStubborn(t *testing.T) {
 	})
 }
 
-// TestRunaway: a process whose child has left the group and keeps its output open has ended
-// all the same.
+// TestRunaway: a process whose child has left the group and keeps its output open has still
+// ended.
 func TestRunaway(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
