@@ -99,7 +99,7 @@ func New(o Options) (*Verifier, error) {
 		)
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return nil, errors.New(
-			"the URL of the keys must be https: whoever can change them on their way can sign tokens",
+			"the URL of the keys must be https: anyone who can change them on their way can sign tokens",
 		)
 	case u.User != nil:
 		return nil, errors.New("the URL of the keys must not contain a user or a password: the keys are public")

@@ -286,7 +286,7 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	q = hooktest.Question(t, step(c.Answer(q, json.RawMessage(`{"continue":true,"iterations":1}`)), 5))
 	end := step(c.Answer(q, json.RawMessage(`{"continue":false}`)), 5)
 	if end.Code != codes.MaxIterations ||
-		!strings.Contains(end.Hint, "it has used its 1 iteration, and the answer was no. To go on all the same") {
+		!strings.Contains(end.Hint, "it has used its 1 iteration, and the answer was no. To continue anyway") {
 		t.Errorf("after a no: %+v", end)
 	}
 	c.Restart()

@@ -154,7 +154,7 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 	}, nil)
 	got := c.Run("fetch it") // fails twice, works, fails three times
 	if got.Outcome != agenttest.Failed || got.Code != codes.TooManyErrors ||
-		!strings.Contains(got.Hint, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+		!strings.Contains(got.Hint, "3 iterations in a row have failed; the limit is 3. To continue anyway") {
 		t.Errorf("ended with %+v", got)
 	}
 	if n := hooktest.Notices(got, "holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {

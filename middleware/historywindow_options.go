@@ -22,7 +22,7 @@ const (
 	WindowFail = "fail"
 )
 
-const summaryPrompt = `You write the memory of an assistant. What follows is the older part of its ` +
+const summaryPrompt = `You write the memory of an assistant. You are given the older part of its ` +
 	`conversation with a person, which it will not see any more.
 Write down what it needs to go on as if it had seen it: what the person wants and has decided, ` +
 	`names, numbers, dates, links and identifiers exactly as they stand,

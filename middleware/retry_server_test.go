@@ -80,7 +80,7 @@ func TestTimedOutRun(t *testing.T) {
 	if tries.Load() != 3 ||
 		!strings.Contains(
 			stream,
-			`within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`,
+			`within 5ms and was given up. It may still have taken effect.\n[It was tried 3 times.]`,
 		) ||
 		!strings.Contains(stream, `"delta":"Got: `) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)

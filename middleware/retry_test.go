@@ -412,8 +412,8 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 				middleware.Retry(o),
 				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}),
 			)
-			want := "fetch did not finish within 5s and was given up. It may have taken effect all the " +
-				"same.\n[It was tried 2 times.]"
+			want := "fetch did not finish within 5s and was given up. It may still have taken " +
+				"effect.\n[It was tried 2 times.]"
 			if err != nil || !result.Failed || result.Text != want ||
 				!slices.Equal(tool.at, []time.Duration{0, 6 * time.Second}) {
 				t.Errorf("got %+v, %v, tries at %v", result, err, tool.at)

@@ -132,7 +132,7 @@ func (b toolBound) timeUp(name string) (holdfast.ToolResult, error) {
 
 func timedOut(name string, limit time.Duration) holdfast.ToolResult {
 	return holdfast.ToolResult{Failed: true, Text: fmt.Sprintf(
-		"%s did not finish within %s and was given up. It may have taken effect all the same.", name, limit)}
+		"%s did not finish within %s and was given up. It may still have taken effect.", name, limit)}
 }
 
 // isTimedOut reports whether a result is that of a call whose time was up. The text tells

@@ -52,7 +52,8 @@ func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 	if c.s.cfg.Authenticate == nil {
 		if !c.atThisMachine(r) {
 			return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
-				WithHint("Without API keys that is whoever uses it at its own machine, and not through a proxy. With " +
+				WithHint("Without API keys that is anyone who uses it from its own machine, and " +
+					"not through a proxy. With " +
 					"API keys it is the role operator.")
 		}
 		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")

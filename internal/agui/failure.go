@@ -40,26 +40,26 @@ var people = map[string]string{
 	codes.CheckpointUnreadable: unreadable,
 	codes.CircuitOpen: "The assistant repeated the same step and was stopped. Try " +
 		"again, or ask in other words.",
-	codes.CutOff:        "The answer was interrupted. What was finished is kept. Try again to continue.",
+	codes.CutOff:        "The answer was interrupted. Finished work is kept. Try again to continue.",
 	codes.Forbidden:     "You are not allowed to do this.",
 	codes.Internal:      wentWrong,
 	codes.LimitExceeded: "You have reached a limit of this service. Try again later.",
-	codes.MaxIterations: "The assistant has taken as many steps as it may without finishing. What was " +
-		"finished is kept. Try again to let it continue.",
+	codes.MaxIterations: "The assistant has taken as many steps as it may without finishing. Finished " +
+		"work is kept. Try again to let it continue.",
 	codes.MiddlewareFailed: wentWrong,
 	codes.MidExecution: "This conversation went back to the middle of an answer. Try again " +
 		"to continue from there.",
 	codes.NotFound: "This conversation does not exist any more. Start a new one.",
 	codes.NotRecorded: "The assistant was about to do something that it has not done before, and was " +
 		"stopped. Nothing was done.",
-	codes.OutputCut: "The answer became too long and was cut off. What there is of it is kept. Ask " +
+	codes.OutputCut: "The answer became too long and was cut off. The part that was written is kept. Ask " +
 		"for less, or try again.",
-	codes.OutputInvalid: "The assistant could not put its answer into the form that is needed. What it said " +
+	codes.OutputInvalid: "The assistant could not put its answer into the form that is needed. Its answer " +
 		"is kept. Try again, or ask in other words.",
 	codes.RateLimited: "There were too many requests in a short time. Wait a little, then try again.",
-	codes.RecoveryGaveUp: "The answer was interrupted several times and could not be finished. What was " +
-		"finished is kept. Try again to continue.",
-	codes.RevisionGone: "The answer was interrupted, and the assistant has changed since. What was finished " +
+	codes.RecoveryGaveUp: "The answer was interrupted several times and could not be finished. Finished " +
+		"work is kept. Try again to continue.",
+	codes.RevisionGone: "The answer was interrupted, and the assistant has changed since. Finished work " +
 		"is kept. Try again to continue.",
 	codes.SchemaChanged:    updated,
 	codes.ShuttingDown:     "This service is restarting. Try again in a moment.",

@@ -90,15 +90,15 @@ func errCallPending(s Situation) *holdfast.Error {
 		"This thread waits for the result of a call that is finished from outside; new messages cannot be "+
 			"added before it has come.").
 		WithHint("Send the message again when the call is finished or has expired (GET /threads/{thread} shows "+
-			"outsideCalls); or rewind the thread to a message before the call; or begin another thread. Whoever does "+
-			"the work can finish the call with an error: POST /threads/{thread}/calls/{call}/result.").
+			"outsideCalls); or rewind the thread to a message before the call; or begin another thread. The receiver "+
+			"of the call can finish it with an error: POST /threads/{thread}/calls/{call}/result.").
 		With("runId", s.Run).With("toolCallIds", waiting(s))
 }
 
 // errNotByResume is for a client that answers an outside call like a question.
 func errNotByResume(s Situation, call string) *holdfast.Error {
 	return holdfast.Errorf(codes.CallPending, "Call %q is finished from outside; resume does not answer it.", call).
-		WithHint("Whoever does the work sends the result, to the call's one-time URL or to POST "+
+		WithHint("The receiver of the call sends the result, to the call's one-time URL or to POST "+
 			"/threads/{thread}/calls/{call}/result. To see where the thread stands, leave the entry out.").
 		With("runId", s.Run).With("toolCallIds", []string{call})
 }

@@ -192,7 +192,7 @@ func (a *agentAPI) routes() []route {
 			do:      a.getCapabilities,
 			asks:    true,
 			id:      "getCapabilities",
-			summary: "What the agent can do, as AG-UI capabilities.",
+			summary: "The agent's abilities, as AG-UI capabilities.",
 			answers: []answer{{http.StatusOK, "The capabilities.", typeJSON, "Capabilities"}},
 			errors:  []string{codes.AgentNotFound, codes.NotFound},
 		},

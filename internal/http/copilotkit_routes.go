@@ -44,7 +44,7 @@ func (k *copilotKit) routes() []route {
 			asks:    true,
 			id:      "copilotKitInfo",
 			summary: "The agents and the abilities of this server, as CopilotKit's frontend asks for them.",
-			answers: []answer{{http.StatusOK, "What CopilotKit calls the runtime's info.", typeJSON, "CopilotKitInfo"}},
+			answers: []answer{{http.StatusOK, "CopilotKit's runtime info.", typeJSON, "CopilotKitInfo"}},
 			errors:  []string{codes.NotFound},
 		},
 		{

@@ -106,7 +106,7 @@ func (a *historyAPI) routes() []route {
 			bodyOptional: true,
 			answers: []answer{
 				{http.StatusCreated, "The new thread.", typeJSON, "Traveled"},
-				{http.StatusOK, "What it would be, with preview.", typeJSON, "Traveled"},
+				{http.StatusOK, "The would-be result, with preview.", typeJSON, "Traveled"},
 			},
 			errors: slices.Concat(
 				changeErrors,

@@ -38,8 +38,8 @@ func (a *consoleAPI) routes() []route {
 			do:      a.getPageConfig,
 			open:    true,
 			id:      "pageConfig",
-			summary: "What the web UI has to know before it shows anything.",
-			answers: []answer{{http.StatusOK, "What it has to know.", typeJSON, "PageConfig"}},
+			summary: "The facts that the web UI needs before it shows anything.",
+			answers: []answer{{http.StatusOK, "The facts that it needs.", typeJSON, "PageConfig"}},
 		},
 		{
 			method:  "GET",
@@ -57,7 +57,7 @@ func (a *consoleAPI) routes() []route {
 			do:      a.getSettings,
 			asks:    true,
 			id:      "settings",
-			summary: "What the server was started with, without secrets. For operators.",
+			summary: "The server's settings, without secrets. For operators.",
 			answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}},
 			errors:  operateErrors,
 		},
@@ -74,7 +74,7 @@ func (a *consoleAPI) routes() []route {
 			answers: []answer{
 				{
 					http.StatusOK,
-					"What came of it: a result, or the error of a call that failed.",
+					"The outcome: a result, or the error of a call that failed.",
 					typeJSON,
 					"ToolOutcome",
 				},
@@ -218,7 +218,7 @@ func (a *consoleAPI) postKill(w http.ResponseWriter, r *http.Request, _ holdfast
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	jsonHeader(w, http.StatusAccepted)
-	// If the response cannot be sent, the process dies all the same.
+	// Even if the response cannot be sent, the process dies.
 	_, _ = w.Write(body)
 	_ = http.NewResponseController(w).Flush()
 	a.demo.Kill()

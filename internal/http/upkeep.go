@@ -83,7 +83,7 @@ func (a *upkeepAPI) routes() []route {
 			bodyOptional: true,
 			summary:      "Keep the newest checkpoints, and remove what neither they nor the head needs.",
 			answers: []answer{
-				{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
+				{http.StatusOK, "The counts of what was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
 			},
 			errors: changeErrors,
 		},
@@ -97,8 +97,10 @@ func (a *upkeepAPI) routes() []route {
 			body:      "DeleteOlderThan",
 			summary: "Remove old checkpoints from all your threads (an operator: from all of the tenant's), but " +
 				"never a thread's newest.",
-			answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}},
-			errors:  cleanErrors,
+			answers: []answer{
+				{http.StatusOK, "The counts of what was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
+			},
+			errors: cleanErrors,
 		},
 		{
 			method:    "POST",
@@ -109,8 +111,10 @@ func (a *upkeepAPI) routes() []route {
 			id:        "deleteInactive",
 			body:      "DeleteInactive",
 			summary:   "Delete your idle threads (an operator: the tenant's) that have not been used for a long time.",
-			answers:   []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}},
-			errors:    cleanErrors,
+			answers: []answer{
+				{http.StatusOK, "The counts of what was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
+			},
+			errors: cleanErrors,
 		},
 		{
 			method: "POST",

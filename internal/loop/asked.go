@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// What a person is asked before a call is made after others like it, and what the answers to
-// such questions say.
+// The question that a person is asked before a call is made after others like it, and the
+// meaning of the answers.
 
 // neverTwice reports whether the server does not start such a call again by itself.
 func neverTwice(e holdfast.Effect) bool {
@@ -36,7 +36,7 @@ func textAlready(happened []thread.Happened) string {
 // repeatSchema is the schema of the answer to that question.
 const repeatSchema = `{"type":"object","required":["approved"],"properties":{` +
 	`"approved":{"type":"boolean","description":"Whether the call is made."},` +
-	`"reason":{"type":"string","description":"What the agent is told if the call is not made."}}}`
+	`"reason":{"type":"string","description":"The text for the agent if the call is not made."}}}`
 
 // repeatQuestion asks whether a call is made after different ones of its tool.
 func repeatQuestion(call *thread.Call, arguments []byte, happened []thread.Happened) *holdfast.Interrupt {

@@ -22,7 +22,7 @@ import (
 )
 
 // TestKeptIsHandedBack: a call that has kept a value goes on from there in another process,
-// whatever its effect, and is neither started anew nor in doubt.
+// whatever its effect, and is neither started again nor in doubt.
 func TestKeptIsHandedBack(t *testing.T) {
 	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce,
 		holdfast.EffectQuery} {
@@ -295,8 +295,8 @@ func TestTimeUpIsDoubt(t *testing.T) {
 	}{
 		"once": {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
 		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent),
-			"pay did not finish within 1m0s and was given up. It may have taken effect all the " +
-				"same.\n[It was tried 3 times.]",
+			"pay did not finish within 1m0s and was given up. It may still have taken " +
+				"effect.\n[It was tried 3 times.]",
 			3},
 		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate,
 			error) {

@@ -14,10 +14,10 @@ import (
 
 // Answers in a form: if the agent has an Output, the answer that ends a run must be JSON that
 // fits its schema. One that does not fit is taken back like one that broke off, and the model
-// is asked once more: the same request, with that answer and what is wrong with it at its
-// end. What is stored in between is in the state, so a takeover asks the same. An answer that
-// is wrong again is kept and marked, and ends the run with an error; a run that continues
-// there shows the model both.
+// is asked once more: the same request, with that answer and what is wrong with it at its end.
+// The state stores the steps in between, so a takeover asks the same. An answer that is wrong
+// again is kept and marked, and ends the run with an error; a run that continues there shows
+// the model both.
 
 // misfit is what is wrong with an answer.
 type misfit struct {
@@ -55,7 +55,7 @@ func (a *completion) misfit() *misfit {
 			errors,
 			holdfast.Errorf(codes.OutputInvalid, "The model, or its provider's filter, declined to answer in the "+
 				"form that this agent's answers have.").
-				WithHint("What it said instead is kept. To ask again, %s.", thread.HintEmptyPost),
+				WithHint("The answer that came instead is kept. To ask again, %s.", thread.HintEmptyPost),
 		}
 	}
 	return &misfit{errors: errors}

@@ -338,7 +338,7 @@ func TestOutsideNotInTime(t *testing.T) {
 			"t",
 			"user:go",
 			"assistant:",
-			"tool:approve did not finish within 1m0s and was given up. It may have taken effect all the same.",
+			"tool:approve did not finish within 1m0s and was given up. It may still have taken effect.",
 			"assistant:done",
 		)
 		handingOut.Wait()
@@ -581,7 +581,7 @@ func TestOutsideObserved(t *testing.T) {
 	})
 }
 
-// TestOutsideExpiresOnce: whoever gets the call is told the very time at which it expires.
+// TestOutsideExpiresOnce: the receiver of the call is told the very time at which it expires.
 func TestOutsideExpiresOnce(t *testing.T) {
 	var told time.Time
 	var ticks atomic.Int64

@@ -243,7 +243,7 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",
 			"Pending writes in failed attempts to commit; most are tried again.")),
 		cleaned: f.NewCounterVec(counter("holdfast_retention_removed_total",
-			"What retention has removed, by kind."), []string{"what"}),
+			"Removals by retention, by kind."), []string{"what"}),
 		looked: f.NewCounter(counter("holdfast_retention_looked_total",
 			"Threads that retention has looked at.")),
 		unreadable: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_threads_unreadable",

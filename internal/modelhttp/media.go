@@ -34,7 +34,7 @@ func MadeAt(url string) *holdfast.Part {
 
 // MadeText stands before images that a model gets back as a user's message, because its API
 // has no place for them in an answer.
-const MadeText = "(What you have made in your last answer:)"
+const MadeText = "(You have made this in your last answer:)"
 
 // Own reports whether an encrypted value is this provider's and model's.
 func (c *Client) Own(value string) bool {

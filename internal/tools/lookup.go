@@ -48,11 +48,11 @@ func glossary() map[string]string {
 			"finished tool runs again.",
 		"intent": "A note saved before a tool call starts. An intent without a result is a call " +
 			"whose outcome is in doubt.",
-		"fence": "Who may write to a thread: an epoch and a nonce, compared inside every write.",
+		"fence": "The right to write to a thread: an epoch and a nonce, compared inside every write.",
 		"lease": "How long a silent process counts as alive. After it, another process takes over its runs.",
 		"interrupt": "A question to a person. The run ends with it and waits without any " +
 			"goroutine, socket or timer.",
-		"effect": "What running a tool twice would do: pure and idempotent calls are run again " +
+		"effect": "The consequence of running a tool twice: pure and idempotent calls are run again " +
 			"after a crash, once never.",
 		"middleware": "Optional hooks around iterations, model calls and tool calls.",
 		"ag-ui": "The protocol between agents and frontends that Holdfast speaks: typed events " +

@@ -28,7 +28,7 @@ const (
 func Scratchpad() holdfast.Tool {
 	return holdfast.NewTool(
 		padKey,
-		"Notes that stay with the conversation: read them, write them anew, or append to them.",
+		"Notes that stay with the conversation: read them, rewrite them, or append to them.",
 		func(ctx context.Context, args padArgs) (string, error) {
 			switch args.Action {
 			case "read":

@@ -101,7 +101,7 @@ func TestResults(t *testing.T) {
 		{
 			Lookup(),
 			`{"term":" Fences "}`,
-			`Who may write to a thread: an epoch and a nonce, compared inside every write.`,
+			`The right to write to a thread: an epoch and a nonce, compared inside every write.`,
 		},
 		{Wait(), `{"seconds":61}`, `seconds must be between 0 and 60, not 61`},
 		{Wait(), `{"seconds":-1}`, `seconds must be between 0 and 60, not -1`},

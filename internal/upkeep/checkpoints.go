@@ -175,5 +175,5 @@ func (k *Keeper) list(c *store.Commit, st *thread.State, cp thread.Checkpoint) *
 // errHistoryNotKept says that this server has no checkpoints to go back to.
 func errHistoryNotKept() *holdfast.Error {
 	return holdfast.Errorf(codes.HistoryNotKept, "This server keeps only the latest checkpoint of a thread.").
-		WithHint("Operators keep more with --retention=full. A rewind or a fork by messageId works all the same.")
+		WithHint("Operators keep more with --retention=full. A rewind or a fork by messageId still works.")
 }

@@ -54,7 +54,7 @@ func (v *verdict) schema() json.RawMessage {
 	type object = map[string]any
 	members := object{
 		"approved": object{"type": "boolean", "description": "Whether the call is made."},
-		"reason":   object{"type": "string", "description": "What the agent is told if the call is not approved."},
+		"reason":   object{"type": "string", "description": "The text for the agent if the call is not approved."},
 		"editedArgs": object{
 			"type":        "object",
 			"description": "Arguments to make the call with instead of its own: all of them.",

@@ -58,8 +58,8 @@ func TestImages(t *testing.T) {
 		},
 	}
 	body, err := m.body(req)
-	want := `{"role":"tool","content":"seen","tool_call_id":"c1"},{"role":"user","content":[{"text":"(What you have ` +
-		`made in your last answer:)","type":"text"},` +
+	want := `{"role":"tool","content":"seen","tool_call_id":"c1"},{"role":"user","content":[{"text":"(You have made ` +
+		`this in your last answer:)","type":"text"},` +
 		`{"image_url":{"url":"data:image/webp;base64,AAAA"},"type":"image_url"},` +
 		`{"image_url":{"url":"https://a.example/b.png"},"type":"image_url"}]},{"role":"user","content":"bluer"}`
 	if err != nil || !strings.Contains(string(body.Bytes()), want) {

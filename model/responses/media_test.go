@@ -45,7 +45,7 @@ func TestImages(t *testing.T) {
 	}
 	body, _, err := m.body(req)
 	want := `"input":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Here it is."}]},` +
-		`{"type":"message","role":"user","content":[{"type":"input_text","text":"(What you have made in your last ` +
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"(You have made this in your last ` +
 		`answer:)"},{"type":"input_image","detail":"auto","image_url":"data:image/webp;base64,AAAA"}]},` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"bluer"}]}]`
 	if err != nil || !strings.Contains(string(body.Bytes()), want) ||

@@ -7,7 +7,7 @@ import (
 )
 
 // Help lists what the demo model understands.
-const Help = `I am the demo model: scripted, with no key and no network. What you can say:
+const Help = `I am the demo model: scripted, with no key and no network. You can say:
 
 - help: this list
 - think QUESTION: reasons first, then answers

@@ -23,7 +23,7 @@ export function Standing({ view, thread, busy, onResume }: StandingProps) {
     return (
       <div className="conversation-standing" data-tone={failed ? 'bad' : 'wait'}>
         {failed ? <RetryIcon /> : <PlayIcon />}
-        <span className="grow">{failed ? 'The run has failed. What was finished is kept.' : 'The thread stands in the middle of a run.'} Continue it, or write something else.</span>
+        <span className="grow">{failed ? 'The run has failed. Finished work is kept.' : 'The thread stands in the middle of a run.'} Continue it, or write something else.</span>
         <Button size="small" kind="primary" onClick={onResume}>Continue</Button>
       </div>
     );
