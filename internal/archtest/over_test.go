@@ -1,7 +1,7 @@
 package archtest
 
-// What exceeded a gauge when the gauge was made, and by how much. Nothing is added and
-// nothing here may grow; what has come within the limit must be removed.
+// The list of what exceeded a gauge when the gauge was made, and by how much. Nothing is added
+// and nothing here may grow; what has come within the limit must be removed.
 var (
 	overRings = map[string]int{
 		"internal/agui":                  2309,
@@ -32,6 +32,9 @@ var (
 		"internal/agui/verifier.inside": 55,
 		"internal/e2e/worker/run":       53,
 	}
+
+	// Sentences that TestLanguageOfCode refuses, by package.
+	overLanguage = map[string]int{}
 
 	overEmbedding = map[string]int{
 		"internal/loop/SideRun":            1,
