@@ -291,11 +291,11 @@ func (k *copilotKit) stop(
 // stopRuns is how many runs, from the newest, a stop that names one is compared with.
 const stopRuns = maxLimit
 
-// stoppable returns the run to cancel; "" if there is none. The run that the client names
-// need not be the one that runs: an answer is posted under the id of the run that asked,
-// and whoever attaches to a run chooses an id of their own, which is stored nowhere. But a
-// run that is known and has nothing to do with the current one has ended, and what runs
-// now is something else.
+// stoppable returns the run to cancel; "" if there is none. The run that the client names need
+// not be the one that runs: an answer is posted under the id of the run that asked, and a
+// client that attaches to a run chooses an id of its own, which is stored nowhere. But a run
+// that is known and has nothing to do with the current one has ended, and what runs now is
+// something else.
 func (k *copilotKit) stoppable(r *http.Request, who holdfast.Principal, thread, run string) (string, error) {
 	info, err := k.threads.Thread(r.Context(), who, thread)
 	if err != nil || info.Status != threads.StatusRunning {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 )
 
-// What a request must pass before its route: the door, and then whose it is, as whom an operator
-// reads, and whether the caller may do what the route is for.
+// A request must pass these before its route: the door, and then whose it is, as whom an
+// operator reads, and whether the caller may do what the route is for.
 
 // gate lets requests through to their routes.
 type gate struct {

@@ -85,7 +85,7 @@ func readsThreads(r *route) bool {
 	return r.method == http.MethodGet && !r.open && (strings.HasPrefix(r.path, "/threads") || r.path == "/questions")
 }
 
-// What several routes share.
+// Parts that several routes share.
 var (
 	eventStream    = answer{http.StatusOK, "The run's AG-UI events, as Server-Sent Events.", typeSSE, ""}
 	nothingMissing = answer{code: http.StatusNoContent, text: "The run has ended, and nothing comes after the cursor."}
