@@ -161,9 +161,9 @@ func TestGoldenEvents(t *testing.T) {
 	var out []byte
 	seen := map[agui.Type]bool{}
 	for _, ev := range every() {
-		out = ev.AppendJSON(out)
+		out = agui.Append(out, ev)
 		out = append(out, '\n')
-		seen[ev.EventType()] = true
+		seen[agui.EventType(ev)] = true
 	}
 	if len(seen) != 31 {
 		t.Errorf("%d types, want the 31 of AG-UI 1.0", len(seen))
@@ -173,8 +173,8 @@ func TestGoldenEvents(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	for _, ev := range every() {
-		data := ev.AppendJSON(nil)
-		if got := agui.TypeOf(data); got != ev.EventType() {
+		data := agui.Append(nil, ev)
+		if got := agui.TypeOf(data); got != agui.EventType(ev) {
 			t.Errorf("TypeOf(%s) = %s", data, got)
 		}
 		back, err := agui.DecodeEvent(data)
@@ -182,7 +182,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: %v", data, err)
 			continue
 		}
-		if again := back.AppendJSON(nil); !bytes.Equal(again, data) || back.EventType() != ev.EventType() {
+		if again := agui.Append(nil, back); !bytes.Equal(again, data) || agui.EventType(back) != agui.EventType(ev) {
 			t.Errorf("decode and encode changed it:\n%s\n%s", data, again)
 		}
 	}
@@ -192,7 +192,7 @@ func TestRoundTrip(t *testing.T) {
 func TestOptionalMembersAreOmitted(t *testing.T) {
 	for _, ev := range every() {
 		zero := reflect.Zero(reflect.TypeOf(ev)).Interface().(agui.Event)
-		data := zero.AppendJSON(nil)
+		data := agui.Append(nil, zero)
 		var m map[string]any
 		if err := json.Unmarshal(data, &m); err != nil {
 			t.Fatalf("%s: %v", data, err)
@@ -202,7 +202,7 @@ func TestOptionalMembersAreOmitted(t *testing.T) {
 				name == "delta" ||
 				name == "patch"
 			if v == nil && !payload {
-				t.Errorf("%s: %s is null", ev.EventType(), name)
+				t.Errorf("%s: %s is null", agui.EventType(ev), name)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestOneLine(t *testing.T) {
 		agui.ToolCallArgs{ToolCallID: nasty, Delta: nasty},
 	}
 	for _, ev := range events {
-		data := ev.AppendJSON(nil)
+		data := agui.Append(nil, ev)
 		if bytes.ContainsAny(data, "\r\n") || !utf8.Valid(data) || !json.Valid(data) {
 			t.Errorf("%q", data)
 		}
@@ -420,9 +420,9 @@ func TestLegacyDialect(t *testing.T) {
 			`{"id":"2","role":"tool","content":"y","toolCallId":"c"}]}`},
 	}
 	for _, c := range cases {
-		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
+		data, keep := agui.DialectLegacy.Event(agui.Append(nil, c.ev))
 		if keep != (c.want != "") || string(data) != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.ev.EventType(), data, c.want)
+			t.Errorf("%s:\n got %s\nwant %s", agui.EventType(c.ev), data, c.want)
 		}
 	}
 }
@@ -450,9 +450,9 @@ func TestLegacyAttribution(t *testing.T) {
 			`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r",` +
 				`"messages":[{"id":"1","role":"tool","content":"y","toolCallId":"c"}],"tools":[],"context":[]}}`},
 	} {
-		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
+		data, keep := agui.DialectLegacy.Event(agui.Append(nil, c.ev))
 		if keep != (c.want != "") || keep && string(data) != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.ev.EventType(), data, c.want)
+			t.Errorf("%s:\n got %s\nwant %s", agui.EventType(c.ev), data, c.want)
 		}
 	}
 }
@@ -462,12 +462,13 @@ func TestLegacyAttribution(t *testing.T) {
 func TestEncodeNeverFailsAClient(t *testing.T) {
 	minus := int64(-1)
 	for _, c := range []struct{ got, want string }{
-		{string(agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"), Metadata: json.RawMessage("[]")},
-			Name: "n", Value: json.RawMessage("{")}.AppendJSON(nil)),
+		{string(agui.Append(nil, agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"),
+			Metadata: json.RawMessage("[]")},
+			Name: "n", Value: json.RawMessage("{")})),
 			`{"type":"CUSTOM","name":"n","value":null}`},
-		{string(agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")}.AppendJSON(nil)),
+		{string(agui.Append(nil, agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")})),
 			`{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`},
-		{string(agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}}.AppendJSON(nil)),
+		{string(agui.Append(nil, agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}})),
 			`{"type":"RUN_ERROR","message":"x","usage":[{}]}`},
 		{message(agui.Message{ID: "1", Role: "tool", Name: "n", ActivityType: "t"}), `{"id":"1","role":"tool",` +
 			`"content":"","toolCallId":""}`},
@@ -508,13 +509,30 @@ func TestPartsAreWrittenAnew(t *testing.T) {
 
 func TestRefs(t *testing.T) {
 	for _, ev := range []agui.Event{agui.MessagesRef{Leaf: "m"}, agui.StateRef{}} {
-		data := ev.AppendJSON(nil)
-		if _, ok := agui.RefOf(data); !ok || agui.TypeOf(data) != ev.EventType() {
+		data := agui.Append(nil, ev)
+		if _, ok := agui.RefOf(data); !ok || agui.TypeOf(data) != agui.EventType(ev) {
 			t.Errorf("%s", data)
 		}
 	}
-	if _, ok := agui.RefOf(agui.StateSnapshot{Snapshot: json.RawMessage(`{"ref":"x"}`)}.AppendJSON(nil)); ok {
+	if _, ok := agui.RefOf(agui.Append(nil, agui.StateSnapshot{Snapshot: json.RawMessage(`{"ref":"x"}`)})); ok {
 		t.Error("a snapshot is taken for a reference")
+	}
+}
+
+// TestAppendDelta: the short way writes what the long one does.
+func TestAppendDelta(t *testing.T) {
+	for _, ev := range []agui.Event{
+		agui.TextMessageContent{MessageID: "a\"b", Delta: "c\n"},
+		agui.ReasoningMessageContent{MessageID: "a\"b", Delta: "c\n"},
+		agui.ToolCallArgs{ToolCallID: "a\"b", Delta: "c\n"},
+	} {
+		want := agui.Append(nil, ev)
+		if got := agui.AppendDelta(nil, agui.EventType(ev), "a\"b", "c\n"); !bytes.Equal(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+	if got := agui.TypeOf(agui.AppendDelta(nil, "NONSENSE", "a", "b")); got != agui.TypeToolCallArgs {
+		t.Errorf("what is no piece of a text became %s", got)
 	}
 }
 
@@ -523,12 +541,16 @@ func TestHotEncodeDoesNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, 1024)
 	for name, f := range map[string]func(){
 		"text": func() {
-			buf = agui.TextMessageContent{MessageID: "msg_1",
-				Delta: "some words"}.AppendJSON(buf[:0])
+			buf = agui.Append(buf[:0], agui.TextMessageContent{MessageID: "msg_1",
+				Delta: "some words"})
 		},
-		"arguments": func() { buf = agui.ToolCallArgs{ToolCallID: "call_1", Delta: `{"a":`}.AppendJSON(buf[:0]) },
-		"reasoning": func() { buf = agui.ReasoningMessageContent{MessageID: "msg_1", Delta: "hm"}.AppendJSON(buf[:0]) },
-		"legacy":    func() { _, _ = agui.DialectLegacy.Event(buf) },
+		"arguments": func() { buf = agui.Append(buf[:0], agui.ToolCallArgs{ToolCallID: "call_1", Delta: `{"a":`}) },
+		"reasoning": func() {
+			buf = agui.Append(buf[:0],
+				agui.ReasoningMessageContent{MessageID: "msg_1", Delta: "hm"})
+		},
+		"delta":  func() { buf = agui.AppendDelta(buf[:0], agui.TypeToolCallArgs, "call_1", `{"a":`) },
+		"legacy": func() { _, _ = agui.DialectLegacy.Event(buf) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

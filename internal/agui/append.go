@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/holdfast-agents/holdfast"
 )
 
 // object writes the members of a JSON object. All encoders of this package use it, so
@@ -78,15 +76,14 @@ func (o *object) always(name string, v json.RawMessage) {
 	o.b = append(o.b, oneLine(v)...)
 }
 
-// kind writes a member that must be present and start with one of the bytes in first.
-// Anything else would fail the whole run, so otherwise is written instead.
-func (o *object) kind(name string, v json.RawMessage, first, otherwise string) {
+// kind writes a member that must be present and of the form.
+func (o *object) kind(name string, v json.RawMessage, f *form) {
 	o.key(name)
-	if text := oneLine(v); strings.IndexByte(first, text[0]) >= 0 {
+	if text := oneLine(v); strings.IndexByte(f.first, text[0]) >= 0 {
 		o.b = append(o.b, text...)
 		return
 	}
-	o.b = append(o.b, otherwise...)
+	o.b = append(o.b, f.otherwise...)
 }
 
 // int leaves out negative numbers, which no client accepts.
@@ -159,41 +156,4 @@ func appendEscaped(b []byte, c byte) []byte {
 		return append(b, '\\', 't')
 	}
 	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-}
-
-func (o *object) usage(list []holdfast.Usage) {
-	if len(list) == 0 {
-		return
-	}
-	o.key("usage")
-	o.b = append(o.b, '[')
-	for i := range list {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
-		u := &list[i]
-		e := begin(o.b)
-		e.opt("provider", u.Provider)
-		e.opt("model", u.Model)
-		e.int("inputTokens", u.InputTokens)
-		e.int("outputTokens", u.OutputTokens)
-		e.int("totalTokens", u.TotalTokens)
-		e.int("reasoningTokens", u.ReasoningTokens)
-		e.int("cachedInputTokens", u.CachedInput)
-		e.int("cacheWriteInputTokens", u.CacheWriteInput)
-		o.b = e.end()
-	}
-	o.b = append(o.b, ']')
-}
-
-func (o *object) strings(name string, list []string) {
-	o.key(name)
-	o.b = append(o.b, '[')
-	for i, s := range list {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
-		o.b = appendString(o.b, s)
-	}
-	o.b = append(o.b, ']')
 }

@@ -103,23 +103,16 @@ func (a *Assembler) secret(e ReasoningEncryptedValue) {
 
 // chunked treats a chunk as the START and the content that it stands for.
 func (a *Assembler) chunked(ev Event) {
-	_, _, start := unchunk(ev)
-	id, _, _ := identity(start)
-	if id != "" {
+	k := kindOf(ev)
+	if id := k.text(ev, k.id); id != "" {
 		a.chunk = id
-		a.Apply(start)
+		a.Apply(k.lane.of(opens).made(func(name string) string { return k.text(ev, name) }))
 	}
-	switch e := ev.(type) {
-	case ToolCallChunk:
-		a.Apply(ToolCallArgs{ToolCallID: a.chunk, Delta: e.Delta})
-	case TextMessageChunk:
-		if e.Delta != "" {
-			a.say(a.chunk, e.Delta)
-		}
-	case ReasoningMessageChunk:
-		if e.Delta != "" {
-			a.say(a.chunk, e.Delta)
-		}
+	delta := k.text(ev, "delta")
+	if k.lane == laneCall {
+		a.Apply(ToolCallArgs{ToolCallID: a.chunk, Delta: delta})
+	} else if delta != "" {
+		a.say(a.chunk, delta)
 	}
 }
 

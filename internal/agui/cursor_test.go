@@ -154,7 +154,7 @@ func FuzzCursorInMetadata(f *testing.F) {
 		if err != nil {
 			return
 		}
-		encoded := ev.AppendJSON(nil)
+		encoded := agui.Append(nil, ev)
 		if bytes.Contains(encoded, []byte(`"cursor"`)) {
 			return // sameButCursor takes it for the one that was put in
 		}
@@ -168,7 +168,7 @@ func BenchmarkCursorInMetadata(b *testing.B) {
 	frames := []agui.Frame{
 		{
 			ID:   "1057-x7k2ab",
-			Data: agui.TextMessageContent{MessageID: "msg_7h2k9x3m5q", Delta: "some words "}.AppendJSON(nil),
+			Data: agui.Append(nil, agui.TextMessageContent{MessageID: "msg_7h2k9x3m5q", Delta: "some words "}),
 		},
 	}
 	reply := &agui.Reply{Frames: func(yield func([]agui.Frame, error) bool) {

@@ -49,7 +49,7 @@ func (d Dialect) Event(data []byte) ([]byte, bool) {
 		if err != nil {
 			return data, true
 		}
-		return legacy(ev).AppendJSON(nil), true
+		return Append(nil, legacy(ev)), true
 	}
 	return kept, true
 }

@@ -108,7 +108,7 @@ func TestRunErrorIsForThePerson(t *testing.T) {
 			Metadata      struct{ Holdfast struct{ Hint string } }
 		}
 		ev := agui.NewRunError(e)
-		data := ev.AppendJSON(nil)
+		data := agui.Append(nil, ev)
 		if err := json.Unmarshal(data, &sent); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestRunErrorOfOthers(t *testing.T) {
 		"a model for a moment": {overloaded.Wrap(&holdfast.ModelError{Retryable: true}),
 			"It is overloaded. Try again in a moment.", "It is overloaded. POST again."},
 	} {
-		ev, err := agui.DecodeEvent(agui.NewRunError(tt.e).AppendJSON(nil))
+		ev, err := agui.DecodeEvent(agui.Append(nil, agui.NewRunError(tt.e)))
 		if err != nil {
 			t.Fatal(err)
 		}

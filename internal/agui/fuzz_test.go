@@ -57,14 +57,14 @@ func FuzzDecodeInput(f *testing.F) {
 // FuzzDecodeEvent: decoding and encoding again is stable, one line, valid.
 func FuzzDecodeEvent(f *testing.F) {
 	for _, ev := range every() {
-		f.Add(ev.AppendJSON(nil))
+		f.Add(agui.Append(nil, ev))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ev, err := agui.DecodeEvent(data)
 		if err != nil {
 			return
 		}
-		first := ev.AppendJSON(nil)
+		first := agui.Append(nil, ev)
 		if bytes.ContainsAny(first, "\r\n") || !json.Valid(first) || !utf8.Valid(first) {
 			t.Fatalf("%q", first)
 		}
@@ -78,7 +78,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		if err != nil {
 			t.Fatalf("our own encoding is refused: %v\n%s", err, first)
 		}
-		if second := again.AppendJSON(nil); !bytes.Equal(first, second) {
+		if second := agui.Append(nil, again); !bytes.Equal(first, second) {
 			t.Fatalf("not stable:\n%s\n%s", first, second)
 		}
 	})
@@ -88,7 +88,7 @@ func FuzzDecodeEvent(f *testing.F) {
 func FuzzString(f *testing.F) {
 	f.Add("a\"\\\x00\u2028\xff🎉")
 	f.Fuzz(func(t *testing.T, s string) {
-		data := agui.TextMessageContent{MessageID: "m", Delta: s}.AppendJSON(nil)
+		data := agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: s})
 		var m struct{ Delta string }
 		if err := json.Unmarshal(
 			data,
@@ -114,7 +114,14 @@ func BenchmarkEncodeHot(b *testing.B) {
 		b.ReportAllocs()
 		buf := make([]byte, 0, 256)
 		for b.Loop() {
-			buf = agui.TextMessageContent{MessageID: id, Delta: delta}.AppendJSON(buf[:0])
+			buf = agui.Append(buf[:0], agui.TextMessageContent{MessageID: id, Delta: delta})
+		}
+	})
+	b.Run("delta", func(b *testing.B) {
+		b.ReportAllocs()
+		buf := make([]byte, 0, 256)
+		for b.Loop() {
+			buf = agui.AppendDelta(buf[:0], agui.TypeTextMessageContent, id, delta)
 		}
 	})
 	b.Run("encoding-json", func(b *testing.B) {
@@ -210,8 +217,8 @@ func FuzzExpandResult(f *testing.F) {
 		if json.Valid([]byte(metadata)) {
 			e.Metadata = json.RawMessage(metadata)
 		}
-		full := e.AppendJSON(nil)
-		ref := agui.ToolCallResultRef{ToolCallResult: e}.AppendJSON(nil)
+		full := agui.Append(nil, e)
+		ref := agui.Append(nil, e.Ref())
 		if got := agui.ExpandResult(ref, text); string(got) != string(full) {
 			t.Errorf("the reference %s is written out as\n%s, want\n%s", ref, got, full)
 		}

@@ -85,7 +85,7 @@ func (m *Message) AppendJSON(dst []byte) []byte {
 func (m *Message) appendByRole(o *object) {
 	switch role := holdfast.Role(m.Role); role {
 	case holdfast.RoleActivity:
-		o.kind("content", m.Content, "{", "{}")
+		o.kind("content", m.Content, forms["object"])
 		o.str("activityType", m.ActivityType)
 		return
 	case holdfast.RoleAssistant:
@@ -97,14 +97,14 @@ func (m *Message) appendByRole(o *object) {
 		}
 		o.opt("name", m.Name)
 	case holdfast.RoleTool:
-		o.kind("content", m.Content, "\"[", `""`)
+		o.kind("content", m.Content, forms["text or list"])
 		o.str("toolCallId", m.ToolCallID)
 		o.opt("error", m.Error)
 	case holdfast.RoleUser:
-		o.kind("content", m.Content, "\"[", `""`)
+		o.kind("content", m.Content, forms["text or list"])
 		o.opt("name", m.Name)
 	default:
-		o.kind("content", m.Content, "\"", `""`)
+		o.kind("content", m.Content, forms["text"])
 		if role != holdfast.RoleReasoning {
 			o.opt("name", m.Name)
 		}

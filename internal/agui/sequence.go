@@ -1,12 +1,9 @@
 package agui
 
-// The sequence machine, part one: which event may come when, what an event closes, and what is
-// open. Its memory of ids is in sequence_memory.go.
+// The sequence machine, part one: which event may come when, what an event closes,
+// what is open, and the compact chunk form. Its memory of ids is in sequence_memory.go.
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Sequencer is the producer's side of AG-UI's ordering rules (AG-UI spec, ordering):
 // send only the events that it accepts, and every prefix of the stream is legal. The
@@ -19,34 +16,16 @@ type Sequencer struct {
 	started     bool // a run has started and not ended
 	hasState    bool
 	open        []item
-	chunks      [3]string       // the open chunk item by lane: text, tool, reasoning
-	chunk       item            // the same item, to open it again
-	known       map[key]memory  // what was said about each id, even if it was closed since
+	chunk       item // the open item in chunk form, to open it again
+	known       memories
 	subagents   map[string]bool // announced in this run
 }
 
 // item is something open that must be closed.
 type item struct {
-	kind  Type // the type that opened it
-	id    string
-	agent string // subagent it is attributed to
-	role  string // what must not change: its role or its tool's name
+	lane lane
+	about
 	start Event
-}
-
-// SequenceError says why an event is not allowed now.
-type SequenceError struct {
-	Type   Type
-	Reason string
-}
-
-// Error names the event and the rule.
-func (e *SequenceError) Error() string {
-	return fmt.Sprintf("%s may not come now: %s", e.Type, e.Reason)
-}
-
-func refuse(t Type, format string, args ...any) error {
-	return &SequenceError{Type: t, Reason: fmt.Sprintf(format, args...)}
 }
 
 // Idle reports whether nothing is open.
@@ -55,61 +34,45 @@ func (q *Sequencer) Idle() bool { return len(q.open) == 0 }
 // Running reports whether a run has started and not ended.
 func (q *Sequencer) Running() bool { return q.started }
 
-func (q *Sequencer) find(kind Type, id string) int {
-	return slices.IndexFunc(q.open, func(i item) bool { return i.kind == kind && i.id == id })
-}
-
-// opener returns the type that opens what the given type continues or closes.
-func opener(t Type) Type {
-	switch t {
-	case TypeTextMessageContent, TypeTextMessageEnd:
-		return TypeTextMessageStart
-	case TypeToolCallArgs, TypeToolCallEnd:
-		return TypeToolCallStart
-	case TypeReasoningMessageContent, TypeReasoningMessageEnd:
-		return TypeReasoningMessageStart
-	case TypeReasoningEnd:
-		return TypeReasoningStart
-	case TypeStepFinished:
-		return TypeStepStarted
-	}
-	return t
+func (q *Sequencer) find(l lane, id string) int {
+	return slices.IndexFunc(q.open, func(i item) bool { return i.lane == l && i.id == id })
 }
 
 // Delta returns an error unless content of this open item is allowed now. It is Next
 // for the hot path: it does not allocate.
-func (q *Sequencer) Delta(kind Type, id string) error {
+func (q *Sequencer) Delta(t Type, id string) error {
+	l := byType[t].lane
 	for i := range q.open {
-		if q.open[i].id == id && q.open[i].agent == "" && q.open[i].kind == opener(kind) {
+		if q.open[i].id == id && q.open[i].agent == "" && q.open[i].lane == l {
 			q.endChunks()
 			return nil
 		}
 	}
-	return refuse(kind, "its item %q is not open", id)
+	return refuse(t, "its item %q is not open", id)
 }
 
 // Next accepts ev if it is allowed now, and returns what must be sent before it. A
 // refused event changes nothing.
 func (q *Sequencer) Next(ev Event) (before []Event, err error) {
-	t := ev.EventType()
+	k := kindOf(ev)
 	switch e := ev.(type) {
 	case RunStarted:
 		return nil, q.runStarted(e)
 	case RunError:
 		if q.begun && !q.started {
-			return nil, refuse(t, "no run is under way")
+			return nil, refuse(k.Type, "no run is under way")
 		}
 		q.begun = true
 		q.reset()
 		return nil, nil
 	}
 	if !q.started {
-		return nil, refuse(t, "no run is under way")
+		return nil, refuse(k.Type, "no run is under way")
 	}
 	if e, ok := ev.(RunFinished); ok {
 		return q.runFinished(e)
 	}
-	return q.inRun(t, ev)
+	return q.inRun(k, ev)
 }
 
 // reset ends the run.
@@ -118,9 +81,7 @@ func (q *Sequencer) reset() {
 	q.endChunks()
 }
 
-func (q *Sequencer) endChunks() {
-	q.chunks, q.chunk = [3]string{}, item{}
-}
+func (q *Sequencer) endChunks() { q.chunk = item{} }
 
 func (q *Sequencer) runStarted(e RunStarted) error {
 	switch {
@@ -132,6 +93,9 @@ func (q *Sequencer) runStarted(e RunStarted) error {
 		return refuse(TypeRunStarted, "the stream is of thread %q", q.thread)
 	}
 	q.thread, q.run, q.begun, q.started = e.ThreadID, e.RunID, true, true
+	if q.known == nil {
+		q.known = memories{}
+	}
 	return nil
 }
 
@@ -149,37 +113,18 @@ func (q *Sequencer) runFinished(e RunFinished) ([]Event, error) {
 	return before, nil
 }
 
-func (c *Outcome) check() error {
-	switch c.Type {
-	case OutcomeSuccess, OutcomeCancelled:
-		return nil
-	case OutcomeInterrupt:
-		seen := map[string]bool{}
-		for _, i := range c.Interrupts {
-			if i.ID == "" || seen[i.ID] {
-				return refuse(TypeRunFinished, "an interrupt has no id of its own")
-			}
-			seen[i.ID] = true
-		}
-		if len(seen) > 0 {
-			return nil
-		}
-	}
-	return refuse(TypeRunFinished, "its outcome is not one")
-}
-
-func (q *Sequencer) inRun(t Type, ev Event) ([]Event, error) {
-	switch t {
-	case TypeTextMessageChunk, TypeToolCallChunk, TypeReasoningMessageChunk:
-		return nil, q.chunked(ev)
-	case TypeRaw, TypeActivitySnapshot, TypeActivityDelta, TypeReasoningEncryptedValue:
-		return nil, q.aside(ev)
-	case TypeSubagentStarted:
+func (q *Sequencer) inRun(k *kind, ev Event) ([]Event, error) {
+	switch {
+	case k.phase == chunk:
+		return nil, q.chunked(k, ev)
+	case k.lane == laneSubagent && k.phase == opens:
 		return nil, q.subagentStarted(ev)
-	case TypeSubagentFinished, TypeSubagentError:
-		return q.subagentEnded(ev)
+	case k.lane == laneSubagent:
+		return q.subagentEnded(k, ev)
+	case k.aside:
+		return nil, q.aside(ev)
 	}
-	if err := q.ordered(t, ev); err != nil {
+	if err := q.ordered(k, ev); err != nil {
 		return nil, err
 	}
 	q.endChunks()
@@ -190,155 +135,175 @@ func (q *Sequencer) inRun(t Type, ev Event) ([]Event, error) {
 func (q *Sequencer) aside(ev Event) error {
 	switch e := ev.(type) {
 	case ActivitySnapshot:
-		return q.activity(e)
+		return q.known.activity(e)
 	case ActivityDelta:
-		if err := needIDs(TypeActivityDelta, e.MessageID, e.ActivityType); err != nil {
-			return err
-		}
-		if m, known := q.known[key{id: e.MessageID}]; known && m.kind != "" &&
-			(m.kind != TypeActivitySnapshot || m.agent != e.SubagentRunID) {
-			return refuse(TypeActivityDelta, "%q is not an activity of this subagent", e.MessageID)
-		}
-		return checkPatch(TypeActivityDelta, e.Patch)
+		return q.known.activityDelta(e)
 	case ReasoningEncryptedValue:
-		if e.Subtype != "message" && e.Subtype != "tool-call" {
-			return refuse(TypeReasoningEncryptedValue, "its subtype is unknown")
-		}
-		spaces := []byte{0, spaceSpan}
-		if e.Subtype == "tool-call" {
-			spaces = []byte{spaceCall}
-		}
-		for _, space := range spaces {
-			if m, known := q.known[key{space, e.EntityID}]; known && m.agent != e.SubagentRunID {
-				return refuse(TypeReasoningEncryptedValue, "%q belongs to another subagent", e.EntityID)
-			}
-		}
-		return needIDs(TypeReasoningEncryptedValue, e.EntityID)
-	}
-	return nil
-}
-
-func needIDs(t Type, ids ...string) error {
-	if slices.Contains(ids, "") {
-		return refuse(t, "an id or a name is empty")
+		return q.known.secret(e)
 	}
 	return nil
 }
 
 // ordered handles all other events.
-func (q *Sequencer) ordered(t Type, ev Event) error {
-	id, agent, role := identity(ev)
-	switch t {
-	case TypeTextMessageStart, TypeToolCallStart, TypeReasoningMessageStart, TypeReasoningStart, TypeStepStarted:
-		return q.start(t, ev, id, agent, role)
-	case TypeTextMessageContent, TypeToolCallArgs, TypeReasoningMessageContent:
-		return q.current(t, id, agent, false)
-	case TypeTextMessageEnd, TypeToolCallEnd, TypeReasoningMessageEnd, TypeReasoningEnd, TypeStepFinished:
-		return q.current(t, id, agent, true)
+func (q *Sequencer) ordered(k *kind, ev Event) error {
+	switch k.phase {
+	case opens:
+		return q.start(k, ev)
+	case continues, closes:
+		return q.current(k, ev)
 	}
 	switch e := ev.(type) {
 	case ToolCallResult:
-		if q.find(TypeToolCallStart, e.ToolCallID) >= 0 || q.chunks[1] == e.ToolCallID {
-			return refuse(t, "call %q is still open", e.ToolCallID)
+		if q.find(laneCall, e.ToolCallID) >= 0 || q.chunk.lane == laneCall && q.chunk.id == e.ToolCallID {
+			return refuse(k.Type, "call %q is still open", e.ToolCallID)
 		}
-		return q.result(e)
+		return q.known.result(e)
 	case Custom:
-		return needIDs(t, e.Name)
+		return needIDs(k.Type, e.Name)
 	case StateDelta:
 		if !q.hasState {
-			return refuse(t, "there is no snapshot to apply it to")
+			return refuse(k.Type, "there is no snapshot to apply it to")
 		}
-		return checkPatch(t, e.Delta)
+		return checkPatch(k.Type, e.Delta)
 	}
-	switch t {
+	switch k.Type {
 	case TypeStateSnapshot:
 		q.hasState = true
 	case TypeMessagesSnapshot:
 		if len(q.open) > 0 {
-			return refuse(t, "%s %q is open, and would lose what follows", q.open[0].kind, q.open[0].id)
+			first := q.open[0]
+			return refuse(k.Type, "%s %q is open, and would lose what follows", EventType(first.start), first.id)
 		}
 		if e, ok := ev.(MessagesSnapshot); ok {
-			return q.restate(e.Messages)
+			return q.known.restate(e.Messages)
 		}
-		q.forget()
+		q.known.forget()
 	}
 	return nil
 }
 
-// identity returns an event's item, its subagent, and what must not change when the
-// item is opened again.
-func identity(ev Event) (id, agent, role string) {
-	switch e := ev.(type) {
-	case TextMessageStart:
-		return e.MessageID, e.SubagentRunID, e.Role
-	case TextMessageContent:
-		return e.MessageID, e.SubagentRunID, ""
-	case TextMessageEnd:
-		return e.MessageID, e.SubagentRunID, ""
-	case ToolCallStart:
-		return e.ToolCallID, e.SubagentRunID, e.ToolCallName
-	case ToolCallArgs:
-		return e.ToolCallID, e.SubagentRunID, ""
-	case ToolCallEnd:
-		return e.ToolCallID, e.SubagentRunID, ""
-	case ReasoningStart:
-		return e.MessageID, e.SubagentRunID, ""
-	case ReasoningEnd:
-		return e.MessageID, e.SubagentRunID, ""
-	case ReasoningMessageStart:
-		return e.MessageID, e.SubagentRunID, ""
-	case ReasoningMessageContent:
-		return e.MessageID, e.SubagentRunID, ""
-	case ReasoningMessageEnd:
-		return e.MessageID, e.SubagentRunID, ""
-	case StepStarted:
-		return e.StepName, e.SubagentRunID, ""
-	case StepFinished:
-		return e.StepName, e.SubagentRunID, ""
-	}
-	return "", "", ""
-}
-
-func (q *Sequencer) start(t Type, ev Event, id, agent, role string) error {
+func (q *Sequencer) start(k *kind, ev Event) error {
+	a := k.about(ev)
 	switch {
-	case id == "":
-		return refuse(t, "it has no id")
-	case q.find(t, id) >= 0:
-		return refuse(t, "%q is open", id)
-	case slices.Contains(q.chunks[:], id):
-		return refuse(t, "%q is open in chunk form", id)
-	case t == TypeToolCallStart && role == "":
-		return refuse(t, "it has no tool name")
-	case t == TypeTextMessageStart && !isTextRole(role):
-		return refuse(t, "a text message has no role %q", role)
-	case agent != "" && q.subagents != nil && !q.subagents[agent] && len(q.subagents) > 0:
-		return refuse(t, "subagent %q was not announced", agent)
+	case a.id == "":
+		return refuse(k.Type, "it has no id")
+	case q.find(k.lane, a.id) >= 0:
+		return refuse(k.Type, "%q is open", a.id)
+	case q.chunk.id == a.id:
+		return refuse(k.Type, "%q is open in chunk form", a.id)
+	case k.lane == laneCall && a.role == "":
+		return refuse(k.Type, "it has no tool name")
+	case k.lane == laneText && !isTextRole(a.role):
+		return refuse(k.Type, "a text message has no role %q", a.role)
+	case a.agent != "" && len(q.subagents) > 0 && !q.subagents[a.agent]:
+		return refuse(k.Type, "subagent %q was not announced", a.agent)
 	}
-	if err := q.remember(t, ev, id, agent, role); err != nil {
+	if err := q.known.remember(k.Type, a); err != nil {
 		return err
 	}
-	q.open = append(q.open, item{
-		kind:  t,
-		id:    id,
-		agent: agent,
-		role:  role,
-		start: ev,
-	})
+	q.open = append(q.open, item{lane: k.lane, about: a, start: ev})
 	return nil
 }
 
-func (q *Sequencer) current(t Type, id, agent string, ends bool) error {
-	i := q.find(opener(t), id)
+func (q *Sequencer) current(k *kind, ev Event) error {
+	a := k.about(ev)
+	i := q.find(k.lane, a.id)
 	if i < 0 {
-		return refuse(t, "its item %q is not open", id)
+		return refuse(k.Type, "its item %q is not open", a.id)
 	}
-	if q.open[i].agent != agent {
-		return refuse(t, "its item %q belongs to another subagent", id)
+	if q.open[i].agent != a.agent {
+		return refuse(k.Type, "its item %q belongs to another subagent", a.id)
 	}
-	if ends {
+	if k.phase == closes {
 		q.open = slices.Delete(q.open, i, i+1)
 	}
 	return nil
+}
+
+// chunked accepts the compact form: an item's first chunk names it, and later chunks
+// may repeat that name but not change it. Any other event ends the item.
+func (q *Sequencer) chunked(k *kind, ev Event) error {
+	a := k.about(ev)
+	same := q.chunk.lane == k.lane && (a.id == "" || a.id == q.chunk.id)
+	switch {
+	case a.id == "" && !same:
+		return refuse(k.Type, "the first chunk of an item names it")
+	case q.find(k.lane, a.id) >= 0:
+		return refuse(k.Type, "%q is open in START and END form", a.id)
+	case same:
+		return q.continues(k.Type, a)
+	case k.lane == laneCall && a.role == "":
+		return refuse(k.Type, "the first chunk of a call has the tool's name")
+	case k.lane == laneText && !isTextRole(a.role):
+		return refuse(k.Type, "a text message has no role %q", a.role)
+	}
+	if err := q.known.remember(k.lane.of(opens).Type, a); err != nil {
+		return err
+	}
+	first := k.made(func(name string) string {
+		if name == "delta" {
+			return ""
+		}
+		return k.text(ev, name)
+	})
+	q.chunk = item{lane: k.lane, about: a, start: first}
+	return nil
+}
+
+// continues accepts the next chunk of the open chunk item. Members that it repeats must agree
+// with the first chunk, and it must be of the same subagent.
+func (q *Sequencer) continues(t Type, a about) error {
+	first := q.chunk.about
+	if a.agent != first.agent || (a.role != "" && a.role != first.role) {
+		return refuse(t, "%q was begun with another role, name or subagent", first.id)
+	}
+	if (a.name != "" && a.name != first.name) || (a.parent != "" && a.parent != first.parent) {
+		return refuse(t, "%q was begun with another name or parent", first.id)
+	}
+	return nil
+}
+
+func (q *Sequencer) subagentStarted(ev Event) error {
+	e, ok := ev.(SubagentStarted)
+	switch {
+	case !ok || e.SubagentRunID == "" || e.Name == "":
+		return refuse(TypeSubagentStarted, "it has no id or no name")
+	case q.subagents[e.SubagentRunID]:
+		return refuse(TypeSubagentStarted, "%q was announced before", e.SubagentRunID)
+	case e.ParentSubagentRunID != "" && q.find(laneSubagent, e.ParentSubagentRunID) < 0:
+		return refuse(TypeSubagentStarted, "its parent is not active")
+	}
+	if q.subagents == nil {
+		q.subagents = map[string]bool{}
+	}
+	q.subagents[e.SubagentRunID] = true
+	q.open = append(q.open, item{lane: laneSubagent, about: about{id: e.SubagentRunID}, start: ev})
+	return nil
+}
+
+// subagentEnded closes what the subagent left open, before the subagent ends.
+func (q *Sequencer) subagentEnded(k *kind, ev Event) ([]Event, error) {
+	id := k.text(ev, k.id)
+	at := q.find(laneSubagent, id)
+	if at < 0 {
+		return nil, refuse(k.Type, "subagent %q is not active", id)
+	}
+	var before []Event
+	for i := len(q.open) - 1; i >= 0; i-- {
+		if o := q.open[i]; o.agent == id || isChild(o, id) {
+			before = append(before, closer(o))
+			q.open = slices.Delete(q.open, i, i+1)
+		}
+	}
+	at = q.find(laneSubagent, id)
+	q.open = slices.Delete(q.open, at, at+1)
+	q.endChunks()
+	return before, nil
+}
+
+func isChild(i item, parent string) bool {
+	s, ok := i.start.(SubagentStarted)
+	return ok && s.ParentSubagentRunID == parent
 }
 
 // Close closes everything that is open, the newest first, and returns the events that
@@ -354,19 +319,18 @@ func (q *Sequencer) Close() []Event {
 }
 
 func closer(i item) Event {
-	switch i.kind {
-	case TypeTextMessageStart:
-		return TextMessageEnd{MessageID: i.id, SubagentRunID: i.agent}
-	case TypeToolCallStart:
-		return ToolCallEnd{ToolCallID: i.id, SubagentRunID: i.agent}
-	case TypeReasoningMessageStart:
-		return ReasoningMessageEnd{MessageID: i.id, SubagentRunID: i.agent}
-	case TypeReasoningStart:
-		return ReasoningEnd{MessageID: i.id, SubagentRunID: i.agent}
-	case TypeStepStarted:
-		return StepFinished{StepName: i.id, SubagentRunID: i.agent}
+	if i.lane == laneSubagent {
+		return SubagentError{SubagentRunID: i.id, Message: "The run ended before this subagent did."}
 	}
-	return SubagentError{SubagentRunID: i.id, Message: "The run ended before this subagent did."}
+	return i.lane.of(closes).made(func(name string) string {
+		switch name {
+		case idMembers[i.lane]:
+			return i.id
+		case "subagentRunId":
+			return i.agent
+		}
+		return ""
+	})
 }
 
 // Reopen returns the events that open for another reader what is open here. Opening a

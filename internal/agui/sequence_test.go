@@ -129,7 +129,7 @@ func TestIllegalSequences(t *testing.T) {
 			_, err := q.Next(ev)
 			var refused *agui.SequenceError
 			if last := i == len(events)-1; last != errors.As(err, &refused) {
-				t.Errorf("%s: event %d %s: %v", name, i, ev.EventType(), err)
+				t.Errorf("%s: event %d %s: %v", name, i, agui.EventType(ev), err)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func TestFinishClosesInOrder(t *testing.T) {
 		}
 		sent = append(sent, ev)
 	}
-	if open := q.Reopen(); len(open) != 5 || open[4].EventType() != agui.TypeToolCallStart {
+	if open := q.Reopen(); len(open) != 5 || agui.EventType(open[4]) != agui.TypeToolCallStart {
 		t.Errorf("reopen: %v", open)
 	}
 	before, err := q.Next(finished)
@@ -159,7 +159,7 @@ func TestFinishClosesInOrder(t *testing.T) {
 	}
 	var types []agui.Type
 	for _, ev := range before {
-		types = append(types, ev.EventType())
+		types = append(types, agui.EventType(ev))
 	}
 	want := []agui.Type{
 		agui.TypeToolCallEnd,
@@ -210,7 +210,7 @@ func TestReopenChunk(t *testing.T) {
 	}
 	open := q.Reopen()
 	if len(open) != 1 ||
-		string(open[0].AppendJSON(nil)) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
+		string(agui.Append(nil, open[0])) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
 		t.Errorf("%v", open)
 	}
 }
@@ -349,7 +349,7 @@ func FuzzSequencer(f *testing.F) {
 			before, err := q.Next(ev)
 			if err != nil {
 				if fmt.Sprint(q.Reopen()) != open {
-					t.Fatalf("the refused %s left a trace", ev.EventType())
+					t.Fatalf("the refused %s left a trace", agui.EventType(ev))
 				}
 				continue
 			}
@@ -384,7 +384,7 @@ func FuzzDelta(f *testing.F) {
 		ev := []agui.Event{agui.TextMessageContent{MessageID: name}, agui.ToolCallArgs{ToolCallID: name},
 			agui.ReasoningMessageContent{MessageID: name}}[kind%3]
 		_, want := a.Next(ev)
-		if got := b.Delta(ev.EventType(), name); (got == nil) != (want == nil) {
+		if got := b.Delta(agui.EventType(ev), name); (got == nil) != (want == nil) {
 			t.Fatalf("Delta says %v, Next says %v", got, want)
 		}
 	})

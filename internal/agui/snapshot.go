@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"reflect"
 )
 
 // MessagesSnapshot replaces the client's messages.
@@ -15,11 +16,7 @@ type MessagesSnapshot struct {
 	Messages []Message `json:"messages"`
 }
 
-// EventType returns MESSAGES_SNAPSHOT.
-func (MessagesSnapshot) EventType() Type { return TypeMessagesSnapshot }
-
-// AppendJSON implements [Event].
-func (e MessagesSnapshot) AppendJSON(dst []byte) []byte {
+func appendMessages(dst []byte, e *MessagesSnapshot) []byte {
 	encoded := make([][]byte, len(e.Messages))
 	for i := range e.Messages {
 		encoded[i] = e.Messages[i].AppendJSON(nil)
@@ -40,7 +37,7 @@ func AppendMessagesSnapshot(dst []byte, base Base, messages [][]byte) []byte {
 		o.b = append(o.b, m...)
 	}
 	o.b = append(o.b, ']')
-	o.base(&base)
+	o.members(reflect.ValueOf(base), baseMembers)
 	return o.end()
 }
 
@@ -68,85 +65,70 @@ func MessagesSnapshotPieces(d Dialect, messages iter.Seq2[[]byte, error]) iter.S
 
 // AppendStateSnapshot appends a STATE_SNAPSHOT.
 func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
-	return StateSnapshot{Base: base, Snapshot: state}.AppendJSON(dst)
+	return Append(dst, StateSnapshot{Base: base, Snapshot: state})
 }
 
 // MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf of the
 // history, expanded when it is sent, so that a log does not grow with the history.
 type MessagesRef struct {
-	Leaf string // id of the last message
+	Base
+	Leaf string `json:"ref"` // id of the last message
 	// Then are messages after the leaf that are not in the history yet: they wait for the
 	// results of calls.
-	Then []json.RawMessage
-}
-
-// EventType returns MESSAGES_SNAPSHOT.
-func (MessagesRef) EventType() Type { return TypeMessagesSnapshot }
-
-// AppendJSON implements [Event].
-func (e MessagesRef) AppendJSON(dst []byte) []byte {
-	o := event(dst, TypeMessagesSnapshot)
-	o.str("ref", e.Leaf)
-	if len(e.Then) > 0 {
-		then := []byte{'['}
-		for i, m := range e.Then {
-			if i > 0 {
-				then = append(then, ',')
-			}
-			then = append(then, m...)
-		}
-		o.raw("then", append(then, ']'))
-	}
-	return o.end()
+	Then []json.RawMessage `json:"then,omitempty"`
 }
 
 // StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state; empty if
 // there is none.
 type StateRef struct {
-	ID string
+	Base
+	ID string `json:"ref"`
 	// State is the state itself, if it is known. It is not written.
-	State json.RawMessage
-}
-
-// EventType returns STATE_SNAPSHOT.
-func (StateRef) EventType() Type { return TypeStateSnapshot }
-
-// AppendJSON implements [Event].
-func (e StateRef) AppendJSON(dst []byte) []byte {
-	o := event(dst, TypeStateSnapshot)
-	o.str("ref", e.ID)
-	return o.end()
+	State json.RawMessage `json:"-"`
 }
 
 // ToolCallResultRef is a large TOOL_CALL_RESULT as a log keeps it: without the content,
 // which is that of the tool message.
-type ToolCallResultRef struct{ ToolCallResult }
+type ToolCallResultRef struct {
+	Base
+	MessageID     string `json:"messageId"`
+	ToolCallID    string `json:"toolCallId"`
+	Ref           string `json:"ref"`
+	Role          string `json:"role,omitempty"`
+	SubagentRunID string `json:"subagentRunId,omitempty"`
+}
 
-// AppendJSON implements [Event].
-func (e ToolCallResultRef) AppendJSON(dst []byte) []byte {
-	o := event(dst, TypeToolCallResult)
-	o.str("messageId", e.MessageID)
-	o.str("toolCallId", e.ToolCallID)
-	o.str("ref", e.MessageID)
-	o.opt("role", e.Role)
-	o.opt("subagentRunId", e.SubagentRunID)
-	o.base(&e.Base)
-	return o.end()
+// Ref returns the result as a log keeps it if it is large.
+func (e *ToolCallResult) Ref() ToolCallResultRef {
+	return ToolCallResultRef{
+		Base:          e.Base,
+		MessageID:     e.MessageID,
+		ToolCallID:    e.ToolCallID,
+		Ref:           e.MessageID,
+		Role:          e.Role,
+		SubagentRunID: e.SubagentRunID,
+	}
 }
 
 // ActivitySnapshotRef is a large ACTIVITY_SNAPSHOT as a log keeps it: without the content,
 // which is that of the activity's message.
-type ActivitySnapshotRef struct{ ActivitySnapshot }
+type ActivitySnapshotRef struct {
+	Base
+	MessageID     string `json:"messageId"`
+	ActivityType  string `json:"activityType"`
+	Ref           string `json:"ref"`
+	SubagentRunID string `json:"subagentRunId,omitempty"`
+}
 
-// AppendJSON implements [Event].
-func (e ActivitySnapshotRef) AppendJSON(dst []byte) []byte {
-	o := event(dst, TypeActivitySnapshot)
-	o.str("messageId", e.MessageID)
-	o.str("activityType", e.ActivityType)
-	o.str("ref", e.MessageID)
-	o.opt("subagentRunId", e.SubagentRunID)
-	o.base(&e.Base)
-	return o.end()
+// Ref returns the activity as a log keeps it if it is large.
+func (e *ActivitySnapshot) Ref() ActivitySnapshotRef {
+	return ActivitySnapshotRef{
+		Base:          e.Base,
+		MessageID:     e.MessageID,
+		ActivityType:  e.ActivityType,
+		Ref:           e.MessageID,
+		SubagentRunID: e.SubagentRunID,
+	}
 }
 
 // ExpandResult replaces the reference in a [ToolCallResultRef] or an [ActivitySnapshotRef]

@@ -1,7 +1,7 @@
 package agui
 
-// The verifier: checks a finished stream from a consumer's side. It shares no code
-// with the sequence machine, so that tests can hold one against the other.
+// The verifier: checks a finished stream from a consumer's side. It shares the table of
+// events with the sequence machine, but no code, so that tests can hold one against the other.
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func Verify(events iter.Seq[Event]) error {
 	for ev := range events {
 		n++
 		if err := v.take(ev); err != nil {
-			return fmt.Errorf("event %d, %s: %w", n, ev.EventType(), err)
+			return fmt.Errorf("event %d, %s: %w", n, EventType(ev), err)
 		}
 	}
 	if n == 0 || v.run != nil {
@@ -33,7 +33,7 @@ type verifier struct {
 	open   map[string]Type   // "lane/id"
 	owners map[string]string // "lane/id", including closed items
 	state  bool
-	chunk  map[Type]string
+	chunk  map[lane]string
 	chunks string // owner of the open chunk item
 }
 
@@ -48,7 +48,7 @@ func (v *verifier) take(ev Event) error {
 			return fmt.Errorf("the thread changed")
 		}
 		v.run, v.thread = &e, e.ThreadID
-		v.open, v.owners, v.chunk = map[string]Type{}, map[string]string{}, map[Type]string{}
+		v.open, v.owners, v.chunk = map[string]Type{}, map[string]string{}, map[lane]string{}
 		return nil
 	case RunError:
 		if v.run == nil && v.any {
@@ -77,14 +77,27 @@ func (v *verifier) take(ev Event) error {
 }
 
 func (v *verifier) inside(ev Event) error {
-	t := ev.EventType()
-	if !closesNoChunk(t) {
-		if t != TypeTextMessageChunk && t != TypeToolCallChunk && t != TypeReasoningMessageChunk {
-			clear(v.chunk)
-		}
+	k := kindOf(ev)
+	if !k.aside && k.phase != chunk {
+		clear(v.chunk)
 	}
-	if err := v.owned(ev); err != nil {
+	id, agent := k.text(ev, k.id), k.text(ev, "subagentRunId")
+	item := string(k.lane) + "/" + id
+	if k.lane == laneStep {
+		item = "step/" + agent + "/" + id
+	}
+	if err := v.owned(k, id, agent); err != nil {
 		return err
+	}
+	switch k.phase {
+	case opens:
+		return v.begin(item, k.Type)
+	case continues:
+		return v.need(item)
+	case closes:
+		return v.finish(item)
+	case chunk:
+		return v.chunked(k, id, agent, k.lane != laneCall || k.text(ev, "toolCallName") != "")
 	}
 	switch e := ev.(type) {
 	case StateSnapshot, StateRef:
@@ -95,76 +108,23 @@ func (v *verifier) inside(ev Event) error {
 		}
 	case ToolCallResult:
 		return v.absent("call/" + e.ToolCallID)
-	case TextMessageStart:
-		return v.begin("text/"+e.MessageID, t)
-	case TextMessageContent:
-		return v.need("text/" + e.MessageID)
-	case TextMessageEnd:
-		return v.finish("text/" + e.MessageID)
-	case ToolCallStart:
-		return v.begin("call/"+e.ToolCallID, t)
-	case ToolCallArgs:
-		return v.need("call/" + e.ToolCallID)
-	case ToolCallEnd:
-		return v.finish("call/" + e.ToolCallID)
-	case ReasoningStart:
-		return v.begin("span/"+e.MessageID, t)
-	case ReasoningEnd:
-		return v.finish("span/" + e.MessageID)
-	case ReasoningMessageStart:
-		return v.begin("reasoning/"+e.MessageID, t)
-	case ReasoningMessageContent:
-		return v.need("reasoning/" + e.MessageID)
-	case ReasoningMessageEnd:
-		return v.finish("reasoning/" + e.MessageID)
-	case StepStarted:
-		return v.begin("step/"+e.SubagentRunID+"/"+e.StepName, t)
-	case StepFinished:
-		return v.finish("step/" + e.SubagentRunID + "/" + e.StepName)
-	case SubagentStarted:
-		return v.begin("subagent/"+e.SubagentRunID, t)
-	case SubagentFinished:
-		return v.finish("subagent/" + e.SubagentRunID)
-	case SubagentError:
-		return v.finish("subagent/" + e.SubagentRunID)
-	case TextMessageChunk:
-		return v.chunked(t, e.MessageID, "text/", e.SubagentRunID, true)
-	case ToolCallChunk:
-		return v.chunked(t, e.ToolCallID, "call/", e.SubagentRunID, e.ToolCallName != "")
-	case ReasoningMessageChunk:
-		return v.chunked(t, e.MessageID, "reasoning/", e.SubagentRunID, true)
 	}
 	return nil
 }
 
 // owned checks that every event about an item has the subagent that named the item
-// first. An event without a subagent agrees with any.
-func (v *verifier) owned(ev Event) error {
-	item, agent := "", ""
-	switch e := ev.(type) {
-	case TextMessageStart:
-		item, agent = "text/"+e.MessageID, e.SubagentRunID
-	case TextMessageContent:
-		item, agent = "text/"+e.MessageID, e.SubagentRunID
-	case TextMessageEnd:
-		item, agent = "text/"+e.MessageID, e.SubagentRunID
-	case ToolCallStart:
-		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
-	case ToolCallArgs:
-		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
-	case ToolCallEnd:
-		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
-	case ReasoningStart:
-		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
-	case ReasoningMessageStart:
-		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
-	case ReasoningMessageContent:
-		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
-	case ReasoningMessageEnd:
-		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
-	case ReasoningEnd:
-		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+// first. An event without a subagent agrees with any. A span of reasoning and its message
+// are one item.
+func (v *verifier) owned(k *kind, id, agent string) error {
+	item := string(k.lane) + "/" + id
+	switch k.lane {
+	case laneSpan:
+		item = "reasoning/" + id
+	case laneText, laneCall, laneReasoning:
 	default:
+		return nil
+	}
+	if k.phase == chunk && id == "" {
 		return nil
 	}
 	owner, seen := v.owners[item]
@@ -199,34 +159,22 @@ func verifyOutcome(o *Outcome) error {
 	return nil
 }
 
-func closesNoChunk(t Type) bool {
-	switch t {
-	case TypeRaw, TypeActivitySnapshot, TypeActivityDelta, TypeReasoningEncryptedValue, TypeSubagentStarted:
-		return true
-	}
-	return false
-}
-
-func (v *verifier) chunked(t Type, id, lane, agent string, named bool) error {
+func (v *verifier) chunked(k *kind, id, agent string, named bool) error {
 	if id == "" {
-		if v.chunk[t] == "" || agent != v.chunks {
+		if v.chunk[k.lane] == "" || agent != v.chunks {
 			return fmt.Errorf("the first chunk has no id")
 		}
 		return nil
 	}
-	if owner, seen := v.owners[lane+id]; seen && agent != "" && agent != owner {
-		return fmt.Errorf("%s%s belongs to another subagent", lane, id)
-	} else if !seen {
-		v.owners[lane+id] = agent
+	item := string(k.lane) + "/" + id
+	if _, open := v.open[item]; open {
+		return fmt.Errorf("%s is open in the other form", item)
 	}
-	if _, open := v.open[lane+id]; open {
-		return fmt.Errorf("%s%s is open in the other form", lane, id)
-	}
-	if v.chunk[t] != id && !named {
+	if v.chunk[k.lane] != id && !named {
 		return fmt.Errorf("the first chunk has no name")
 	}
 	clear(v.chunk)
-	v.chunk[t], v.chunks = id, agent
+	v.chunk[k.lane], v.chunks = id, agent
 	return nil
 }
 

@@ -4,7 +4,6 @@ package archtest
 // and nothing here may grow; what has come within the limit must be removed.
 var (
 	overRings = map[string]int{
-		"internal/agui":                  2309,
 		"internal/loop":                  6770,
 		"internal/loop with crashpoints": 6770,
 	}
@@ -27,10 +26,7 @@ var (
 	}
 
 	overStatements = map[string]int{
-		"internal/agui/newEvent":        64,
-		"internal/agui/value":           65,
-		"internal/agui/verifier.inside": 55,
-		"internal/e2e/worker/run":       53,
+		"internal/e2e/worker/run": 53,
 	}
 
 	// Sentences that TestLanguageOfCode refuses, by package.

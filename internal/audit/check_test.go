@@ -360,7 +360,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
 		"a large result too early": {"stream_illegal", appends(
 			agui.RunStarted{ThreadID: "t", RunID: "r2"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "look"},
-			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}},
+			agui.ToolCallResultRef{MessageID: "m", ToolCallID: "c", Ref: "m"},
 			agui.ToolCallEnd{ToolCallID: "c"},
 			agui.RunFinished{ThreadID: "t", RunID: "r2"},
 		)},

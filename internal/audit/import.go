@@ -111,7 +111,7 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	h.Fence = store.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
 	last := store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
 	takeBack(st, all.records)
-	all.records = append(all.records, store.Record{Cursor: last, Data: ev.AppendJSON(nil)})
+	all.records = append(all.records, store.Record{Cursor: last, Data: agui.Append(nil, ev)})
 	if err := st.Stop(reason); err != nil {
 		return err
 	}
@@ -321,10 +321,10 @@ func renamedEvent(data []byte, id string) []byte {
 	switch ev := ev.(type) {
 	case agui.RunStarted:
 		ev.ThreadID = id
-		return ev.AppendJSON(nil)
+		return agui.Append(nil, ev)
 	case agui.RunFinished:
 		ev.ThreadID = id
-		return ev.AppendJSON(nil)
+		return agui.Append(nil, ev)
 	}
 	return data
 }

@@ -169,7 +169,7 @@ func (c *corpus) seen(name, run string, before, rest []agui.Event) {
 	c.streams++
 	s := seenStream{Name: name, Run: run}
 	for _, ev := range slices.Concat(before, rest) {
-		s.Events = append(s.Events, ev.AppendJSON(nil))
+		s.Events = append(s.Events, agui.Append(nil, ev))
 	}
 	text, err := json.Marshal(s.Events)
 	if err != nil || c.known[string(text)] {

@@ -230,7 +230,7 @@ func nothingYet(in *agui.RunAgentInput) *agui.Reply {
 		started.ProtocolVersion, finished.Outcome = agui.ProtocolVersion, &agui.Outcome{Type: agui.OutcomeSuccess}
 	}
 	return &agui.Reply{ThreadID: in.ThreadID, RunID: run, Frames: func(yield func([]agui.Frame, error) bool) {
-		yield([]agui.Frame{{Data: started.AppendJSON(nil)}, {Data: finished.AppendJSON(nil)}}, nil)
+		yield([]agui.Frame{{Data: agui.Append(nil, started)}, {Data: agui.Append(nil, finished)}}, nil)
 	}}
 }
 

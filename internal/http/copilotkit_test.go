@@ -82,8 +82,8 @@ func chatting(t *testing.T) *fake {
 		},
 		attached: []any{
 			[]agui.Frame{
-				{Data: agui.RunStarted{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)},
-				{ID: "2-x", Data: agui.RunFinished{ThreadID: "t", RunID: "r2"}.AppendJSON(nil)},
+				{Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: "r2"})},
+				{ID: "2-x", Data: agui.Append(nil, agui.RunFinished{ThreadID: "t", RunID: "r2"})},
 			},
 		},
 	}
@@ -92,7 +92,7 @@ func chatting(t *testing.T) *fake {
 			t.Errorf("agent %q, chat %v, %+v", agent, in.Chat, in)
 		}
 		return reply(
-			[]agui.Frame{{ID: "1-x", Data: agui.RunStarted{ThreadID: "t", RunID: in.RunID}.AppendJSON(nil)}},
+			[]agui.Frame{{ID: "1-x", Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: in.RunID})}},
 		), nil
 	}
 	f.events = func(_ store.Cursor, d agui.Dialect) (*agui.Reply, error) {

@@ -115,8 +115,8 @@ func wantInvalidCursor(t *testing.T, cursor string, ask func() (*http.Response, 
 // and in both dialects, and nobody else does.
 func TestCursorsInEvents(t *testing.T) {
 	frames := []agui.Frame{
-		{Data: agui.RunStarted{ThreadID: "t", RunID: "r", ProtocolVersion: agui.ProtocolVersion}.AppendJSON(nil)},
-		{ID: "12-x7k2ab", Data: agui.RunFinished{ThreadID: "t", RunID: "r"}.AppendJSON(nil)},
+		{Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: "r", ProtocolVersion: agui.ProtocolVersion})},
+		{ID: "12-x7k2ab", Data: agui.Append(nil, agui.RunFinished{ThreadID: "t", RunID: "r"})},
 	}
 	reply := func() *agui.Reply {
 		return &agui.Reply{

@@ -361,7 +361,7 @@ func FuzzFrame(f *testing.F) {
 		for range n % 8 {
 			frames = append(
 				frames,
-				agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)},
+				agui.Frame{ID: id, Data: agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: delta})},
 			)
 		}
 		sent := httptest.NewRecorder()
@@ -433,7 +433,7 @@ func TestTraceparent(t *testing.T) {
 	f := &fake{
 		post: func(_ context.Context, _ holdfast.Principal, _ string, in *agui.RunAgentInput) (*agui.Reply, error) {
 			got = append(got, in.Traceparent)
-			return reply([]agui.Frame{{Data: agui.RunStarted{ThreadID: "t", RunID: "r"}.AppendJSON(nil)}}), nil
+			return reply([]agui.Frame{{Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: "r"})}}), nil
 		},
 	}
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })

@@ -15,7 +15,7 @@ import (
 )
 
 // record is a frame of the log.
-func record(ev agui.Event) agui.Frame { return agui.Frame{ID: "1-x", Data: ev.AppendJSON(nil)} }
+func record(ev agui.Event) agui.Frame { return agui.Frame{ID: "1-x", Data: agui.Append(nil, ev)} }
 
 func records(evs ...agui.Event) []agui.Frame {
 	frames := make([]agui.Frame, len(evs))

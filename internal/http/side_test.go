@@ -27,7 +27,7 @@ func aside(t *testing.T, route *string) *fake {
 				agui.ToolCallEnd{ToolCallID: "c"},
 				agui.RunFinished{ThreadID: "t", RunID: "r"},
 			} {
-				frames = append(frames, agui.Frame{Data: ev.AppendJSON(nil)})
+				frames = append(frames, agui.Frame{Data: agui.Append(nil, ev)})
 			}
 			return &agui.Reply{
 				ThreadID: "t",

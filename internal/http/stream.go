@@ -274,7 +274,7 @@ func (s *streaming) cut(err error) ending {
 	}
 	if !s.resumes {
 		// As below, an error means that the client has gone.
-		_ = s.frames([]agui.Frame{{Data: agui.NewRunError(e).AppendJSON(nil)}})
+		_ = s.frames([]agui.Frame{{Data: agui.Append(nil, agui.NewRunError(e))}})
 	}
 	// An error means that the client has gone, and nothing can be done for it.
 	if s.flush() != nil {

@@ -42,15 +42,15 @@ func (w *Writer) newGroup() *group {
 // append adds an event to the next group. A large result or activity goes into the log as a
 // reference to its message, which is in the same commit, and a state as one to its blob.
 func (w *Writer) append(ev agui.Event) {
-	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
+	it := item{kind: agui.EventType(ev), data: agui.Append(nil, ev)}
 	switch ev := ev.(type) {
 	case agui.ToolCallResult:
 		if len(ev.Content) >= thread.MinRef {
-			it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: ev}.AppendJSON(nil)
+			it.full, it.data = it.data, agui.Append(nil, ev.Ref())
 		}
 	case agui.ActivitySnapshot:
 		if len(ev.Content) >= thread.MinRef {
-			it.full, it.data = it.data, agui.ActivitySnapshotRef{ActivitySnapshot: ev}.AppendJSON(nil)
+			it.full, it.data = it.data, agui.Append(nil, ev.Ref())
 		}
 	case agui.StateRef:
 		if ev.State != nil {
@@ -85,7 +85,7 @@ func encodeItems(items []item) [][]byte {
 			continue
 		}
 		start := len(buf)
-		buf = thread.AppendDelta(buf, it.kind, it.id, it.text)
+		buf = agui.AppendDelta(buf, it.kind, it.id, string(it.text))
 		records[i] = buf[start:len(buf):len(buf)]
 	}
 	return records

@@ -224,7 +224,7 @@ func (w *Writer) add(events []agui.Event, f func(c *store.Commit, last store.Cur
 	for _, ev := range events {
 		before, err := w.seq.Next(ev)
 		if err != nil {
-			return fmt.Errorf("emit %s: %w", ev.EventType(), err)
+			return fmt.Errorf("emit %s: %w", agui.EventType(ev), err)
 		}
 		for _, b := range before {
 			w.append(b)

@@ -222,7 +222,7 @@ func TestAnswerUnderUsedID(t *testing.T) {
 		looptest.Succeeded(t, events)
 		started, ended := events[0].(agui.RunStarted), looptest.LastOf(events).(agui.RunFinished)
 		if started.RunID != "r1" || ended.RunID != "r1" || !strings.Contains(string(started.Metadata), first) {
-			t.Errorf("time %d: %s ... %s", i, started.AppendJSON(nil), ended.AppendJSON(nil))
+			t.Errorf("time %d: %s ... %s", i, agui.Append(nil, started), agui.Append(nil, ended))
 		}
 	}
 	no := looptest.Answers("t", "r1", `{"approved":false}`, open...)

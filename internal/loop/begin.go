@@ -241,7 +241,7 @@ func (b *beginning) record(ev agui.Event) error {
 	if _, err := b.seq.Next(ev); err != nil {
 		return err
 	}
-	b.c.Records = append(b.c.Records, ev.AppendJSON(nil))
+	b.c.Records = append(b.c.Records, agui.Append(nil, ev))
 	return nil
 }
 
@@ -267,11 +267,11 @@ func (b *beginning) snapshotLeaf() {
 	}
 	var refs [][]byte
 	if b.p.req.Compared.Reorder {
-		refs = append(refs, agui.MessagesRef{}.AppendJSON(nil))
+		refs = append(refs, agui.Append(nil, agui.MessagesRef{}))
 	}
-	refs = append(refs, agui.MessagesRef{Leaf: b.st.Leaf, Then: b.st.Queued}.AppendJSON(nil))
+	refs = append(refs, agui.Append(nil, agui.MessagesRef{Leaf: b.st.Leaf, Then: b.st.Queued}))
 	if resume {
-		refs = append(refs, agui.StateRef{ID: b.st.Shared}.AppendJSON(nil))
+		refs = append(refs, agui.Append(nil, agui.StateRef{ID: b.st.Shared}))
 	}
 	b.c.Records = append(b.c.Records[:1:1], append(refs, b.c.Records[1:]...)...)
 }

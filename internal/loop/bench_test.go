@@ -36,7 +36,7 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 		User:      looptest.Alice.User,
 		Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
 		UpdatedAt: time.Now(),
-		Records:   [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
+		Records:   [][]byte{agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: "r0"})},
 	}
 	parent := ""
 	add := func(m holdfast.Message) {

@@ -30,7 +30,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	now := h.cfg.Now().Time()
 	ev := agui.NewRunError(reason)
 	ev.Timestamp = now.UnixMilli()
-	c.Records = append(c.Records, ev.AppendJSON(nil))
+	c.Records = append(c.Records, agui.Append(nil, ev))
 	last := t.Head.Next + uint64(len(c.Records)) - 1
 	st.Boundary = store.Cursor{Number: last, Tag: c.Fence.Tag()}
 	st.Advanced()
@@ -75,7 +75,7 @@ func (h *host) keepShown(
 		st.Count++
 	}
 	for _, ev := range append(seq.Close(), agui.MessagesRef{Leaf: st.Leaf}) {
-		c.Records = append(c.Records, ev.AppendJSON(nil))
+		c.Records = append(c.Records, agui.Append(nil, ev))
 	}
 	return nil
 }

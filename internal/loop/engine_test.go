@@ -355,8 +355,8 @@ func TestIterationLimit(t *testing.T) {
 	events := looptest.Collect(t, reply, err)
 	looptest.Succeeded(t, events)
 	for i, want := range []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot} {
-		if events[i].EventType() != want {
-			t.Errorf("event %d of a resume is %s, want %s", i, events[i].EventType(), want)
+		if agui.EventType(events[i]) != want {
+			t.Errorf("event %d of a resume is %s, want %s", i, agui.EventType(events[i]), want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestFailureSaysTheSameLater(t *testing.T) {
 		reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
 		later := looptest.Failed(t, looptest.Collect(t, reply, err), codes.TooManyErrors)
 		if later.Message != said.Message || !bytes.Equal(later.Metadata, said.Metadata) {
-			t.Errorf("in dialect %d, who comes later reads %s", dialect, later.AppendJSON(nil))
+			t.Errorf("in dialect %d, who comes later reads %s", dialect, agui.Append(nil, later))
 		}
 	}
 	info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)

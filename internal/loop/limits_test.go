@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
@@ -227,7 +228,7 @@ func TestByteLimit(t *testing.T) {
 			)
 			if err == nil {
 				events := looptest.Collect(t, reply, nil)
-				if last := events[len(events)-1].EventType(); last != "RUN_FINISHED" {
+				if last := agui.EventType(events[len(events)-1]); last != "RUN_FINISHED" {
 					t.Errorf("a run that went over the limit ended with %s", last)
 				}
 				synctest.Wait()

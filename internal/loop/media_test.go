@@ -173,7 +173,7 @@ func TestOnlyAnImage(t *testing.T) {
 		t.Errorf("asked %d times", len(asked))
 	}
 	for _, ev := range next {
-		if ev.EventType() == agui.TypeMessagesSnapshot {
+		if agui.EventType(ev) == agui.TypeMessagesSnapshot {
 			t.Error("a client without activities is told that it lacks something")
 		}
 	}

@@ -156,7 +156,7 @@ func TestScenarios(t *testing.T) {
 	looptest.Succeeded(t, events)
 	var kinds []agui.Type
 	for _, ev := range events[:3] {
-		kinds = append(kinds, ev.EventType())
+		kinds = append(kinds, agui.EventType(ev))
 	}
 	if !slices.Equal(kinds, []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot}) {
 		t.Errorf("a resume begins with %v", kinds)

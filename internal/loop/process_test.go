@@ -73,7 +73,7 @@ func TestWhoRanWhat(t *testing.T) {
 						want = second
 					}
 					if !strings.HasSuffix(frames[i].ID, "-"+want.Tag) {
-						t.Errorf("%s of %s is not one of %+v", frames[i].ID, ev.EventType(), want)
+						t.Errorf("%s of %s is not one of %+v", frames[i].ID, agui.EventType(ev), want)
 					}
 				}
 				if !takenOver {

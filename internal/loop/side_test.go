@@ -135,7 +135,7 @@ func TestSideRun(t *testing.T) {
 			}
 			var kinds []string
 			for _, ev := range events {
-				kinds = append(kinds, string(ev.EventType()))
+				kinds = append(kinds, string(agui.EventType(ev)))
 			}
 			if got, want := strings.Join(
 				kinds,
@@ -280,7 +280,7 @@ func TestSideRunIsCutOff(t *testing.T) {
 		_, events := looptest.FramesOf(t, reply, nil)
 		if end, ok := looptest.LastOf(events).(agui.RunError); !ok || end.Code != "shutting_down" ||
 			!strings.Contains(end.FullText(), "again") {
-			t.Errorf("the stream ends with %s", looptest.LastOf(events).AppendJSON(nil))
+			t.Errorf("the stream ends with %s", agui.Append(nil, looptest.LastOf(events)))
 		}
 		if _, err := e.Post(
 			t.Context(),

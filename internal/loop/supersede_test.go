@@ -63,8 +63,8 @@ func TestReasoningIsTakenBack(t *testing.T) {
 			}
 			began := false
 			for _, ev := range looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))) {
-				began = began || ev.EventType() == agui.TypeReasoningStart
-				if began && ev.EventType() == agui.TypeMessagesSnapshot {
+				began = began || agui.EventType(ev) == agui.TypeReasoningStart
+				if began && agui.EventType(ev) == agui.TypeMessagesSnapshot {
 					t.Error("the next run has another snapshot, although it took nothing back")
 				}
 			}

@@ -145,7 +145,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.A
 		ctx,
 		t,
 		o.run.st,
-		func(ev agui.Event) { o.streamed = o.streamed || ev.EventType().IsDelta() },
+		func(ev agui.Event) { o.streamed = o.streamed || agui.EventType(ev).IsDelta() },
 	)
 	switch {
 	case h.isDamaged(ctx, t, err):

@@ -170,7 +170,7 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 		Fence:     store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: k.cfg.NewID("")},
 		Process:   t.Head.Process,
 		UpdatedAt: k.cfg.Now().Time(),
-		Records:   [][]byte{ev.AppendJSON(nil)},
+		Records:   [][]byte{agui.Append(nil, ev)},
 	}
 	st := t.State.Clone()
 	st.Waiting = &w

@@ -202,7 +202,7 @@ func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 	if end <= len(whole) {
 		text = whole[from:end]
 	}
-	return AppendDelta(nil, n.Kind, n.ID, []byte(text))
+	return agui.AppendDelta(nil, n.Kind, n.ID, text)
 }
 
 // RunLog is the records of one run.

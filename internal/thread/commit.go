@@ -35,7 +35,7 @@ func HeadAfter(c *store.Commit) *store.Head {
 func EncodeEvents(events []agui.Event) [][]byte {
 	records := make([][]byte, len(events))
 	for i, ev := range events {
-		records[i] = ev.AppendJSON(nil)
+		records[i] = agui.Append(nil, ev)
 	}
 	return records
 }

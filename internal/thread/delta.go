@@ -22,24 +22,11 @@ func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 	}
 	switch ev := ev.(type) {
 	case agui.TextMessageContent:
-		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
+		return itemKey{agui.EventType(ev), ev.MessageID}, ev.Delta, true
 	case agui.ReasoningMessageContent:
-		return itemKey{ev.EventType(), ev.MessageID}, ev.Delta, true
+		return itemKey{agui.EventType(ev), ev.MessageID}, ev.Delta, true
 	case agui.ToolCallArgs:
-		return itemKey{ev.EventType(), ev.ToolCallID}, ev.Delta, true
+		return itemKey{agui.EventType(ev), ev.ToolCallID}, ev.Delta, true
 	}
 	return key, "", false
-}
-
-// AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
-// call's arguments.
-func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
-	switch kind {
-	case agui.TypeTextMessageContent:
-		return agui.TextMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
-	case agui.TypeReasoningMessageContent:
-		return agui.ReasoningMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
-	default:
-		return agui.ToolCallArgs{ToolCallID: id, Delta: string(text)}.AppendJSON(buf)
-	}
 }

@@ -195,7 +195,7 @@ func FuzzArchive(f *testing.F) {
 		records := []store.Record{
 			{
 				Cursor: store.Cursor{Number: 7, Tag: "a"},
-				Data:   agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil),
+				Data:   agui.Append(nil, agui.TextMessageStart{MessageID: "m", Role: "assistant"}),
 			},
 		}
 		for i, p := range parts {
@@ -203,7 +203,7 @@ func FuzzArchive(f *testing.F) {
 				records,
 				store.Record{
 					Cursor: store.Cursor{Number: uint64(8 + i), Tag: "a"},
-					Data:   agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil),
+					Data:   agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: p}),
 				},
 			)
 		}

@@ -171,10 +171,10 @@ func (w *Stream) echoed(data []byte) []byte {
 	switch ev := ev.(type) {
 	case agui.RunStarted:
 		ev.RunID, ev.Metadata = w.Echo, w.metadata(ev.Metadata)
-		return ev.AppendJSON(nil)
+		return agui.Append(nil, ev)
 	case agui.RunFinished:
 		ev.RunID, ev.Metadata = w.Echo, w.metadata(ev.Metadata)
-		return ev.AppendJSON(nil)
+		return agui.Append(nil, ev)
 	}
 	return data
 }

@@ -45,7 +45,7 @@ func (s *Streams) Side(
 			}
 			cut := agui.NewRunError(holdfast.AsError(err))
 			cut.Timestamp = now()
-			data, _ := w.Dialect.Event(cut.AppendJSON(nil)) // every dialect has it
+			data, _ := w.Dialect.Event(agui.Append(nil, cut)) // every dialect has it
 			yield([]agui.Frame{{Data: data}}, nil)
 		},
 	}

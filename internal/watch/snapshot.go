@@ -45,7 +45,7 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 	if v.resync != "" {
 		started.Metadata = w.metadata(nil)
 	}
-	w.show(w.echoed(started.AppendJSON(nil)))
+	w.show(w.echoed(agui.Append(nil, started)))
 	rest := append(thread.RawMessages(assembled.Messages()), t.State.Queued...)
 	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
 	w.show(state)
@@ -56,7 +56,7 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 			return nil, err
 		}
 		w.show(thread.EncodeEvents(thread.OutsideNotice(t.State.OutsideCalls(), t.Head.UpdatedAt.UnixMilli()))...)
-		w.show(w.echoed(lastEvent(t, rec, result).AppendJSON(nil)))
+		w.show(w.echoed(agui.Append(nil, lastEvent(t, rec, result))))
 		w.ended = true
 	}
 	return w, nil

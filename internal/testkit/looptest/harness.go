@@ -214,7 +214,7 @@ func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
 func Show(events []agui.Event) string {
 	var b strings.Builder
 	for _, ev := range events {
-		b.Write(ev.AppendJSON(nil))
+		b.Write(agui.Append(nil, ev))
 		b.WriteByte('\n')
 	}
 	return b.String()
