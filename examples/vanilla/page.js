@@ -16,7 +16,7 @@ const agent = new HoldfastAgent({
   onConnection: (state) => { byId('connection').textContent = state === 'live' ? '' : 'Reconnecting…'; },
 });
 
-// What the agent may do with this page.
+// The agent's uses of this page.
 const tools = {
   paint: {
     description: 'Changes the color of the page.',

@@ -49,7 +49,7 @@ async function stamping(base) {
   return { left, base: `http://localhost:${proxy.address().port}/`, close: () => { proxy.closeAllConnections(); proxy.close(); } };
 }
 
-/** What is loaded, compressed: of the first paint the files, later with their headers. */
+/** The loaded bytes, compressed: of the first paint the files, later with their headers. */
 async function load(browser, base) {
   const s = await screen(browser);
   await s.send('Network.enable');
@@ -66,7 +66,7 @@ async function load(browser, base) {
   await s.see('textbox', 'Message');
   await idle();
   const all = bytes;
-  // What comes after the first paint delays nobody.
+  // Files after the first paint delay nobody.
   const initial = await s.run(`(() => {
     const painted = performance.getEntriesByName('first-contentful-paint')[0].startTime;
     const before = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((e) => e.startTime < painted && (e.entryType === 'navigation' || /\\/ui\\/[^/]+\\.(js|css|svg)$/.test(e.name)));
@@ -130,7 +130,7 @@ async function stream(browser, proxy, words) {
   // The first answer also loads what follows runs.
   await s.say('time');
   await s.until("finder.all('article', 'Assistant').length > 0 && !finder.one('button', 'Stop')");
-  // What is in the page when a frame is drawn is on the screen after it; what came into it between two frames is not.
+  // Everything in the page when a frame is drawn is on the screen after it; what came into it between two frames is not.
   await s.run(`(() => {
     window.shown = new Map();
     let drawing = false;

@@ -35,7 +35,7 @@ const allowed = /ERR_(CONNECTION|SOCKET|INCOMPLETE|EMPTY|NETWORK)|status of (401
 /** The part of each suite that is under way, and since when. */
 const under = new Map();
 
-/** Ends everything, and says where it stood. What was started ends with this process. */
+/** Ends everything, and says where it stood. Processes that were started end with this one. */
 function giveUp(why) {
   console.log(`FAILED: ${why}; under way:`);
   for (const [name, { part, since }] of under) console.log(`  ${name}: ${part} (for ${((performance.now() - since) / 1000).toFixed(0)} s)`);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 /** So many seconds are enough for each answer of a browser, and for its end. */
 const patience = 60;
 
-/** Starts a browser. close ends it and removes what it wrote. Whatever it leaves unanswered fails after so many seconds, and says what that was. */
+/** Starts a browser. close ends it and removes what it wrote. A command that it leaves unanswered fails after so many seconds, and says what that was. */
 export function launch(program, seconds = patience) {
   const profile = mkdtempSync(join(tmpdir(), 'holdfast-chromium-'));
   const child = spawn(program, [
@@ -36,7 +36,7 @@ export function launch(program, seconds = patience) {
     }
   });
   const gone = new Promise((resolve) => { child.on('exit', resolve).on('error', resolve); }); // or it never was there
-  out.on('error', () => {}); // whoever writes is told
+  out.on('error', () => {}); // the writer is told
   // Nothing is left of it when this process ends before it is closed.
   const clear = () => {
     child.kill('SIGKILL');
@@ -103,7 +103,7 @@ export async function tab(browser, complaints, context = {}) {
           await new Promise((next) => setTimeout(next, 30));
         }
       })()`;
-      // What it awaits may never come, and a page that computes looks at no clock.
+      // Its promise may never resolve, and a page that computes looks at no clock.
       return page.run(js, { within: seconds + 10, what: `until ${expression}` });
     },
     async goto(url) {

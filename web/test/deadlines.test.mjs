@@ -1,4 +1,4 @@
-// What browser tests wait for has a limit, and who waited in vain is told what it was.
+// The waiting of browser tests has a limit, and a test that waited in vain is told what it was.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

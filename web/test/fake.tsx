@@ -19,7 +19,7 @@ export interface Asked {
   ifMatch?: string;
 }
 
-/** What a route answers: a value as JSON, a Response, or nothing, which is a 404. */
+/** The answer of a route: a value as JSON, a Response, or nothing, which is a 404. */
 export type Routes = (asked: Asked) => unknown;
 
 export const refusal = (status: number, code: string, message: string, more: object = {}): Response => new Response(JSON.stringify({ error: { code, message, ...more } }), { status });

@@ -1,4 +1,4 @@
-// What browser tests need around a tab: Chromium, and the real server in a folder of its own.
+// The surroundings of a tab in browser tests: Chromium, and the real server in a folder of its own.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';

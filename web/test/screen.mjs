@@ -1,4 +1,4 @@
-// A tab as a person uses it: by roles and names, with a mouse and a keyboard. What goes wrong
+// A tab as a person uses it: by roles and names, with a mouse and a keyboard. A failure
 // on the way, in the console or with the page's policy, is collected.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -77,7 +77,7 @@ export async function screen(browser, { seconds = 30, ...context } = {}) {
       s.against.push(...told.map((t) => `axe, ${state}: ${t}`));
     },
     states: [],
-    /** What is wrong with how the page looks or is built, all of it: a test that stopped at the first would be run as often as there are others. */
+    /** All mistakes in the page's looks and structure: a test that stopped at the first would be run as often as there are others. */
     against: [],
     /** Nothing is wider than the screen. */
     async narrow(state) {
@@ -88,7 +88,7 @@ export async function screen(browser, { seconds = 30, ...context } = {}) {
     },
     /** Where what the page gives one to save is put. */
     downloads: (downloadPath) => browser.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, ...context }),
-    // What is said to the demo model, and the end of its answer.
+    // The command for the demo model, and the end of its answer.
     async say(text) {
       await s.fill('textbox', 'Message', text);
       await s.key('Enter');
@@ -97,7 +97,7 @@ export async function screen(browser, { seconds = 30, ...context } = {}) {
     busy: () => s.see('button', 'Stop'),
     idle: (how = 60) => until(`${found('textbox', 'Message')}.length > 0 && ${found('button', 'Stop')}.length === 0 && ${found('log', 'Conversation')}[0]?.ariaBusy !== 'true'`, how),
     thread: () => page.run("decodeURIComponent(/#\\/threads\\/([^/?]+)/.exec(location.hash)?.[1] ?? '')"),
-    /** What the server says, asked from the page. */
+    /** The server's answer, asked from the page. */
     get: (path) => page.run(`fetch(${js(path)}).then((r) => r.json())`),
     async look(how = {}) {
       await page.send('Emulation.setDeviceMetricsOverride', { width: how.width ?? 1280, height: how.height ?? 820, deviceScaleFactor: how.scale ?? 1, mobile: false });

@@ -1,4 +1,4 @@
-// What jsdom lacks of a browser, and what every component test does at its end.
+// The parts of a browser that jsdom lacks, and the end of every component test.
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 

@@ -1,7 +1,7 @@
 import { HttpAgent } from '@ag-ui/client';
 import type { HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
 import type { ResumeOptions } from './options.js';
-/** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
+/** The server's choices in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
     /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
     chat?: boolean;
@@ -66,7 +66,7 @@ export declare class HoldfastAgent extends HttpAgent {
     outsideCalls(): OutsideCall[];
     /**
      * Returns the answer to an open question; pass the answers to all of them to
-     * `runAgent({ resume })`. What the payload looks like is in the question's
+     * `runAgent({ resume })`. The payload is described in the question's
      * `responseSchema`. It throws if the question is not open.
      */
     answer(question: Question | string, payload: unknown): Answer;
@@ -77,7 +77,7 @@ export declare class HoldfastAgent extends HttpAgent {
     /** @internal the server's address; it throws if that is not known */
     protected address(): string;
     /**
-     * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
+     * The stream that `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
      * server does not know is an empty run.
      */
     protected connect(input: RunAgentInput): ReturnType<HttpAgent['run']>;

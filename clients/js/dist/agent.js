@@ -3,7 +3,7 @@ import { resumingFetch } from './fetch.js';
 import { errorOf } from './refusal.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
-/** What every agent does with its own events; clones have this subscriber too, so it keeps nothing itself. */
+/** Every agent's own reactions to its events; clones have this subscriber too, so it keeps nothing itself. */
 const remember = {
     // The server's snapshots are whole. The official client keeps reasoning that is not in them,
     // as it must for servers that leave reasoning out; here it is of an attempt that was given up.
@@ -72,7 +72,7 @@ export class HoldfastAgent extends HttpAgent {
     }
     /**
      * Returns the answer to an open question; pass the answers to all of them to
-     * `runAgent({ resume })`. What the payload looks like is in the question's
+     * `runAgent({ resume })`. The payload is described in the question's
      * `responseSchema`. It throws if the question is not open.
      */
     answer(question, payload) {
@@ -101,7 +101,7 @@ export class HoldfastAgent extends HttpAgent {
         throw new Error(`The server's address is not clear from ${this.url}: pass "base" to HoldfastAgent.`);
     }
     /**
-     * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
+     * The stream that `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
      * server does not know is an empty run.
      */
     connect(input) {

@@ -1,6 +1,6 @@
 import type { Message } from '@ag-ui/client';
 import { HoldfastAgent, type HoldfastAgentConfig } from './agent.js';
-/** What assistant-ui calls a ThreadHistoryAdapter; `T` is its exported repository of messages. */
+/** The interface that assistant-ui calls a ThreadHistoryAdapter; `T` is its exported repository of messages. */
 export interface ThreadHistory<T> {
     load(): Promise<T & {
         unstable_resume: boolean;

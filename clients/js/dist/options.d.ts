@@ -1,10 +1,10 @@
 /** A function like the global `fetch`, as the official client calls it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-/** What the connection is doing. */
+/** The state of the connection. */
 export type Connection = 'live' | 'reconnecting';
 /** How {@link resumingFetch} behaves. All times are in milliseconds. */
 export interface ResumeOptions {
-    /** What sends the requests; the global `fetch` by default. */
+    /** The function that sends the requests; the global `fetch` by default. */
     fetch?: Fetch;
     /**
      * The server's address, like `https://agents.example.com`. By default it is taken from the
@@ -13,7 +13,7 @@ export interface ResumeOptions {
      */
     base?: string;
     /**
-     * What an abort means: `cancel` (the default) also ends the run on the server, as a Stop
+     * The meaning of an abort: `cancel` (the default) also ends the run on the server, as a Stop
      * button should; `detach` only stops watching it.
      */
     onAbort?: 'cancel' | 'detach';

@@ -1,4 +1,4 @@
-/** What an answer of the server's says about why it refuses. */
+/** The server's own words about why it refuses. */
 export interface Refusal {
     message: string | undefined;
     code: string | undefined;

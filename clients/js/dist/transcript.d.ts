@@ -16,7 +16,7 @@ export interface Event {
 /** Whether a run's stream ends with this event. */
 export declare const isEnd: (event: Event) => boolean;
 /**
- * What one client has been shown of a run. It makes one legal AG-UI stream out of several:
+ * The part of a run that one client has been shown. It makes one legal AG-UI stream out of several:
  * when the server starts over (RUN_STARTED again, then snapshots), the items that are open
  * are closed, and the second start is left out.
  */

@@ -6,7 +6,7 @@ import { errorOf } from './refusal.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
 
-/** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
+/** The server's choices in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
   /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
   chat?: boolean;
@@ -46,7 +46,7 @@ export interface HoldfastAgentConfig extends HttpAgentConfig, Omit<ResumeOptions
   holdfast?: HoldfastChoices;
 }
 
-/** What every agent does with its own events; clones have this subscriber too, so it keeps nothing itself. */
+/** Every agent's own reactions to its events; clones have this subscriber too, so it keeps nothing itself. */
 const remember: AgentSubscriber = {
   // The server's snapshots are whole. The official client keeps reasoning that is not in them,
   // as it must for servers that leave reasoning out; here it is of an attempt that was given up.
@@ -121,7 +121,7 @@ export class HoldfastAgent extends HttpAgent {
 
   /**
    * Returns the answer to an open question; pass the answers to all of them to
-   * `runAgent({ resume })`. What the payload looks like is in the question's
+   * `runAgent({ resume })`. The payload is described in the question's
    * `responseSchema`. It throws if the question is not open.
    */
   answer(question: Question | string, payload: unknown): Answer {
@@ -153,7 +153,7 @@ export class HoldfastAgent extends HttpAgent {
   }
 
   /**
-   * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
+   * The stream that `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
    * server does not know is an empty run.
    */
   protected override connect(input: RunAgentInput): ReturnType<HttpAgent['run']> {

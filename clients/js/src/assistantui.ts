@@ -8,7 +8,7 @@ import { errorOf } from './refusal.js';
 import { threadURL } from './target.js';
 import { discard, retryAfter, sleep } from './wait.js';
 
-/** What assistant-ui calls a ThreadHistoryAdapter; `T` is its exported repository of messages. */
+/** The interface that assistant-ui calls a ThreadHistoryAdapter; `T` is its exported repository of messages. */
 export interface ThreadHistory<T> {
   load(): Promise<T & { unstable_resume: boolean }>;
   append(): Promise<void>;
@@ -70,7 +70,7 @@ export class AssistantUIAgent extends HoldfastAgent {
 
 type Handler = 'onTextMessageStartEvent' | 'onTextMessageContentEvent' | 'onToolCallStartEvent' | 'onToolCallArgsEvent' | 'onToolCallResultEvent' | 'onMessagesSnapshotEvent';
 
-/** What is known of a run when one of its events arrives. */
+/** The facts known of a run when one of its events arrives. */
 interface Params {
   messages: readonly Readonly<Message>[];
 }

@@ -1,7 +1,7 @@
 // One run as one stream, out of as many connections as it takes. A POST that was not
 // answered is sent again; a stream that ended too soon is continued from the cursor of its
 // last event, or, where there is no cursor or the server no longer knows it, by attaching
-// to the thread. What the client gets is one legal sequence of events (see transcript.ts).
+// to the thread. The client gets one legal sequence of events (see transcript.ts).
 
 import type { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
@@ -35,7 +35,7 @@ export class RunStream {
   /** Aborted when the caller aborts or stops reading. */
   readonly #left = new AbortController();
   readonly #leaving: Promise<void>;
-  /** The request under way, for whoever aborts before it is answered. */
+  /** The request under way, for an abort before it is answered. */
   #asking: Promise<Response | undefined> = Promise.resolve(undefined);
   #connection = new AbortController();
   /** Whether the server has accepted the request, so that it must not be sent as if it were new. */
@@ -48,7 +48,7 @@ export class RunStream {
   #lostAt: number | undefined;
   #state: Connection | undefined;
   #ended = false;
-  /** What went wrong last, for the hint of a RUN_ERROR. */
+  /** The last failure, for the hint of a RUN_ERROR. */
   #trouble = 'the stream ended before the run did';
 
   constructor(target: Target, init: RequestInit, send: Fetch, cancels: Cancels, options: ResumeOptions, told: (state: Connection) => void) {
@@ -219,7 +219,7 @@ export class RunStream {
     }
   }
 
-  /** What to ask for next. */
+  /** The next request. */
   #next(): [url: string, headers: Headers] {
     const { base, thread, legacy } = this.#target;
     const headers = new Headers(this.#init.headers);

@@ -11,7 +11,7 @@ export interface Event {
   [name: string]: unknown;
 }
 
-/** What opens an item, what closes it, and the member that names it. */
+/** The events that open and close an item, and the member that names it. */
 const pairs: ReadonlyArray<readonly [start: string, end: string, name: 'messageId' | 'toolCallId' | 'stepName' | 'subagentRunId']> = [
   ['TEXT_MESSAGE_START', 'TEXT_MESSAGE_END', 'messageId'],
   ['TOOL_CALL_START', 'TOOL_CALL_END', 'toolCallId'],
@@ -25,7 +25,7 @@ const pairs: ReadonlyArray<readonly [start: string, end: string, name: 'messageI
 export const isEnd = (event: Event): boolean => event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
 
 /**
- * What one client has been shown of a run. It makes one legal AG-UI stream out of several:
+ * The part of a run that one client has been shown. It makes one legal AG-UI stream out of several:
  * when the server starts over (RUN_STARTED again, then snapshots), the items that are open
  * are closed, and the second start is left out.
  */

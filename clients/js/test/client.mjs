@@ -1,4 +1,4 @@
-// What the tests against the real server share: the server's process, the official client in
+// The shared parts of the tests against the real server: the server's process, the official client in
 // the version that AGUI_CLIENT names, and a console that must stay silent.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ export const { HoldfastAgent, resumingFetch } = await import('holdfast-agent');
 export const { AssistantUIAgent } = await import('holdfast-agent/assistant-ui');
 export const { HttpAgent } = await import('@ag-ui/client');
 
-/** What the client complains about. Tests look at it and empty it. */
+/** The client's complaints. Tests look at it and empty it. */
 export const warnings = [];
 for (const level of ['warn', 'error']) {
   console[level] = (...args) => warnings.push(`${level}: ${args.map(String).join(' ')}`);

@@ -1,4 +1,4 @@
-// What people do, with the official client and a real server that is killed in between.
+// The actions of people, with the official client and a real server that is killed in between.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AssistantUIAgent, freePort, HoldfastAgent, HttpAgent, needsServer, old, onNth, plain, resumingFetch, same, say, Server, silent, user, version, warnings, watch } from './client.mjs';
@@ -113,11 +113,11 @@ scenario('Stop ends the run, and the next message is answered', async () => {
   assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled']);
   const history = await server.history(a.threadId);
   assert.deepEqual(a.messages.map((m) => m.id), history.map((m) => m.id));
-  // What came after the abort was not shown.
+  // Nothing after the abort was shown.
   assert.ok(history[1].content.startsWith(a.messages[1].content));
 });
 
-/** What a runtime sees that builds each message from its own events, as that of assistant-ui does. */
+/** The view of a runtime that builds each message from its own events, as that of assistant-ui does. */
 function builder(seen = () => {}) {
   const texts = new Map();
   const calls = new Map();

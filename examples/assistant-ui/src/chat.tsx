@@ -43,7 +43,7 @@ function EditedMessage() {
 const Reasoning = ({ text }: { text: string }) => <details><summary>Thoughts</summary>{text}</details>;
 const parts = { Reasoning, tools: { by_name: { calculate: Calculation }, Fallback: ToolCard } };
 
-/** An answer with tools has several messages; all of them are made anew. */
+/** An answer with tools has several messages; all of them are made again. */
 function AnswerAgain() {
   const aui = useAui();
   const again = () => {

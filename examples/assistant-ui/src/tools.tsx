@@ -84,7 +84,7 @@ export function Questions() {
   });
 }
 
-/** What the page itself can do. */
+/** The page's own abilities. */
 export const toolkit: Toolkit = {
   paint: {
     type: "frontend",

@@ -19,7 +19,7 @@ function Suggestions() {
   return null;
 }
 
-/** A chat on a thread. What follows a message that is edited or answered anew becomes a branch. */
+/** A chat on a thread. A message that is edited or regenerated begins a branch. */
 function Chat({ threadId }: { threadId: string }) {
   const { agent } = useAgent({ agentId });
   const { copilotkit } = useCopilotKit();

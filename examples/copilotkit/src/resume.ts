@@ -5,7 +5,7 @@ import { resumingFetch } from "holdfast-agent/fetch";
 
 export function resumeRuns(runtimeUrl: string) {
   const plain = window.fetch.bind(window);
-  // CopilotKit's Stop button cancels the run by a request of its own. What else it aborts, it
+  // CopilotKit's Stop button cancels the run by a request of its own. Other requests that it aborts, it
   // only no longer looks at.
   const resuming = resumingFetch({ fetch: plain, onAbort: "detach" });
   window.fetch = (input, init) =>

@@ -1,4 +1,4 @@
-// What the page shows of tools, what it runs itself, and what it asks the person.
+// The page's view of tools, the tools it runs itself, and its questions to the person.
 import { useAgent, useFrontendTool, useHumanInTheLoop, useInterrupt, useRenderTool } from "@copilotkit/react-core/v2";
 import { z } from "zod";
 import { agentId } from "./where";

@@ -33,7 +33,7 @@ export interface UserMessage extends SentMessage {
   readonly content: string | readonly ContentPart[];
 }
 
-/** What the server is to do where it would rather ask: `forwardedProps.holdfast`. */
+/** The server's choices where it would rather ask: `forwardedProps.holdfast`. */
 export interface Choices {
   readonly chat?: boolean;
   readonly onBusy?: 'reject' | 'cancel_and_run';
@@ -51,7 +51,7 @@ export interface SentMessage {
   readonly [name: string]: unknown;
 }
 
-/** What starts, goes on with or attaches to a run: AG-UI's RunAgentInput. */
+/** The input that starts, continues or attaches to a run: AG-UI's RunAgentInput. */
 export interface RunInput {
   readonly protocolVersion: '1.0';
   readonly threadId: string;
@@ -148,10 +148,10 @@ export const children = (id: string): Readable => get(`${threadPath(id)}/childre
 /** The calls of a run, or of all runs, with their effects, keys and attempts. */
 export const calls = (id: string, run = ''): Readable => get(`${threadPath(id)}/calls` + query({ run }));
 
-/** What all runs of a thread have used, and what it costs. */
+/** The usage of all runs of a thread, and its cost. */
 export const usage = (id: string): Readable => get(`${threadPath(id)}/usage`);
 
-/** What is under way and not yet in a checkpoint. */
+/** The work that is under way and not yet in a checkpoint. */
 export const work = (id: string): Readable => get(`${threadPath(id)}/work`);
 
 /** A thread as a file. */
@@ -166,5 +166,5 @@ export const overview = (): Readable => get('overview');
 
 export const settings = (): Readable => get('settings');
 
-/** What the page needs at its first paint. */
+/** The data that the page needs at its first paint. */
 export const pageConfig = (): Readable => get('ui/config.json');

@@ -1,4 +1,4 @@
-// What is read of the server and changes without a stream, as TanStack queries. Each one asks
+// Data that are read of the server and change without a stream, as TanStack queries. Each one asks
 // again as often as somebody who looks at it would want, and not while the page is hidden.
 
 import { infiniteQueryOptions, queryOptions, type QueryKey } from '@tanstack/react-query';
@@ -23,10 +23,10 @@ function read<T>(server: Server, key: QueryKey, action: actions.Readable, refetc
   });
 }
 
-/** What has to be asked again after something has been done to a thread. */
+/** The queries to repeat after something has been done to a thread. */
 export const threadKey = (thread: string): QueryKey => ['thread', thread];
 
-/** What has to be asked again after any thread has changed. */
+/** The queries to repeat after any thread has changed. */
 export const threadsKey: QueryKey = ['threads'];
 
 /** The queries of a server. An operator may read the threads of another user. */

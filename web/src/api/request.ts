@@ -2,13 +2,13 @@
 
 import { fields, isFields, number, text, type Fields } from '../log/json';
 
-/** What the server did not do, in its own words. */
+/** The server's refusal, in its own words. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** The HTTP status; 0 if there was no answer. */
   readonly status: number;
   readonly code: string;
-  /** What to do next. */
+  /** The next step. */
   readonly hint: string;
   readonly details: Fields;
   /** Seconds that the server asks to wait; 0 if it does not. */
@@ -68,7 +68,7 @@ export const noKeys: Keys = { current: () => '', ask: () => Promise.reject(new A
 /** The address of the server of a page: the page is at its root, or under a path prefix. */
 export const baseOf = (location: { href: string }): string => new URL('.', location.href.replace(/[?#].*$/, '')).href;
 
-/** What the server says of a request that it has refused. */
+/** The server's words about a request that it has refused. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => undefined);
   return new ApiError(response.status, isFields(body) ? body['error'] : undefined, number(Number(response.headers.get('Retry-After'))) ?? 0);
@@ -117,7 +117,7 @@ export function connect(base: string, keys: Keys = noKeys, via: typeof fetch = (
 export function requestOf(action: Action): RequestInit & { method: string; headers: Record<string, string> } {
   const { method, body, headers = {} } = action;
   const type: Record<string, string> = method === 'GET' || (method === 'DELETE' && body === undefined) ? {} : { 'Content-Type': 'application/json' };
-  // What is deleted may be deleted while the page goes.
+  // A deletion may happen while the page goes.
   const init = { method, cache: 'no-store', credentials: 'same-origin', headers: { ...type, ...headers }, ...(method === 'DELETE' && { keepalive: true }) } as const;
   return body === undefined ? init : { ...init, body: typeof body === 'string' ? body : JSON.stringify(body) };
 }

@@ -47,7 +47,7 @@ export interface ThreadList {
 export interface RunProcess {
   readonly process: string;
   readonly epoch: number;
-  /** What follows the number in the cursors of the records that it has written. */
+  /** The text after the number in the cursors of the records that it has written. */
   readonly tag: string;
   readonly since: string;
 }
@@ -69,12 +69,12 @@ export interface RunInfo {
   /** How many records it has. */
   readonly records?: number;
   readonly usage?: readonly PricedUsage[];
-  /** What that costs together, if every model has a price. */
+  /** The cost together, if every model has a price. */
   readonly cost?: number;
   readonly processes?: readonly RunProcess[];
 }
 
-/** What was used of one model. */
+/** The usage of one model. */
 export interface PricedUsage {
   readonly provider?: string;
   readonly model?: string;
@@ -88,7 +88,7 @@ export interface PricedUsage {
   readonly cost?: number;
 }
 
-/** What all runs of a thread have used. */
+/** The usage of all runs of a thread. */
 export interface ThreadUsage {
   readonly runs: number;
   readonly usage: readonly PricedUsage[];
@@ -268,7 +268,7 @@ export interface WorkCall {
   readonly endedAt?: string;
 }
 
-/** What is under way on a thread. */
+/** The work that is under way on a thread. */
 export interface Work {
   readonly runId: string;
   readonly status: 'idle' | 'running' | 'interrupted' | 'stopped';
@@ -313,7 +313,7 @@ export interface QuestionList {
   readonly next?: string;
 }
 
-/** What the page needs to begin. */
+/** The data that the page needs to begin. */
 export interface PageConfig {
   readonly version: string;
   readonly demo: boolean;
@@ -388,7 +388,7 @@ export interface SettingList {
   readonly settings: readonly Setting[];
 }
 
-/** What came of a tool that was run by hand. */
+/** The outcome of a tool that was run by hand. */
 export interface ToolOutcome {
   readonly result?: unknown;
   readonly error?: string;

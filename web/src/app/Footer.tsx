@@ -9,7 +9,7 @@ export interface Standing {
   position?: string;
   /** How the run stands, in a word, and its tone. */
   run?: { text: string; tone: Tone };
-  /** What it has used, in words: "1,204 tokens". */
+  /** Its usage, in words: "1,204 tokens". */
   usage?: string;
   /** The server: "v0.3.0". */
   server?: string;

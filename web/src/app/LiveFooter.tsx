@@ -34,7 +34,7 @@ export function LiveFooter() {
   const { standing } = useStanding();
   const { cursor, status, tokens } = useSnapshot(useCallback(facts, []), same);
   const { version } = useConfig();
-  // What is asked for all the time, on every page: whether the server answers.
+  // The query that is repeated all the time, on every page: whether the server answers.
   const { failureReason } = useInfiniteQuery(useQueries().questions());
   const away = failureReason instanceof ApiError && failureReason.status === 0;
   const shown = page === 'thread' && thread !== undefined;

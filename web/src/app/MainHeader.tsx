@@ -6,7 +6,7 @@ import './MainHeader.css';
 import { useSides } from './sides.tsx';
 
 export interface MainHeaderProps {
-  /** What the middle shows, in a heading. */
+  /** The title of the middle, in a heading. */
   title: ReactNode;
   /** Beside the title: standing, agent. */
   children?: ReactNode;

@@ -1,4 +1,4 @@
-// Whoever reads somebody else's threads is told so, all the time.
+// A reader of somebody else's threads is told so, all the time.
 import { useExport } from '../threads/transfer.ts';
 import { Button } from '../ui/Button.tsx';
 import { DownloadIcon, EyeIcon } from '../ui/icons.tsx';

@@ -16,7 +16,7 @@ function useDrawerFocus(region: RefObject<HTMLElement | null>, drawer: boolean):
   useEffect(() => {
     if (!drawer) return undefined;
     const before = document.activeElement;
-    // What is loaded later is not there yet.
+    // A part that is loaded later is not there yet.
     (region.current?.querySelector<HTMLElement>(focusable) ?? region.current)?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();

@@ -2,7 +2,7 @@
 import { useRef, type KeyboardEvent, type PointerEvent } from 'react';
 
 export interface SeparatorProps {
-  /** What it changes the width of: "threads". */
+  /** The region whose width it changes: "threads". */
   label: string;
   /** The id of the region whose width it is. */
   controls: string;
@@ -38,7 +38,7 @@ export function Separator({ label, controls, side, width, min, max, initial, onC
     set(to);
   };
   return (
-    // What axe and browsers call a window splitter: a separator that has the focus.
+    // The element that axe and browsers call a window splitter: a separator that has the focus.
     <div
       role="separator" className="separator" data-side={side} aria-orientation="vertical" aria-label={`Width of ${label}`} aria-controls={controls}
       aria-valuenow={width} aria-valuemin={min} aria-valuemax={max} aria-valuetext={`${width} pixels`} tabIndex={0}

@@ -3,7 +3,7 @@ import { isMac } from '../ui/Kbd.tsx';
 import { commandFor } from './commands.ts';
 import { useStudio } from './context.tsx';
 
-/** Starts commands by their keys. What has handled a key itself has prevented its default. */
+/** Starts commands by their keys. A component that has handled a key itself has prevented its default. */
 export function Shortcuts() {
   const { commands, preferences, layer } = useStudio();
   useEffect(() => {

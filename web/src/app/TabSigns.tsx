@@ -1,4 +1,4 @@
-// What the browser's tab says while one is elsewhere: the icon shows how the thread stands, or
+// The text of the browser's tab while one is elsewhere: the icon shows how the thread stands, or
 // that a question is open. Threads and parts of the server set the title themselves.
 import { useCallback, useEffect } from 'react';
 import { useSnapshot } from '../log/hooks.tsx';

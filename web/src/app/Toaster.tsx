@@ -31,7 +31,7 @@ export function Toaster() {
   useEffect(() => {
     if (list.length === 0) setHeld(false);
   }, [list.length]);
-  // Who leaves the page has taken nothing back.
+  // A person who leaves the page has taken nothing back.
   useEffect(() => {
     const leave = () => toasts.list.get().forEach((t) => toasts.close(t.id));
     window.addEventListener('pagehide', leave);

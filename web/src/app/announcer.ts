@@ -1,4 +1,4 @@
-// What a screen reader says. The growing conversation is no live region: what happens in it
+// The announcements for screen readers. The growing conversation is no live region: what happens in it
 // is said here, in whole sentences.
 import { createStore, type Store } from './store.ts';
 

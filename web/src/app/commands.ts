@@ -5,7 +5,7 @@ import { createStore, type Store } from './store.ts';
 export interface Command {
   /** Unique among what is shown at a time. */
   id: string;
-  /** What the palette and the help say: "Fork from here". */
+  /** The label in the palette and the help: "Fork from here". */
   title: string;
   /** The heading under which it is listed. */
   group: string;

@@ -1,4 +1,4 @@
-// What every panel may use of the page around it: where one is, what one likes, commands,
+// The parts of the page that every panel may use: where one is, what one likes, commands,
 // announcements, toasts. One object, made once, handed down; tests make their own.
 import { createContext, useCallback, useContext, useEffect, useRef, type ReactNode } from 'react';
 import { createAnnouncer, type Announcer } from './announcer.ts';
@@ -11,7 +11,7 @@ import { storageOf, type Kept } from './storage.ts';
 import { createStore, useStore, type Store } from './store.ts';
 import { createToasts, type Toasts } from './toasts.ts';
 
-/** What is open over the page. */
+/** The dialog that is open over the page. */
 export type Layer = 'none' | 'palette' | 'help' | 'import';
 
 export interface Studio {
@@ -24,7 +24,7 @@ export interface Studio {
   /** How many records of the log are shown while it is replayed; the address says it when the replay rests. */
   playback: Store<number | undefined>;
   keys: Keys;
-  /** What is kept in this browser. */
+  /** The preferences kept in this browser. */
   storage: Kept;
 }
 
@@ -70,7 +70,7 @@ export function usePreferences(): [Preferences, (part: Partial<Preferences>) => 
   return [useStore(preferences), useCallback((part: Partial<Preferences>) => preferences.set((now) => ({ ...now, ...part })), [preferences])];
 }
 
-/** Offers commands while the component is shown. What they do may change with every render; which there are, with their ids, titles and keys. */
+/** Offers commands while the component is shown. Their actions may change with every render; which there are, with their ids, titles and keys. */
 export function useCommands(commands: readonly Command[]): void {
   const { commands: registry } = useStudio();
   const latest = useRef(commands);

@@ -37,7 +37,7 @@ export function DataProvider({ server: given, children }: { server?: Server; chi
   useEffect(() => keys.asked.subscribe(() => {
     if (keys.asked.get() === 'no') void client.invalidateQueries({ queryKey: ['config'] });
   }), [keys, client]);
-  // What a first message will need; by then it is there, whatever becomes of the server.
+  // Code that a first message will need; by then it is there, whatever becomes of the server.
   useEffect(() => {
     const timer = setTimeout(() => void import('../log/follow.ts').catch(() => {}), 300);
     return () => clearTimeout(timer);

@@ -7,7 +7,7 @@
 //   #/questions                               what waits for an answer
 //   #/operate/SECTION                         the server
 //
-// Whatever else somebody types is kept, and said to be nothing.
+// Anything else that somebody types is kept, and said to be nothing.
 
 export const pages = ['thread', 'questions', 'operate'] as const;
 /** lost: nothing is at the address. */
@@ -28,7 +28,7 @@ export interface Place {
   user?: string;
   /** The part of the operate page; of an address at which nothing is, its path. */
   section?: string;
-  /** What else the address says, for panels with something of their own to address. */
+  /** The rest of the address, for panels with something of their own to address. */
   more?: Record<string, string>;
 }
 

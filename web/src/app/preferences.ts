@@ -1,4 +1,4 @@
-// What a person likes, kept in this browser. The keys theme and density are also read by
+// A person's preferences, kept in this browser. The keys theme and density are also read by
 // public/ui/theme.js, before the first paint.
 import type { Kept } from './storage.ts';
 import { createStore, type Store } from './store.ts';

@@ -36,7 +36,7 @@ export function SidesProvider({ children }: { children: ReactNode }) {
   const [preferences, prefer] = usePreferences();
   const [open, setOpen] = useState<Side | null>(null);
   const place = usePlace();
-  // Who goes to another thread wants to see it.
+  // A person who goes to another thread wants to see it.
   useEffect(() => setOpen((now) => (now === 'threads' ? null : now)), [place.page, place.thread, place.section]);
   // An address with a tab of the inspector shows the inspector.
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What the browser keeps for the page. It may keep nothing, and then even asking for it throws.
+// The page's storage in the browser. It may keep nothing, and then even asking for it throws.
 
 export type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 

@@ -4,7 +4,7 @@ import { createStore, type Store } from './store.ts';
 export interface Toast {
   text: string;
   tone?: 'neutral' | 'good' | 'bad';
-  /** What undoes it. The toast goes away when it is used. */
+  /** The action that undoes it. The toast goes away when it is used. */
   action?: { label: string; run: () => void };
   /** Called when it goes away without its action: what could be undone is now done. */
   onGone?: () => void;

@@ -1,5 +1,5 @@
 // Where one writes. Enter sends, Shift+Enter breaks the line; while an input method composes,
-// Enter belongs to it. What was written is lost neither by an error nor by a reload.
+// Enter belongs to it. A written text is lost neither by an error nor by a reload.
 import { useEffect, useImperativeHandle, useRef, useState, type ClipboardEvent, type DragEvent, type FormEvent, type KeyboardEvent, type ReactNode, type Ref } from 'react';
 import type { UserMessage } from '../api/actions.ts';
 import { Button, IconButton } from '../ui/Button.tsx';
@@ -36,7 +36,7 @@ export interface ComposerProps {
 }
 
 function useAttachments(files: readonly Attachment[], onFiles: (files: readonly Attachment[]) => void, accepts: Accepts, maxBody?: number) {
-  // What is read takes its time, and more may be dropped meanwhile.
+  // Reading takes its time, and more may be dropped meanwhile.
   const now = useRef(files);
   useEffect(() => {
     now.current = files;
@@ -118,7 +118,7 @@ export function Composer({ text, onText, files, onFiles, onSend, busy, onStop, s
     try {
       await onSend(contentOf(written, attached));
     } catch {
-      // Whoever sends it says why; here it is as it was.
+      // The sender says why; here it is as it was.
       draft.current.onText(written);
       draft.current.onFiles(attached);
     }

@@ -1,4 +1,4 @@
-// What a new thread needs: who is to answer, and, with the demo model, what to try.
+// The needs of a new thread: who is to answer, and, with the demo model, what to try.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { usePlace, useStudio } from '../app/context.tsx';
@@ -29,7 +29,7 @@ export function useAgent(of: string | undefined): ChosenAgent {
   }, [of, agent, agents]);
 }
 
-/** Who answers in a new thread. With a single agent there is nothing to choose. */
+/** The agents that may answer in a new thread. With a single agent there is nothing to choose. */
 export function AgentChoice({ agent }: { agent: ChosenAgent }) {
   const { router } = useStudio();
   if (agent.agents.length < 2) return <span className="truncate">{agent.agents[0]?.name ?? ''}</span>;
@@ -46,7 +46,7 @@ const examples = [
   ['use request_approval {"amount": 120}', 'A call that is finished from outside, days later'],
 ] as const;
 
-/** What the demo model understands. With a real model nobody sees it. */
+/** The commands that the demo model understands. With a real model nobody sees it. */
 export function Examples({ onExample }: { onExample: (text: string) => void }) {
   return (
     <ul className="conversation-examples" aria-label="Examples">

@@ -1,4 +1,4 @@
-// What one can do about a run that did not come to its end, and whom a thread waits for.
+// The ways to continue a run that did not come to its end, and whom a thread waits for.
 import type { ThreadInfo } from '../api/types.ts';
 import type { View } from '../log/view.ts';
 import { Button } from '../ui/Button.tsx';

@@ -32,7 +32,7 @@ export function titleOf(thread: Pick<ThreadInfo, 'title'> | undefined, items: re
   return thread?.title || (said?.kind === 'text' ? brief(said.text, 80) : '') || 'Untitled thread';
 }
 
-/** What is done to a thread, as requests to show. */
+/** The actions on a thread, as requests to show. */
 function curls(id: string, thread: ThreadInfo, busy: boolean): readonly { name: string; action: Action }[] {
   return [
     { name: 'follow it', action: actions.follow(id) },

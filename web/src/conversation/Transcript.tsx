@@ -1,5 +1,5 @@
 // The conversation itself: any number of rows, of which only those near what is seen are in
-// the page. Who is at the end stays there while it grows; who has scrolled up is left alone.
+// the page. A reader at the end stays there while it grows; who has scrolled up is left alone.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { useCommands } from '../app/context.tsx';
@@ -15,7 +15,7 @@ const nearEnd = 60;
 
 const estimates: Partial<Record<Item['kind'], number>> = { call: 46, reasoning: 36, note: 40, step: 32, agent: 44, question: 48, seam: 40 };
 
-/** What has a row. The others are shown inside of one, over the composer, or have nothing to show. */
+/** The items that have a row. The others are shown inside of one, over the composer, or have nothing to show. */
 export function rowsOf(items: readonly Item[], asking = false): readonly Item[] {
   return items.filter((item) => {
     if (item.kind === 'question' && item.open && asking) return false;
@@ -61,7 +61,7 @@ function useEnd(rows: readonly Item[], scroller: RefObject<HTMLDivElement | null
     const s = scroller.current;
     if (!s) return;
     const near = s.scrollHeight - s.scrollTop - s.clientHeight < nearEnd;
-    // What grows or is measured moves the end away; only a person goes up in what stays as long.
+    // Rows that grow or are measured move the end away; only a person goes up in what stays as long.
     if (near) held.current = true;
     else if (s.scrollHeight === last.current.height && s.scrollTop < last.current.top - 1) held.current = false;
     last.current = { top: s.scrollTop, height: s.scrollHeight };

@@ -17,7 +17,7 @@ export interface Question {
   readonly replies: readonly Reply[];
   /** The member of the payload that a button sets; '' if its value is the payload. */
   readonly member: string;
-  /** What else can be said, as a schema; undefined if nothing. */
+  /** The other answers, as a schema; undefined if nothing. */
   readonly rest: Fields | undefined;
   /** It asks whether a call may be made. */
   readonly approves: boolean;
@@ -78,7 +78,7 @@ export function readQuestion(interrupt: Interrupt): Question {
   return { interrupt, replies, member, rest, approves, editable };
 }
 
-/** What the fields say with a no: it does not depend on them, so what is invalid in them is left out. */
+/** The values of the fields with a no: it does not depend on them, so what is invalid in them is left out. */
 export function spokenWithNo(field: SchemaField, draft: Draft): Fields {
   if (field.kind !== 'object' || typeof draft !== 'object' || !('members' in draft)) return {};
   const said: [string, unknown][] = [];
@@ -104,7 +104,7 @@ function canonical(value: unknown): string {
   return JSON.stringify(value) ?? 'undefined';
 }
 
-/** What a question is about: the tool, its arguments, the rule that asks. */
+/** The subject of a question: the tool, its arguments, the rule that asks. */
 export function subjectOf({ metadata = {}, message }: Interrupt, call?: { name: string; args: string }): { tool: string; args: string; hiddenBytes: number; rule: string; title: string } {
   const tool = typeof metadata['tool'] === 'string' ? metadata['tool'] : call?.name ?? '';
   const given = metadata['arguments'];

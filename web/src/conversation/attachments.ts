@@ -1,5 +1,5 @@
-// What a person sends besides words: images, sounds, videos and PDFs as parts of their kind,
-// text files as text. What the agent does not take, or is too large, is said before it is sent.
+// Attachments of a person besides words: images, sounds, videos and PDFs as parts of their kind,
+// text files as text. An attachment that the agent does not take, or that is too large, is reported before it is sent.
 import type { ContentPart, UserMessage } from '../api/actions.ts';
 import { fields, list, text, type Fields } from '../log/json.ts';
 import { bytes } from '../ui/time.ts';
@@ -11,10 +11,10 @@ export interface Attachment {
   readonly part: ContentPart;
 }
 
-/** What the body of a request has besides attachments: the text of the message, and its frame. */
+/** The body of a request without its attachments: the text of the message, and its frame. */
 const room = 64 * 1024;
 
-/** What an agent says it takes; what it does not mention may work. */
+/** The kinds that an agent says it takes; what it does not mention may work. */
 export interface Accepts {
   readonly image?: boolean;
   readonly audio?: boolean;
@@ -33,7 +33,7 @@ const textNames = /\.(txt|md|markdown|csv|tsv|json|ya?ml|toml|xml|html?|css|js|m
 
 type Kind = 'image' | 'audio' | 'video' | 'pdf' | 'text';
 
-/** What a file is; undefined if it cannot be sent. */
+/** The kind of a file; undefined if it cannot be sent. */
 export function kindOf(file: { type: string; name: string }): Kind | undefined {
   if (/^image\/(?!svg)/.test(file.type)) return 'image';
   if (file.type.startsWith('audio/')) return 'audio';
@@ -87,7 +87,7 @@ const isAttachment = ({ name, size, part }: Fields): boolean => typeof name === 
 /** Attachments that were kept as JSON; what is none is left out. */
 export const restored = (kept: unknown): readonly Attachment[] => list(kept).map(fields).filter(isAttachment).map((a) => ({ ...(a as unknown as Attachment), id: ++last }));
 
-/** What a message that was not sent consists of: the opposite of contentOf. */
+/** The parts of a message that was not sent: the opposite of contentOf. */
 export function partsOf(content: UserMessage['content']): { text: string; files: readonly Attachment[] } {
   if (typeof content === 'string') return { text: content, files: [] };
   const [first, ...rest] = content;

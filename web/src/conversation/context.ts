@@ -1,4 +1,4 @@
-// What the rows of a conversation may do and know of what is around them. It changes seldom,
+// The actions of the rows of a conversation, and their knowledge of their surroundings. It changes seldom,
 // so that a row is drawn again only when its own item has changed.
 import { createContext, useContext } from 'react';
 import type { Branch, Item, TextItem } from '../log/view.ts';
@@ -21,7 +21,7 @@ export interface Rows {
   /** The key of the last answer, which another one can be asked for. */
   readonly lastAnswer: string;
   versionsOf: (key: string) => Versions | undefined;
-  /** What a person has said is replaced, and answered anew; resolves when the server has taken it. */
+  /** A person's message is replaced, and gets a new answer; resolves when the server has taken it. */
   edit: (item: TextItem, text: string) => Promise<void>;
   /** Another answer to what was asked. */
   regenerate: (item: Item) => void;

@@ -1,4 +1,4 @@
-// What somebody has begun to write and to attach, for each thread, kept over reloads: the text
+// The texts and attachments that somebody has begun, for each thread, kept over reloads: the text
 // as long as the browser keeps anything, the files as long as the tab.
 import { useCallback, useState } from 'react';
 import { restored, type Attachment } from './attachments.ts';

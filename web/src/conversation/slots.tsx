@@ -7,7 +7,7 @@ import type { Item, SeamItem } from '../log/view.ts';
 /** Whether a seam has a row of its own: until its text is said again, and where nothing was cut. */
 export const hasRow = (item: Item): boolean => item.kind !== 'seam' || item.place === 'before' || item.target === '';
 
-/** Where one process died and another went on, as a row of its own: before the text that was said anew. */
+/** Where one process died and another went on, as a row of its own: before the text that was said again. */
 export function SeamRow({ item }: { item: SeamItem }) {
   return <SeamLine seam={item} />;
 }

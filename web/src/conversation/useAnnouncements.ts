@@ -1,4 +1,4 @@
-// What a screen reader hears of a conversation: starts and ends, never the growing text.
+// The announcements of a conversation for screen readers: starts and ends, never the growing text.
 import { useEffect, useRef } from 'react';
 import { useAnnounce } from '../app/context.tsx';
 import type { Standing } from '../log/store.ts';
@@ -7,7 +7,7 @@ import type { CallItem, View } from '../log/view.ts';
 /** The beginning of an answer: its first paragraph. */
 const beginning = (text: string): string => (text.split('\n\n')[0] ?? '').slice(0, 400);
 
-/** What is said when a run has ended. */
+/** The announcement of a run's end. */
 export function endOf(view: View): string {
   if (view.status === 'waiting') return `An answer is needed: ${view.interrupts[0]?.message ?? 'see above the message field'}`;
   if (view.status === 'stopped') return 'Stopped.';

@@ -1,4 +1,4 @@
-// What of the thread is shown: as it is now with what was just sent, or as it was after a record.
+// The visible part of the thread: as it is now with what was just sent, or as it was after a record.
 import { useMemo } from 'react';
 import { useLook } from '../durable/look.ts';
 import { useSnapshot } from '../log/hooks.tsx';

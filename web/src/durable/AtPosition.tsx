@@ -6,15 +6,15 @@ import { Time } from '../ui/Time.tsx';
 import './AtPosition.css';
 
 export interface AtPositionProps {
-  /** What is looked at: "step 3 of 7". */
+  /** The place that is looked at: "step 3 of 7". */
   what: string;
-  /** What it is: "Ready for iteration 2". */
+  /** Its state: "Ready for iteration 2". */
   title?: string;
   at?: string | number;
   onPrevious?: () => void;
   onNext?: () => void;
   onNow: () => void;
-  /** What one can do from here. */
+  /** The actions from here. */
   children?: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// What lies between a conversation and its composer, and over it: the strip of checkpoints,
+// The parts between a conversation and its composer, and over it: the strip of checkpoints,
 // and the banner of a look at the past.
 import { useQuery } from '@tanstack/react-query';
 import { useCallback } from 'react';
@@ -21,7 +21,7 @@ import { Strip } from './Strip.tsx';
 import { Work, workLine } from './Work.tsx';
 import { titleOf } from './words.ts';
 
-/** What is said elsewhere: there is no history, no thread, or no server. */
+/** The reasons to show nothing here: there is no history, no thread, or no server. */
 const quiet = new Set(['history_not_kept', 'not_found', 'unreachable', 'unauthorized']);
 
 const stateOf = (view: View): unknown => view.state;
@@ -33,7 +33,7 @@ export function WorkNow({ thread }: { thread: string }) {
   const enabled = thread !== '' && (running || open);
   const { data } = useQuery({ ...useQueries().work(thread), enabled, refetchInterval: running ? 1000 : 5000 });
   const line = workLine(data);
-  // What was last heard of a run that has ended is in a checkpoint by now.
+  // The last news of a run that has ended are in a checkpoint by now.
   if (!enabled || !data || !line) return null;
   return (
     <Popover align="end" title="Not in a checkpoint yet" trigger={<Button size="small" kind="quiet" icon={<ToolIcon />} className="num">{line}</Button>}>

@@ -1,4 +1,4 @@
-// What a thread's past offers, wherever it is offered: the strip, the banner, the inspector.
+// The actions that a thread's past offers, wherever it is offered: the strip, the banner, the inspector.
 // One provider for a conversation holds the dialogs, the keys and the commands.
 import { createContext, lazy, Suspense, useContext, useMemo, useState, type ReactNode } from 'react';
 import type { Checkpoint } from '../api/types.ts';

@@ -25,7 +25,7 @@ export function ProcessTag({ name }: { name: string }) {
   );
 }
 
-/** What a run knows of its processes. */
+/** A run's facts about its processes. */
 type ProcessSpan = Pick<RunProcess, 'process' | 'epoch' | 'since'>;
 
 interface Segment extends ProcessSpan {

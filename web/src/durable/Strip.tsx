@@ -64,7 +64,7 @@ function Lines({ spots, base, end, live }: { spots: readonly Spot[]; base: numbe
   );
 }
 
-/** What a dot is, in words. */
+/** The meaning of a dot, in words. */
 export function dotWords({ checkpoint, current }: Dot, count: number, place: number): string {
   const parts = [titleOf(checkpoint), messages(checkpoint.messageCount), current ? (place > 0 ? `step ${place} of ${count}` : '') : 'left by going back'];
   return parts.filter(Boolean).join(', ');

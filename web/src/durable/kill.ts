@@ -28,7 +28,7 @@ export interface Told {
   readonly text: string;
 }
 
-/** What is said in each phase. */
+/** The text of each phase. */
 export function tell({ phase, killedAt, backAt, wentOnAt, running, problem }: Story): Told | undefined {
   const after = backAt > killedAt ? ` after ${span(backAt - killedAt)}` : '';
   switch (phase) {

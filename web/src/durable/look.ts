@@ -1,4 +1,4 @@
-// What one looks at: a thread as it is, or as it was at a checkpoint or after a record. The
+// The place that one looks at: a thread as it is, or as it was at a checkpoint or after a record. The
 // address says which, so that a look has a link and the way back is the browser's.
 import { useQuery, useInfiniteQuery } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef } from 'react';

@@ -1,8 +1,8 @@
-// What a person chooses when they go back or fork, and the request that it makes.
+// A person's choices when they go back or fork, and the request that it makes.
 import type { Travel } from '../api/actions.ts';
 import type { PastEffect } from '../api/types.ts';
 
-/** What happens when the model makes a call again that has already happened. */
+/** The events when the model makes a call again that has already happened. */
 export type Again = 'recorded' | 'run';
 
 export interface Choices {
@@ -15,7 +15,7 @@ export interface Choices {
 /** Whether there is a result that can be used again. */
 export const hasResult = (effect: PastEffect): boolean => effect.reusable === true;
 
-/** What is proposed: nothing happens twice, and what failed may be tried again. */
+/** The proposal: nothing happens twice, and what failed may be tried again. */
 export const proposed = (effects: readonly PastEffect[]): Choices => ({
   again: Object.fromEntries(effects.map((effect) => [effect.toolCallId, hasResult(effect) && !effect.failed ? 'recorded' : 'run'])),
   onlyRecorded: false,

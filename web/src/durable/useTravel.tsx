@@ -23,7 +23,7 @@ export interface Destination {
 
 const actionOf = ({ kind }: Destination) => (kind === 'rewind' ? actions.rewind : actions.fork);
 
-/** What somebody decides by. A thread has another ETag when its log is archived, too, and then nothing else is another: not where its log and its checkpoints end. */
+/** The basis of a decision. A thread has another ETag when its log is archived, too, and then nothing else is another: not where its log and its checkpoints end. */
 const saysOf = (kind: Destination['kind'], { thread, checkpoint, effects, effectsIncomplete }: Traveled): string =>
   JSON.stringify([effects, effectsIncomplete, kind === 'rewind' && [thread.cursor, checkpoint.id]]);
 

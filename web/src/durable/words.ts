@@ -1,10 +1,10 @@
-// What is said about checkpoints, seams and calls.
+// The texts about checkpoints, seams and calls.
 import { span } from '../log/words.ts';
 import type { SeamItem } from '../log/view.ts';
 import { shortName } from './hue.ts';
 import type { Checkpoint } from '../api/types.ts';
 
-/** What a checkpoint is, in a few words. */
+/** A checkpoint's kind, in a few words. */
 export function titleOf({ metadata, status }: Checkpoint): string {
   const { source, step, label } = metadata;
   if (label) return label;
@@ -26,7 +26,7 @@ export const messages = (count: number | undefined): string => (count === undefi
 /** The number in a checkpoint's id, without the zeros. */
 export const numberOf = (id: string): string => id.replace(/^0+(?=\d)/, '');
 
-/** What was found out about a death: who, who went on, how long it took. */
+/** The facts about a death: who, who went on, how long it took. */
 export interface SeamWords {
   /** In the text: "died here · went on 0.9 s later". */
   readonly short: string;
@@ -34,7 +34,7 @@ export interface SeamWords {
   readonly sentence: string;
 }
 
-/** What a seam says. */
+/** The text of a seam. */
 export function seamWords({ reason, from, process, gapMs, outageMs, cut }: SeamItem): SeamWords {
   const handed = reason === 'handed_over';
   // Nobody knows when a process died that was not saying anything.

@@ -68,7 +68,7 @@ export interface EventRowProps {
   row: EventRow;
   /** It was after what is looked at. */
   later: boolean;
-  /** What is looked at ends with it. */
+  /** A look ends with it. */
   here: boolean;
   onToggle: (id: string) => void;
 }

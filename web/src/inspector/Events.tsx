@@ -25,7 +25,7 @@ import { useSelection } from './selection.ts';
 const standingOf = ({ standing, error, earlier }: Snapshot) => ({ standing, error, earlier: earlier.length });
 const sameStanding = (a: ReturnType<typeof standingOf>, b: ReturnType<typeof standingOf>) => a.standing === b.standing && a.error === b.error && a.earlier === b.earlier;
 
-/** What of the list the address says. */
+/** The part of the list that the address names. */
 function useChoices() {
   const { router } = useStudio();
   const { more = {} } = usePlace();
@@ -86,7 +86,7 @@ function Bar({ log, choices, input, count, busy }: { log: Log; choices: Choices;
   );
 }
 
-/** What is open or closed against the rule; rows know what the rule is. */
+/** The rows that are open or closed against the rule; rows know what the rule is. */
 function useToggled() {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const toggle = useCallback((id: string) => setToggled((now) => {
@@ -111,7 +111,7 @@ const isOpen = (row: EventRow): boolean => row.kind !== 'record' && row.open;
 
 export function Events() {
   const now = useLog();
-  // What comes in quickly is listed when there is time; the conversation goes first.
+  // Records that come in quickly are listed when there is time; the conversation goes first.
   const log = useDeferredValue(now);
   const { standing, error, earlier } = useSnapshot(standingOf, sameStanding);
   const choices = useChoices();

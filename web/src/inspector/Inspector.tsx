@@ -1,4 +1,4 @@
-// What is behind a conversation: its records, its states, its runs, its checkpoints, and the
+// The details behind a conversation: its records, its states, its runs, its checkpoints, and the
 // tools of its agent.
 import { usePlace, useStudio, useCommands } from '../app/context.tsx';
 import { Checkpoints } from '../durable/Checkpoints.tsx';

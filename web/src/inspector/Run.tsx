@@ -30,7 +30,7 @@ const runsOf = ({ view }: Snapshot): readonly RunView[] => view.runs;
 
 const outcomes: Readonly<Record<string, Status>> = { success: 'done', interrupt: 'waiting', cancelled: 'stopped', error: 'failed' };
 
-/** How a run stands, in a word. What has been answered waits for nobody. */
+/** How a run stands, in a word. An answered question waits for nobody. */
 export function standingOf(run: RunInfo, newest: boolean): { text: string; tone: Tone } {
   if (run.outcome === 'interrupt' && !newest) return { text: 'Asked', tone: 'neutral' };
   if (run.outcome === undefined && run.endedAt === undefined) return { text: 'Running', tone: 'active' };

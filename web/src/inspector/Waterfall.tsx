@@ -21,7 +21,7 @@ export const spanWords = (span: Span, from: number): string => `${span.kind === 
 
 export interface WaterfallProps {
   times: Times;
-  /** What one can do with the selected span. */
+  /** The actions with the selected span. */
   about: (span: Span) => ReactNode;
   onOpen: (span: Span) => void;
 }
@@ -71,7 +71,7 @@ export function WaterfallChart({ times, about, onOpen }: WaterfallProps) {
   const anchor = useRef<{ time: number; x: number } | undefined>(undefined);
   const zoomBy = (by: number, around?: number) => {
     const now = scroller.current?.scrollLeft ?? 0;
-    // What one has selected stays in view.
+    // The selected row stays in view.
     const middle = chosen !== undefined && current ? ((current.at + current.end) / 2 - times.at) * scale - now : room / 2;
     const x = around ?? Math.max(20, Math.min(room - 20, middle));
     anchor.current = { time: (now + x) / scale, x };

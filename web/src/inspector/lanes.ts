@@ -29,7 +29,7 @@ export function lanesOf(spans: readonly Span[]): readonly Lane[] {
   }).flat());
 }
 
-/** What of a lane is drawn: what is in view, and of what is too small to be told apart, one. */
+/** The drawn part of a lane: what is in view, and of what is too small to be told apart, one. */
 export function drawn(spans: readonly Span[], from: number, scale: number, [begin, end]: readonly [number, number], always: Span | undefined): readonly Span[] {
   let right = -Infinity;
   return spans.filter((span) => {

@@ -1,5 +1,5 @@
 // The list of events as rows: runs, in them iterations, in them what was said and done, in it
-// records; or the records alone. What is filtered away, or closed, has no row.
+// records; or the records alone. A row that is filtered away, or closed, does not exist.
 import { group, kindOf, type Entry, type EntryKind, type Iteration, type RunGroup } from '../log/group.ts';
 import { fields, list, text } from '../log/json.ts';
 import { isShown, type Log, type LogRecord } from '../log/record.ts';
@@ -28,7 +28,7 @@ export interface Chosen {
   /** The families that are shown; undefined for all. */
   readonly kinds?: ReadonlySet<EntryKind>;
   readonly found?: Found;
-  /** What is not as it is at first: runs and iterations are open then, entries closed. */
+  /** The rows that differ from the beginning: runs and iterations are open then, entries closed. */
   readonly toggled: ReadonlySet<string>;
 }
 
@@ -142,7 +142,7 @@ function brief(value: unknown): string {
   return short(JSON.stringify(value).slice(0, most * 2));
 }
 
-/** What a record says, in a line. */
+/** A record's summary, in a line. */
 export function aboutRecord({ event }: LogRecord): string {
   switch (event.type) {
     case 'RUN_FINISHED':
@@ -166,7 +166,7 @@ export function aboutRecord({ event }: LogRecord): string {
   }
 }
 
-/** What an entry says, in a line. */
+/** An entry's summary, in a line. */
 export function aboutEntry(log: Log, entry: Entry): string {
   if (entry.text !== '') return short(entry.text);
   const last = log.at(entry.records.at(-1) ?? 0);

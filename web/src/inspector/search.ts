@@ -1,5 +1,5 @@
 // Looks for a text in the JSON of records, a little at a time, so that the page stays quick
-// while a long log is read. What was looked at once is not looked at again when the log grows.
+// while a long log is read. A record that was looked at once is not looked at again when the log grows.
 import { useEffect, useRef, useState } from 'react';
 import type { Log } from '../log/record.ts';
 import { listed, type Found } from './rows.ts';

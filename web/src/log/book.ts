@@ -1,4 +1,4 @@
-// What the page has of a thread's log: the records of its runs, some of them, put together to
+// The page's copy of a thread's log: the records of its runs, some of them, put together to
 // one Log. Runs are loaded in any order; records that come twice count once.
 
 import { Log, type LogRecord } from './record';
@@ -7,7 +7,7 @@ import { Log, type LogRecord } from './record';
 interface Chapter {
   readonly runId: string;
   records: LogRecord[];
-  /** What was there before it, if its own records do not say. */
+  /** The state before it, if its own records do not say. */
   seed: readonly LogRecord[];
 }
 
@@ -20,7 +20,7 @@ export class Book {
   #chapters: Chapter[] = [];
   #standing: readonly LogRecord[] = [];
   #log = Log.of();
-  /** What the log has at its end that is not the standing. */
+  /** The part of the log at its end that is not the standing. */
   #plain = Log.of();
 
   /** All records, and how the thread stands if they do not say it. */
@@ -66,7 +66,7 @@ export class Book {
 
   #grow(records: readonly LogRecord[]): void {
     this.#plain = this.#plain.append(...records);
-    // What was made of the thread as it stood is over when the log goes on.
+    // Views made of the thread as it stood are over when the log goes on.
     this.#standing = [];
     this.#log = this.#plain;
   }

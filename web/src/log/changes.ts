@@ -1,4 +1,4 @@
-// What a record has changed in the shared state, or anything in another: a diff of two values
+// The changes of a record in the shared state, or anything in another: a diff of two values
 // as a list of the places where they differ.
 
 import { isFields } from './json';

@@ -5,7 +5,7 @@
 import type { LogRecord } from './record';
 import type { Branch, Inner, Interrupt, Item, OutsideCall, RunView, Status, Usage, View } from './view';
 
-/** What an item may be given: everything but its key. */
+/** The fields of an item: everything but its key. */
 type Change<T> = T extends Item ? Partial<Omit<T, 'key' | 'kind'>> : never;
 
 export type Kind = Item['kind'];
@@ -124,7 +124,7 @@ export class Fold {
     if (this.#positions().has(key)) this.reset(this.#items.filter((each) => each.key !== key));
   }
 
-  /** What every item that begins with this record has. */
+  /** The fields of every item that begins with this record. */
   base(key: string, id: string): { key: string; id: string; runId: string; first: number; last: number; open: boolean; at?: number } {
     const { number, at } = this.record;
     return { key, id, runId: this.runId, first: number, last: number, open: true, ...(at === undefined ? {} : { at }) };

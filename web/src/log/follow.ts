@@ -1,5 +1,5 @@
 // The stream of a thread, through the official client behind our own, which survives what
-// happens to connections and servers. What comes out are records and what is not a record:
+// happens to connections and servers. The output is records and things that are not a record:
 // the snapshots with which the server begins for somebody who knows nothing.
 
 import type { RunAgentInput } from '@ag-ui/client';
@@ -8,7 +8,7 @@ import { errorOf, requestOf, type Action, type Server } from '../api/request';
 import { fields, holdfast, text } from './json';
 import type { LogEvent } from './record';
 
-/** What comes of a stream. */
+/** The outcome of a stream. */
 export interface Listener {
   /** An event, with the cursor of its record; without one it is a prelude made of what is stored, or a notice. */
   event(event: LogEvent, cursor: string): void;

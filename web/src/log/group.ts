@@ -92,7 +92,7 @@ function labelOf(kind: EntryKind, { event }: LogRecord): string {
   }
 }
 
-/** Begins what a model says anew: after the results of tools, that is the next iteration. */
+/** Begins another answer of the model: after the results of tools, that is the next iteration. */
 const begins = new Set(['TEXT_MESSAGE_START', 'REASONING_START', 'REASONING_MESSAGE_START', 'TOOL_CALL_START', 'TEXT_MESSAGE_CHUNK', 'REASONING_MESSAGE_CHUNK', 'TOOL_CALL_CHUNK']);
 
 class Grouping {
@@ -140,7 +140,7 @@ class Grouping {
     const kind = kindOf(record);
     const key = kind === 'run' || kind === 'step' ? '' : (keyOf(record.event) ?? '');
     const known = key === '' ? undefined : this.#entries.get(key);
-    // What belongs together stays together, but not across iterations: an answer is given once.
+    // Related records stay together, but not across iterations: an answer is given once.
     const entry = known ?? { kind, id: `${iteration.id}/${index}`, key, label: labelOf(kind, record), records: [], deltas: 0, text: '' };
     if (known === undefined) {
       iteration.entries.push(entry);

@@ -1,7 +1,7 @@
 // Readers of values that came over the wire. An event is taken for what it is found to be,
 // never for what it should be: whatever a producer sends, the page goes on.
 
-/** What JSON can say. */
+/** The values of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 /** An object of which nothing is known yet. */
@@ -25,7 +25,7 @@ export const textOr = (value: unknown): string | undefined => (typeof value === 
 /** The number, or undefined if it is none that can be counted with. */
 export const number = (value: unknown): number | undefined => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 
-/** What the server says in an event's or a message's metadata. */
+/** The server's metadata of an event or a message. */
 export const holdfast = (value: unknown): Fields => fields(fields(fields(value)['metadata'])['holdfast']);
 
 /** Levels of lists and objects that are still taken; the server takes 256. */

@@ -46,7 +46,7 @@ export class Reader {
     return true;
   }
 
-  /** What was there when a run was accepted, as records. */
+  /** The thread when a run was accepted, as records. */
   async before(run: RunInfo, signal: AbortSignal): Promise<LogRecord[]> {
     const soon = new Date(Date.parse(run.startedAt) + 1000).toISOString();
     const found = await orNone(this.#get<CheckpointList>(actions.checkpoints(this.#thread, soon, 200), signal));
@@ -67,7 +67,7 @@ function snapshots(runId: string, messages: MessageList['messages'], state: unkn
   return state === undefined || state === null ? [said] : [said, made(runId, { type: 'STATE_SNAPSHOT', snapshot: state })];
 }
 
-/** What does not exist, or is not kept, is nothing. */
+/** A run that does not exist, or is not kept, is nothing. */
 async function orNone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

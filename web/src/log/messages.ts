@@ -6,7 +6,7 @@ import { fields, holdfast, isFields, list, number, text, textOr, type Fields } f
 import { readBranches } from './branches';
 import type { CallItem, Item, ItemBase, Part } from './view';
 
-/** What is shown of a URL: only what cannot act, and only what was given. */
+/** The visible part of a URL: only what cannot act, and only what was given. */
 const showable = /^(?:https:\/\/|data:(?:image|audio|video)\/[\w.+-]+;base64,)/i;
 
 function part(value: unknown): Part {
@@ -28,7 +28,7 @@ export function contentOf(content: unknown): { text: string; parts: readonly Par
   };
 }
 
-/** What the server says of how a call ended, in its result. */
+/** The server's account of how a call ended, in its result. */
 export function outcomeOf(message: Fields): Pick<CallItem, 'status' | 'code' | 'notRun' | 'imported'> & Partial<Pick<CallItem, 'effect' | 'idempotencyKey' | 'attempts'>> {
   const own = holdfast(message);
   const failed = typeof message['error'] === 'string' || own['failed'] === true;
@@ -60,7 +60,7 @@ function keep<T extends Item>(old: Item | undefined, item: T, same: (old: T) => 
   return old !== undefined && old.kind === item.kind && !old.open && same(old as T) ? old : item;
 }
 
-/** What the server says of an answer in whose middle the run has failed. */
+/** The server's mark of an answer in whose middle the run has failed. */
 const failedOf = (message: Fields): { failed?: true } => (holdfast(message)['failed'] === true ? { failed: true } : {});
 
 class Snapshot {

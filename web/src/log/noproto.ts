@@ -4,7 +4,7 @@
 /** The type of an answer in protobuf, as the client knows it. */
 export const AGUI_MEDIA_TYPE = 'application/vnd.ag-ui.event+proto';
 
-/** What an unknown event in protobuf would throw. */
+/** The error that an unknown event in protobuf would throw. */
 export class AGUIUnknownEventTypeError extends Error {}
 
 const refuse = (): never => {

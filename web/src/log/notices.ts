@@ -1,4 +1,4 @@
-// What the server and the middlewares say in CUSTOM events, in one line each.
+// The texts of the server and the middlewares in CUSTOM events, in one line each.
 
 import { fields, isFields, list, number, text, type Fields } from './json';
 import { bytes } from '../ui/time';
@@ -82,7 +82,7 @@ function plainly(name: string, value: unknown): string {
   return spaced(name) + (said === '' ? '' : `: ${said}`) + '.';
 }
 
-/** What a CUSTOM event says; '' for one that is not the server's or a middleware's. */
+/** The text of a CUSTOM event; '' for one that is not the server's or a middleware's. */
 export function notice(name: string, value: unknown): string {
   const found = /^holdfast\.(\w+)$/.exec(name)?.[1];
   if (found === undefined) return '';

@@ -1,5 +1,5 @@
 // reduce against the official client: the same events, through its whole pipeline, as our own
-// client runs it. What both show is compared after every event.
+// client runs it. Their views are compared after every event.
 
 import { HoldfastAgent } from 'holdfast-agent';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { messagesOf } from './said';
 import { madeUp } from './testing';
 import type { View } from './view';
 
-/** What of a message both have to agree on. */
+/** The parts of a message that both have to agree on. */
 function normal(value: unknown): Fields {
   const message = isFields(value) ? value : {};
   const calls = list(message['toolCalls']).map((each) => {
@@ -38,7 +38,7 @@ interface Seen {
   readonly state: unknown;
 }
 
-/** What the official client shows before each event of a run, and after all. */
+/** The official client's view before each event of a run, and after all. */
 async function official(agent: HoldfastAgent, events: readonly LogEvent[]): Promise<Seen[]> {
   const seen: Seen[] = [];
   body.text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');

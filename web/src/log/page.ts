@@ -1,4 +1,4 @@
-// What a thread's store needs of a browser.
+// The parts of a browser that a thread's store needs.
 
 import type { Surroundings } from './store';
 

@@ -1,5 +1,5 @@
 // For tests: a server that is played, with one thread that has a log, and streams that can be cut.
-// What it sends is what the real one sends. And a page whose time the test has in its hands.
+// Its requests are those of the real one. And a page whose time the test has in its hands.
 
 import type { RunInput } from '../api/actions';
 import type { LogEvent } from './record';
@@ -23,7 +23,7 @@ export class PlayedServer {
   /** As the server does; proxies may take the header away. */
   namesRuns = true;
   refuses: { status: number; code: string } | undefined;
-  /** What the thread has where its log does not say it. */
+  /** The parts of the thread that its log does not say. */
   stands: LogEvent[] | undefined;
   #streams: Stream[] = [];
   #number = 0;

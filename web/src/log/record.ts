@@ -43,10 +43,10 @@ export function numberOf(cursor: string): number {
 /** Whether an event is the last one of its run. */
 export const isEnd = (event: LogEvent): boolean => event.type === 'RUN_FINISHED' || (event.type === 'RUN_ERROR' && event['code'] !== 'stream_cut');
 
-/** What all logs that grew out of each other share: the records, and what was computed of them. */
+/** The data that all logs share that grew out of each other: the records, and what was computed of them. */
 export interface Tape {
   readonly records: LogRecord[];
-  /** For whoever computes something of the records; one value for each computation. */
+  /** For code that computes something of the records; one value for each computation. */
   readonly memory: Map<object, unknown>;
 }
 

@@ -1,4 +1,4 @@
-// What a person sees of a thread, as a pure function: reduce(log, position). Chat, state,
+// A person's view of a thread, as a pure function: reduce(log, position). Chat, state,
 // replay and time travel are all views of it. Each view is made from an earlier one, which
 // is kept every now and then, so that going on costs one record and going back a few hundred.
 
@@ -149,7 +149,7 @@ const handlers = new Map<string, Handler>(Object.entries({
   RUN_FINISHED: finished,
   RUN_ERROR: failed,
   STATE_SNAPSHOT: (fold, event) => setState(fold, event['snapshot']),
-  // A thread without a state has an empty one, for whoever changes it.
+  // A thread without a state has an empty one, for code that changes it.
   STATE_DELTA: (fold, event) => setState(fold, apply(fold.state ?? {}, event['delta'])),
   MESSAGES_SNAPSHOT: messages,
   ACTIVITY_SNAPSHOT: activity,
@@ -179,7 +179,7 @@ function take(fold: Fold, record: LogRecord): void {
   if (at !== undefined && at !== fold.inner.at) fold.set({ at });
 }
 
-/** What is remembered of a log: views to begin from, and the newest one. */
+/** The memory of a log: views to begin from, and the newest one. */
 interface Memory {
   readonly kept: View[];
   readonly recent: Map<number, View>;

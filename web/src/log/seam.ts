@@ -7,7 +7,7 @@ import type { Fold } from './fold';
 import { fields, number, text } from './json';
 import type { Cut, Item, ReasoningItem, SeamItem, TextItem } from './view';
 
-/** Takes `holdfast.takeover`. What was given up is told by the snapshot that follows it. */
+/** Takes `holdfast.takeover`. The snapshot that follows tells which text was given up. */
 export function takeover(fold: Fold, value: unknown): void {
   const it = fields(value);
   const lastAt = fold.inner.at;

@@ -114,7 +114,7 @@ function closeChunk(fold: Fold, lane: Lane): void {
   if (lane !== 'call') catchUp(fold, key, true);
 }
 
-/** What CHUNK events have opened ends with the next other event of its kind. */
+/** An item that CHUNK events have opened ends with the next other event of its kind. */
 export function closeChunks(fold: Fold, type: string): void {
   const { chunks } = fold.inner;
   if (chunks.text === '' && chunks.call === '' && chunks.reasoning === '') return;

@@ -1,4 +1,4 @@
-// Logs for tests: by hand, and made up by a seed. What is made up is what a server sends: legal
+// Logs for tests: by hand, and made up by a seed. Invented logs are like those that a server sends: legal
 // events, snapshots of what is stored, deaths in the middle of an answer.
 
 import { record, type LogEvent, type LogRecord } from './record';

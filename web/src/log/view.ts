@@ -1,9 +1,9 @@
-// What a person sees of a thread at a position of its log. Every part is a value: what has not
+// A person's view of a thread at a position of its log. Every part is a value: what has not
 // changed between two positions is the same object.
 
 import type { Fields } from './json';
 
-/** What every row of the conversation has. */
+/** The fields of every row of the conversation. */
 export interface ItemBase {
   /** Unique in a view, and the same at every position. */
   readonly key: string;
@@ -92,7 +92,7 @@ export interface CallItem extends ItemBase {
   /** A person has changed the arguments. */
   readonly edited: boolean;
   readonly imported: boolean;
-  /** What the log says of these; the rest is in GET /threads/{thread}/calls. */
+  /** The log's facts about these; the rest is in GET /threads/{thread}/calls. */
   readonly effect?: string;
   readonly idempotencyKey?: string;
   readonly attempts?: number;
@@ -129,7 +129,7 @@ export interface NoteItem extends ItemBase {
   readonly value: unknown;
 }
 
-/** What was being shown when a process died. */
+/** The text that was being shown when a process died. */
 export interface Cut {
   readonly kind: 'text' | 'reasoning' | 'call';
   /** The key of the item that was given up. */
@@ -147,9 +147,9 @@ export interface SeamItem extends ItemBase {
   /** The name of the process that died, and of the one that went on; '' if the log does not say. */
   readonly from: string;
   readonly process: string;
-  /** What was given up; the last text if there was one. */
+  /** The text that was given up; the last text if there was one. */
   readonly cut?: Cut;
-  /** The key of the item that says it anew; '' until there is one. */
+  /** The key of the item that says it again; '' until there is one. */
   readonly target: string;
   /** inside: the new text has repeated the old one, and the mark in `target` shows where. before: it stands before `target`. catching_up: the new text is still in what was shown. */
   readonly place: 'before' | 'inside' | 'catching_up';
@@ -204,7 +204,7 @@ export interface Usage {
 
 export type Status = 'idle' | 'running' | 'waiting' | 'failed' | 'stopped' | 'done';
 
-/** What the log says of one run. */
+/** The log's facts about one run. */
 export interface RunView {
   readonly id: string;
   readonly status: Status;
@@ -268,7 +268,7 @@ export interface View {
   readonly inner: Inner;
 }
 
-/** What was given up at a takeover and is not said anew yet. */
+/** The text that was given up at a takeover and is not said again yet. */
 export interface Pending {
   readonly seam: string;
   readonly cut?: Cut;
@@ -278,9 +278,9 @@ export interface Pending {
 export interface Inner {
   /** Items that CHUNK events have opened. */
   readonly chunks: { readonly text: string; readonly call: string; readonly reasoning: string };
-  /** What an empty snapshot has removed, until the full one arrives. */
+  /** The messages that an empty snapshot has removed, until the full one arrives. */
   readonly aside?: readonly Item[];
-  /** What was shown before the run began, and the number of the record it was shown at. */
+  /** The view before the run began, and the number of the record it was shown at. */
   readonly before: { readonly items: readonly Item[]; readonly number: number };
   /** Whether the run has shown nothing but snapshots so far. */
   readonly beginning: boolean;

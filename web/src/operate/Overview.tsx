@@ -1,4 +1,4 @@
-// What the server does now and did in the last hour, by its own figures.
+// The server's work now and in the last hour, by its own figures.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState, useSyncExternalStore } from 'react';
 import * as actions from '../api/actions.ts';

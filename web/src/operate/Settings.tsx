@@ -1,4 +1,4 @@
-// What the server was started with, as it sees it, and where each value comes from.
+// The server's settings, as it sees them, and where each value comes from.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import * as actions from '../api/actions.ts';

@@ -1,4 +1,4 @@
-// What waits for an answer, of all threads: it can be answered here too.
+// The questions that wait for an answer, of all threads: it can be answered here too.
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import * as actions from '../api/actions.ts';

@@ -21,7 +21,7 @@ export function standingOf(thread: ThreadInfo): ThreadStanding {
   }
 }
 
-/** What a list calls a thread. */
+/** The name of a thread in a list. */
 export const nameOf = (thread: Pick<ThreadInfo, 'id' | 'title'>): string => thread.title || `Thread ${thread.id.slice(0, 8)}`;
 
 /** The threads that fit every word of what is searched. */

@@ -5,7 +5,7 @@ import { useToast } from '../app/context.tsx';
 import { failureOf } from '../ui/ErrorCard.tsx';
 import { bytes } from '../ui/time.ts';
 
-/** What an exported thread's file is called. */
+/** The name of an exported thread's file. */
 export function fileName(name: string): string {
   const plain = name.normalize('NFKD').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '').slice(0, 60);
   return `${plain || 'thread'}.holdfast.json`;
@@ -33,7 +33,7 @@ export function useExport(): (thread: string, name: string, user?: string) => vo
   };
 }
 
-/** What a file says of the thread in it. */
+/** A file's facts about the thread in it. */
 export interface ThreadFile {
   readonly name: string;
   readonly size: number;

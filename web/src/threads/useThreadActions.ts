@@ -1,4 +1,4 @@
-// What a person does to a thread as a whole: rename, put away, delete.
+// A person's actions on a thread as a whole: rename, put away, delete.
 import { useQueryClient } from '@tanstack/react-query';
 import * as actions from '../api/actions.ts';
 import { threadKey, threadsKey } from '../api/queries.ts';

@@ -27,7 +27,7 @@ export function Button({ kind = 'default', size = 'normal', icon, busy = false, 
 }
 
 export interface IconButtonProps extends Omit<ButtonProps, 'children' | 'icon'> {
-  /** What it does, for everybody: it is its name, and its tooltip. */
+  /** Its purpose, for everybody: it is its name, and its tooltip. */
   label: string;
   /** The key that does the same, for the tooltip. */
   keys?: string;

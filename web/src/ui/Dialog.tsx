@@ -15,7 +15,7 @@ export interface DialogProps {
   size?: 'normal' | 'wide';
   /** Buttons at the end; the last is what most people want. */
   actions?: ReactNode;
-  /** What has the focus first; without it, the first thing that can have it. */
+  /** The element that has the focus first; without it, the first thing that can have it. */
   focus?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
@@ -46,9 +46,9 @@ export interface AlertDialogProps {
   onClose: () => void;
   /** The question: "Delete this thread?" */
   title: string;
-  /** What will happen. */
+  /** The consequence. */
   about: ReactNode;
-  /** What the button that does it says: a verb, as in the title. */
+  /** The label of the button that does it: a verb, as in the title. */
   confirm: string;
   onConfirm: () => void;
   danger?: boolean;

@@ -11,12 +11,12 @@ interface Sides<T> {
 const JsonDiffView = later<Sides<unknown>>(() => import('./diffs.tsx').then((m) => ({ default: m.JsonDiffView })));
 const TextDiffView = later<Sides<string>>(() => import('./diffs.tsx').then((m) => ({ default: m.TextDiffView })));
 
-/** What is different between two JSON values. */
+/** The differences between two JSON values. */
 export function JsonDiff(props: Sides<unknown>) {
   return <Suspense fallback={<Skeleton />}><JsonDiffView {...props} /></Suspense>;
 }
 
-/** What is different between two texts, line by line. */
+/** The differences between two texts, line by line. */
 export function TextDiff(props: Sides<string>) {
   return <Suspense fallback={<Skeleton />}><TextDiffView {...props} /></Suspense>;
 }

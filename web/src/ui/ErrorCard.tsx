@@ -8,7 +8,7 @@ import { RetryIcon, WarningIcon } from './icons.tsx';
 export interface Failure {
   code?: string;
   message: string;
-  /** What to do next. */
+  /** The next step. */
   hint?: string;
 }
 

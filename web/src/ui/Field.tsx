@@ -8,7 +8,7 @@ interface Described {
   label: ReactNode;
   /** A sentence that explains it. */
   about?: ReactNode;
-  /** What is wrong with what is in it. */
+  /** The mistakes in its content. */
   error?: string;
   /** The label is only for screen readers: the surroundings say it to all others. */
   quiet?: boolean;

@@ -65,7 +65,7 @@ function useOpened(depth: number) {
 
 export function JsonTree({ value, label, depth = 1, marked }: JsonTreeProps) {
   const { opened, key: [toggled, listed], set, more } = useOpened(depth);
-  // opened is made anew each time; what it depends on is listed.
+  // opened is made again each time; what it depends on is listed.
   const rows = useMemo(() => rowsOf(value, opened), [value, toggled, listed, depth]);
   const [current, setCurrent] = useState<Path>('');
   const tree = useRef<HTMLDivElement>(null);

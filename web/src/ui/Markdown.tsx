@@ -6,7 +6,7 @@ import { placeAt } from './mark.ts';
 import './Markdown.css';
 import { embeddedImage, fragmentOf, safeLink } from './sanitize.ts';
 
-/** What is nested deeper is shown as its text. */
+/** Deeper levels are shown as their text. */
 const deepest = 48;
 
 const voids = new Set(['br', 'hr']);
@@ -16,7 +16,7 @@ interface Surroundings {
   depth: number;
   /** The level of a heading in the page, of the block's own or of one inside of it. */
   level: number;
-  /** What was put into the text. */
+  /** The text that was inserted. */
   placed: ReadonlyMap<Node, ReactNode>;
 }
 

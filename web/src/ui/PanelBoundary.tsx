@@ -1,14 +1,14 @@
-// What goes wrong in one panel leaves the others as they are.
+// A failure in one panel leaves the others as they are.
 import { Component, type ErrorInfo, type ReactNode } from 'react';
 import { ErrorCard } from './ErrorCard.tsx';
 import { loadAgain } from './later.tsx';
 
 interface Props {
-  /** What the panel is called: "The inspector". */
+  /** The name of the panel: "The inspector". */
   name: string;
   /** When it changes, the panel is tried again: it shows something else now. */
   of?: string;
-  /** What the message stands in, if it is not where the panel would be. */
+  /** The element that holds the message, if it is not where the panel would be. */
   frame?: (message: ReactNode) => ReactNode;
   children: ReactNode;
 }

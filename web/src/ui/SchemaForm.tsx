@@ -15,11 +15,11 @@ export interface FormState {
   readonly draft: Draft;
   readonly problems: Problems;
   set(draft: Draft): void;
-  /** What the form says; if that is not whole, the form shows what is missing. */
+  /** The form's value; if that is not whole, the form shows what is missing. */
   read(): Reading;
   /** How often that was asked: then, and not while somebody writes, the focus goes to what is missing. */
   readonly reads: number;
-  /** Begins anew, with another schema and value. */
+  /** Starts again, with another schema and value. */
   begin(schema: unknown, value?: unknown): void;
   /** Shows problems that somebody else has found, by path: "/address/zip". */
   show(problems: Problems): void;

@@ -105,7 +105,7 @@ export function VirtualList(props: VirtualListProps) {
 
 /** Tells when the list comes to one of its ends. */
 function useEnds({ count, follow, onAtEnd, onStart }: VirtualListProps): (list: Virtualizer<HTMLDivElement, Element>) => void {
-  // Who follows from the beginning has left no end yet, however far the list's is.
+  // A reader who follows from the beginning has left no end yet, however far the list's is.
   const atEnd = useRef<boolean | null>(follow || null);
   const startOf = useRef(-1);
   const top = useRef(0);

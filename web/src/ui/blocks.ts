@@ -1,6 +1,6 @@
 // Markdown as blocks, so that of a growing text only the last block is parsed again.
 //
-// What a model writes is not to be trusted to be reasonable: a block that is nested deeper
+// A model's text is not to be trusted to be reasonable: a block that is nested deeper
 // than a limit, or is a longer paragraph, is shown as it was written.
 import { Marked, type Token, type TokensList } from 'marked';
 
@@ -10,7 +10,7 @@ export interface Block {
   kind: 'markdown' | 'plain';
   /** Of a heading: its level in the page, so that none is left out whatever the text says. */
   level?: number;
-  /** What marked made of it; undefined for plain text. */
+  /** The HTML that marked made of it; undefined for plain text. */
   tokens?: TokensList;
 }
 
@@ -33,7 +33,7 @@ const harmless = /(<\/?(?:br|hr|b|strong|i|em|del|s|sub|sup|kbd|mark|details|sum
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** HTML in Markdown is shown as it was written. Even where nothing runs, a browser that parses handlers and styles reports them to whoever watches the page's policy. */
+/** HTML in Markdown is shown as it was written. Even where nothing runs, a browser that parses handlers and styles reports them to those who watch the page's policy. */
 const htmlAsText = (html: string): string => html.split(harmless).map((part, i) => (i % 2 === 1 ? part : part.replace(/[<>]|&(?!#?\w+;)/g, (c) => escapes[c] ?? c))).join('');
 
 const nested = new RegExp(`^(?:[ \\t]*(?:>|[-*+]|\\d{1,9}[.)])[ \\t]*){${deepest},}`, 'm');

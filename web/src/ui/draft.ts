@@ -1,4 +1,4 @@
-// What is in a form while it is filled in, and what it says when it is whole. A draft keeps
+// The content of a form while it is filled in, and its value when it is whole. A draft keeps
 // what was typed, also where it is no value yet: "-" is on its way to a number.
 import { spaced, type SchemaField } from './schema.ts';
 
@@ -13,7 +13,7 @@ export type Draft =
   | { readonly chosen: number; readonly drafts: readonly Draft[] }
   | { readonly members: Readonly<Record<string, Draft>> };
 
-/** What is wrong, by the path of the field: "/address/zip". */
+/** The mistakes, by the path of the field: "/address/zip". */
 export type Problems = ReadonlyMap<string, string>;
 
 /** Nothing can be sent for an empty field that need not be sent. */
@@ -198,5 +198,5 @@ export function readDraft(field: SchemaField, draft: Draft, required = true): Re
   return { value: value === nothing ? undefined : value };
 }
 
-/** What a field is called. */
+/** The name of a field. */
 export const nameOf = (name: string, field: SchemaField): string => field.title || (name === '' ? 'Answer' : spaced(name));

@@ -22,7 +22,7 @@ export interface JsonRow {
 export const pageOfMembers = 100;
 /** So many characters of a text are shown at first. */
 export const longText = 400;
-/** What is nested deeper is shown as text: nobody reads it as a tree. */
+/** Deeper levels are shown as text: nobody reads it as a tree. */
 const deepest = 60;
 
 export const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,4 +1,4 @@
-// What is different between two JSON values, as rows: only members that changed, with what
+// The differences between two JSON values, as rows: only members that changed, with what
 // surrounds them counted.
 import { create } from 'jsondiffpatch';
 

@@ -1,6 +1,6 @@
 import { lazy, type ComponentType } from 'react';
 
-/** What begins anew the loading that has failed. */
+/** Repeats the loading that has failed. */
 const failed = new Set<() => void>();
 
 /** Before something is tried again that may not have been loaded. */

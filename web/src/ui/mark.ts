@@ -19,7 +19,7 @@ export function placeAt(root: ParentNode & Node, mark: Element, source: string, 
     }
     if (left === text.length) text.after(mark);
     else text.splitText(left).before(mark);
-    // What one can click in does not stand in a link.
+    // A clickable element does not stand in a link.
     mark.parentElement?.closest('a')?.after(mark);
     return;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { positionIn } from './position.ts';
 
-/** What is shown before the seam. */
+/** The text before the seam. */
 const before = (source: string, shown: string, written: string) => shown.slice(0, positionIn(source, shown, written.length));
 
 describe('positionIn', () => {

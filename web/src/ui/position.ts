@@ -1,4 +1,4 @@
-// Where a position in a text is, after the text was rendered from Markdown. What is shown is
+// Where a position in a text is, after the text was rendered from Markdown. The rendered text is
 // nearly what was written without the signs, so both are walked side by side.
 
 const space = /\s/;

@@ -1,4 +1,4 @@
-// What may be in Markdown: marked makes HTML of it, DOMPurify takes away what could do
+// The elements that Markdown may have: marked makes HTML of it, DOMPurify takes away what could do
 // something, and what is left becomes elements of React. Nothing is set as HTML.
 import DOMPurify from 'dompurify';
 import { type Block, marked } from './blocks.ts';

@@ -4,7 +4,7 @@ import { draftOf, readDraft } from './draft.ts';
 import { readSchema, spaced, valueText, variantName, type SchemaField } from './schema.ts';
 
 const kind = (schema: unknown) => readSchema(schema).kind;
-/** What comes out of a form in which nothing was changed. */
+/** The value of a form in which nothing was changed. */
 const through = (schema: unknown, value: unknown) => {
   const field = readSchema(schema);
   return readDraft(field, draftOf(field, value)).value;

@@ -1,12 +1,12 @@
 // A JSON Schema as a form sees it: what there is to fill in, and what may be filled in. What
 // no field can be made of becomes a field for JSON, so that every schema has a form.
 
-/** What all fields have. */
+/** The fields that all have in common. */
 interface FieldBase {
-  /** What the schema calls it; '' if it does not. */
+  /** The schema's name for it; '' if it does not. */
   readonly title: string;
   readonly about: string;
-  /** What is in it at first; undefined for nothing. */
+  /** Its first content; undefined for nothing. */
   readonly initial: unknown;
   /** null is a value too, and stands for an empty field that must be sent. */
   readonly nullable: boolean;
@@ -180,7 +180,7 @@ export function readSchema(schema: unknown): SchemaField {
   }
 }
 
-/** What a variant is called: its title, or what it is. */
+/** The name of a variant: its title, or what it is. */
 export function variantName(field: SchemaField, index: number): string {
   if (field.title) return field.title;
   if (field.kind === 'object') {

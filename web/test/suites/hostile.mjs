@@ -1,4 +1,4 @@
-// What others write is shown, and does nothing: in titles, messages, arguments and addresses.
+// The texts of others are shown, and do nothing: in titles, messages, arguments and addresses.
 import assert from 'node:assert/strict';
 
 export const setup = { env: { HOLDFAST_DEMO_DELAY: '0s' } };

@@ -8,7 +8,7 @@ export default {
   async 'it is explained once, and then kills in mid-answer'({ s, server, shot }) {
     await s.goto(server.base);
     await s.see('textbox', 'Message');
-    // The check takes longer than an answer on a busy machine; whoever does not confirm is asked again.
+    // The check takes longer than an answer on a busy machine; a person who does not confirm is asked again.
     await s.say('time');
     await s.idle();
     await s.click('button', 'Kill the server');

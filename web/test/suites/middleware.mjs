@@ -1,4 +1,4 @@
-// What middleware asks, and what it keeps; an agent that has changed meanwhile.
+// Questions of middleware, and its memory; an agent that has changed meanwhile.
 const watched = `agents:
   - name: demo
     model: demo
@@ -45,7 +45,7 @@ export default {
     await s.reads(/The person did not allow this call/, 'article', 'Assistant');
     await s.idle();
     await s.say('use lookup {"term": "lease"}');
-    // What was remembered is not asked again.
+    // A remembered answer is not asked for again.
     await s.click('button', 'Go on');
     await s.idle();
   },

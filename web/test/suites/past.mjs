@@ -1,4 +1,4 @@
-// What was: checkpoints, forks, rewinds with their effects, records, replay.
+// The past: checkpoints, forks, rewinds with their effects, records, replay.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-// What is not text: images by their data, everything else by name. The page loads nothing
+// Content that is not text: images by their data, everything else by name. The page loads nothing
 // from other hosts: that would tell them who reads this.
 import type { Part } from '../../log/view.ts';
 import { DownloadIcon, ExternalIcon } from '../../ui/icons.tsx';

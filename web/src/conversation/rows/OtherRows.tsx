@@ -28,7 +28,7 @@ export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
   );
 });
 
-/** What a model has made besides text. */
+/** Media made by a model. */
 function Made({ item, kind }: { item: ActivityItem; kind: string }) {
   const content = fields(item.content);
   if (content['leftOut'] !== undefined && !content['url']) return <p className="conversation-note"><InfoIcon /><span>An older {kind}, not loaded again.</span></p>;
@@ -66,7 +66,7 @@ export const AgentRow = memo(function AgentRow({ item }: { item: AgentItem }) {
   );
 });
 
-/** What came of a question, as far as its call tells. */
+/** The outcome of a question, as far as its call tells. */
 export function outcomeOf(item: QuestionItem, call: CallItem | undefined): { word: string; text: string } {
   if (call === undefined || call.status === 'waiting' || call.status === 'running') return { word: 'answered', text: '' };
   if (item.interrupt.reason === 'tool_call') return { word: call.notRun ? 'not approved' : call.edited ? 'approved, edited' : 'approved', text: '' };

@@ -15,7 +15,7 @@ function Title({ item }: { item: ReasoningItem }) {
   return <>{item.at !== undefined && item.end !== undefined && item.end > item.at ? `Thought for ${duration(item.end - item.at)}` : 'Thought'}</>;
 }
 
-/** What the model thought before it said or did something. */
+/** The model's thoughts before it said or did something. */
 export const ReasoningRow = memo(function ReasoningRow({ item }: { item: ReasoningItem }) {
   const { isOpen, setOpen } = useRows();
   if (item.hidden || (!item.text && !item.open)) {
