@@ -71,8 +71,8 @@ function Main({ place }: { place: Place }) {
   if (place.page === 'questions') return <Questions />;
   if (place.page === 'lost') return <><MainHeader title="Not found" /><EmptyState title="Nothing is at this address" actions={<a className="button" href="#/">New thread</a>}>The page has no <code>#/{place.section}</code>. Perhaps a part of the address is missing.</EmptyState></>;
   if (place.page === 'operate') return <Suspense fallback={waiting}><Operate /></Suspense>;
-  if (place.user !== undefined && place.thread === undefined) return <><MainHeader title={`Threads of ${place.user}`} /><EmptyState title={`Threads of ${place.user}`}>The list beside this has them. What you choose is shown here, as it is and as it grows.</EmptyState></>;
-  // What is open, refused or scrolled to is of one thread. A new one keeps it when its first message gives it an address.
+  if (place.user !== undefined && place.thread === undefined) return <><MainHeader title={`Threads of ${place.user}`} /><EmptyState title={`Threads of ${place.user}`}>The list beside this has them. The thread that you choose is shown here, as it is and as it grows.</EmptyState></>;
+  // The open, refused and scrolled things are of one thread. A new one keeps it when its first message gives it an address.
   return <Conversation key={thread} />;
 }
 

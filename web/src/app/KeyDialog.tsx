@@ -20,7 +20,7 @@ export function KeyDialog({ keys }: { keys: Keys }) {
   return (
     <Dialog
       open={asked !== 'no'} onClose={asked === 'another' ? keys.giveUp : undefined} title={asked === 'another' ? 'Use another key' : 'This server requires a key'} focus={input}
-      about={asked === 'refused' ? 'That key was refused. Look whether it is whole, and whether it is still valid.' : asked === 'another' ? 'It takes the place of the one that this tab uses now.' : 'Whoever runs the server gives you one.'}
+      about={asked === 'refused' ? 'That key was refused. Look whether it is whole, and whether it is still valid.' : asked === 'another' ? 'It takes the place of the one that this tab uses now.' : 'The people who run the server give you one.'}
     >
       <form className="stack" onSubmit={use}>
         <TextField ref={input} label="API key" type="password" autoComplete="off" required value={text} onChange={setText} about="It stays in this tab, and is sent to this server only." />

@@ -36,7 +36,7 @@ function Commands({ onDone }: { onDone: (run?: () => void) => void }) {
       <div className="palette-search">
         <SearchIcon />
         <input
-          className="palette-input" type="text" role="combobox" aria-label="What to do" aria-expanded="true" aria-controls={`${id}-list`} aria-autocomplete="list"
+          className="palette-input" type="text" role="combobox" aria-label="Command" aria-expanded="true" aria-controls={`${id}-list`} aria-autocomplete="list"
           aria-activedescendant={found.length > 0 ? `${id}-${current}` : undefined} placeholder="Type what you want to do" autoComplete="off" spellCheck={false}
           value={text} onChange={(e) => { setText(e.target.value); setAt(0); }} onKeyDown={onKeyDown}
         />

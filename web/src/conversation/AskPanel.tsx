@@ -34,10 +34,10 @@ export interface AskPanelProps {
   heading?: 2 | 3;
 }
 
-/** What a refusal says in its details. */
+/** The details of a refusal. */
 const violations = (error: unknown) => list(fields(fields(error)['details'])['violations']);
 
-/** What the server has against an answer. */
+/** The server's objections to an answer. */
 function violationsOf(error: unknown, id: string): string[] {
   return violations(error).map(fields).filter((v) => v['interruptId'] === id).map((v) => text(v['message'])).filter(Boolean);
 }
@@ -147,7 +147,7 @@ function useEdits(args: string, schema: unknown): { form: FormState; editing: bo
 function Happened({ interrupt }: { interrupt: Interrupt }) {
   const happened = list(interrupt.metadata?.['happened']);
   if (happened.length === 0) return null;
-  return <section className="ask-happened" aria-label="What has already happened"><p className="small soft">What has already happened, and is not undone:</p><JsonTree value={happened} label="What has already happened" depth={2} /></section>;
+  return <section className="ask-happened" aria-label="Already happened"><p className="small soft">Already happened, and not undone:</p><JsonTree value={happened} label="Already happened" depth={2} /></section>;
 }
 
 function Subject({ question, call, editing }: { question: Question; call: CallItem | undefined; editing: boolean }) {
@@ -179,11 +179,11 @@ function AskForm({ interrupt, call, parametersOf, busy, problems, onAnswer, onCu
     if (edited?.problems) return undefined;
     const said = question.rest === undefined ? { value: {} } : no ? { value: spokenWithNo(form.field, form.draft) } : form.read();
     if (said.problems) return undefined;
-    // What nobody has changed is not said again: JSON in a browser cannot hold every number.
+    // A value that nobody has changed is not sent again: JSON in a browser cannot hold every number.
     const changed = edited !== undefined && JSON.stringify(edited.value) !== JSON.stringify(edits.initial) ? { editedArgs: edited.value } : {};
     return resolved({ ...(said.value as object), [question.member]: value, ...changed });
   };
-  /** What the form says, without a button. */
+  /** The form's value, without a button. */
   const written = (): Answer | undefined => {
     const said = form.read();
     return said.problems ? undefined : resolved(said.value);

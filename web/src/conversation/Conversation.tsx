@@ -29,7 +29,7 @@ import { useAnnouncements } from './useAnnouncements.ts';
 import { useShown } from './useShown.ts';
 import { useSwitch, versionsAt } from './useVersions.ts';
 
-/** What was refused, to be sent again in another way. */
+/** The refused message, to be sent again in another way. */
 interface Refusal {
   readonly error: unknown;
   readonly content: UserMessage['content'];
@@ -70,7 +70,7 @@ function useSending(agent: string) {
   return { store, send, stop, stopping, refusal: refusal ?? late, late, settle, resume: () => void store.resume().catch(failed), failed };
 }
 
-/** What the rows may do; the same object until something of it changes. */
+/** The actions of the rows; the same object until something of it changes. */
 function useRowsValue(readOnly: boolean, busy: boolean, shown: ReturnType<typeof useShown>, failed: (error: unknown) => void): Rows {
   const store = useThread();
   const { router } = useStudio();
@@ -170,7 +170,7 @@ export function Conversation() {
   );
 }
 
-/** What an earlier visit of the page has sent and was refused is written again, unless somebody has begun another message. */
+/** A message that an earlier visit of the page has sent and that was refused is written again, unless somebody has begun another message. */
 function useLate(content: UserMessage['content'] | undefined, draft: Drafting): void {
   const latest = useRef(draft);
   useEffect(() => {
@@ -185,7 +185,7 @@ function useLate(content: UserMessage['content'] | undefined, draft: Drafting): 
   }, [content]);
 }
 
-/** What lists say of this thread changes with it. */
+/** The entries of this thread in lists change with it. */
 function useFreshLists(of: string): void {
   const client = useQueryClient();
   const first = useRef(true);
@@ -212,7 +212,7 @@ function useEarlier(): (() => void) | undefined {
 function Beginning({ begun, exists, readOnly, demo, onExample }: { begun: boolean; exists: boolean; readOnly: boolean; demo: boolean; onExample: (text: string) => void }) {
   const queries = useQueries();
   const { data } = useQuery(queries.agents());
-  const invite = readOnly ? '' : ' What you send begins it.';
+  const invite = readOnly ? '' : ' Your message begins it.';
   if (exists) return <EmptyState title="Nothing is said here">This thread has no messages.{invite}</EmptyState>;
   if (begun) return <EmptyState title="Nothing is here">This thread does not exist yet, was deleted, or is somebody else’s.{invite}</EmptyState>;
   return (
@@ -227,7 +227,7 @@ function Beginning({ begun, exists, readOnly, demo, onExample }: { begun: boolea
 
 function Body({ standing, error, items, busy, asking, wanted, onStart, onRetry }: { standing: Snapshot['standing']; error: Snapshot['error']; items: readonly Item[]; busy: boolean; asking: boolean; wanted?: string; onStart?: () => void; onRetry: () => void }) {
   if (standing === 'gone' && error) return <div className="conversation-failed"><ErrorCard title="This thread cannot be shown" error={failureOf(error)} onRetry={onRetry} alert /></div>;
-  if (items.length === 0 && standing === 'reconnecting' && error) return <div className="conversation-failed"><ErrorCard title="The server cannot be reached" error={{ ...failureOf(error), hint: 'The page tries again by itself. What runs on the server goes on.' }} onRetry={onRetry} alert /></div>;
+  if (items.length === 0 && standing === 'reconnecting' && error) return <div className="conversation-failed"><ErrorCard title="The server cannot be reached" error={{ ...failureOf(error), hint: 'The page tries again by itself. Runs on the server continue.' }} onRetry={onRetry} alert /></div>;
   if (items.length === 0 && !busy) return <div className="conversation-loading" aria-busy="true"><Skeleton lines={5} /></div>;
   const last = items.at(-1);
   const thinking = busy && !(last?.open && last.kind !== 'text') && !(last?.kind === 'text' && last.role === 'assistant' && last.open && last.text !== '') && !(last?.kind === 'call' && last.status === 'running');

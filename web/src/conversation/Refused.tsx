@@ -1,4 +1,4 @@
-// What the server did not do with what was sent, and what one can do about it.
+// The server's refusal of a message, and the ways out of it.
 import type { Choices } from '../api/actions.ts';
 import { Button } from '../ui/Button.tsx';
 import { ErrorCard, failureOf } from '../ui/ErrorCard.tsx';
@@ -12,14 +12,14 @@ export interface RefusedProps {
   onDismiss: () => void;
 }
 
-/** What each refusal can be answered with. */
+/** The possible answers to each refusal. */
 const ways: Record<string, readonly [string, Choices | 'resume']> = {
   run_in_progress: ['Stop it and send this', { onBusy: 'cancel_and_run' }],
   interrupted: ['Decline the question and send this', { onInterrupted: 'decline' }],
   mid_execution: ['Give up what is unfinished and send this', { onUnfinished: 'abandon' }],
   call_pending: ['Give up the open calls and send this', { onUnfinished: 'abandon' }],
   history_diverged: ['Send it as another version', { branch: true }],
-  checkpoint_stale: ['Send it all the same', { allowStale: true }],
+  checkpoint_stale: ['Send it anyway', { allowStale: true }],
 };
 
 export function Refused({ error, onSend, onResume, onDismiss }: RefusedProps) {

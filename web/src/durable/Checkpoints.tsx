@@ -118,12 +118,12 @@ export function StateAt({ detail, before, now }: { detail: CheckpointDetail; bef
   const tabs: [Compared, string, boolean][] = [['state', 'State', true], ['before', 'Since the one before', before !== undefined], ['now', 'Until now', true]];
   return (
     <section className="durable-section" aria-label="Shared state">
-      <div className="durable-segments" role="group" aria-label="What of the state is shown">
+      <div className="durable-segments" role="group" aria-label="Part of the state">
         {tabs.filter(([, , there]) => there).map(([value, name]) => <button key={value} type="button" aria-pressed={shown === value} onClick={() => setShown(value)}>{name}</button>)}
       </div>
       {shown === 'state' && (detail.state === null || detail.state === undefined ? <p className="soft">There was no shared state.</p> : <JsonTree value={detail.state} label="Shared state" depth={2} />)}
-      {shown === 'before' && <JsonDiff before={before} after={detail.state} label="What has changed since the checkpoint before" />}
-      {shown === 'now' && <JsonDiff before={detail.state} after={now} label="What has changed until now" />}
+      {shown === 'before' && <JsonDiff before={before} after={detail.state} label="Changes since the checkpoint before" />}
+      {shown === 'now' && <JsonDiff before={detail.state} after={now} label="Changes until now" />}
     </section>
   );
 }
@@ -156,7 +156,7 @@ function Facts({ checkpoint, process }: { checkpoint: Checkpoint; process: strin
   );
 }
 
-/** What one checkpoint holds, and what one can do from it. */
+/** The content of one checkpoint, and the actions from it. */
 function Detail({ thread, checkpoint, runs }: { thread: string; checkpoint: Checkpoint; runs: readonly RunInfo[] }) {
   const { at, graph, look, fork, rewind, edit, readOnly, running } = useHistory();
   const queries = useQueries();

@@ -7,7 +7,7 @@ export const isDoubt = (interrupt: { readonly reason: string }): boolean => inte
 /** Beside the question whether a call happened. */
 export function Doubt() {
   return (
-    <section className="durable-doubt" aria-label="What a call in doubt is">
+    <section className="durable-doubt" aria-label="A call in doubt">
       <p>The call was started, and its process died before a result was saved. It is in doubt: Holdfast does not start it again by itself, because it must not happen twice. Look where it would have left a trace.</p>
       <dl>
         <dt>happened</dt><dd>The model is told that it took effect, with the result that you give.</dd>

@@ -8,7 +8,7 @@ import { TextArea, TextField } from '../ui/Field.tsx';
 import { BranchIcon, CheckIcon, TerminalIcon } from '../ui/icons.tsx';
 import './EditState.css';
 
-/** What was written, as JSON; or what is wrong with it. */
+/** The written text, as JSON; or what is wrong with it. */
 export function parsed(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -53,11 +53,11 @@ export function EditStateDialog({ open, onClose, state, where, forks, busy = fal
       <div className="stack">
         {error !== undefined && error !== null && <ErrorCard title="The state was not saved" error={failureOf(error)} alert />}
         <TextArea label="Shared state, as JSON" className="durable-state-text" value={text} onChange={setText} rows={10} spellCheck={false} error={'problem' in result ? result.problem : undefined} />
-        <section aria-label="What will be different">
-          <h3 className="durable-state-title">What will be different</h3>
-          {'value' in result ? <JsonDiff before={state} after={value} label="What will be different" /> : <p className="soft">It is shown as soon as this is JSON.</p>}
+        <section aria-label="The changes">
+          <h3 className="durable-state-title">The changes</h3>
+          {'value' in result ? <JsonDiff before={state} after={value} label="The changes" /> : <p className="soft">It is shown as soon as this is JSON.</p>}
         </section>
-        <TextField label="Label" about="What the checkpoint is called. You can leave it empty." value={label} maxLength={200} onChange={setLabel} />
+        <TextField label="Label" about="The name of the checkpoint. You can leave it empty." value={label} maxLength={200} onChange={setLabel} />
       </div>
     </Dialog>
   );

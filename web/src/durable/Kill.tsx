@@ -18,7 +18,7 @@ import { useNow } from '../ui/Time.tsx';
 import { isOpen, noStory, tell, type Story } from './kill.ts';
 import './Kill.css';
 
-/** What remembers that somebody knows what the button does. */
+/** The mark that somebody knows what the button does. */
 const known = 'holdfast.kill-explained';
 
 /** How often it is asked whether a process is there again, in milliseconds. */
@@ -125,7 +125,7 @@ export function KillProvider({ storage, children }: { storage: Pick<Storage, 'ge
         about={(
           <>
             <p>This really kills the process, with SIGKILL: nothing can be caught, nothing is cleaned up. Try it in the middle of an answer.</p>
-            <p className="durable-kill-what">What you see stays, because it was stored before it was shown. Another process is started, and the run goes on by itself at the word where it was cut off. You are asked only this once.</p>
+            <p className="durable-kill-what">Everything you see stays, because it was stored before it was shown. Another process is started, and the run goes on by itself at the word where it was cut off. You are asked only this once.</p>
           </>
         )}
       />
@@ -148,7 +148,7 @@ function Since({ at }: { at: number }) {
   return ms < 900 ? null : <span className="durable-story-time num">{duration(Math.round(ms / 1000) * 1000)}</span>;
 }
 
-/** What happens after a kill, while it happens. */
+/** The events after a kill, while they happen. */
 export function KillStory() {
   const { story, dismiss } = useKill();
   const told = tell(story);

@@ -63,7 +63,7 @@ export function Seam({ seam, fresh = false }: SeamProps) {
           ? 'Everything before this mark was stored before it was shown. The new process asked the model again, and its answer went on from the same words.'
           : seam.cut
             ? 'Everything that was finished is kept, and is not done again. The new process asked the model for the answer that was cut off.'
-            : 'Everything that was finished is kept, and is not done again. What a tool declares decides what becomes of a call that was under way.'}
+            : 'Everything that was finished is kept, and is not done again. The tool’s declared effect decides about a call that was under way.'}
       </p>
       <Facts seam={seam} />
     </Popover>
@@ -89,7 +89,7 @@ function useSeams(): readonly SeamItem[] {
   return useView(useCallback((view: View) => view.items.filter(isSeam), []), sameItems);
 }
 
-/** An answer with the seams in it. What a dead process had shown stays until the new one has come to its end. */
+/** An answer with the seams in it. The text of a dead process stays until the new one has come to its end. */
 function Torn({ item, text }: AnswerTextProps) {
   const seams = useSeams();
   const catching = seams.find((seam) => seam.place === 'catching_up' && seam.target === item.key && seam.cut?.text.startsWith(item.text));
@@ -106,7 +106,7 @@ function Torn({ item, text }: AnswerTextProps) {
 
 export interface AnswerTextProps {
   item: TextItem;
-  /** What of its text is shown. */
+  /** The visible part of its text. */
   text: string;
 }
 

@@ -52,7 +52,7 @@ export interface TravelDialogProps {
   onClose: () => void;
   /** Where to: "step 3 of 7". */
   where: string;
-  /** What has happened since; undefined while the server is asked. */
+  /** The events since then; undefined while the server is asked. */
   effects: readonly PastEffect[] | undefined;
   /** More may have happened than the list says. */
   incomplete?: boolean;
@@ -68,7 +68,7 @@ export interface TravelDialogProps {
 const texts = {
   rewind: {
     title: (where: string) => `Rewind to ${where}?`,
-    about: 'What came after it stays stored, out of sight: you can go forward to it again. The shared state is that of the checkpoint.',
+    about: 'Everything after it stays stored, out of sight: you can go forward to it again. The shared state is that of the checkpoint.',
     confirm: 'Rewind', icon: <RewindIcon />,
   },
   fork: {
@@ -93,7 +93,7 @@ function Effects({ effects, incomplete, choices, onChange }: { effects: readonly
         )}
       </div>
       <p className="soft durable-undone">This is not undone. If the model makes the same call with the same arguments again:</p>
-      {incomplete && <p className="durable-note" role="note"><WarningIcon /> What came after that point cannot be read, so more may have happened than is listed.</p>}
+      {incomplete && <p className="durable-note" role="note"><WarningIcon /> The part after that point cannot be read, so more may have happened than is listed.</p>}
       <ul className="durable-effects">
         {effects.map((effect) => (
           <EffectRow key={effect.toolCallId} effect={effect} value={choices.again[effect.toolCallId] ?? 'run'} fixed={choices.onlyRecorded} onChange={(again) => onChange({ ...choices, again: { ...choices.again, [effect.toolCallId]: again } })} />

@@ -1,4 +1,4 @@
-// What is under way and in no checkpoint yet: calls that are planned or started, results that
+// The work that is under way and in no checkpoint yet: calls that are planned or started, results that
 // are saved ahead of their checkpoint, and calls of which nobody knows whether they happened.
 import type { Work as WorkOf, WorkCall } from '../api/types.ts';
 import { CopyButton } from '../ui/CopyButton.tsx';
@@ -13,17 +13,17 @@ import './Work.css';
 
 type State = WorkCall['state'];
 
-/** What each state means, in words: what is stored, and what a crash would do. */
+/** The meaning of each state, in words: what is stored, and what a crash would do. */
 export const workWords: Readonly<Record<State, { name: string; tone: Tone; about: string }>> = {
   planned: { name: 'Planned', tone: 'neutral', about: 'The model has asked for it, and it has not started. After a crash it starts then.' },
   started: { name: 'Started', tone: 'active', about: 'Its intent was saved before it started, so after a crash it is known that it may have happened.' },
-  recorded: { name: 'Result saved', tone: 'good', about: 'A pending write: the result is saved ahead of the next checkpoint. Whatever crashes, it does not run again.' },
+  recorded: { name: 'Result saved', tone: 'good', about: 'A pending write: the result is saved ahead of the next checkpoint. No crash makes it run again.' },
   in_doubt: { name: 'In doubt', tone: 'wait', about: 'The process that started it is gone, and left no result. It may have happened. The tool’s policy decides what comes next.' },
   waiting: { name: 'Waiting', tone: 'wait', about: 'It waits for a person, or for the browser. Nothing runs meanwhile.' },
   outside: { name: 'Outside', tone: 'info', about: 'It was handed out, and its result is delivered from outside. Nothing runs meanwhile.' },
 };
 
-/** What a crash does to a started call, by what its tool declares. */
+/** The effect of a crash on a started call, by what its tool declares. */
 function aboutOf({ state, effect }: WorkCall): string {
   return state === 'started' ? effectOf(effect).crash ?? workWords.started.about : workWords[state].about;
 }

@@ -106,7 +106,7 @@ describe('the checkpoints of the inspector', () => {
     expect(screen.getByText('waits for an answer')).toBeTruthy();
     expect(await screen.findByText('The fork')).toBeTruthy();
     await userEvent.click(await screen.findByRole('button', { name: 'Since the one before' }));
-    expect((await screen.findByLabelText('What has changed since the checkpoint before')).textContent).toContain('step');
+    expect((await screen.findByLabelText('Changes since the checkpoint before')).textContent).toContain('step');
     await expectAccessible();
     rows[0]?.focus();
     await userEvent.keyboard('{ArrowDown}{Enter}');

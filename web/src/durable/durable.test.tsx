@@ -164,7 +164,7 @@ describe('editing a state', () => {
     expect(save.disabled).toBe(true);
     await expectAccessible();
     await userEvent.type(field, ': "b"}');
-    expect(await screen.findByLabelText('What will be different', { selector: 'ul' })).toBeTruthy();
+    expect(await screen.findByLabelText('The changes', { selector: 'ul' })).toBeTruthy();
     await userEvent.type(screen.getByLabelText('Label'), 'second try');
     await userEvent.click(save);
     expect(onSave).toHaveBeenCalledExactlyOnceWith({ plan: 'b' }, 'second try');

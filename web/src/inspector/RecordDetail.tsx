@@ -41,7 +41,7 @@ function useCopy(): (text: string, said: string) => void {
 function Changes({ log, index }: { log: Log; index: number }) {
   const before = useMemo(() => reduce(log, index).state, [log, index]);
   const after = useMemo(() => reduce(log, index + 1).state, [log, index]);
-  return <JsonDiff before={before ?? null} after={after ?? null} label="What the record has changed in the shared state" />;
+  return <JsonDiff before={before ?? null} after={after ?? null} label="Changes of the record in the shared state" />;
 }
 
 export function RecordDetail({ log, index, onGo, onClose }: { log: Log; index: number; onGo: (index: number) => void; onClose: () => void }) {

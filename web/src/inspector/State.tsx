@@ -59,14 +59,14 @@ function Shared({ log, position, steps, at, shown }: { log: Log; position: numbe
   useEffect(() => {
     place.current?.querySelector('.json-marked')?.scrollIntoView({ block: 'nearest' });
   }, [index, shown]);
-  if (shown === 'changes') return <JsonDiff before={before ?? {}} after={state ?? {}} label="What the record has changed" />;
+  if (shown === 'changes') return <JsonDiff before={before ?? {}} after={state ?? {}} label="Changes of the record" />;
   if (shown === 'raw') return <pre className="inspector-raw" tabIndex={0} role="region" aria-label="Raw JSON">{pretty(state)}</pre>;
   return <div ref={place}><JsonTree value={state} label="Shared state" depth={4} marked={(path) => path !== '' && changed.has(path)} /></div>;
 }
 
 const statesOf = (detail: CheckpointDetail | undefined): Record<string, unknown> => ({ ...detail?.middlewareState?.states, ...detail?.middlewareState?.newerStates });
 
-/** What middleware keeps: the log does not say it, checkpoints do. */
+/** The states of middleware: the log does not say it, checkpoints do. */
 function Middleware({ log, position, shown }: { log: Log; position: number; shown: Shown }) {
   const thread = useThreadId();
   const { list, at } = useHistory();
@@ -86,7 +86,7 @@ function Middleware({ log, position, shown }: { log: Log; position: number; show
   return (
     <>
       <p className="faint small num inspector-note">{plural(names.length, 'state')} at checkpoint {numberOf(chosen.id)}, {exactTime(Date.parse(chosen.createdAt))}</p>
-      {shown === 'changes' && (then.data ? <JsonDiff before={statesOf(then.data)} after={states} label="What has changed since the checkpoint before" /> : <p className="soft">There is no checkpoint before it.</p>)}
+      {shown === 'changes' && (then.data ? <JsonDiff before={statesOf(then.data)} after={states} label="Changes since the checkpoint before" /> : <p className="soft">There is no checkpoint before it.</p>)}
       {shown === 'raw' && <pre className="inspector-raw" tabIndex={0} role="region" aria-label="Raw JSON">{pretty(states)}</pre>}
       {shown === 'tree' && <JsonTree value={states} label="Middleware states" depth={3} marked={(path) => path !== '' && changed.has(path)} />}
     </>

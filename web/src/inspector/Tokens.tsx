@@ -40,7 +40,7 @@ export function TokenTable({ usage, cost, label }: { usage: readonly PricedUsage
   );
 }
 
-/** What a run, or the whole thread, has used. */
+/** The usage of a run, or of the whole thread. */
 export function Tokens({ info, run }: { info: RunInfo | undefined; run: RunView | undefined }) {
   const [of, setOf] = useState<'run' | 'thread'>('run');
   const thread = useThreadId();
@@ -56,7 +56,7 @@ export function Tokens({ info, run }: { info: RunInfo | undefined; run: RunView 
       {of === 'thread' && all.data && (
         <>
           {all.data.usage.length === 0 ? <p className="soft small">No run has used any tokens.</p> : <TokenTable usage={all.data.usage} cost={all.data.cost} label="Tokens of the thread" />}
-          <p className="faint small inspector-note-after">{plural(all.data.runs, 'run')}, with those that were taken back: they were paid for. {all.data.incomplete && 'What runs of early versions have used is not known.'}</p>
+          <p className="faint small inspector-note-after">{plural(all.data.runs, 'run')}, with those that were taken back: they were paid for. {all.data.incomplete && 'The usage of some runs is not known.'}</p>
         </>
       )}
     </section>

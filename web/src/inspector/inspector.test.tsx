@@ -90,7 +90,7 @@ describe('events', () => {
     open('#/threads/t1?record=11-x');
     const record = await screen.findByRole('region', { name: 'Record 11' });
     await userEvent.click(within(record).getByRole('button', { name: 'Changes' }));
-    expect(await screen.findByRole('list', { name: 'What the record has changed in the shared state' })).toBeTruthy();
+    expect(await screen.findByRole('list', { name: 'Changes of the record in the shared state' })).toBeTruthy();
     await expectAccessible();
   });
 
@@ -164,7 +164,7 @@ describe('the state', () => {
     expect(await screen.findByText(/Change 1 of 2/)).toBeTruthy();
     expect(studio.router.get().at).toBe('9-x');
     await userEvent.click(screen.getByRole('button', { name: 'Changes' }));
-    expect(await screen.findByRole('list', { name: 'What the record has changed' })).toBeTruthy();
+    expect(await screen.findByRole('list', { name: 'Changes of the record' })).toBeTruthy();
     await expectAccessible();
     await userEvent.click(screen.getAllByRole('button', { name: 'Now' })[0] as Element);
     expect(studio.router.get().at).toBeUndefined();
@@ -220,7 +220,7 @@ describe('a run', () => {
     expect(studio.router.get().tab).toBe('run');
   });
 
-  it('is in the list as soon as it begins, whoever has begun it', async () => {
+  it('is in the list as soon as it begins, no matter who has begun it', async () => {
     let say: ((event: Event, cursor: string) => void) | undefined;
     const { asked } = open('#/threads/t1?tab=run', served(({ path }) => {
       if (path === 'threads/t1') return { ...thread, status: 'running' };

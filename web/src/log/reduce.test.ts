@@ -19,7 +19,7 @@ const custom = (name: string, value: unknown, timestamp?: number): LogEvent => (
 
 const viewOf = (...events: LogEvent[]): View => reduce(Log.of(logged(events)));
 
-/** What people can see of the rows, short. */
+/** The visible text of the rows, short. */
 const rows = (view: View): string[] => view.items.map((item) => {
   const words: (string | undefined)[] = [item.kind, 'text' in item ? item.text : 'name' in item ? item.name : '', 'status' in item ? item.status : ''];
   return words.filter(Boolean).join(' ');
@@ -221,7 +221,7 @@ describe('seams', () => {
     expect(dies('I thi', ...newText('You '), end('new'), finished()).items[2]).toMatchObject({ seams: [] });
   });
 
-  it('find the text behind reasoning that is thought anew', () => {
+  it('find the text behind reasoning that is thought again', () => {
     const view = dies('I thi', { type: 'REASONING_MESSAGE_START', messageId: 'x', role: 'reasoning' }, { type: 'REASONING_MESSAGE_CONTENT', messageId: 'x', delta: 'hm' }, { type: 'REASONING_MESSAGE_END', messageId: 'x' }, ...newText('I think'));
     expect(rows(view)).toEqual(['text go', 'reasoning hm', 'seam', 'text I think']);
     expect(find(view, 'seam')).toMatchObject({ place: 'inside', target: 't:new', offset: 5 });

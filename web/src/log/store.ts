@@ -17,14 +17,14 @@ import type { View } from './view';
 /** loading: nothing is known yet. live: it follows a run. reconnecting: the connection is lost. ended: no run is under way. gone: the server does not show it. */
 export type Standing = 'loading' | 'live' | 'reconnecting' | 'ended' | 'gone';
 
-/** What the store is at one moment. */
+/** The store's state at one moment. */
 export interface Snapshot {
   readonly log: Log;
   readonly view: View;
   readonly standing: Standing;
   /** The thread as the server last listed it; undefined for one that does not exist yet. */
   readonly thread: ThreadInfo | undefined;
-  /** What the person has sent and the log does not show yet. */
+  /** The messages that the person has sent and the log does not show yet. */
   readonly sent: readonly actions.UserMessage[];
   /** A request is under way that was not confirmed yet. */
   readonly sending: boolean;
@@ -32,11 +32,11 @@ export interface Snapshot {
   readonly earlier: readonly RunInfo[];
   /** Why the thread cannot be shown, or could not be read again. */
   readonly error: ApiError | undefined;
-  /** What an earlier visit of the page has sent, and the server has refused in this one. */
+  /** A message that an earlier visit of the page has sent, and that the server has refused in this one. */
   readonly refused: { readonly error: unknown; readonly content: actions.UserMessage['content'] } | undefined;
 }
 
-/** What the store needs of the page. */
+/** The needs of the store from the page. */
 export interface Surroundings {
   /** Calls once, before the next frame is painted. */
   frame(call: () => void): void;
@@ -78,10 +78,10 @@ export class ThreadStore {
   #planned = false;
   /** Ends everything. */
   #closed = new AbortController();
-  /** Ends what is under way, so that it begins anew. */
+  /** Ends what is under way, so that it starts again. */
   #turn = new AbortController();
   #wire: typeof import('./follow') | undefined;
-  /** What the next turn sends; without it, the thread is read. */
+  /** The next turn's input; without it, the thread is read. */
   #outgoing: Outgoing | undefined;
 
   constructor({ server, thread, page, user = '' }: StoreOptions) {
@@ -211,7 +211,7 @@ export class ThreadStore {
         const before = this.#book.log;
         const rests = outgoing === undefined ? await this.#read(signal) : await this.#deliver(outgoing, signal);
         if (rests) await this.#rest(signal);
-        // What does not join although nothing is new will not join a moment later either.
+        // A record that does not join although nothing is new will not join a moment later either.
         else if (this.#book.log === before && outgoing === undefined) await this.#page.wait(pause(failures++), signal);
         else failures = 0;
       } catch (error) {
@@ -244,7 +244,7 @@ export class ThreadStore {
     const oldest = runs.findIndex((run) => run.id === this.#book.oldest);
     const earlier = found && oldest >= 0 ? runs.slice(oldest + 1) : [];
     this.#change({ thread, earlier, error: undefined });
-    // What is stored is shown before there is anything to follow with.
+    // Stored records are shown before there is anything to follow with.
     await this.#load();
     signal.throwIfAborted();
     return this.#attach(thread, found, signal);
@@ -256,7 +256,7 @@ export class ThreadStore {
     const found = await this.#reader.log(run.id, after, signal, async (records) => {
       this.#book.add(run.id, records);
       if (first && !this.#book.tellsBefore(run.id)) this.#book.seed(run.id, await this.#reader.before(run, signal));
-      // What is to be seen is made page by page: of a long run at once, it would keep the browser busy.
+      // The view is made page by page: of a long run at once, it would keep the browser busy.
       reduce(this.#book.log);
     });
     // It is shown when it is read to its end: before that it would look as if it were under way.
@@ -321,8 +321,8 @@ export class ThreadStore {
   }
 
   #post(more: { messages?: readonly actions.SentMessage[]; resume?: readonly actions.Answer[] }, choices: actions.Choices, agent: string, sent: readonly actions.UserMessage[]): Promise<void> {
-    if (this.#outgoing !== undefined) return Promise.reject(new ApiError(409, { code: 'sending', message: 'What was sent before is still on its way.' }));
-    // What is unfinished in a thread is of its own agent, whichever is the default.
+    if (this.#outgoing !== undefined) return Promise.reject(new ApiError(409, { code: 'sending', message: 'The message before is still on its way.' }));
+    // Unfinished work in a thread belongs to its own agent, whichever is the default.
     const by = agent || (this.#snapshot.thread?.agent ?? '');
     const input = actions.runInput(this.thread, this.#page.uuid(), more, choices);
     return new Promise((done, refused) => {
@@ -330,14 +330,14 @@ export class ThreadStore {
       try {
         this.#page.storage.setItem(this.#slot, JSON.stringify({ input, agent: by, sent }));
       } catch {
-        // Too large for the browser to keep: it is sent all the same, but not again after a reload.
+        // Too large for the browser to keep: it is still sent, but not again after a reload.
       }
       this.#change({ sent, sending: true });
       this.#turn.abort();
     });
   }
 
-  /** What an earlier visit of the page has kept. Nobody waits for it any more, so a refusal is shown beside the thread. */
+  /** A message that an earlier visit of the page has kept. Nobody waits for it any more, so a refusal is shown beside the thread. */
   #unsent(kept: string): Outgoing | undefined {
     try {
       const { input, agent, sent } = JSON.parse(kept) as Posted;
@@ -367,7 +367,7 @@ export class ThreadStore {
         if (this.#outgoing !== outgoing) return;
         if (begins && outgoing.sent.length > 0) this.#book.seed(input.runId, [made(input.runId, { type: 'MESSAGES_SNAPSHOT', messages: outgoing.sent })]);
         over();
-        // What the server has made of a new thread; if that cannot be read now, it is when the run has ended.
+        // The server's view of a new thread; if that cannot be read now, it is when the run has ended.
         if (this.#snapshot.thread === undefined) this.#reader.thread(signal).then((thread) => this.#change({ thread }), () => {});
         this.#page.tabs.tell(this.thread);
         done();
@@ -406,14 +406,14 @@ export class ThreadStore {
   }
 }
 
-/** What was sent, as it is kept over a reload. */
+/** The sent message, as it is kept over a reload. */
 interface Posted {
   readonly input: actions.RunInput;
   readonly agent: string;
   readonly sent: readonly actions.UserMessage[];
 }
 
-/** What was sent and is not confirmed. */
+/** The message that was sent and is not confirmed. */
 interface Outgoing extends Posted {
   /** Whether the server has taken it, once that is known. */
   readonly confirmed: Promise<boolean>;

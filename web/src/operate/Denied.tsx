@@ -22,20 +22,20 @@ export function Denied({ what }: { what: string }) {
   if (auth === 'key') {
     return (
       <EmptyState icon={<KeyIcon />} title={`${what} is for operators`} actions={<AnotherKey />}>
-        <p>Your key has {roles?.length ? <>the {roles.length === 1 ? 'role' : 'roles'} {roles.map((r, i) => <span key={r}>{i > 0 && ', '}<code>{r}</code></span>)}</> : 'no role'}. Who runs the server can make one with the role <code>operator</code>:</p>
+        <p>Your key has {roles?.length ? <>the {roles.length === 1 ? 'role' : 'roles'} {roles.map((r, i) => <span key={r}>{i > 0 && ', '}<code>{r}</code></span>)}</> : 'no role'}. The people who run the server can make one with the role <code>operator</code>:</p>
         <pre className="operate-command">{command}</pre>
       </EmptyState>
     );
   }
   return (
     <EmptyState icon={<KeyIcon />} title={`${what} is off here`}>
-      <p>Without keys, a server shows this only to whoever uses it at its own machine, and never through a proxy. Open this page there, or give the server keys and yourself one with the role <code>operator</code>:</p>
+      <p>Without keys, a server shows this only to people who use it on its own machine, and never through a proxy. Open this page there, or give the server keys and yourself one with the role <code>operator</code>:</p>
       <pre className="operate-command">{command}</pre>
     </EmptyState>
   );
 }
 
-/** What is shown instead of something that could not be read. */
+/** The text in place of something that could not be read. */
 export function Unread({ what, error, onRetry }: { what: string; error: unknown; onRetry: () => void }) {
   const config = useConfig();
   const status = error instanceof ApiError ? error.status : undefined;

@@ -43,7 +43,7 @@ function Chosen({ file, id, onId }: { file: ThreadFile; id: string; onId: (id: s
         <div><dt>In it</dt><dd>{plural(file.messages, 'message')}, {plural(file.records, 'record')}</dd></div>
       </dl>
       <TextField label="Id of the new thread" value={id} onChange={onId} className="mono" placeholder={file.thread} autoComplete="off" spellCheck={false} about="Without one it keeps its id, or gets a new one if that is taken." />
-      <p className="small soft">It becomes yours and rests: questions and calls that were open are given up. What is not a user’s is marked as imported, because a file could have been changed.</p>
+      <p className="small soft">It becomes yours and rests: questions and calls that were open are given up. Everything but the user’s messages is marked as imported, because a file could have been changed.</p>
     </div>
   );
 }

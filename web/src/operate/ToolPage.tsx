@@ -31,7 +31,7 @@ interface Called {
   readonly error?: unknown;
 }
 
-/** What a server has against arguments, by the path of the field. */
+/** The server's objections to arguments, by the path of the field. */
 export function violationsOf(error: unknown): Map<string, string> {
   const found = error instanceof ApiError ? error.details['violations'] : undefined;
   const all = new Map<string, string>();
@@ -149,7 +149,7 @@ function ByHand({ agent, tool }: { agent: string; tool: AgentTool }) {
       </section>
       <section aria-labelledby="operate-results" className="operate-results">
         <h2 id="operate-results">Results</h2>
-        {calls.length === 0 ? <p className="operate-none">What it returns is shown here, with how long it took. It belongs to no thread, and is not kept.</p> : (
+        {calls.length === 0 ? <p className="operate-none">Its result is shown here, with how long it took. It belongs to no thread, and is not kept.</p> : (
           <ol className="operate-calls">{calls.map((c, i) => <Outcome key={c.id} called={c} newest={i === 0} busy={busy} onAgain={(key) => send(c.arguments, key)} />)}</ol>
         )}
       </section>
@@ -166,7 +166,7 @@ function ByHand({ agent, tool }: { agent: string; tool: AgentTool }) {
 
 function Hand({ agent, tool }: { agent: string; tool: AgentTool }) {
   const { operator } = useConfig();
-  if (tool.outside) return <p className="operate-note"><InfoIcon /><span>Calls of this tool are finished from outside the server, by whoever does what they ask for. So there is nothing here that could be run.</span></p>;
+  if (tool.outside) return <p className="operate-note"><InfoIcon /><span>Calls of this tool are finished from outside the server, by the people or systems that do the work. So there is nothing here that could be run.</span></p>;
   if (operator === false) return <Denied what="Running a tool by hand" />;
   if (operator === undefined) return <p className="operate-note"><InfoIcon /><span>The server does not say whether it lets tools be run by hand. It may be older than this page.</span></p>;
   return <ByHand agent={agent} tool={tool} />;

@@ -92,7 +92,7 @@ describe('the overview', () => {
     shown.unmount();
   });
 
-  it('says what is missing to whoever is no operator', async () => {
+  it('says what is missing to people who are no operators', async () => {
     operate('#/operate', { ...operator, 'GET ui/config.json': config({ auth: 'key', operator: false }), 'GET overview': refusal(403, 'forbidden', 'No.') });
     expect(await screen.findByText('The overview is for operators')).toBeTruthy();
     expect(screen.getByText(/holdfast key --tenant/)).toBeTruthy();

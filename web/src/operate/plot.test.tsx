@@ -7,7 +7,7 @@ import type { Figure } from './series.ts';
 
 const made: FakePlot[] = [];
 
-/** What a plot is asked to draw; drawing is the library's. */
+/** The drawing that a plot is asked for; drawing is the library's. */
 class FakePlot {
   static paths = { bars: () => () => null };
   readonly drawn: uPlot.AlignedData[];
@@ -86,7 +86,7 @@ it('says what is pointed at, and is drawn again only when there is something els
   expect(drawn.drawn.at(-1)?.[0]).toEqual([20, 30, 40]);
 });
 
-it('is made anew in other colours, and leaves nothing behind', async () => {
+it('is made again in other colours, and leaves nothing behind', async () => {
   const { rerender, unmount } = render(<Plot figure={lines} onPoint={() => {}} theme="light" />);
   const first = await plot();
   rerender(<Plot figure={lines} onPoint={() => {}} theme="dark" />);

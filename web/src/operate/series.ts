@@ -3,7 +3,7 @@ import type { Overview, Point, Spread } from '../api/types.ts';
 
 export type Value = number | null;
 
-/** What a plot shows of one kind. */
+/** The plot of one kind. */
 export interface Line {
   readonly name: string;
   /** The custom property of its colour. */
@@ -18,7 +18,7 @@ export interface Figure {
   /** A sentence about what is measured. */
   readonly about: string;
   readonly unit: 'count' | 'duration';
-  /** What a line says of the whole window: its sum, or its last value. */
+  /** The number beside a line, for the whole window: its sum, or its last value. */
   readonly whole: 'sum' | 'last';
   /** Seconds since 1970, one for each value. */
   readonly times: readonly number[];
@@ -69,7 +69,7 @@ const spread = (steps: Steps, of: (p: Point) => Spread | undefined): Line[] => [
   line(steps, ['p95', '--think', 'dashed'], (p) => of(p)?.p95),
 ];
 
-/** What the overview shows of the last minutes. */
+/** The overview of the last minutes. */
 export function figuresOf(told: Told, minutes: number): readonly Figure[] {
   const fine = stepsOf(told, minutes);
   // About sixty bars: more of them are too thin to be seen.
@@ -84,7 +84,7 @@ export function figuresOf(told: Told, minutes: number): readonly Figure[] {
       total(wide, ['cancelled', '--ink-faint', 'bars'], (p) => p.cancelled),
       total(wide, ['failed', '--bad', 'bars'], (p) => p.failed),
     ] },
-    { ...counts, title: 'Tokens', about: `What models have read, of that from their cache, and written, per ${per}.`, lines: [
+    { ...counts, title: 'Tokens', about: `Tokens that models have read, of that from their cache, and written, per ${per}.`, lines: [
       total(wide, ['in', '--info', 'line'], (p) => p.tokensIn),
       total(wide, ['cached', '--think', 'dashed'], (p) => p.tokensCached),
       total(wide, ['out', '--accent', 'line'], (p) => p.tokensOut),
@@ -109,7 +109,7 @@ export function stacked(lines: readonly Line[]): (readonly Value[])[] {
 /** Whether there is nothing to see. */
 export const isEmpty = (figure: Figure): boolean => figure.lines.every(({ values }) => values.every((v) => v === null || v === 0));
 
-/** What stands beside a line's name: of the step that is pointed at, or of the window. */
+/** The number beside a line's name: of the step that is pointed at, or of the window. */
 export function valueAt({ whole }: Figure, { values }: Line, at: number | null): Value {
   if (at !== null) return values[at] ?? null;
   return whole === 'sum' ? values.reduce<number>((n, v) => n + (v ?? 0), 0) : values.findLast((v) => v !== null) ?? null;

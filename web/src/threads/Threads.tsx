@@ -130,7 +130,7 @@ export function Threads() {
       {query.isPending && <div className="threads-failed"><Skeleton lines={6} /></div>}
       {query.isSuccess && shown.length === 0 && (wanted
         ? <EmptyState title="No thread matches" actions={query.hasNextPage && <Button size="small" onClick={() => void query.fetchNextPage()}>Search older ones too</Button>}>The search looks at titles, agents and how threads stand.</EmptyState>
-        : <EmptyState title={all.length > 0 ? 'All threads are hidden' : 'No threads yet'}>{all.length > 0 ? 'The menu beside the search lists them.' : 'What you send starts one.'}</EmptyState>)}
+        : <EmptyState title={all.length > 0 ? 'All threads are hidden' : 'No threads yet'}>{all.length > 0 ? 'The menu beside the search lists them.' : 'Your message starts one.'}</EmptyState>)}
       {shown.length > 0 && (
         <VirtualList
           handle={list} className="threads-list" label="Threads" count={shown.length} keyOf={(i) => shown[i]?.id ?? i} estimate={50} active={active >= 0 ? active : undefined} onActive={setActive} onOpen={open}

@@ -26,7 +26,7 @@ describe('blocks', () => {
     expect(after.list.at(-1)?.raw).toBe('second and more');
   });
 
-  it('are made anew when the text is another one', () => {
+  it('are made again when the text is another one', () => {
     expect(shape(blocksOf('other', blocksOf('# A\n\nfirst')))).toEqual(shape(blocksOf('other')));
   });
 

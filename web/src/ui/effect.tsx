@@ -1,4 +1,4 @@
-// What a tool's effect means: the one table of its words and colours. What must not happen
+// The meaning of a tool's effect: the one table of its words and colours. What must not happen
 // twice stands out.
 import { Badge } from './Badge.tsx';
 import type { Tone } from './StatusDot.tsx';
@@ -6,11 +6,11 @@ import type { Tone } from './StatusDot.tsx';
 export interface Effect {
   readonly name: string;
   readonly tone: Tone;
-  /** What it says of the tool. */
+  /** Its meaning for the tool. */
   readonly about: string;
-  /** What a crash does to a call that has started. */
+  /** The effect of a crash on a call that has started. */
   readonly crash?: string;
-  /** What to know before another call is made; undefined if there is nothing to fear. */
+  /** The warning before another call is made; undefined if there is nothing to fear. */
   readonly again?: string;
 }
 
@@ -40,7 +40,7 @@ const effects: Readonly<Record<string, Omit<Effect, 'name'>>> = {
 };
 
 const unknown: Omit<Effect, 'name'> = {
-  tone: 'wait', about: 'What it does outside is not known.',
+  tone: 'wait', about: 'Its effects outside are not known.',
   again: 'The agent no longer has this tool, so nobody can say what another call would do.',
 };
 

@@ -180,7 +180,7 @@ describe('states', () => {
   it('are accessible', async () => {
     render(
       <>
-        <EmptyState title="Nothing yet" actions={<Button>Begin</Button>}>What you send starts it.</EmptyState>
+        <EmptyState title="Nothing yet" actions={<Button>Begin</Button>}>Your message starts it.</EmptyState>
         <Skeleton />
         <Badge tone="wait">waiting</Badge>
         <StatusDot tone="bad" label="Failed" />

@@ -89,7 +89,7 @@ export default {
     await eventually(`${name} is saved`, () => existsSync(file));
     assert.match(readFileSync(file, 'utf8'), /All 3 steps are done/);
     await s.key('Control+k');
-    await s.until("finder.name(document.activeElement) === 'What to do'");
+    await s.until("finder.name(document.activeElement) === 'Command'");
     await s.axe('the palette');
     await s.type('import a thread');
     await s.see('option', /^Import a thread/);
@@ -109,7 +109,7 @@ export default {
   },
   async 'everything is done with the keyboard'({ s }) {
     await s.key('Control+k');
-    await s.until("finder.name(document.activeElement) === 'What to do'");
+    await s.until("finder.name(document.activeElement) === 'Command'");
     await s.type('new thread');
     await s.see('option', /^New thread/);
     await s.key('Enter');

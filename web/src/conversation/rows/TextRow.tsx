@@ -1,4 +1,4 @@
-// What was said: by a person, by the assistant, or by others.
+// The texts of a conversation: by a person, by the assistant, or by others.
 import { memo, useRef, useState, type KeyboardEvent } from 'react';
 import type { TextItem } from '../../log/view.ts';
 import { failureOf } from '../../ui/ErrorCard.tsx';
@@ -43,7 +43,7 @@ function Editor({ item, onDone }: { item: TextItem; onDone: () => void }) {
       <textarea className="input textarea" aria-label="Your message" autoFocus onFocus={(e) => e.currentTarget.setSelectionRange(text.length, text.length)} value={text} onChange={(e) => setText(e.target.value)} onKeyDown={onKeyDown} />
       {problem && <p className="field-error" role="alert">{problem}</p>}
       <div className="row conversation-editor-actions">
-        <span className="grow small soft">What came after it is kept as another version.</span>
+        <span className="grow small soft">The messages after it are kept as another version.</span>
         <Button size="small" onClick={onDone}>Cancel</Button>
         <Button size="small" kind="primary" busy={busy} disabled={!text.trim()} onClick={() => void save()}>Send</Button>
       </div>
