@@ -54,7 +54,7 @@ var plainClocks = map[string]string{
 
 // shown are the files that may ask a store for its time as a time.Time.
 var shown = map[string]string{
-	"server/new.go":                     "makes the clock for stamps of it",
+	"server/new.go":                        "makes the clock for stamps of it",
 	"middleware/internal/shared/ledger.go": "gives the accounts of middleware the time of their store",
 }
 

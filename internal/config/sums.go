@@ -24,9 +24,9 @@ type Sums struct {
 // instructions of an agent by its number.
 func sumsOf(root *yaml.Node, agent func(i int) (name, instructions string), files map[string]string) Sums {
 	s := Sums{Agents: map[string]string{}, Others: files}
-	root = meant(root)
+	root = resolve(root)
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i].Value, meant(root.Content[i+1])
+		key, value := root.Content[i].Value, resolve(root.Content[i+1])
 		if key != "agents" {
 			s.Others[key] = sum(value, "")
 			continue
@@ -39,14 +39,6 @@ func sumsOf(root *yaml.Node, agent func(i int) (name, instructions string), file
 	return s
 }
 
-// meant returns what an alias stands for.
-func meant(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
-}
-
 // sum returns the sum of a value and a text. Comments and how the value is written do not
 // count.
 func sum(n *yaml.Node, text string) string {
@@ -57,7 +49,7 @@ func sum(n *yaml.Node, text string) string {
 }
 
 func write(h hash.Hash, n *yaml.Node) {
-	n = meant(n)
+	n = resolve(n)
 	fmt.Fprintf(h, "%d %s %q %d\n", n.Kind, n.ShortTag(), n.Value, len(n.Content))
 	for _, c := range n.Content {
 		write(h, c)

@@ -4,7 +4,6 @@ package declared
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/credential"
 	"github.com/holdfast-agents/holdfast/httptool"
@@ -109,45 +107,22 @@ func openAPITools(d *config.Declaration, getenv func(string) string) ([]holdfast
 	}, nil
 }
 
-// outsideOptions is a tool whose calls are finished from outside, as a file has it.
-type outsideOptions struct {
-	Name         string          `json:"name"`
-	Description  string          `json:"description"`
-	Parameters   json.RawMessage `json:"parameters"`
-	Effect       holdfast.Effect `json:"effect"`
-	InDoubt      holdfast.Doubt  `json:"inDoubt"`
-	Result       json.RawMessage `json:"result"`
-	ExpiresAfter time.Duration   `json:"expiresAfter"`
-	Abandonable  bool            `json:"abandonable"`
-	FinishedBy   access.Role     `json:"finishedBy"`
-	Timeout      time.Duration   `json:"timeout"`
-	Webhook      *struct {
-		webhook.Options
-		Secret  string        `json:"secret"`
-		Timeout time.Duration `json:"timeout"`
-	} `json:"webhook"`
-}
-
 // outsideTool makes a tool whose calls are finished from outside.
 func outsideTool(d *config.Declaration, getenv func(string) string) ([]holdfast.Tool, func(), error) {
-	var o outsideOptions
+	var o struct {
+		holdfast.ToolSpec
+		holdfast.Outside
+		Webhook *struct {
+			webhook.Options
+			Secret  string
+			Timeout time.Duration
+		}
+	}
 	if err := d.Decode(&o, getenv); err != nil {
 		return nil, nil, err
 	}
-	spec := holdfast.ToolSpec{
-		Name:        o.Name,
-		Description: o.Description,
-		Parameters:  o.Parameters,
-		Effect:      o.Effect,
-		InDoubt:     o.InDoubt,
-		Timeout:     o.Timeout,
-		Outside: &holdfast.Outside{
-			Result:       o.Result,
-			ExpiresAfter: o.ExpiresAfter,
-			Abandonable:  o.Abandonable,
-			FinishedBy:   o.FinishedBy,
-		},
-	}
+	spec := o.ToolSpec
+	spec.Outside = &o.Outside
 	if o.Effect == holdfast.EffectQuery {
 		return nil, nil, d.Errorf(
 			"effect",
