@@ -1,8 +1,8 @@
 //go:build !noweb
 
-// Package web is Studio, the page that the server shows at /: what people see, steer and
-// replay runs with. It loads nothing from other hosts. src has the sources, dist what is
-// embedded, as "make web" builds it. With the build tag noweb there is no page.
+// Package web is Studio, the page that the server shows at /: people watch and steer runs with
+// it. It loads nothing from other hosts. src has the sources, dist what is embedded, as "make
+// web" builds it. With the build tag noweb there is no page.
 package web
 
 // The handler: serves the embedded files, compressed once, with strong ETags.
@@ -24,9 +24,9 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// policy lets the page load from and connect to its own server only, and lets nobody frame
-// it. There are no inline scripts or styles, so none are allowed. Text becomes markup or
-// code nowhere but in the library that removes from it what could do something.
+// policy lets the page load from and connect to its own server only, and lets nobody frame it.
+// There are no inline scripts or styles, so none are allowed. Only the sanitiser turns text
+// into markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types dompurify"

@@ -22,7 +22,7 @@ func Append(dst []byte, ev Event) []byte {
 }
 
 // AppendDelta is Append for a piece of a text that has nothing else to say, as most events
-// are. What is no piece of a text is written as one of a call's arguments.
+// are. A piece that is none of a text is written as one of a call's arguments.
 func AppendDelta(dst []byte, t Type, id, delta string) []byte {
 	k := byType[t]
 	if k == nil || k.phase != continues {

@@ -1,6 +1,6 @@
 package agui
 
-// What carries events to clients: frames, the streams that are made of them, and pages of a
+// The carriers of events to clients: frames, the streams that are made of them, and pages of a
 // run's log.
 
 import "iter"

@@ -46,7 +46,12 @@ func opens(f *ast.File) bool {
 		imports = append(imports, i.Comment)
 	}
 	for _, d := range f.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+		if i, ok := d.(*ast.GenDecl); ok && i.Tok == token.IMPORT {
+			for _, g := range f.Comments {
+				if i.Pos() < g.Pos() && g.Pos() < i.End() {
+					imports = append(imports, g)
+				}
+			}
 			continue
 		}
 		end = d.Pos()
@@ -67,7 +72,7 @@ func opens(f *ast.File) bool {
 }
 
 // TestOpeningsSeen: the comment of a declaration does not open a file, and neither does
-// one behind it.
+// one behind it or between imports.
 func TestOpeningsSeen(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -80,6 +85,7 @@ func TestOpeningsSeen(t *testing.T) {
 		{"package p\n\n// What the file is for.\n\nvar a int\n", true},
 		{"package p\n\n// What the file is for.\n\nimport \"fmt\"\n\nfunc f() { fmt.Sprint() }\n", true},
 		{"package p\n\n// a is documented.\nvar a int\n\n// Behind it.\n\nvar b int\n", false},
+		{"package p\n\nimport (\n\t// Nobody looks here.\n\n\t\"fmt\"\n)\n\nvar a = fmt.Sprint()\n", false},
 		{"package p\n\nimport \"fmt\" // for Sprint\n\nfunc f() { fmt.Sprint() }\n", false},
 		{"//go:build linux\n\npackage p\n\nvar a int\n", false},
 	} {

@@ -1,6 +1,6 @@
-// Package figures keeps what a server can say about its last hour without anybody who
-// scrapes it: how many runs, tokens and errors, and how long things took. It is in memory,
-// and of this process alone; docs/metrics.md is for more than that.
+// Package figures keeps the last hour's figures in memory, for servers without Prometheus: how
+// many runs, tokens and errors, and how long things took. They are of this process alone;
+// docs/metrics.md has more.
 package figures
 
 // An hour is a ring of steps. Every event is counted in the step of its moment. When the next

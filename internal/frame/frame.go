@@ -14,8 +14,8 @@ import (
 )
 
 // The codec ids. They are part of stored data, so a number is never used again, and 0 is none,
-// so that zeros are no frame. It takes more than one flipped bit to make one of them of the
-// others.
+// so that zeros are no frame. They differ in more than one bit, so a single flip cannot turn
+// one into another.
 const (
 	none          byte = 0
 	summed        byte = 6

@@ -1,12 +1,10 @@
 package http
 
+// The OpenAPI document: made from the table of routes, the table of error codes and the
+// schemas in components.json.
+
 import (
-	"github.com/holdfast-agents/holdfast/codes"
-
-	// The OpenAPI document: made from the table of routes, the table of error codes and
-	// the schemas in components.json.
-
-	_ "embed"
+	_ "embed" // for the schemas
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,9 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// for the schemas
+	"github.com/holdfast-agents/holdfast/codes"
+)
 
 // componentsJSON holds the schemas and the parameters, as OpenAPI's components object.
 // The schema of the error codes is made from the status table.

@@ -43,7 +43,7 @@ func (in *Inspector) Questions(
 				asking++
 			}
 			looked++
-			before = heads[i].UpdatedAt // of one that cannot be read, the minute: it is listed as the last of that
+			before = heads[i].UpdatedAt // an unreadable head sorts last within its minute, so this is the minute
 			if i == len(heads)-1 && len(heads) < headsAtOnce {
 				return list, nil
 			}

@@ -40,8 +40,8 @@ type Engine struct {
 	locks [256]sync.Mutex
 	slots chan struct{}
 	// turns lets requests be decided some at a time, so that the runs that go on do not wait
-	// for all of those that begin. Those let in together stay in step, which is cheaper: one
-	// wake of the process is for the deltas of several runs.
+	// for all of those that begin. Requests admitted together stay in step, so one wake-up
+	// serves several runs.
 	turns *routine.Gate
 	// returns does the same for clients that come back and for whose streams the store must
 	// be read.

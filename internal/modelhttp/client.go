@@ -1,6 +1,6 @@
-// Package modelhttp is what the clients of model providers share: where the key comes
-// from, sending a request, reading a stream of events within limits, and what a failure
-// means. A provider's package adds the form of its requests and a [Parser] of its answers.
+// Package modelhttp has the common parts of the model providers' clients: it finds the key,
+// sends a request, reads a stream of events within limits, and interprets failures. A
+// provider's package adds the form of its requests and a [Parser] of its answers.
 //
 // It is a client of our own because a durable server must know when an answer is complete:
 // only after the provider's terminal event, and any other end is a truncation. The loop

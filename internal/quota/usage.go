@@ -40,8 +40,8 @@ type total struct{ threads, bytes int64 }
 // usage counts threads and bytes.
 type usage struct {
 	Config
-	// writing is locked, by a hash of the tenant, while what was gathered is written: at that
-	// time it is neither here nor in the ledger. Readers of the sum take the lock for reading.
+	// writing is locked, by a hash of the tenant, while gathered usage is written: in that
+	// moment it is neither here nor in the ledger, so readers of the sum take the read lock.
 	writing [64]sync.RWMutex
 	seed    maphash.Seed
 	// flushing has a place for one Flush.

@@ -1,6 +1,6 @@
-// Package routine has what goroutines need that this server has many of: a pool in which they
-// stay, stacks that are large enough at once, a gate that lets a few through at a time, panics
-// as errors, and ends that do not wait for ever.
+// Package routine helps with goroutines that a server has many of: a pool in which they stay,
+// stacks that are large enough at once, a gate that lets a few through at a time, panics as
+// errors, and ends that do not wait for ever.
 package routine
 
 import (

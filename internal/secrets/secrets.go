@@ -1,5 +1,5 @@
-// Package secrets keeps what a call was let in with out of what it brings back: a service may
-// repeat what it was sent, and models and people read that.
+// Package secrets removes a call's credentials from its result: a service may repeat what it
+// was sent, and models and people read that.
 package secrets
 
 import (

@@ -1,5 +1,5 @@
-// Package storekit has what the stores share: when what is in a ledger expires, and who waits
-// for a thread.
+// Package storekit has the common parts of the stores: the expiry of a ledger's entries, and
+// the waiters for a thread.
 package storekit
 
 import "github.com/holdfast-agents/holdfast/store"

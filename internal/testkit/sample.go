@@ -1,8 +1,7 @@
-// Package testkit has what only tests need, in packages of its own for each thing: redistest
-// starts Redis, modeltest has what every provider's client must pass, prompttest measures what
-// models are sent, looptest runs an engine without a server, and hooktest is for middleware, on
-// agenttest. This one takes a part of the cases of a test that has more of them than CI has
-// time for.
+// Package testkit has helpers for tests, in a package for each thing: redistest starts Redis,
+// modeltest has the tests that every provider's client must pass, prompttest measures prompts,
+// looptest runs an engine without a server, and hooktest is for middleware, on agenttest. This
+// one takes a part of the cases of a test that has more of them than CI has time for.
 package testkit
 
 import (

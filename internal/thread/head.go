@@ -1,9 +1,9 @@
-// Package thread is what a store holds of a thread, and the one way to read it: the
-// state in its head, its messages, runs, checkpoints and log, each with its stored form
-// and the rules it obeys. Every other package of the engine builds on it: decide
-// compares a request with it, loop and journal write it, upkeep and audit work on it
-// without a run. Reader is the only part that touches a store, and nothing here writes
-// to one: a change is a [store.Commit] that the caller commits.
+// Package thread has the stored form of a thread, and the one way to read it: the state in its
+// head, its messages, runs, checkpoints and log, each with its stored form and the rules it
+// obeys. Every other package of the engine builds on it: decide compares a request with it,
+// loop and journal write it, upkeep and audit work on it without a run. Reader is the only
+// part that touches a store, and nothing here writes to one: a change is a [store.Commit] that
+// the caller commits.
 package thread
 
 import (

@@ -1,9 +1,9 @@
-// Package upkeep is what happens to threads that do not run. It shows them, their runs
-// and checkpoints, takes them back, forks, prunes and deletes them at a user's request,
-// and by itself archives the logs of ended runs and enforces retention. A change is a
-// commit that does not touch the thread's fence: only the owner of a run writes while it
-// runs, so a Keeper refuses or leaves alone a thread that runs, but for its title, which it
-// has the owner change. It uses the engine through a small interface.
+// Package upkeep works on threads that do not run. It shows them, their runs and checkpoints,
+// takes them back, forks, prunes and deletes them at a user's request, and by itself archives
+// the logs of ended runs and enforces retention. A change is a commit that does not touch the
+// thread's fence: only the owner of a run writes while it runs, so a Keeper refuses or leaves
+// alone a thread that runs, but for its title, which it has the owner change. It uses the
+// engine through a small interface.
 package upkeep
 
 import (

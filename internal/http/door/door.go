@@ -1,5 +1,5 @@
-// Package door is what a request must pass before anybody asks who sent it: by which name it
-// addresses the server, which site it comes from, and what a browser lets its page read.
+// Package door checks a request before anybody asks who sent it: by which name it addresses
+// the server, which site it comes from, and what a browser lets its page read.
 package door
 
 import (

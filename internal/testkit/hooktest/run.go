@@ -1,6 +1,6 @@
-// Package hooktest is what the tests of the built-in middleware share: a run without a
-// server, to call one hook as the function it is; models and ledgers that do as they are
-// told; and a server with one agent, to see what a client sees.
+// Package hooktest has the common parts of the built-in middleware's tests: a run without a
+// server, to call one hook as the function it is; models and ledgers that do as they are told;
+// and a server with one agent, to see what a client sees.
 package hooktest
 
 import (

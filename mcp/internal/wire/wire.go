@@ -1,6 +1,6 @@
-// Package wire has what the transports of the MCP client share: a request that knows
-// whether it was sent, the error of a request that the server has refused, and the queue
-// of messages that a connection reads.
+// Package wire has the common parts of the MCP client's transports: a request that knows
+// whether it was sent, the error of a request that the server has refused, and the queue of
+// messages that a connection reads.
 package wire
 
 import (

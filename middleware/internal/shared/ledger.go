@@ -1,5 +1,5 @@
-// Package shared has what several kinds of middleware need: a ledger's clock, accounts, windows
-// of time and errors; patterns of names; JSON in one form; and a pause.
+// Package shared has the common parts of several kinds of middleware: a ledger's clock,
+// accounts, windows of time and errors; patterns of names; JSON in one form; and a pause.
 package shared
 
 import (
