@@ -116,6 +116,8 @@ const (
 	Unauthenticated = "unauthenticated"
 	// ShuttingDown: the server starts nothing new.
 	ShuttingDown = "shutting_down"
+	// Starting: the server waits for what its agents need, like MCP servers.
+	Starting = "starting"
 	// UnknownToolCall: a tool message answers a call that no message makes.
 	UnknownToolCall = "unknown_tool_call"
 	// UnsupportedMediaType: the body is not application/json.

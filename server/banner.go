@@ -10,7 +10,8 @@ import (
 
 // Banner prints in a few lines how the server is set up: its version, where it listens and
 // who may call it, the store and what commits in it survive, the agents and recovery. It
-// shows no secrets. A server that does not listen has no line about that.
+// shows no secrets. A server that does not listen has no line about that, and
+// one that has not started none about what it has agreed upon with others.
 func (s *Server) Banner(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "holdfast %s\n", s.cfg.Version)
@@ -23,7 +24,7 @@ func (s *Server) Banner(w io.Writer) error {
 		)
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
-	if format := s.engine.DataFormat(); !format.Alone {
+	if format := s.engine.DataFormat(); !format.Alone && s.opening.isOpen() {
 		fmt.Fprintf(&b, "  data        %s\n", format)
 	}
 	now := s.served.Load()

@@ -22,12 +22,13 @@ func ListenAndServe(cfg Config) error {
 	return s.ListenAndServe(ctx)
 }
 
-// ListenAndServe starts the server, waits until ctx is done or the listener fails, and
+// ListenAndServe starts the server, logs where it listens, waits until ctx is done or the listener fails, and
 // shuts down within GracePeriod.
 func (s *Server) ListenAndServe(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		return errors.Join(err, s.store.Close())
 	}
+	s.cfg.Log.Info("listening", "url", "http://"+s.Addr())
 	var failed error
 	select {
 	case <-ctx.Done():

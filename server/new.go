@@ -50,6 +50,7 @@ func New(cfg Config) (*Server, error) {
 		now:     sharedClock(cfg.Now, own, opened),
 		metrics: metrics.New(cfg.Agents),
 		reached: cfg.Addr,
+		opening: newOpening(),
 	}
 	s.cfg.Now = nil // s.now is what there is of it
 	if err := s.wire(); err != nil {
@@ -151,7 +152,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		Detached: s.front.detached,
 		Awaiting: connections.Awaiting,
 		Unread:   connections.Unread,
-		Ready:    s.engine.Ready,
+		Ready:    s.opening.ready(s.engine.Ready),
 		Backup:   backupOf(s.store),
 		Operator: s.operators.of,
 		Audit: func(ctx context.Context, who, action string, err error) {

@@ -47,6 +47,7 @@ type Server struct {
 	side      *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler   http.Handler
 	front     *front
+	opening   *opening
 	reached   string // host and port by which this machine reaches the server
 	operators *operators
 	tools     sync.WaitGroup // tools that have outlived their timeout
@@ -68,12 +69,15 @@ func (s *Server) StartEngine(ctx context.Context) error {
 	}
 	s.keeper.Start()
 	s.circuits.Start()
+	s.opening.open()
 	return nil
 }
 
-// Start listens, starts to serve, and starts to recover runs. It returns once the
-// server is ready for use.
-func (s *Server) Start(ctx context.Context) error {
+// Listen listens on Config.Addr before the server can be used: the page is there, requests wait
+// until [Server.Start] has started it, and GET /readyz says that it is starting. A program
+// calls it before it waits for what its agents need, like MCP servers; Start listens without it
+// too.
+func (s *Server) Listen(ctx context.Context) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", s.cfg.Addr, err)
@@ -83,16 +87,28 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := s.StartEngine(ctx); err != nil {
-		return errors.Join(err, l.Close(), s.side.stop(ctx))
-	}
 	s.front.listen(l)
-	s.operators.announce(s.Addr())
-	s.front.serve(s.handler)
+	s.front.serve(s.opening.handler(s.handler))
 	return nil
 }
 
-// Addr returns the address in use, once the server has started.
+// Start listens, unless [Server.Listen] has done it, and starts to serve and to recover runs. It
+// returns once the server is ready for use.
+func (s *Server) Start(ctx context.Context) error {
+	if s.front.listener == nil {
+		if err := s.Listen(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.StartEngine(ctx); err != nil {
+		s.opening.open() // for what waits, which is told
+		return errors.Join(err, s.front.shutdown(ctx), s.side.stop(ctx))
+	}
+	s.operators.announce(s.Addr())
+	return nil
+}
+
+// Addr returns the address in use, once the server listens.
 func (s *Server) Addr() string {
 	if s.front.listener == nil {
 		return s.cfg.Addr

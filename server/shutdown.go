@@ -35,6 +35,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	e.do("the server's announcement", s.operators.withdraw)
 	e.do("the runs", func() error { return s.engine.Shutdown(ctx) })
 	e.do("the accounts", func() error { s.limits.Flush(ctx); s.circuits.Close(); return nil })
+	s.opening.open() // for what still waits for the start, which is told
 	if s.front.listener != nil {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestsEnd)

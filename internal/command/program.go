@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -71,14 +72,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	cfg.Kill = o.kill()
 	hangUps := newReloader(who, o.agentsFile, loaded, log)
 	defer hangUps.stop()
-	waitForServers(ctx, loaded, log)
 	s, err := server.New(cfg)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
 	hangUps.start(s)
-	if err := serve(ctx, s, stdout); err != nil {
+	if err := serve(ctx, s, loaded, log, stdout); err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
@@ -86,12 +86,20 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 }
 
 // serve runs the server until ctx is done, and ends it.
-func serve(ctx context.Context, s *server.Server, stdout io.Writer) error {
-	if err := s.Start(ctx); err != nil {
-		return err
+func serve(ctx context.Context, s *server.Server, loaded *server.Loaded, log *slog.Logger, stdout io.Writer) error {
+	if len(loaded.Servers) > 0 {
+		if err := s.Listen(ctx); err != nil {
+			return err
+		}
+		_ = s.Banner(stdout)
+		waitForServers(ctx, loaded, log)
 	}
-	// A banner that cannot be written is no reason to stop.
-	_ = s.Banner(stdout)
+	switch err := s.Start(ctx); {
+	case err != nil && ctx.Err() == nil:
+		return err
+	case err == nil && len(loaded.Servers) == 0:
+		_ = s.Banner(stdout) // one that cannot be written is no reason to stop
+	}
 	<-ctx.Done()
 	fmt.Fprintln(
 		stdout,

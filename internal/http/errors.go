@@ -49,6 +49,7 @@ var status = map[string]int{
 	codes.SchemaChanged:            http.StatusConflict,
 	codes.StateTooNew:              http.StatusConflict,
 	codes.ShuttingDown:             http.StatusServiceUnavailable,
+	codes.Starting:                 http.StatusServiceUnavailable,
 	codes.StoreUnavailable:         http.StatusServiceUnavailable,
 	codes.StreamCut:                http.StatusServiceUnavailable,
 	codes.ThreadExists:             http.StatusConflict,

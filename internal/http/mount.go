@@ -43,7 +43,7 @@ func (a *serverAPI) routes() []route {
 			id:      "ready",
 			summary: "Whether a run could be started.",
 			answers: []answer{{http.StatusOK, "It could.", typeJSON, "Health"}},
-			errors:  []string{codes.ShuttingDown, codes.StoreUnavailable},
+			errors:  []string{codes.ShuttingDown, codes.Starting, codes.StoreUnavailable},
 		},
 		{
 			method:  "GET",

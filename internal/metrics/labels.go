@@ -89,6 +89,7 @@ func known() []string {
 		codes.TooManyBodies,
 		codes.TooManyRuns,
 		codes.ShuttingDown,
+		codes.Starting,
 		codes.Unauthenticated,
 		codes.UnknownToolCall,
 		codes.UnsupportedMediaType,
