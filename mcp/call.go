@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -207,6 +208,7 @@ type flight struct {
 	cancel context.CancelCauseFunc
 	done   chan answer
 	news   chan progress
+	flood  chan struct{} // closed when the server has told too much of its progress
 	asks   chan elicitation
 	forget func()
 }
@@ -239,11 +241,12 @@ func (c *calling) launch(ctx context.Context, method string, members map[string]
 		c.header, c.secrets = h, c.secrets.with(h)
 	}
 	f := &flight{
-		x:    c.x,
-		r:    &wire.Request{Method: method, Header: c.header.Clone()},
-		done: make(chan answer, 1),
-		news: make(chan progress, 1),
-		asks: make(chan elicitation, 1),
+		x:     c.x,
+		r:     &wire.Request{Method: method, Header: c.header.Clone()},
+		done:  make(chan answer, 1),
+		news:  make(chan progress, 1),
+		flood: make(chan struct{}),
+		asks:  make(chan elicitation, 1),
 	}
 	if len(c.inHeaders) > 0 && method == "tools/call" {
 		if f.r.Header == nil {
@@ -256,7 +259,13 @@ func (c *calling) launch(ctx context.Context, method string, members map[string]
 		return nil, c.failure(ctx, f.r, err)
 	}
 	var token string
-	token, f.forget = c.x.token(func(p progress) { newest(f.news, p) })
+	told := 0 // by the one goroutine that reads what the server says
+	token, f.forget = c.x.token(func(p progress) {
+		if told++; told == maxProgress {
+			close(f.flood)
+		}
+		newest(f.news, p)
+	})
 	p := &params{members: members}
 	p.Meta = sdk.Meta{"progressToken": token, metaKey: c.call.Key}
 	if trace := c.peer.o.Traceparent; trace != nil {
@@ -295,10 +304,11 @@ func (c *calling) land(ctx context.Context, f *flight) (json.RawMessage, error) 
 	return c.secrets.strip(a.raw), nil
 }
 
-// wait waits for the answer, as long as there is news of progress and the call's time is
-// not up. It does not wait for the request to end after that.
+// wait waits for the answer, as long as there is progress and the call's time is not up. It
+// does not wait for the request to end after that.
 func (c *calling) wait(ctx context.Context, f *flight) (answer, *elicitation) {
 	o := &c.peer.o
+	reached := math.Inf(-1)
 	idle := time.NewTimer(o.Timeout)
 	defer idle.Stop()
 	all := time.NewTimer(time.Until(c.until))
@@ -308,8 +318,15 @@ func (c *calling) wait(ctx context.Context, f *flight) (answer, *elicitation) {
 		case a := <-f.done:
 			return a, nil
 		case p := <-f.news:
-			idle.Reset(o.Timeout)
+			// Saying the same again and again is no progress.
+			if n, err := p.Progress.Float64(); err == nil && n > reached {
+				reached = n
+				idle.Reset(o.Timeout)
+			}
 			c.notices.add(ctx, p)
+		case <-f.flood:
+			f.cancel(errFlood)
+			return answer{err: errFlood}, nil
 		case e := <-f.asks:
 			return answer{}, &e
 		case <-c.notices.due():

@@ -12,6 +12,13 @@ import (
 // errTimeout is the cause of a call whose time was up.
 var errTimeout = errors.New("the time for an answer was up")
 
+// maxProgress is how often a server may tell of the progress of one request: more than 25
+// times a second for an hour.
+const maxProgress = 100_000
+
+// errFlood is the error of a call whose server does nothing but tell of its progress.
+var errFlood = fmt.Errorf("the server has told %d times of its progress, and given no answer", maxProgress)
+
 // certainlyNot reports whether an error is the server's word that it has not started a
 // request.
 func certainlyNot(err error) bool {
@@ -69,6 +76,8 @@ func reason(err error) string {
 		return "the answer cannot be read"
 	case errors.Is(err, errTimeout):
 		return errTimeout.Error()
+	case errors.Is(err, errFlood):
+		return errFlood.Error()
 	}
 	return "the connection broke"
 }

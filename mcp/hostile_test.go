@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,7 @@ func hostile() {
 				Arguments struct {
 					Do string `json:"do"`
 				} `json:"arguments"`
+				Meta map[string]json.RawMessage `json:"_meta"`
 			} `json:"params"`
 		}
 		if json.Unmarshal(line, &m) != nil {
@@ -107,6 +109,19 @@ func hostile() {
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				answer(id, "flooded")
+			case "the same progress", "more progress":
+				for i := 1; ; i++ { // without an end
+					n := i
+					if m.Params.Arguments.Do == "the same progress" {
+						n = 1
+					}
+					say(
+						`{"jsonrpc":"2.0","method":"notifications/progress",`+
+							`"params":{"progressToken":%s,"progress":%d}}`,
+						m.Params.Meta["progressToken"],
+						n,
+					)
+				}
 			case "listed":
 				answer(id, fmt.Sprint(listed))
 			case "say":
@@ -148,6 +163,29 @@ func TestHostile(t *testing.T) {
 	}
 	if n := len(noted(o, "started")); n != 3 {
 		t.Errorf("it was started %d times, want 3", n)
+	}
+}
+
+// TestEndlessProgress: news of progress that is none do not keep a call alive, and neither
+// does a flood of them.
+func TestEndlessProgress(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		timeout time.Duration
+		want    string
+	}{
+		"the same progress": {300 * time.Millisecond, "the time for an answer was up"},
+		"more progress":     {time.Hour, "told 100000 times of its progress"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := process(t, "hostile")
+			o.Timeout = c.timeout
+			r, err := does(t, open(t, o), what)
+			if got := fate(r, err); got != unknown || !has(fmt.Sprint(err), c.want) {
+				t.Errorf("the call is %s: %v", got, err)
+			}
+		})
 	}
 }
 
@@ -234,6 +272,54 @@ func TestHostileLists(t *testing.T) {
 	s = opened(t, mcp.Options{URL: endless.URL, MaxMessageBytes: 5000})
 	if err := s.Ready(t.Context()); err == nil || !has(err.Error(), "its list of tools is larger than 5000 bytes") {
 		t.Errorf("a list without an end: %v", err)
+	}
+}
+
+// TestListsOfNothing: a list as large as a message may be takes memory for what is used of
+// it, not for each thing that is in it. It runs alone, because all that the program allocates
+// is counted.
+func TestListsOfNothing(t *testing.T) {
+	const size, most = mcp.DefaultMaxMessageBytes - 1000, 15 * mcp.DefaultMaxMessageBytes
+	for what, element := range map[string]string{
+		"nothing":     `{}`,
+		"one tool":    oneTool,
+		"numbers":     `7`,
+		"empty names": `{"name":""}`,
+	} {
+		f := newFake(t, strings.TrimSuffix(strings.Repeat(element+",", size/(len(element)+1)), ","), nil)
+		var log logged
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s := opened(t, mcp.Options{URL: f.URL, Log: log.logger()})
+		if err := s.Ready(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > most {
+			t.Errorf("a list of %s takes %d MB", what, n>>20)
+		}
+		if !has(log.String(), "the rest of it was not read") {
+			t.Errorf("a list of %s is not cut: %s", what, log.String())
+		}
+		s.Close()
+		f.Close()
+	}
+}
+
+// TestToolsInAll: what describes all tools of a server is bounded too.
+func TestToolsInAll(t *testing.T) {
+	t.Parallel()
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"name":"tool%d","description":"%s","inputSchema":{"type":"object"}}`,
+			i, strings.Repeat("x", 100_000)))
+	}
+	s := open(t, mcp.Options{URL: newFake(t, strings.Join(list, ","), nil).URL})
+	if n := len(s.Tools()); n != 41 {
+		t.Errorf("%d tools of 100 KB each are used", n)
+	}
+	if why := s.Refused()[0].Why; !has(why, "what describes the server's tools has more than 4194304 bytes") {
+		t.Error(why)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,35 +20,6 @@ import (
 
 // The list of a server's tools: read in one go, checked, named, sorted, and from then on
 // never changed. A changed list is another one.
-
-// listing is a list of tools as it was read.
-type listing struct {
-	read    bool // false before the first one was read
-	tools   []holdfast.Tool
-	refused []Refused
-	more    int // that are refused and not listed
-	leftOut []string
-}
-
-// maxRefused bounds the list of what is refused.
-const maxRefused = 100
-
-// refuse notes that a tool is not used.
-func (l *listing) refuse(name string, why error) {
-	if len(l.refused) == maxRefused {
-		l.more++
-		return
-	}
-	l.refused = append(l.refused, Refused{Name: shorten(name, 200), Why: why.Error()})
-}
-
-// Refused is a tool of a server that is not used.
-type Refused struct {
-	// Name is the server's name for it.
-	Name string `json:"name"`
-	// Why says what is wrong with it.
-	Why string `json:"why"`
-}
 
 // log reports what is used of the list and what is not.
 func (l *listing) log(log *slog.Logger) {
@@ -63,18 +33,9 @@ func (l *listing) log(log *slog.Logger) {
 	if l.more > 0 {
 		log.Warn("more tools of an MCP server are not used", "tools", l.more)
 	}
-}
-
-// offered is a tool as a server offers it.
-type offered struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations json.RawMessage `json:"annotations"`
-	Execution   struct {
-		TaskSupport string `json:"taskSupport"`
-	} `json:"execution"`
+	if l.cut {
+		log.Warn("the list of an MCP server's tools is too long; the rest of it was not read")
+	}
 }
 
 // maxPages bounds the pages of a list, should a server never come to an end.
@@ -82,8 +43,7 @@ const maxPages = 1000
 
 // list reads the list of tools.
 func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
-	var all []offered
-	l := &listing{read: true}
+	r := &reading{o: &s.o, listing: &listing{read: true}, modern: x.modern(), seen: map[string]bool{}}
 	cursor, size := "", 0
 	for range maxPages {
 		p := &params{members: map[string]any{}}
@@ -98,54 +58,21 @@ func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
 		if size += len(raw); size > s.o.MaxMessageBytes {
 			return nil, fmt.Errorf("its list of tools is larger than %d bytes", s.o.MaxMessageBytes)
 		}
-		var page struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor string            `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
+		next, err := r.page(raw)
+		if err != nil {
 			return nil, fmt.Errorf("its list of tools cannot be read: %w", err)
 		}
-		for _, raw := range page.Tools {
-			var o offered
-			if err := json.Unmarshal(raw, &o); err != nil {
-				l.refuse(o.Name, fmt.Errorf("its description cannot be read: %w", err))
-				continue
-			}
-			all = append(all, o)
-		}
-		if page.NextCursor == "" || page.NextCursor == cursor {
+		if next == "" || next == cursor || r.listing.cut {
 			break
 		}
-		cursor = page.NextCursor
+		cursor = next
 	}
-	s.choose(l, all, x.modern())
-	return l, nil
+	s.choose(r.listing, r.used, r.modern)
+	return r.listing, nil
 }
 
-// choose makes tools of what the server offers.
-func (s *Server) choose(l *listing, all []offered, modern bool) {
-	seen := map[string]bool{}
-	var used []offered
-	for _, o := range all {
-		err := o.check(modern)
-		switch {
-		case !s.o.uses(o.Name):
-			if len(l.leftOut) < s.o.MaxTools {
-				l.leftOut = append(l.leftOut, shorten(o.Name, 200))
-			}
-			continue
-		case err == nil && seen[o.Name]:
-			err = errors.New("the server has another tool of this name")
-		case err == nil && len(used) == s.o.MaxTools:
-			err = fmt.Errorf("the server has more than %d tools", s.o.MaxTools)
-		}
-		if err != nil {
-			l.refuse(o.Name, err)
-			continue
-		}
-		seen[o.Name] = true
-		used = append(used, o)
-	}
+// choose makes tools of what is used of the server's offers.
+func (s *Server) choose(l *listing, used []offered, modern bool) {
 	names, taken := s.names(used), map[string]bool{}
 	for _, o := range used {
 		t, err := s.tool(o, names[o.Name], modern)
@@ -163,26 +90,6 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		l.tools,
 		func(a, b holdfast.Tool) int { return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name) },
 	)
-}
-
-// toolName is what the protocol allows as a tool's name.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
-
-// maxToolBytes bounds a tool's description with the schema of its arguments: models get all
-// of it with every request.
-const maxToolBytes = 128 << 10
-
-// check reports what keeps a tool from being used, apart from its schema.
-func (o *offered) check(modern bool) error {
-	switch {
-	case !toolName.MatchString(o.Name):
-		return errors.New("its name is not made of 1 to 128 letters, digits, underscores, hyphens and dots")
-	case len(o.Description)+len(o.InputSchema)+len(o.Annotations) > maxToolBytes:
-		return fmt.Errorf("what describes it has more than %d bytes", maxToolBytes)
-	case !modern && o.Execution.TaskSupport == "required":
-		return errors.New("it runs only as a task of the revision 2025-11-25, which is not supported")
-	}
-	return nil
 }
 
 // maxName is how long a tool's name may be for every provider of models.

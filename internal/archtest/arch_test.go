@@ -449,6 +449,7 @@ var rules = map[string]rule{
 			"internal/netguard",
 			"internal/schema",
 			"internal/secrets",
+			"internal/strictjson",
 			"mcp/internal/stdio",
 			"mcp/internal/streamhttp",
 			"mcp/internal/wire",
