@@ -128,13 +128,8 @@ func (p Parts) withDefaults() Parts {
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
-	models := map[string]func(ModelSpec) (holdfast.Model, error){
-		demoModel:    p.demo,
-		"openai/":    p.openAI,
-		"anthropic/": p.anthropic,
-		"responses/": p.responses,
-		"gemini/":    p.gemini,
-	}
+	models := p.providers()
+	models[demoModel] = p.demo
 	maps.Copy(models, p.Models)
 	p.Models = models
 	return p
@@ -356,58 +351,27 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 	return scripted.New(scripted.Options{Delay: p.DemoDelay, Journal: p.DemoJournal}), nil
 }
 
-// openAI makes a model that is served through OpenAI's chat completions API.
-func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
-	return openai.New(openai.Options{
-		Model:   strings.TrimPrefix(spec.Name, "openai/"),
-		BaseURL: spec.BaseURL,
-		KeyEnv:  spec.APIKeyEnv,
-		Getenv:  p.Getenv,
-		Headers: spec.Headers,
-		Params:  spec.Params,
-		Proxy:   spec.Proxy,
-		Timeout: spec.IdleTimeout,
-	})
-}
-
-// anthropic makes a model of Anthropic's.
-func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
-	return anthropic.New(anthropic.Options{
-		Model:   strings.TrimPrefix(spec.Name, "anthropic/"),
-		BaseURL: spec.BaseURL,
-		KeyEnv:  spec.APIKeyEnv,
-		Getenv:  p.Getenv,
-		Headers: spec.Headers,
-		Params:  spec.Params,
-		Proxy:   spec.Proxy,
-		Timeout: spec.IdleTimeout,
-	})
-}
-
-// responses makes a model that is served through OpenAI's Responses API.
-func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
-	return responses.New(responses.Options{
-		Model:   strings.TrimPrefix(spec.Name, "responses/"),
-		BaseURL: spec.BaseURL,
-		KeyEnv:  spec.APIKeyEnv,
-		Getenv:  p.Getenv,
-		Headers: spec.Headers,
-		Params:  spec.Params,
-		Proxy:   spec.Proxy,
-		Timeout: spec.IdleTimeout,
-	})
-}
-
-// gemini makes a model of Google's.
-func (p Parts) gemini(spec ModelSpec) (holdfast.Model, error) {
-	return gemini.New(gemini.Options{
-		Model:   strings.TrimPrefix(spec.Name, "gemini/"),
-		BaseURL: spec.BaseURL,
-		KeyEnv:  spec.APIKeyEnv,
-		Getenv:  p.Getenv,
-		Headers: spec.Headers,
-		Params:  spec.Params,
-		Proxy:   spec.Proxy,
-		Timeout: spec.IdleTimeout,
-	})
+// providers make the models of those that come with Holdfast, by the prefix of their names.
+func (p Parts) providers() map[string]func(ModelSpec) (holdfast.Model, error) {
+	all := map[string]func(ModelSpec) (holdfast.Model, error){}
+	for prefix, made := range map[string]func(openai.Options) (holdfast.Model, error){ // their options are the same
+		"openai/":    func(o openai.Options) (holdfast.Model, error) { return openai.New(o) },
+		"anthropic/": func(o openai.Options) (holdfast.Model, error) { return anthropic.New(anthropic.Options(o)) },
+		"responses/": func(o openai.Options) (holdfast.Model, error) { return responses.New(responses.Options(o)) },
+		"gemini/":    func(o openai.Options) (holdfast.Model, error) { return gemini.New(gemini.Options(o)) },
+	} {
+		all[prefix] = func(spec ModelSpec) (holdfast.Model, error) {
+			return made(openai.Options{
+				Model:   strings.TrimPrefix(spec.Name, prefix),
+				BaseURL: spec.BaseURL,
+				KeyEnv:  spec.APIKeyEnv,
+				Getenv:  p.Getenv,
+				Headers: spec.Headers,
+				Params:  spec.Params,
+				Proxy:   spec.Proxy,
+				Timeout: spec.IdleTimeout,
+			})
+		}
+	}
+	return all
 }
