@@ -3,8 +3,10 @@ package server
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -34,6 +36,12 @@ func (s *Server) Banner(w io.Writer) error {
 		recovery = "off: runs cut off by a crash wait for an empty-messages POST"
 	}
 	fmt.Fprintf(&b, "  recovery    %s; checkpoints %s\n", recovery, s.cfg.CheckpointFrequency)
+	if !s.cfg.Chat && !slices.ContainsFunc(now.Agents, func(a holdfast.Agent) bool { return a.Policy.Chat }) {
+		b.WriteString(
+			"  chat        off: while a run is in progress, new messages and edits at /runs are refused; --chat " +
+				"lets them take over\n",
+		)
+	}
 	_, err := fmt.Fprint(w, b.String())
 	return err
 }

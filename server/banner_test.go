@@ -53,6 +53,7 @@ func TestBanner(t *testing.T) {
   data        format 1
   agents      a
   recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
+  chat        off: while a run is in progress, new messages and edits at /runs are refused; --chat lets them take over
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -86,6 +87,9 @@ func TestBanner(t *testing.T) {
 		if got := bannerOf(t, true, change); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
+	}
+	if got := bannerOf(t, false, func(c *server.Config) { c.Chat = true }); strings.Contains(got, "  chat ") {
+		t.Errorf("a server with the policy chat says\n%s", got)
 	}
 	if got := bannerOf(t, false, func(*server.Config) {}); strings.Contains(got, "listening") {
 		t.Errorf("a server that does not listen says\n%s", got)

@@ -332,6 +332,18 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// TestBusyNamesTheWayOut: a page that is refused while a run is in progress is told of the policy
+// by which it would not be, in each of the places where that can be chosen.
+func TestBusyNamesTheWayOut(t *testing.T) {
+	e := errRunInProgress(Situation{Run: "r", Thread: "t"})
+	for _, want := range []string{"--chat", "policy: { chat: true }", "forwardedProps.holdfast.chat",
+		"cancel_and_run"} {
+		if e.Code != codes.RunInProgress || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s does not name %s: %s", e.Code, want, e.Hint)
+		}
+	}
+}
+
 func TestDecideWalksEveryCombination(t *testing.T) {
 	walked := 0
 	for _, k := range threadKinds {

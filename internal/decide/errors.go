@@ -37,7 +37,10 @@ func errRunInProgress(s Situation) *holdfast.Error {
 		"Run %q is in progress on thread %q, at iteration %d; new messages cannot be added to it.", s.Run, s.Thread,
 		s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set `+
-			`forwardedProps.holdfast.onBusy to "cancel_and_run".`).
+			`forwardedProps.holdfast.onBusy to "cancel_and_run". Pages of frontends want the `+
+			`policy chat, by which new `+
+			`messages, edits and regenerations end the run: start the server with --chat, or give it to the agent `+
+			`(policy: { chat: true }) or to one request (forwardedProps.holdfast.chat).`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
