@@ -21,50 +21,82 @@ func main() {
 	}
 }
 
-func run() error {
-	addr := flag.String("addr", "", "where to listen")
-	store := flag.String("store", "", "where threads are kept")
-	lease := flag.Duration("lease", time.Second, "how long a silent process counts as alive")
-	name := flag.String("name", "", "what the journal calls this process")
-	path := flag.String("journal", "", "the file that gets a line for what happens")
-	holds := flag.String(
-		"holds",
-		"",
-		"a folder with a file thread.moment.iteration for each place where a process stops for ever",
-	)
-	delay := flag.Duration("delay", 2*time.Millisecond, "how long a model call and a tool call take")
-	deployment := flag.String("deployment", "A", "which states the agent keeper has: A or B")
-	tokens := flag.Int64("tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
-	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
-	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
-	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
-	service := flag.String("service", "", "the URL of the service that the agent mortal calls")
-	serves := flag.Bool("serve", false, "be that service")
-	reset := flag.Bool("reset-newer", false, "start states of unknown versions again")
-	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
-	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
-	mortalMCP := flag.String("mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
-	prefix := flag.String("redis-prefix", "", "as the server's flag of this name")
-	witnessed := flag.String("witness", "", "the URL at which the agent late tells what happens; empty for none")
+// options are what the tests say in flags.
+type options struct {
+	addr         string
+	store        string
+	lease        time.Duration
+	name         string
+	path         string
+	holds        string
+	delay        time.Duration
+	deployment   string
+	tokens       int64
+	cost         string
+	schemas      string
+	archiveAfter time.Duration
+	service      string
+	serves       bool
+	reset        bool
+	provider     string
+	mcpOptions   string
+	mortalMCP    string
+	prefix       string
+	witnessed    string
+}
+
+func read() *options {
+	o := &options{}
+	flag.StringVar(&o.addr, "addr", "", "where to listen")
+	flag.StringVar(&o.store, "store", "", "where threads are kept")
+	flag.DurationVar(&o.lease, "lease", time.Second, "how long a silent process counts as alive")
+	flag.StringVar(&o.name, "name", "", "what the journal calls this process")
+	flag.StringVar(&o.path, "journal", "", "the file that gets a line for what happens")
+	flag.StringVar(&o.holds, "holds", "",
+		"a folder with a file thread.moment.iteration for each place where a process stops for ever")
+	flag.DurationVar(&o.delay, "delay", 2*time.Millisecond, "how long a model call and a tool call take")
+	flag.StringVar(&o.deployment, "deployment", "A", "which states the agent keeper has: A or B")
+	flag.Int64Var(&o.tokens, "tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
+	flag.StringVar(&o.cost, "cost", "1000", "what the calls of the agent spender may cost its tenant")
+	flag.StringVar(&o.schemas, "schema-changes", "", "as the server's flag of this name")
+	flag.DurationVar(&o.archiveAfter, "archive-after", time.Minute, "as the server's flag of this name")
+	flag.StringVar(&o.service, "service", "", "the URL of the service that the agent mortal calls")
+	flag.BoolVar(&o.serves, "serve", false, "be that service")
+	flag.BoolVar(&o.reset, "reset-newer", false, "start states of unknown versions again")
+	flag.StringVar(&o.provider, "provider", "", "where a fake provider of models is; empty for none")
+	flag.StringVar(&o.mcpOptions, "mcp", "", "the options of the MCP server of the agent remote, as JSON")
+	flag.StringVar(&o.mortalMCP, "mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
+	flag.StringVar(&o.prefix, "redis-prefix", "", "as the server's flag of this name")
+	flag.StringVar(&o.witnessed, "witness", "", "the URL at which the agent late tells what happens; empty for none")
 	flag.Parse()
-	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	return o
+}
+
+func run() error {
+	o := read()
+	file, err := os.OpenFile(o.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	defer file.Close()
-	w := &worker{name: *name, holds: *holds, journal: file, delay: *delay}
-	if *serves {
-		return w.serve(*addr, *path)
+	w := &worker{name: o.name, holds: o.holds, journal: file, delay: o.delay}
+	if o.serves {
+		return w.serve(o.addr, o.path)
 	}
-	keeper, err := w.keeper(*deployment)
+	return w.listen(o)
+}
+
+// listen is the server of the agents.
+func (w *worker) listen(o *options) error {
+	keeper, err := w.keeper(o.deployment)
 	if err != nil {
 		return err
 	}
-	spender, err := w.spender(*tokens, *cost)
+	spender, err := w.spender(o.tokens, o.cost)
 	if err != nil {
 		return err
 	}
-	prompted, err := w.prompted(*provider)
+	prompted, err := w.prompted(o.provider)
 	if err != nil {
 		return err
 	}
@@ -82,32 +114,32 @@ func run() error {
 			w.holder(),
 		},
 		w.limited()...)
-	if *service != "" || *mortalMCP != "" {
-		mortal, end, err := w.mortal(*service, *mortalMCP)
+	if o.service != "" || o.mortalMCP != "" {
+		mortal, end, err := w.mortal(o.service, o.mortalMCP)
 		if err != nil {
 			return err
 		}
 		defer end()
 		agents = append(agents, mortal)
 	}
-	seen := &witness{*name, *witnessed}
+	seen := &witness{o.name, o.witnessed}
 	var told observe.Observer
 	if seen.url != "" {
 		agents, told = append(agents, seen.late()), seen.observer()
 	}
-	remotes, end, err := remote(*mcpOptions)
+	remotes, end, err := remote(o.mcpOptions)
 	if err != nil {
 		return err
 	}
 	defer end()
 	return server.ListenAndServe(server.Config{
-		Addr:             *addr,
-		Store:            *store,
-		RedisPrefix:      *prefix,
-		Lease:            *lease,
-		SchemaChanges:    *schemas,
-		ResetNewerStates: *reset,
-		ArchiveAfter:     *archiveAfter,
+		Addr:             o.addr,
+		Store:            o.store,
+		RedisPrefix:      o.prefix,
+		Lease:            o.lease,
+		SchemaChanges:    o.schemas,
+		ResetNewerStates: o.reset,
+		ArchiveAfter:     o.archiveAfter,
 		Observer:         told,
 		Agents:           slices.Concat(agents, prompted, remotes),
 		Limits: map[string]server.Limits{

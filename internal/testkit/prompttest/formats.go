@@ -202,43 +202,7 @@ func sayResponses(a Answer) []string {
 		),
 	)
 	for i, c := range a.Calls {
-		item := func(arguments string) string {
-			return fmt.Sprintf(
-				`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":%q,"arguments":%s}`,
-				c.ID,
-				c.Name,
-				text(arguments),
-			)
-		}
-		events = append(
-			events,
-			event(
-				"response.output_item.added",
-				`{"type":"response.output_item.added","output_index":%d,"item":%s}`,
-				2+i,
-				item(""),
-			),
-		)
-		for _, half := range halves(c.Arguments) {
-			events = append(
-				events,
-				event(
-					"response.function_call_arguments.delta",
-					`{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%s}`,
-					2+i,
-					text(half),
-				),
-			)
-		}
-		events = append(
-			events,
-			event(
-				"response.output_item.done",
-				`{"type":"response.output_item.done","output_index":%d,"item":%s}`,
-				2+i,
-				item(c.Arguments),
-			),
-		)
+		events = append(events, sayResponsesCall(2+i, c)...)
 	}
 	return append(
 		events,
@@ -246,6 +210,46 @@ func sayResponses(a Answer) []string {
 			"response.completed",
 			`{"type":"response.completed","response":{"id":"resp_%d","status":"completed","error":null,"output":[]}}`,
 			a.Serial,
+		),
+	)
+}
+
+// sayResponsesCall is a call as an item of the output.
+func sayResponsesCall(index int, c Call) []string {
+	item := func(arguments string) string {
+		return fmt.Sprintf(
+			`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":%q,"arguments":%s}`,
+			c.ID,
+			c.Name,
+			text(arguments),
+		)
+	}
+	events := []string{
+		event(
+			"response.output_item.added",
+			`{"type":"response.output_item.added","output_index":%d,"item":%s}`,
+			index,
+			item(""),
+		),
+	}
+	for _, half := range halves(c.Arguments) {
+		events = append(
+			events,
+			event(
+				"response.function_call_arguments.delta",
+				`{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%s}`,
+				index,
+				text(half),
+			),
+		)
+	}
+	return append(
+		events,
+		event(
+			"response.output_item.done",
+			`{"type":"response.output_item.done","output_index":%d,"item":%s}`,
+			index,
+			item(c.Arguments),
 		),
 	)
 }
