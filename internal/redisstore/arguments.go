@@ -38,9 +38,14 @@ func (s *calls) append(tag string, c *store.Commit) call {
 	room := make([]byte, 0, headRoom+len(c.Expect.ETag)+len(c.ID)+len(c.User)+len(c.Process))
 	expected := appendPosition(room, c.Expect)
 	head := appendHead(expected[len(expected):], c, next)
-	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
-		expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.stamp().UnixMilli(),
-	}}
+	return call{
+		script: s.scripts.append,
+		keys:   []string{s.keys.thread(tag), s.keys.log(tag)},
+		args: []any{
+			expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.stamp().UnixMilli(),
+		},
+		appends: true,
+	}
 }
 
 // arguments collects what the commit script reads, in its order.
@@ -112,7 +117,7 @@ func (s *calls) commit(tag string, c *store.Commit) call {
 	)
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
-	return call{s.scripts.commit, a.keys, a.list}
+	return call{script: s.scripts.commit, keys: a.keys, args: a.list}
 }
 
 // add adds arguments.

@@ -175,3 +175,50 @@ func TestManyMessagesTakeNoPhrases(t *testing.T) {
 		t.Errorf("few messages have the codecs %v, many have %v", few, many)
 	}
 }
+
+// TestAppendsTogether: the commits of several threads that only append are one call, and one
+// that fails leaves the others as they are.
+func TestAppendsTogether(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	const all, fenced, damaged = 6, 2, 4
+	var batch []*request
+	commits := make([]*store.Commit, all)
+	for n := range all {
+		key := aThread(fmt.Sprint("t", n))
+		advance(t, s, key, nil)
+		head, err := s.Head(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits[n] = &store.Commit{
+			Key:     key,
+			Expect:  head.Position(),
+			ID:      fmt.Sprint("second", n),
+			User:    head.User,
+			Fence:   head.Fence,
+			Process: head.Process,
+			Records: [][]byte{[]byte("a word")},
+		}
+		batch = append(batch, &request{do: s.calls.append(tag(key), commits[n]), done: make(chan result, 1)})
+	}
+	advance(t, s, aThread(fmt.Sprint("t", fenced)), nil)
+	s.client.HSet(t.Context(), s.keys.thread(tag(aThread(fmt.Sprint("t", damaged)))), "e", "damaged")
+	counts := executed(t, s, func() { s.sender.send(batch) })
+	if counts["evalsha"] != 1 || counts["hmget"] != all || counts["hset"] != all-2 {
+		t.Errorf("Redis has executed %v", counts)
+	}
+	for n, r := range batch {
+		want := codeOK
+		if n == fenced || n == damaged {
+			want = codeUnclear
+		}
+		if got := <-r.done; got.err != nil || got.code != want {
+			t.Errorf("commit %d: %+v, want the code %d", n, got, want)
+		}
+		head, err := s.Head(t.Context(), commits[n].Key)
+		if written := err == nil && head.ETag == commits[n].ID; written != (want == codeOK) {
+			t.Errorf("thread %d: %+v, %v", n, head, err)
+		}
+	}
+}

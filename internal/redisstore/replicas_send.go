@@ -49,7 +49,7 @@ func (r *replicas) sendTo(ctx context.Context, node redis.Cmdable, batch []*requ
 		if r.elsewhere(err) || r.elsewhere(reply.Err()) || redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
 			reply, acked = r.script(ctx, q.do.script, q.do.keys, q.do.args...), nil
 		}
-		code, failed := reply.Int()
+		code, failed := codeOf(reply, 0)
 		errs := []error{failed, acked}
 		for _, h := range q.hinted {
 			errs = append(errs, h.Err())

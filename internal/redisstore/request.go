@@ -10,6 +10,7 @@ type request struct {
 	// what Redis replies to them
 	hinted []redis.Cmder
 	reply  *redis.Cmd
+	place  int         // among those that the reply is for
 	done   chan result // holds one
 }
 

@@ -77,14 +77,30 @@ func (s *scripts) run(ctx context.Context, script *redis.Script, keys []string, 
 
 // call is a script with its keys and arguments.
 type call struct {
-	script *redis.Script
-	keys   []string
-	args   []any
+	script  *redis.Script
+	keys    []string
+	args    []any
+	appends bool // it is append.lua, which takes several commits in one call
 }
 
 // run makes the call and returns the number that the script returns.
 func (c call) run(ctx context.Context, client redis.UniversalClient) (int, error) {
-	return c.script.Run(ctx, client, c.keys, c.args...).Int()
+	return codeOf(c.script.Run(ctx, client, c.keys, c.args...), 0)
+}
+
+// codeOf returns the number that a script returns or, if it returns several, the one at a
+// place.
+func codeOf(reply *redis.Cmd, place int) (int, error) {
+	all, ok := reply.Val().([]any)
+	if !ok || reply.Err() != nil {
+		return reply.Int()
+	}
+	if place < len(all) {
+		if n, ok := all[place].(int64); ok {
+			return int(n), nil
+		}
+	}
+	return 0, fmt.Errorf("a script has returned %v", all)
 }
 
 // postLua adds an inbox item. KEYS: thread, inbox. ARGV: layout, id, data, tag,

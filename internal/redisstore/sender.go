@@ -110,16 +110,22 @@ func (c *sender) send(batch []*request) {
 		return
 	}
 	pipe := c.client.Pipeline()
+	var appends together
 	for _, r := range batch {
 		if r.hints != nil {
 			r.hinted = r.hints(pipe)
 		}
+		if r.do.appends && !isCluster(c.client) { // whose slots rarely have two threads of a batch
+			appends.add(r)
+			continue
+		}
 		r.reply = pipe.EvalSha(ctx, r.do.script.Hash(), r.do.keys, r.do.args...)
 	}
+	appends.call(ctx, pipe)
 	// Each command has its own error, which is read below.
 	_, _ = pipe.Exec(ctx)
 	for _, r := range batch {
-		code, err := r.reply.Int()
+		code, err := codeOf(r.reply, r.place)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			// Redis has forgotten the script, and a pipeline cannot fall back to its text.
 			code, err = r.do.run(ctx, c.client)
@@ -130,5 +136,29 @@ func (c *sender) send(batch []*request) {
 			errs = append(errs, h.Err())
 		}
 		r.done <- result{code, join(errs...)}
+	}
+}
+
+// together are commits that only append, of which one call of their script writes all.
+type together []*request
+
+func (t *together) add(r *request) {
+	r.place = len(*t)
+	*t = append(*t, r)
+}
+
+// call adds the call to a pipeline.
+func (t together) call(ctx context.Context, pipe redis.Pipeliner) {
+	if len(t) == 0 {
+		return
+	}
+	var keys []string
+	var args []any
+	for _, r := range t {
+		keys, args = append(keys, r.do.keys...), append(args, r.do.args...)
+	}
+	reply := pipe.EvalSha(ctx, t[0].do.script.Hash(), keys, args...)
+	for _, r := range t {
+		r.reply = reply
 	}
 }
