@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
-	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/middleware"
@@ -20,13 +20,13 @@ const maxParallelTools = 16
 
 // agentList is what clients may know about the configured agents.
 type agentList struct {
-	agents []hfhttp.AgentInfo
+	agents []agentcard.Info
 	// ready are the same agents as the engine has them.
 	ready *agents.Set
 }
 
 // all returns the agents, the default one first.
-func (l agentList) all() []hfhttp.AgentInfo {
+func (l agentList) all() []agentcard.Info {
 	list := slices.Clone(l.agents)
 	for i := range list {
 		list[i].Tools, list[i].Revision = l.ready.Tools(list[i].Name), l.ready.Revision(list[i].Name)
@@ -41,9 +41,9 @@ type servedAgents struct {
 }
 
 func (c *Config) agentList(ready *agents.Set) agentList {
-	list := make([]hfhttp.AgentInfo, len(c.Agents))
+	list := make([]agentcard.Info, len(c.Agents))
 	for i, a := range c.Agents {
-		list[i] = hfhttp.AgentInfo{
+		list[i] = agentcard.Info{
 			Name:          a.Name,
 			Description:   a.Description,
 			ParallelTools: maxParallelTools,

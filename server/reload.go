@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
-	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
@@ -18,7 +18,7 @@ import (
 type agentsNow struct{ s *Server }
 
 // Agents implements [hfhttp.Agents].
-func (n agentsNow) Agents() []hfhttp.AgentInfo { return n.s.served.Load().list.all() }
+func (n agentsNow) Agents() []agentcard.Info { return n.s.served.Load().list.all() }
 
 // serveAgents shows the agents of a configuration from now on.
 func (s *Server) serveAgents(cfg Config, agents *agents.Set) {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 )
 
-type agentList []AgentInfo
+type agentList []agentcard.Info
 
-func (l agentList) Agents() []AgentInfo { return l }
+func (l agentList) Agents() []agentcard.Info { return l }
 
 var twoAgents = agentList{
 	{
@@ -49,7 +50,7 @@ var twoAgents = agentList{
 func TestAgents(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents = twoAgents })
 	res, body := do(t, "GET", s.URL+"/agents", "")
-	var got struct{ Agents []shownAgent }
+	var got struct{ Agents []agentcard.Shown }
 	if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 || len(got.Agents) != 3 {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
@@ -84,7 +85,7 @@ func TestAgents(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents, c.Version = twoAgents, "1.2.3" })
 	res, body := do(t, "GET", s.URL+"/agents/helper/capabilities", "")
-	var c capabilities
+	var c agentcard.Capabilities
 	if err := json.Unmarshal(
 		[]byte(body),
 		&c,

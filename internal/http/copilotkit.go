@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -45,10 +46,10 @@ type copilotKitInfo struct {
 }
 
 type copilotKitAgent struct {
-	Name         string       `json:"name"`
-	Description  string       `json:"description"`
-	ClassName    string       `json:"className"`
-	Capabilities capabilities `json:"capabilities"`
+	Name         string                 `json:"name"`
+	Description  string                 `json:"description"`
+	ClassName    string                 `json:"className"`
+	Capabilities agentcard.Capabilities `json:"capabilities"`
 }
 
 // copilotKitThreadEndpoints says which of the routes of threads there are.
@@ -94,7 +95,7 @@ func (k *copilotKit) info(
 			Name:         a.Name,
 			Description:  a.Description,
 			ClassName:    "HoldfastAgent",
-			Capabilities: k.agents.capabilities(a),
+			Capabilities: agentcard.CapabilitiesOf(a, k.agents.version),
 		}
 		info.Agents[a.Name] = shown
 		if _, taken := info.Agents[defaultAgent]; i == 0 && !taken {

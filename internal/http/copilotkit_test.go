@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -47,8 +48,8 @@ func golden(t *testing.T, name, got string) {
 // oneAgent has the tools and members that /info shows.
 type oneAgent struct{}
 
-func (oneAgent) Agents() []AgentInfo {
-	return []AgentInfo{
+func (oneAgent) Agents() []agentcard.Info {
+	return []agentcard.Info{
 		{
 			Name:          "helper",
 			Description:   "helps",

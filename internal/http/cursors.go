@@ -8,19 +8,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A request's cursors: the one that its client has, and whether the stream is to have them in
 // its events too, for clients whose parser drops what is beside an event.
-
-// headerLastEvent has the cursor of the last event that the client received. headerCursors
-// asks for cursors in the events; inMetadata is its only value.
-const (
-	headerLastEvent = "Last-Event-ID"
-	headerCursors   = "Holdfast-Cursors"
-	inMetadata      = "metadata"
-)
 
 // cursors is what a request says about them.
 type cursors struct {
@@ -32,15 +25,15 @@ type cursors struct {
 // it when it reconnects to the same URL.
 func readCursors(r *http.Request) (cursors, error) {
 	var c cursors
-	switch value := r.Header.Get(headerCursors); value {
+	switch value := r.Header.Get(agentcard.CursorsHeader); value {
 	case "":
-	case inMetadata:
+	case agentcard.InMetadata:
 		c.inside = true
 	default:
-		return c, invalid(headerCursors, "The header Holdfast-Cursors has an unknown value.",
+		return c, invalid(agentcard.CursorsHeader, "The header Holdfast-Cursors has an unknown value.",
 			`Send "metadata" to have each event's cursor in its metadata, or leave the header out.`)
 	}
-	ids := r.Header.Values(headerLastEvent)
+	ids := r.Header.Values(agentcard.LastEventHeader)
 	if len(ids) == 0 || ids[0] == "" {
 		ids = r.URL.Query()["after"]
 	}
