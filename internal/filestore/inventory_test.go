@@ -215,6 +215,17 @@ func TestWithoutInventory(t *testing.T) {
 	sound(t, dir, threads, Options{})
 }
 
+// TestMissingLogWithoutInventory: the file that says how far a log was synced still says that
+// there was one.
+func TestMissingLogWithoutInventory(t *testing.T) {
+	t.Parallel()
+	dir, _ := left(t, Options{})
+	logs := matching(t, dir, "*.log")
+	remove(t, dir, inventoryFile)
+	remove(t, dir, filepath.Base(logs[len(logs)-1]))
+	damaged(t, dir, ".log is missing")
+}
+
 // TestLeftover: a table that no list has, in a folder without an inventory, may be a crash's
 // or may have been lost: it stays for one start, and the log says so.
 func TestLeftover(t *testing.T) {

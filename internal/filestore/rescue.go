@@ -148,6 +148,9 @@ func (r *rescue) logs(dir string, here *present, known *inventory, list *manifes
 	for log := range here.logs {
 		needed[log] = log >= list.firstLog
 	}
+	if log, length := lastSynced(dir); length > 0 {
+		needed[log] = log >= list.firstLog
+	}
 	maps.DeleteFunc(needed, func(_ uint64, is bool) bool { return !is })
 	all := slices.Sorted(maps.Keys(needed))
 	for i, log := range all {

@@ -81,6 +81,11 @@ func TestSalvage(t *testing.T) {
 			logs := matching(t, dir, "*.log")
 			remove(t, dir, filepath.Base(logs[len(logs)-1]))
 		}, map[string]string{"log": ".log"}, 3, 3},
+		"so is the inventory": {func(t *testing.T, dir string) {
+			logs := matching(t, dir, "*.log")
+			remove(t, dir, filepath.Base(logs[len(logs)-1]))
+			remove(t, dir, inventoryFile)
+		}, map[string]string{"log": ".log"}, 3, 3},
 		"the newest log is damaged": {func(t *testing.T, dir string) {
 			logs := matching(t, dir, "*.log")
 			text, err := os.ReadFile(logs[len(logs)-1])

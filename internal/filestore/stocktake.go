@@ -97,6 +97,9 @@ func takeStock(dir string) (*stock, error) {
 			return nil, err
 		}
 	}
+	if log, length := lastSynced(dir); length > 0 && log >= s.list.firstLog && !here.hasLog(log) {
+		return nil, missingLog(log)
+	}
 	s.count(here, number, before)
 	if !listed || !whole {
 		s.leftover = here.unknown(s.list)
@@ -132,10 +135,7 @@ func (in *inventory) compare(here *present, list *manifest) error {
 		switch {
 		case log < list.firstLog:
 		case !there:
-			return amissf(
-				"%06d.log is missing: what was committed to it, and is not in its tables yet, cannot be read",
-				log,
-			)
+			return missingLog(log)
 		case found.size < length:
 			return amissf("%s ends early: it has %d bytes, and had %d", found.name, found.size, length)
 		}
@@ -152,6 +152,10 @@ func (in *inventory) compare(here *present, list *manifest) error {
 		}
 	}
 	return nil
+}
+
+func missingLog(log uint64) error {
+	return amissf("%06d.log is missing: what was committed to it, and is not in its tables yet, cannot be read", log)
 }
 
 // present are the files of a folder that have a number.
@@ -221,6 +225,11 @@ func (here *present) unknown(list *manifest) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+func (here *present) hasLog(log uint64) bool {
+	_, there := here.logs[log]
+	return there
 }
 
 // newestLog returns the number of the newest log; false if there is none.

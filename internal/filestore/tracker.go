@@ -199,10 +199,17 @@ func (s *syncedFile) close() {
 
 // readSynced reads what the file says of a log; 0 if it says nothing.
 func readSynced(dir string, log uint64) int64 {
-	b, err := os.ReadFile(filepath.Join(dir, syncedName))
-	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint64(b) != log ||
-		binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
-		return 0
+	if last, length := lastSynced(dir); last == log {
+		return length
 	}
-	return int64(binary.LittleEndian.Uint64(b[8:]))
+	return 0
+}
+
+// lastSynced reads of which log the file says how far it was synced; 0, 0 if it says nothing.
+func lastSynced(dir string) (log uint64, length int64) {
+	b, err := os.ReadFile(filepath.Join(dir, syncedName))
+	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
+		return 0, 0
+	}
+	return binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:]))
 }
