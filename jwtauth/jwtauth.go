@@ -41,9 +41,12 @@ type Options struct {
 	// UserClaim is the claim with the user; default "sub".
 	UserClaim string
 	// RolesClaim is the claim with the roles of package access, a list or a text with
-	// spaces between them; default "roles". Other values in it are ignored. A token
-	// without the claim has access.RoleUser.
+	// spaces between them; default "roles". Each role is preceded by [RolePrefix]; other
+	// values in the claim are ignored. A token without the claim has access.RoleUser.
 	RolesClaim string
+	// OwnRoles: the claim is for this server alone, so its roles count without the prefix
+	// too.
+	OwnRoles bool
 	// AgentsClaim is the claim with the names of the agents that the caller may use, a
 	// list or a text with spaces between them; default "agents". A token without the
 	// claim may use all.
@@ -235,7 +238,7 @@ func (v *Verifier) principal(claims claimSet) (holdfast.Principal, error) {
 	}
 	roles, given, e := claims.list(v.o.RolesClaim)
 	if given {
-		who.Rights.Roles = knownRoles(roles)
+		who.Rights.Roles = knownRoles(roles, v.o.OwnRoles)
 	}
 	agents, given, e2 := claims.list(v.o.AgentsClaim)
 	if given {
@@ -249,11 +252,21 @@ func (v *Verifier) principal(claims claimSet) (holdfast.Principal, error) {
 	return who, nil
 }
 
-// knownRoles returns the roles of package access in a list; providers have others too.
-func knownRoles(names []string) []access.Role {
+// RolePrefix stands before the roles of package access in a token, as in "holdfast:operator".
+// Their bare names are everyday words, which other applications of the provider use for
+// something else.
+const RolePrefix = "holdfast:"
+
+// knownRoles returns the roles of package access in a list; providers have others too. bare
+// roles need no prefix.
+func knownRoles(names []string, bare bool) []access.Role {
 	roles := []access.Role{}
 	for _, name := range names {
-		if role, err := access.ParseRole(name); err == nil && !slices.Contains(roles, role) {
+		word, prefixed := strings.CutPrefix(name, RolePrefix)
+		if !prefixed && !bare {
+			continue
+		}
+		if role, err := access.ParseRole(word); err == nil && !slices.Contains(roles, role) {
 			roles = append(roles, role)
 		}
 	}

@@ -37,7 +37,7 @@ func readCallers(tokens jwtauth.Options, getenv func(string) string, log *slog.L
 			return c, fmt.Errorf("--jwks, --jwt-issuer and --jwt-audience: %w", err)
 		}
 		c.ownTenant = tokens.Tenant != ""
-	case tokens.Issuer+tokens.Audience+tokens.Tenant != "" ||
+	case tokens.OwnRoles || tokens.Issuer+tokens.Audience+tokens.Tenant != "" ||
 		tokens.TenantClaim+tokens.UserClaim+tokens.RolesClaim+tokens.AgentsClaim != "":
 		return c, errors.New("--jwks is missing: tokens are checked with the keys at this URL, the provider's jwks_uri")
 	}

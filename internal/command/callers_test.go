@@ -45,7 +45,7 @@ func TestKeysAndTokens(t *testing.T) {
 		"aud":   "holdfast",
 		"sub":   "u1",
 		"org":   "acme",
-		"realm": map[string]any{"roles": []string{"read"}},
+		"realm": map[string]any{"roles": []string{"holdfast:read", "operator"}},
 		"exp":   time.Now().Add(time.Hour).Unix(),
 	}).Serialize()
 	if err != nil {

@@ -198,6 +198,8 @@ func (s *Settings) security() []*Setting {
 		row("jwt-tenant", "", text(&s.Tokens.Tenant), "the tenant of all tokens; by default a claim says it"),
 		row("jwt-claims", "", claims(&s.Tokens),
 			"which claim says what, if not `tenant=tenant,user=sub,roles=roles,agents=agents`"),
+		row("jwt-own-roles", "false", yes(&s.Tokens.OwnRoles),
+			"the claim for roles is for this server alone, so its roles count without the prefix `holdfast:`"),
 	}
 }
 
