@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -256,7 +258,71 @@ func TestDeclaredTools(t *testing.T) {
 	}
 }
 
-// TestDeclaredEnvironment: a credential that is not there is a mistake with its place before
+// TestMissingCredential: a file with a credential that is not there, is empty or cannot be
+// read takes only the tool away that needs it, until it is there.
+func TestMissingCredential(t *testing.T) {
+	var mu sync.Mutex
+	sent := []string{}
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, r.Header.Get("Authorization"))
+	}))
+	defer service.Close()
+	host := strings.TrimPrefix(service.URL, "http://")
+	path := written(t, `agents: [{name: a, model: demo}]
+tools:
+  - name: locked
+    description: x
+    http: {url: "`+service.URL+`/locked", allow: ["`+host+`"], credential: {file: nosuch.txt}}
+  - name: free
+    description: x
+    http: {url: "`+service.URL+`/free", allow: ["`+host+`"]}
+`)
+	var log strings.Builder
+	loaded, err := server.Load(path, server.Parts{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	if want := "a credential is missing"; !strings.Contains(log.String(), want) ||
+		!strings.Contains(log.String(), path+":5:") {
+		t.Errorf("the log is %s", log.String())
+	}
+	call := func(name string) (string, error) {
+		for _, tool := range loaded.Declared {
+			if tool.Spec().Name == name {
+				r, err := tool.Call(
+					t.Context(),
+					holdfast.ToolCall{ID: "c", Name: name, Arguments: json.RawMessage("{}")},
+				)
+				return r.Text, err
+			}
+		}
+		return "", errors.New("there is no such tool")
+	}
+	if _, err := call("free"); err != nil {
+		t.Error(err)
+	}
+	text, err := call("locked")
+	if said := fmt.Sprint(text, err); !strings.Contains(said, "the file with the credential cannot be read") ||
+		strings.Contains(said, filepath.Dir(path)) {
+		t.Errorf("the call says %s", said)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "nosuch.txt"), []byte("key1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := call("locked"); err != nil {
+		t.Error(text, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"", "Bearer key1"}; !slices.Equal(sent, want) {
+		t.Errorf("the service got %q, want %q", sent, want)
+	}
+}
+
+// TestDeclaredEnvironment: a variable with a credential that is not set is a mistake with its place before
 // anything runs.
 func TestDeclaredEnvironment(t *testing.T) {
 	path := written(t, `agents: [{name: a, model: demo}]
@@ -264,7 +330,7 @@ tools:
   - name: a
     http: {url: "https://x.example", credential: {env: NOT_SET}}
   - name: b
-    http: {url: "https://x.example", credential: {file: nosuch.txt}}
+    http: {url: "https://x.example", credential: {file: nosuch.txt}} # may still come
   - name: c
     http: {url: "${URL}/a"}
 mcpServers:
@@ -276,7 +342,6 @@ mcpServers:
 	)
 	want := strings.ReplaceAll(`P:10:12: url: it is not the URL of a server, such as https://example.com/mcp
 P:4:56: credential: the environment variable NOT_SET is not set
-P:6:57: credential: there is no such file; a path is relative to this file
 P:8:17: url: it must be absolute, like https://api.example/orders/{id}`, "P:", path+":")
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

@@ -4,10 +4,8 @@ package declared
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -230,13 +228,11 @@ func credentialed(
 	if c.Env != "" {
 		source = envCredential(c.Env, orStandIn(getenv))
 	}
-	if getenv != nil { // the file is not only checked
+	// A variable cannot be set later. A file can be put there, so what lacks it is only a tool
+	// that cannot be used for now: see missing.
+	if getenv != nil && c.Env != "" {
 		if _, err := source.Credential(context.Background(), credential.Request{}); err != nil {
-			return nil, d.Errorf(
-				"credential."+map[bool]string{true: "env", false: "file"}[c.Env != ""],
-				"credential: %v",
-				withoutFile(err),
-			)
+			return nil, d.Errorf("credential.env", "credential: %v", err)
 		}
 	}
 	t := credential.Transport{
@@ -257,12 +253,16 @@ func credentialed(
 	}, nil
 }
 
-// withoutFile returns the cause of an error about a file.
-func withoutFile(err error) error {
-	if os.IsNotExist(errors.Unwrap(err)) {
-		return errors.New("there is no such file; a path is relative to this file")
+// missing returns why the file with the credential of a declaration cannot be used now, with
+// its place; nil if it can, or if there is no such file in the declaration.
+func missing(d *config.Declaration) error {
+	if d.Credential == nil || d.Credential.File == "" {
+		return nil
 	}
-	return err
+	if _, err := credential.File(d.Credential.File).Credential(context.Background(), credential.Request{}); err != nil {
+		return d.Errorf("credential.file", "credential: %v", err)
+	}
+	return nil
 }
 
 // envCredential is credential.Env with an environment of the program's.

@@ -34,6 +34,9 @@ func Make(file *config.File, getenv func(string) string, log *slog.Logger) (*Mad
 	m := &Made{}
 	var mistakes []error
 	for _, d := range file.Declared {
+		if err := missing(d); err != nil && log != nil {
+			log.Warn("a credential is missing; what needs it cannot be used until it is there", "error", err)
+		}
 		if d.Kind == config.KindMCP {
 			o, err := serverOptions(d, getenv)
 			o.Log = log
