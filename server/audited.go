@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
@@ -42,7 +42,7 @@ func caller(who holdfast.Principal) string { return who.Tenant + "/" + who.User 
 // audited are those of the keeper and the engine: those that take a thread back, remove something
 // or finish a call.
 type audited struct {
-	engine    *loop.Engine
+	engine    *owner.Engine
 	keeper    *upkeep.Keeper
 	store     store.Store
 	authorize authorizer // for operators
@@ -217,7 +217,7 @@ func (a *audited) Finish(
 
 // Expects implements [hfhttp.Calls].
 func (a *audited) Expects(ctx context.Context, token string) error {
-	return loop.Expects(ctx, a.engine, token)
+	return owner.Expects(ctx, a.engine, token)
 }
 
 // byURL is in the log who finished a call by its one-time URL.
@@ -239,10 +239,10 @@ func (a *audited) FinishByToken(
 }
 
 // finishing returns a result as the engine takes it.
-func finishing(r threads.CallResult) loop.Finishing {
+func finishing(r threads.CallResult) owner.Finishing {
 	if !r.Failed {
-		return loop.Finishing{Result: r.Result}
+		return owner.Finishing{Result: r.Result}
 	}
 	text, _ := json.Marshal(r.Error) // a string can always be encoded
-	return loop.Finishing{Result: text, Failed: true}
+	return owner.Finishing{Result: text, Failed: true}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/store"
@@ -164,10 +164,10 @@ func (c *console) CallTool(
 		Principal: holdfast.Principal{Tenant: who.Tenant, User: who.User},
 	}
 	began := clock.Now()
-	result, started, err := loop.CallByHand(
+	result, started, err := owner.CallByHand(
 		ctx,
 		c.s.engine,
-		loop.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
+		owner.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
 			middleware.ToolTimeout(limits.ToolTimeout, &c.s.tools), middleware.ToolResultLimit(limits.MaxToolResult),
 		}},
 	)
@@ -258,4 +258,4 @@ func (c *console) Kill() {
 }
 
 // Process implements [hfhttp.Demo].
-func (c *console) Process() string { return loop.Process(c.s.engine) }
+func (c *console) Process() string { return owner.Process(c.s.engine) }

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -34,7 +35,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Version, Version())
 	setDefault(&c.Store, "file:./data")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
-	setDefault(&c.OnRevision, loop.Adopt)
+	setDefault(&c.OnRevision, owner.Adopt)
 	setDefault(&c.PinTimeout, 15*time.Minute)
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -75,7 +76,7 @@ func (s *Server) wire() (err error) {
 	)
 	s.limits, s.circuits = s.limiter(), newCircuits(&s.cfg, s.store)
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
-	if s.engine, err = loop.New(s.loopConfig()); err != nil {
+	if s.engine, err = owner.New(s.loopConfig()); err != nil {
 		return err
 	}
 	s.serveAgents(s.cfg, s.engine.Agents())
@@ -141,7 +142,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 			after store.Cursor,
 			limit int,
 		) (*agui.Page, error) {
-			return loop.Log(ctx, s.engine, who, thread, run, after, limit)
+			return owner.Log(ctx, s.engine, who, thread, run, after, limit)
 		},
 		Transfer: newTransfer(s),
 		Agents:   agentsNow{s},

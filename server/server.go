@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -39,7 +39,7 @@ type Server struct {
 	observer  observe.Observer
 	limits    *quota.Limiter
 	circuits  *circuit.Circuits
-	engine    *loop.Engine
+	engine    *owner.Engine
 	keeper    *upkeep.Keeper
 	now       clock.Shared // for stamps
 	audited   *audited

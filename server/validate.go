@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -59,7 +60,7 @@ func (c *Config) validateAgents() error {
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
 		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
 			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
-		case a.OnRevision != "" && a.OnRevision != loop.Adopt && a.OnRevision != loop.Pin:
+		case a.OnRevision != "" && a.OnRevision != owner.Adopt && a.OnRevision != owner.Pin:
 			return fmt.Errorf("agent %q has OnRevision %q: use adopt or pin", a.Name, a.OnRevision)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
 			return fmt.Errorf(
@@ -124,7 +125,7 @@ func (c *Config) validateModes() error {
 	default:
 		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
 	}
-	if c.OnRevision != loop.Adopt && c.OnRevision != loop.Pin {
+	if c.OnRevision != owner.Adopt && c.OnRevision != owner.Pin {
 		return fmt.Errorf("Config.OnRevision is %q: use adopt or pin", c.OnRevision)
 	}
 	if c.PinTimeout < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -22,7 +22,7 @@ var errNoLongerValid = errors.New("the caller's key or token is no longer valid"
 // keyedStreams are the engine's streams, each of which ends when the key or the token of its
 // caller does. Its run goes on.
 type keyedStreams struct {
-	engine *loop.Engine
+	engine *owner.Engine
 	now    clock.Shared
 }
 

@@ -30,7 +30,7 @@ var ages = map[string]string{
 // timers are the files that subtract a time.Time in a package where there are stamps.
 var timers = map[string]string{
 	"internal/http/recorder.go":       "deadlines of connections, by time.Now",
-	"internal/loop/errors.go":         "two stamps of a run that waits, which stand in the store",
+	"internal/owner/errors.go":        "two stamps of a run that waits, which stand in the store",
 	"internal/pin/pin.go":             "how long this process has found a run without its owner, by time.Now",
 	"internal/redisstore/clock.go":    "what the clock of Redis shows is worked out here",
 	"internal/redisstore/presence.go": "the end of a lease and the time, which Redis has said in one answer",

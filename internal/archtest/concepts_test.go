@@ -108,7 +108,7 @@ func TestConceptWords(t *testing.T) {
 		file, concept string
 		want          bool
 	}{
-		{"internal/loop/takeover.go", "takeover of a dead process's run", true},
+		{"internal/owner/takeover.go", "takeover of a dead process's run", true},
 		{"internal/watch/snapshot.go", "snapshots for a late watcher", true},
 		{"internal/decide/decide.go", "what a 409 interrupted is decided by", true},
 		{"middleware/ratelimit.go", "rate limit", true},

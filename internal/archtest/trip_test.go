@@ -23,7 +23,7 @@ import (
 // go statement: what runs from then on is the run. The root package and those of its
 // words are no stations, since their types are what all others speak in.
 const (
-	tripPackage = "internal/loop"
+	tripPackage = "internal/owner"
 	tripStart   = "Engine.takeOver"
 	maxTrip     = 10
 )

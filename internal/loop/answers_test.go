@@ -27,37 +27,6 @@ func (n noted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asksLeave asks for leave to make each call of the tools, as AG-UI defines it.
-func asksLeave(expires time.Time, tools ...string) holdfast.Middleware {
-	return holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
-		for i, call := range b.Calls {
-			if slices.Contains(tools, call.Name) {
-				b.Ask(
-					i,
-					&holdfast.Interrupt{
-						Reason:    holdfast.ReasonToolCall,
-						Message:   "May it?",
-						ExpiresAt: expires,
-						Metadata:  []byte(`{"mine":1}`),
-						ResponseSchema: []byte(
-							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
-								`"editedArgs":{"type":"object"}}}`,
-						),
-					},
-				)
-			}
-		}
-		return nil
-	}, Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
-		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-			if call.Answer != nil && string(call.Answer.Asked) != `{"mine":1}` {
-				return holdfast.ToolResult{}, fmt.Errorf("asked %s", call.Answer.Asked)
-			}
-			return next(ctx, tool, call)
-		}
-	}}
-}
-
 // shownCalls returns the arguments of the calls in the last snapshot of a stream, by tool.
 func shownCalls(events []agui.Event) map[string]string {
 	var args map[string]string
@@ -98,7 +67,7 @@ func TestEditedCall(t *testing.T) {
 			Name:       "a",
 			Model:      looptest.TwoCalls("look", "pay"),
 			Tools:      []holdfast.Tool{look, pay},
-			Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
+			Middleware: []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "pay")},
 		},
 	)
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
@@ -155,7 +124,7 @@ func carefulPayer(keys map[string][]string) holdfast.Agent {
 		Name:       "a",
 		Model:      looptest.Say(looptest.Calls("pay", `{"n":1}`), holdfast.Delta{Text: "done"}),
 		Tools:      []holdfast.Tool{pay},
-		Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
+		Middleware: []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "pay")},
 	}
 }
 
@@ -202,7 +171,7 @@ func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
 // own, which is shown under that id; sent again, they show that run; other answers are late.
 func TestAnswerUnderUsedID(t *testing.T) {
 	j := &looptest.Notebook{}
-	agent := spender(j, asksLeave(time.Time{}, "pay"))
+	agent := spender(j, looptest.AsksLeave(time.Time{}, "pay"))
 	e := looptest.Start(t, memstore.New(), nil, agent)
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	yes := looptest.Answers("t", "r1", `{"approved":true}`, open...)
@@ -238,7 +207,7 @@ func TestAnswerUnderUsedID(t *testing.T) {
 // also to who attaches while the question's call is still open.
 func TestAnswerAndMessage(t *testing.T) {
 	j := &looptest.Notebook{}
-	e := looptest.Start(t, memstore.New(), nil, spender(j, asksLeave(time.Time{}, "pay")))
+	e := looptest.Start(t, memstore.New(), nil, spender(j, looptest.AsksLeave(time.Time{}, "pay")))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "and now?"))
 	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeCancelled}}
@@ -263,7 +232,7 @@ func TestAnswerAndMessage(t *testing.T) {
 // TestTooLate: what has expired can only be cancelled.
 func TestTooLate(t *testing.T) {
 	j := &looptest.Notebook{}
-	e := looptest.Start(t, memstore.New(), nil, spender(j, asksLeave(time.Now().Add(-time.Hour), "pay")))
+	e := looptest.Start(t, memstore.New(), nil, spender(j, looptest.AsksLeave(time.Now().Add(-time.Hour), "pay")))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	if _, err := e.Post(
 		t.Context(),
@@ -299,7 +268,7 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	}
 	e := looptest.Start(t, store, nil, holdfast.Agent{
 		Name: "a", Model: looptest.TwoCalls("one", "two"), Tools: []holdfast.Tool{tool("one"), tool("two")},
-		Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "one", "two")},
+		Middleware: []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "one", "two")},
 	})
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	if len(open) != 2 {

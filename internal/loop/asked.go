@@ -13,8 +13,8 @@ import (
 // The question that a person is asked before a call is made after others like it, and the
 // meaning of the answers.
 
-// neverTwice reports whether the server does not start such a call again by itself.
-func neverTwice(e holdfast.Effect) bool {
+// NeverTwice reports whether the server does not start such a call again by itself.
+func NeverTwice(e holdfast.Effect) bool {
 	return e == holdfast.EffectOnce || e == holdfast.EffectQuery
 }
 

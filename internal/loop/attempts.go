@@ -24,7 +24,7 @@ import (
 // complete makes one iteration's model call, and tries again while that can help. It
 // returns nil once the answer is committed; if it has calls, once that is durable.
 func (r *run) complete() error {
-	t := &attempts{run: r, tries: make([]int, len(r.models)), over: make([]bool, len(r.models))}
+	t := &attempts{r: r, tries: make([]int, len(r.models)), over: make([]bool, len(r.models))}
 	for {
 		if err := t.choose(); err != nil {
 			return err
@@ -42,12 +42,12 @@ func (r *run) complete() error {
 			r:         r,
 			attempt:   t.count,
 			overflows: t.overflows,
-			message:   r.host.cfg.NewID("msg"),
+			message:   r.host.Config.NewID("msg"),
 			calls:     map[int]*callBuilder{},
 		}
 		err := a.observed(&t.asking)
 		if err == nil {
-			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
+			r.host.Config.Circuit.Report(m.Circuit, "", 0)
 			t.count++
 			if done, err := a.settle(); done || err != nil {
 				return err
@@ -73,7 +73,7 @@ func (r *run) complete() error {
 
 // attempts are the tries of a model call.
 type attempts struct {
-	*run
+	r     *run
 	count int    // of all tries
 	tries []int  // of each model
 	over  []bool // models that are not asked again for this answer
@@ -91,41 +91,41 @@ type attempts struct {
 
 // choose moves the run to another model if the one that it has is not to be asked.
 func (t *attempts) choose() error {
-	if at, _ := t.pick(t.host.cfg.Circuit.Begin); at != t.model {
+	if at, _ := t.pick(t.r.host.Config.Circuit.Begin); at != t.r.model {
 		if err := t.move(at); err != nil {
 			return err
 		}
 	}
-	if t.count > 0 && t.host.stopping() {
-		return errStopped // as between two iterations
+	if t.count > 0 && t.r.host.Stopping() {
+		return ErrStopped // as between two iterations
 	}
 	return nil
 }
 
 // pick returns the model to ask, and whether its circuit is closed, as open says.
 func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bool) {
-	return t.models.Pick(t.model, func(i int) bool { return t.over[i] }, open)
+	return t.r.models.Pick(t.r.model, func(i int) bool { return t.over[i] }, open)
 }
 
 // move has the run ask another model from now on. The text that the last one has shown is
 // taken back in the same step.
 func (t *attempts) move(to int) error {
-	from, next := t.models[t.model].Name, t.models[to].Name
-	t.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0
-	t.st.Model = next
+	from, next := t.r.models[t.r.model].Name, t.r.models[to].Name
+	t.r.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0
+	t.r.st.Model = next
 	if to == 0 {
-		t.st.Model = ""
+		t.r.st.Model = ""
 	}
-	t.host.cfg.Observer.FellBack(t.place(), from, next)
-	t.run.log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
-		"iteration", t.st.Iteration, "attempt", t.count, "from", from, "to", next)
-	value := map[string]any{"iteration": t.st.Iteration, "attempt": t.count, "from": from, "to": next}
+	t.r.host.Config.Observer.FellBack(t.r.place(), from, next)
+	t.r.log.Warn("falling back to another model", "thread", t.r.key.Thread, "run", t.r.rec.ID,
+		"iteration", t.r.st.Iteration, "attempt", t.count, "from", from, "to", next)
+	value := map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count, "from": from, "to": next}
 	if t.half != nil {
 		return t.takeBack("holdfast.fallback", value)
 	}
 	ev := agui.Custom{Name: "holdfast.fallback", Value: thread.MustJSON(value)}
-	ev.Timestamp = t.now()
-	return t.w.Step([]agui.Event{ev}, func(c *store.Commit, _ store.Cursor) { t.saveState(c) })
+	ev.Timestamp = t.r.now()
+	return t.r.w.Step([]agui.Event{ev}, func(c *store.Commit, _ store.Cursor) { t.r.saveState(c) })
 }
 
 // takeBack supersedes what the last try has shown; name and value are those of the event
@@ -136,10 +136,10 @@ func (t *attempts) takeBack(name string, value any) error {
 		return nil
 	}
 	t.half, t.taken = nil, half
-	if err := t.supersede(name, value); err != nil {
+	if err := t.r.supersede(name, value); err != nil {
 		return err
 	}
-	t.stale = t.stale || len(half.thoughts) > 0 && !reasons(t.hist.Path)
+	t.r.stale = t.r.stale || len(half.thoughts) > 0 && !reasons(t.r.hist.Path)
 	return nil
 }
 
@@ -168,27 +168,27 @@ func (t *attempts) follow(a *completion, err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	next := fallback.Decide(t.failure(failed), t.host.cfg.Random)
+	next := fallback.Decide(t.failure(failed), t.r.host.Config.Random)
 	t.log(failed, err, next)
 	if !nothingLess {
 		t.report(failed, next)
 	}
 	switch next.Step {
 	case fallback.FallBack:
-		t.over[t.model] = true
+		t.over[t.r.model] = true
 		t.passed(failed, err)
 		return nil
 	case fallback.Shrink:
 		t.tooLong, t.asking.Below = err, max(t.asking.Sent(), 1)
 		t.overflows++
 	case fallback.End:
-		t.tried = t.count
+		t.r.tried = t.count
 		t.half = cmp.Or(t.half, t.taken) // no later try has said anything
 		return t.last(failed, err)
 	}
 	if err := t.takeBack(
 		"holdfast.retry",
-		map[string]any{"iteration": t.st.Iteration, "attempt": t.count},
+		map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count},
 	); err != nil {
 		return err
 	}
@@ -201,20 +201,20 @@ func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 		Kind:       failed.Kind,
 		Retryable:  failed.Retryable,
 		RetryAfter: failed.RetryAfter,
-		Tries:      t.tries[t.model],
-		MaxTries:   t.agent.Tries,
+		Tries:      t.tries[t.r.model],
+		MaxTries:   t.r.agent.Tries,
 		Shrunk:     t.tooLong != nil,
 		Others:     t.others(),
-		RefusedToo: t.agent.FallbackRefused,
+		RefusedToo: t.r.agent.FallbackRefused,
 	}
 }
 
 // others returns what models are left besides the one that failed.
 func (t *attempts) others() fallback.Others {
-	was := t.over[t.model]
-	t.over[t.model] = true
-	defer func() { t.over[t.model] = was }()
-	switch at, healthy := t.pick(t.host.cfg.Circuit.Open); {
+	was := t.over[t.r.model]
+	t.over[t.r.model] = true
+	defer func() { t.over[t.r.model] = was }()
+	switch at, healthy := t.pick(t.r.host.Config.Circuit.Open); {
 	case at < 0:
 		return fallback.NoOthers
 	case healthy:
@@ -252,9 +252,9 @@ func (t *attempts) last(failed *holdfast.ModelError, err error) error {
 
 // report tells the circuit and the observer of a try that failed.
 func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
-	m := &t.models[t.model]
-	t.host.cfg.Circuit.Report(m.Circuit, reported(failed), failed.RetryAfter)
-	t.host.cfg.Observer.ModelFailed(t.place(), observe.ModelFailure{
+	m := &t.r.models[t.r.model]
+	t.r.host.Config.Circuit.Report(m.Circuit, reported(failed), failed.RetryAfter)
+	t.r.host.Config.Observer.ModelFailed(t.r.place(), observe.ModelFailure{
 		Provider:  m.Provider,
 		Model:     m.ID,
 		Kind:      failed.Kind,
@@ -268,15 +268,15 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 
 // log tells operators of a try that failed, and what follows.
 func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
-	m := &t.models[t.model]
-	t.run.log.Warn(
+	m := &t.r.models[t.r.model]
+	t.r.log.Warn(
 		"model call failed",
 		"thread",
-		t.key.Thread,
+		t.r.key.Thread,
 		"run",
-		t.rec.ID,
+		t.r.rec.ID,
 		"iteration",
-		t.st.Iteration,
+		t.r.st.Iteration,
 		"attempt",
 		t.count-1,
 		"provider",
@@ -332,9 +332,9 @@ func (t *attempts) pause(d time.Duration) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-t.host.draining:
-		return errStopped
-	case <-t.ctx.Done():
-		return context.Cause(t.ctx)
+	case <-t.r.host.Draining:
+		return ErrStopped
+	case <-t.r.ctx.Done():
+		return context.Cause(t.r.ctx)
 	}
 }

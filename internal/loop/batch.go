@@ -32,10 +32,10 @@ func (r *run) callTools() (*conclusion, error) {
 		return nil, err
 	}
 	b := &batch{
-		run:      r,
+		r:        r,
 		finished: make(chan finished, len(r.st.Calls)),
 		awaited:  make(chan thread.Call, len(r.st.Calls)),
-		slots:    make(chan struct{}, r.host.cfg.MaxParallelTools),
+		slots:    make(chan struct{}, r.host.Config.MaxParallelTools),
 		inFlight: map[string]context.CancelCauseFunc{},
 	}
 	for running := b.startAll(); running > 0; running = b.arrived() {
@@ -50,7 +50,7 @@ func (r *run) callTools() (*conclusion, error) {
 	// would ask their user, whose answer would not count, and refuse to go on without one.
 	ids, waiting := r.st.PendingFrontend(), r.st.OutsideCalls()
 	if len(ids) > 0 && len(waiting) == 0 {
-		r.host.cfg.Observer.IterationDone(r.place(), r.results)
+		r.host.Config.Observer.IterationDone(r.place(), r.results)
 	}
 	if len(ids)+len(waiting) > 0 {
 		return succeeded(ids...), nil
@@ -60,7 +60,7 @@ func (r *run) callTools() (*conclusion, error) {
 
 // batch is the open calls of an answer while they run.
 type batch struct {
-	*run
+	r *run
 	// finished receives what came of each call; slots bounds how many run at a time.
 	finished chan finished
 	slots    chan struct{}
@@ -72,8 +72,8 @@ type batch struct {
 
 // startAll starts the calls that can be started, and returns how many will finish.
 func (b *batch) startAll() (running int) {
-	now := b.host.cfg.Now().Time()
-	for _, call := range b.st.Calls {
+	now := b.r.host.Config.Now().Time()
+	for _, call := range b.r.st.Calls {
 		// The frontend makes its calls itself, unless a hook has decided about one.
 		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() ||
 			call.WaitsOutside() && !call.Expired(now) {
@@ -88,7 +88,7 @@ func (b *batch) startAll() (running int) {
 // start starts a call, or gives it a result without that.
 func (b *batch) start(call thread.Call) {
 	if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
-		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolReused, 0)
+		b.r.host.Config.Observer.ToolCalled(b.r.place(), call.Name, observe.ToolReused, 0)
 		b.finished <- f
 		return
 	}
@@ -96,21 +96,21 @@ func (b *batch) start(call thread.Call) {
 		return
 	}
 	f, given := b.given(call)
-	if !given && b.st.OnlyRecorded && !call.Frontend && call.Outside == nil {
+	if !given && b.r.st.OnlyRecorded && !call.Frontend && call.Outside == nil {
 		f, given = b.notRecorded(call), true
 	}
 	if given {
-		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
+		b.r.host.Config.Observer.ToolCalled(b.r.place(), call.Name, observe.ToolRefused, 0)
 		b.finished <- f
 		return
 	}
-	ctx, c := b.inner, toolCall(b.run, &call)
-	if outsideOf(&b.tools, call.Name) != nil && call.Finished() == nil {
+	ctx, c := b.r.inner, toolCall(b.r, &call)
+	if outsideOf(&b.r.tools, call.Name) != nil && call.Finished() == nil {
 		var cut context.CancelCauseFunc
 		ctx, cut = context.WithCancelCause(ctx)
 		b.inFlight[call.ID] = cut
 	}
-	b.host.wg.Go(func() {
+	b.r.host.Tasks.Go(func() {
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		b.finished <- b.call(ctx, call, c)
@@ -120,14 +120,14 @@ func (b *batch) start(call thread.Call) {
 // awaits lets a call wait for its tool, if it has none and the run was continued with it:
 // it is then received from awaited. It is not asked twice of a call.
 func (b *batch) awaits(call *thread.Call) bool {
-	_, known := b.tools.Find(call.Name)
-	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
+	_, known := b.r.tools.Find(call.Name)
+	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.r.inherited[call.ID] {
 		return false
 	}
-	delete(b.inherited, call.ID)
-	waiting, tools := *call, b.agent.Toolboxes
-	b.host.wg.Go(func() {
-		tools.Await(b.ctx, waiting.Name)
+	delete(b.r.inherited, call.ID)
+	waiting, tools := *call, b.r.agent.Toolboxes
+	b.r.host.Tasks.Go(func() {
+		tools.Await(b.r.ctx, waiting.Name)
 		b.awaited <- waiting
 	})
 	return true
@@ -136,30 +136,30 @@ func (b *batch) awaits(call *thread.Call) bool {
 // collect saves results as they come. After the run is cancelled or stopped, tools get
 // cancelGrace to return; what they finish in that time is still saved.
 func (b *batch) collect(running int) error {
-	stopped := b.ctx.Done()
+	stopped := b.r.ctx.Done()
 	var late <-chan time.Time
 	for ; running > 0; running-- {
 		select {
 		case f := <-b.finished:
 			b.landed(f.call.ID)
 			switch {
-			case b.ctx.Err() != nil && f.err != nil: // cut off, not finished
+			case b.r.ctx.Err() != nil && f.err != nil: // cut off, not finished
 			case b.again(&f):
 				running++
 			default:
-				if err := b.save(f); err != nil {
+				if err := b.r.save(f); err != nil {
 					return err
 				}
 			}
 		case call := <-b.awaited:
-			if b.ctx.Err() == nil {
-				b.tools.Add(b.agent.Toolboxes.Now(), call.Name)
+			if b.r.ctx.Err() == nil {
+				b.r.tools.Add(b.r.agent.Toolboxes.Now(), call.Name)
 				b.start(call)
 				running++
 			}
-		case <-b.arrivals.came:
+		case <-b.r.arrivals.came:
 			running += b.arrived() + 1
-		case k := <-b.keeps.values:
+		case k := <-b.r.keeps.values:
 			k.added <- b.saveKept(k)
 			running++
 		case <-stopped:
@@ -169,12 +169,12 @@ func (b *batch) collect(running int) error {
 			late = t.C
 			running++
 		case <-late:
-			b.busy = true
-			return context.Cause(b.ctx)
+			b.r.busy = true
+			return context.Cause(b.r.ctx)
 		}
 	}
-	if b.ctx.Err() != nil {
-		return context.Cause(b.ctx)
+	if b.r.ctx.Err() != nil {
+		return context.Cause(b.r.ctx)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
-	tool, known := b.tools.Find(call.Name)
+	tool, known := b.r.tools.Find(call.Name)
 	switch {
 	case call.Given != nil:
 		s := call.Given
@@ -214,7 +214,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return fail(refusal(call.Answer))
 	case call.Cut:
 		return fail(thread.TextCut)
-	case call.Expired(b.host.cfg.Now().Time()):
+	case call.Expired(b.r.host.Config.Now().Time()):
 		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextExpired, Failed: true}}, true
 	case call.Finished() != nil: // also if the contract is gone
 		return finished{}, false
@@ -232,7 +232,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 // nothing with which it could go on. An outside call is simply handed out once more, unless
 // it was carried out before the thread went back, or by a tool whose name the contract has now.
 func (b *batch) unsure(call thread.Call) bool {
-	return b.doubted[call.ID] && call.Outside == nil && (call.Kept == nil || outsideOf(&b.tools, call.Name) != nil)
+	return b.r.doubted[call.ID] && call.Outside == nil && (call.Kept == nil || outsideOf(&b.r.tools, call.Name) != nil)
 }
 
 // toolCall returns the call as the tool gets it.
@@ -262,7 +262,7 @@ func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
 // call runs one call through the Tool hooks. It runs in a goroutine of its own.
 func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
-	if err := context.Cause(b.ctx); err != nil {
+	if err := context.Cause(b.r.ctx); err != nil {
 		f.err = err
 		return f
 	}
@@ -271,34 +271,34 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		if errors.Is(f.err, errFrontend) {
 			return
 		}
-		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(ctx, b.ctx, &f), began.Ran())
+		b.r.host.Config.Observer.ToolCalled(b.r.place(), call.Name, toolResult(ctx, b.r.ctx, &f), began.Ran())
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			f.result, f.err = b.chain.ToolPanicked(b.ctx, c, p), nil
+			f.result, f.err = b.r.chain.ToolPanicked(b.r.ctx, c, p), nil
 		}
 	}()
 	if c.Finished {
-		return b.through(ctx, toolOf(b.run, &call), call, c)
+		return b.through(ctx, toolOf(b.r, &call), call, c)
 	}
-	if b.unsure(call) && b.tools.Spec(call.Name).Effect == holdfast.EffectQuery {
+	if b.unsure(call) && b.r.tools.Spec(call.Name).Effect == holdfast.EffectQuery {
 		if f, known := b.query(ctx, call, c); known {
 			return f
 		}
 		call.Unknown = false
 	}
-	effects := b.hasEffects(call)
-	if err := b.owner.mayStart(effects); err != nil {
+	effects := b.r.hasEffects(call)
+	if err := b.r.owner.mayStart(effects); err != nil {
 		f.err = err
 		return f
 	}
-	if !b.starts.begin(call.ID) {
-		f.err = errStopped
+	if !b.r.starts.begin(call.ID) {
+		f.err = ErrStopped
 		return f
 	}
 	b.announce(&c)
-	f = b.through(b.owner.starting(ctx, effects), toolOf(b.run, &call), call, c)
-	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
+	f = b.through(b.r.owner.starting(ctx, effects), toolOf(b.r, &call), call, c)
+	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.r.ctx.Err() == nil {
 		return b.unknown(ctx, call, c, f)
 	}
 	return f
@@ -307,7 +307,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 // through calls a tool through the Tool hooks.
 func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Call, c holdfast.ToolCall) finished {
 	var u updates
-	result, err := b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), tool, c)
+	result, err := b.r.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), tool, c)
 	return finished{
 		call:    call,
 		result:  result,
@@ -319,7 +319,7 @@ func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Cal
 
 // announce logs which call a key belongs to, for people who find the key at a service.
 func (b *batch) announce(c *holdfast.ToolCall) {
-	b.log.Debug("tool call starts",
+	b.r.log.Debug("tool call starts",
 		"thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
@@ -340,7 +340,7 @@ func toolOf(r *run, call *thread.Call) holdfast.Tool {
 			call: *call,
 			key:  r.key,
 			keep: r.keeps.change,
-			cfg:  &r.host.cfg,
+			cfg:  &r.host.Config,
 		}
 	case ours:
 		return tool

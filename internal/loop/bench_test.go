@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -111,7 +112,7 @@ func BenchmarkResume(b *testing.B) {
 					}
 				},
 			)
-			e, err := loop.New(loop.Config{
+			e, err := owner.New(loop.Config{
 				Store:            db,
 				Agents:           []holdfast.Agent{{Name: "a", Model: model}},
 				Frequency:        loop.PerIteration,

@@ -123,7 +123,7 @@ func TestRegenerateByFlag(t *testing.T) {
 // was carried out with, not with those that the model had written.
 func TestRepeatsOfEditedCalls(t *testing.T) {
 	j, store := &looptest.Notebook{}, memstore.New()
-	e := looptest.Start(t, store, nil, spender(j, asksLeave(time.Time{}, "pay")))
+	e := looptest.Start(t, store, nil, spender(j, looptest.AsksLeave(time.Time{}, "pay")))
 	u1 := looptest.UserSays("u1", "pay 10")
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
 	looptest.Succeeded(

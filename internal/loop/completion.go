@@ -67,7 +67,7 @@ func (a *completion) observed(asking *hooks.Asking) error {
 
 // report tells the observer how the try ended.
 func (a *completion) report(err error) {
-	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.began.Ran(), a.usage)
+	a.r.host.Config.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.began.Ran(), a.usage)
 	a.prompted()
 }
 
@@ -169,7 +169,7 @@ func (a *completion) commit() error {
 	}
 	for i := range r.st.Calls {
 		if r.st.Calls[i].Frontend {
-			r.host.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, observe.ToolFrontend, 0)
+			r.host.Config.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, observe.ToolFrontend, 0)
 		}
 	}
 	if !slices.ContainsFunc(r.st.Calls, r.hasEffects) {

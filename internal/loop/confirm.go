@@ -30,11 +30,11 @@ import (
 
 // owner is what makes sure of that for a run.
 type owner struct {
-	ctx     context.Context // the run's
-	cfg     *Config
-	contact *contact
-	w       *journal.Writer
-	key     store.ThreadKey
+	ctx   context.Context // the run's
+	cfg   *Config
+	lease lease
+	w     *journal.Writer
+	key   store.ThreadKey
 	// leave ends the run in this process.
 	leave context.CancelCauseFunc
 	// sole means that no other process knows of the run.
@@ -66,7 +66,7 @@ func (o *owner) confirm(effects bool) error {
 		return nil
 	}
 	proof := o.w.Acknowledged()
-	if o.contact.heldSince(proof) && (!effects || proof.Elapsed() < o.cfg.Lease/3) {
+	if o.lease.HeldSince(proof) && (!effects || proof.Elapsed() < o.cfg.Lease/3) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, o.cfg.StoreTimeout)
@@ -77,7 +77,7 @@ func (o *owner) confirm(effects bool) error {
 		switch {
 		case errors.Is(err, store.ErrNotFound), err == nil && head.Fence != o.w.Fence:
 			return store.ErrFenced
-		case err == nil && o.contact.heldSince(asked) && asked.Elapsed() < o.cfg.Lease/3:
+		case err == nil && o.lease.HeldSince(asked) && asked.Elapsed() < o.cfg.Lease/3:
 			return nil
 		}
 		select {

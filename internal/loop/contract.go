@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
-	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/store"
@@ -113,35 +112,35 @@ func outsideOf(tools *agents.RunTools, name string) *holdfast.Outside {
 // errResultCame is the cause that ends the handing out of a call whose result has come.
 var errResultCame = errors.New("the call's result has come")
 
-// arrival is a result that has come for a call while its run lives here.
-type arrival struct {
-	call   string
-	result thread.OutsideResult
+// Arrival is a result that has come for a call while its run lives here.
+type Arrival struct {
+	Call   string
+	Result thread.OutsideResult
 }
 
-// give gives a call in st its result in the commit c. run is the one that goes on with it. a
+// Give gives a call in st its result in the commit c. run is the one that goes on with it. a
 // may be nil.
-func (a *arrival) give(c *store.Commit, st *thread.State, run string) {
+func (a *Arrival) Give(c *store.Commit, st *thread.State, run string) {
 	if a == nil {
 		return
 	}
-	a.result.Run = run
-	call := st.Call(a.call)
-	call.Finish(a.result)
-	thread.PutOutsideEnd(c, call, a.result.At)
+	a.Result.Run = run
+	call := st.Call(a.Call)
+	call.Finish(a.Result)
+	thread.PutOutsideEnd(c, call, a.Result.At)
 }
 
 // arrivals are the results that have come and that the run has not taken yet. The run's
 // goroutine need not wait for them, nor they for it.
 type arrivals struct {
 	mu   sync.Mutex
-	list []arrival
+	list []Arrival
 	// came has an entry when there is something to take.
 	came chan struct{}
 }
 
 // add adds a result.
-func (a *arrivals) add(r arrival) {
+func (a *arrivals) add(r Arrival) {
 	a.mu.Lock()
 	a.list = append(a.list, r)
 	a.mu.Unlock()
@@ -152,30 +151,12 @@ func (a *arrivals) add(r arrival) {
 }
 
 // take removes and returns all results.
-func (a *arrivals) take() []arrival {
+func (a *arrivals) take() []Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.list
 	a.list = nil
 	return list
-}
-
-// outsideOpen returns the open calls that were handed out, as a decision sees them.
-func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
-	var open []decide.Outside
-	for i := range st.Calls {
-		if c := &st.Calls[i]; c.Outside != nil {
-			open = append(
-				open,
-				decide.Outside{
-					ID:          c.ID,
-					Finished:    !c.WaitsOutside() || c.Expired(now),
-					Abandonable: c.Outside.Abandonable,
-				},
-			)
-		}
-	}
-	return open
 }
 
 // errFrontend means that the hooks let a frontend's call pass.

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -228,7 +228,7 @@ func TestGivesUp(t *testing.T) {
 				return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
 			},
 		)
-		killed(t, shared, loop.MaxTakeovers+1, holdfast.Agent{Name: "a", Model: never})
+		killed(t, shared, owner.MaxTakeovers+1, holdfast.Agent{Name: "a", Model: never})
 		last := looptest.Start(
 			t,
 			shared,
@@ -283,8 +283,8 @@ func TestStreamingIsProgress(t *testing.T) {
 		}
 	})
 	for servers, status := range map[int]threads.Status{
-		2 + loop.MaxTakeovers: threads.StatusIdle, loop.MaxRetaken: threads.StatusIdle, 1 +
-			loop.MaxRetaken: threads.StatusStopped,
+		2 + owner.MaxTakeovers: threads.StatusIdle, owner.MaxRetaken: threads.StatusIdle, 1 +
+			owner.MaxRetaken: threads.StatusStopped,
 	} {
 		t.Run(strconv.Itoa(servers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (a *completion) takeReasoning(d *holdfast.Delta) error {
 		if err := a.endText(); err != nil {
 			return err
 		}
-		b := &reasoningBuilder{id: a.r.host.cfg.NewID("msg")}
+		b := &reasoningBuilder{id: a.r.host.Config.NewID("msg")}
 		a.reasoning = b
 		a.order = append(a.order, b.id)
 		if a.thoughts == nil {
@@ -187,7 +187,7 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		// An id that was used in the thread before (providers repeat call_0), or that would
 		// be refused from a client, is replaced by a new one before anybody sees it.
 		if a.r.hist.Calls[b.id] || a.r.st.Used(b.id) || agui.CheckID("id", b.id) != nil {
-			b.id = a.r.host.cfg.NewID("call")
+			b.id = a.r.host.Config.NewID("call")
 		}
 		a.r.hist.Calls[b.id] = true
 		a.calls[d.Index] = b

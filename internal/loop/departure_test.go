@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -181,8 +181,8 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 			},
 		)
 		agent := holdfast.Agent{Name: "a", Model: slow}
-		owner := looptest.Start(t, shared, nil, agent)
-		if _, err := owner.Post(
+		first := looptest.Start(t, shared, nil, agent)
+		if _, err := first.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -190,19 +190,19 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		for range loop.MaxRetaken + 1 {
+		for range owner.MaxRetaken + 1 {
 			next := looptest.Start(t, shared, nil, agent)
 			synctest.Wait()
 			grace, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := owner.Shutdown(grace); !errors.Is(err, context.DeadlineExceeded) {
+			if err := first.Shutdown(grace); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("the model call in flight ended: %v", err)
 			}
 			cancel()
 			synctest.Wait() // the next one has taken over
-			owner = next
+			first = next
 		}
 		time.Sleep(2 * time.Minute)
-		if info := looptest.Must(owner.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != threads.StatusIdle {
+		if info := looptest.Must(first.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != threads.StatusIdle {
 			t.Errorf("the run ended as %+v", info)
 		}
 	})

@@ -97,3 +97,6 @@ func givenByPerson(call thread.Call) finished {
 	}
 	return f
 }
+
+// RunsAgain reports whether a person has answered that a call in doubt is to run once more.
+func RunsAgain(a *holdfast.Answer) bool { return verdictOf(a).Outcome == answerRunAgain }

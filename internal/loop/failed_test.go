@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -215,7 +215,7 @@ func TestWordsBeforeASilentEnd(t *testing.T) {
 // TestGivenUpAnswerStays: the words of the last owner stay when nobody takes the run over any
 // more, and the run can be continued.
 func TestGivenUpAnswerStays(t *testing.T) {
-	for name, servers := range map[string]int{"gave up": 1 + loop.MaxRetaken, "not recovered": 1} {
+	for name, servers := range map[string]int{"gave up": 1 + owner.MaxRetaken, "not recovered": 1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()

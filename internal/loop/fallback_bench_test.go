@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
@@ -41,7 +42,7 @@ func BenchmarkFallback(b *testing.B) {
 			}
 		}
 	})
-	e, err := loop.New(loop.Config{
+	e, err := owner.New(loop.Config{
 		Store: db,
 		Agents: []holdfast.Agent{{
 			Name: "a", Model: first, Fallbacks: []holdfast.Model{looptest.Say(holdfast.Delta{Text: "whole"})},

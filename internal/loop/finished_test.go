@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
@@ -70,7 +70,7 @@ func TestFinishedIsNotRetried(t *testing.T) {
 		looptest.Must(
 			e.Finish(
 				t.Context(),
-				loop.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true},
+				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true},
 			),
 		)(
 			t,

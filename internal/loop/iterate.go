@@ -1,3 +1,7 @@
+// Package loop is a run, once the process that it lives in owns its thread. It iterates:
+// model call, tools, checkpoint, again. A run's events go through package journal to the store
+// and from there to the watchers. The package knows no HTTP and no particular store, and it
+// does not know who owns its thread, or how: that is package owner.
 package loop
 
 import (
@@ -32,8 +36,8 @@ func (r *run) iterate() (*conclusion, error) {
 		if r.completed() || r.side && r.st.Iteration > 0 {
 			return succeeded(), nil
 		}
-		if r.host.stopping() {
-			return nil, errStopped
+		if r.host.Stopping() {
+			return nil, ErrStopped
 		}
 		if err := r.measure(); err != nil {
 			return nil, err
@@ -135,7 +139,7 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 	if err := r.w.Add([]agui.Event{ev}, journal.Soon, nil); err != nil {
 		return err
 	}
-	r.host.cfg.Observer.Notified(r.place(), name)
+	r.host.Config.Observer.Notified(r.place(), name)
 	r.log.Info("middleware notice",
 		"notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
 	return nil
@@ -144,15 +148,15 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 // measure returns an error if the run's thread has become too large, and warns once if it
 // is about to be.
 func (r *run) measure() error {
-	over, err := r.host.measured(r.ctx, r.key, r.st, r.warned)
+	over, err := r.host.Measured(r.ctx, r.key, r.st, r.warned)
 	if err != nil || !over || r.warned {
 		return err
 	}
 	r.warned = true
-	r.host.cfg.Observer.Grown(r.place(), r.st.Bytes)
+	r.host.Config.Observer.Grown(r.place(), r.st.Bytes)
 	ev := agui.Custom{
 		Name:  "holdfast.thread_large",
-		Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.host.cfg.WarnBytes}),
+		Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.host.Config.WarnBytes}),
 	}
 	ev.Timestamp = r.now()
 	return r.w.Add([]agui.Event{ev}, journal.Soon, nil)

@@ -43,7 +43,7 @@ func (k keeps) change(ctx context.Context, call string, change func(*thread.Call
 	v := kept{call: call, change: change, added: make(chan error, 1)}
 	select {
 	case k.values <- v:
-	case <-k.run.done:
+	case <-k.run.over:
 		return errCallOver
 	}
 	if err := <-v.added; err != nil {
@@ -54,10 +54,10 @@ func (k keeps) change(ctx context.Context, call string, change func(*thread.Call
 
 // saveKept makes a change of its call. It runs in the run's goroutine.
 func (b *batch) saveKept(k kept) error {
-	call := b.st.Call(k.call)
+	call := b.r.st.Call(k.call)
 	if call == nil {
 		return errCallOver
 	}
 	k.change(call)
-	return b.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.saveState(c) })
+	return b.r.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.r.saveState(c) })
 }

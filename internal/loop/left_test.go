@@ -135,7 +135,7 @@ func TestLeftUnreadable(t *testing.T) {
 // written on instead of answering.
 func TestLeftNotStarted(t *testing.T) {
 	j, shared := &looptest.Notebook{}, memstore.New()
-	e := looptest.Start(t, shared, nil, spender(j, asksLeave(time.Time{}, "pay")))
+	e := looptest.Start(t, shared, nil, spender(j, looptest.AsksLeave(time.Time{}, "pay")))
 	looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "never mind"))))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 20"))))

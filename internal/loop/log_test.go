@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -29,7 +29,7 @@ func logOf(
 ) (frames []agui.Frame, ended bool) {
 	t.Helper()
 	for {
-		page, err := loop.Log(t.Context(), e.Engine, looptest.Alice, id, run, after, limit)
+		page, err := owner.Log(t.Context(), e.Engine, looptest.Alice, id, run, after, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestLogRefused(t *testing.T) {
 		"a cursor beyond it": {looptest.Alice, "t", run, store.Cursor{Number: 9999, Tag: "x"}, codes.InvalidCursor},
 		"a made-up cursor":   {looptest.Alice, "t", run, store.Cursor{Number: 2, Tag: "x"}, codes.InvalidCursor},
 	} {
-		if _, err := loop.Log(
+		if _, err := owner.Log(
 			t.Context(),
 			e.Engine,
 			ask.who,

@@ -45,7 +45,7 @@ func (a *completion) takeMedia(p *holdfast.Part) {
 	}
 	a.appear()
 	a.mediaBytes += len(p.Source.Value)
-	a.media = append(a.media, mediaBuilder{id: a.r.host.cfg.NewID("msg"), at: len(a.text), part: *p})
+	a.media = append(a.media, mediaBuilder{id: a.r.host.Config.NewID("msg"), at: len(a.text), part: *p})
 }
 
 // unfit says why media cannot be shown; "" if it can.

@@ -16,8 +16,8 @@ import (
 // saveHandedOut makes a call of the run wait for its result.
 func saveHandedOut(r *run, call thread.Call) error {
 	o := outsideOf(&r.tools, call.Name)
-	r.st.Call(call.ID).HandedOut(expiry(&r.host.cfg, o), o.Abandonable)
-	r.host.cfg.Observer.OutsideCalled(r.place(), call.Name, observe.OutsideHandedOut)
+	r.st.Call(call.ID).HandedOut(expiry(&r.host.Config, o), o.Abandonable)
+	r.host.Config.Observer.OutsideCalled(r.place(), call.Name, observe.OutsideHandedOut)
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		// It is not in doubt: it is made again with its result.
 		c.Delete = append(c.Delete, store.ValueID{Kind: store.KindIntent, ID: call.ID})
@@ -25,10 +25,14 @@ func saveHandedOut(r *run, call thread.Call) error {
 	})
 }
 
-// outsideEnded tells the observer how an outside call ended; nothing of other calls.
-func (h *host) outsideEnded(at holdfast.Iteration, call *thread.Call) {
+// OutsideEnded tells the observer how an outside call ended; nothing of other calls.
+func (h *Host) OutsideEnded(at holdfast.Iteration, call *thread.Call) {
 	if call.Outside != nil {
-		h.cfg.Observer.OutsideCalled(at, call.Name, observe.OutsideResult(call.OutsideEnd(h.cfg.Now().Time()).End))
+		h.Config.Observer.OutsideCalled(
+			at,
+			call.Name,
+			observe.OutsideResult(call.OutsideEnd(h.Config.Now().Time()).End),
+		)
 	}
 }
 
@@ -36,13 +40,13 @@ func (h *host) outsideEnded(at holdfast.Iteration, call *thread.Call) {
 // those calls again; it returns how many more calls will finish. A call that is being handed
 // out is made again when that has ended; see again.
 func (b *batch) arrived() (running int) {
-	for _, a := range b.arrivals.take() {
-		call := b.st.Call(a.call)
+	for _, a := range b.r.arrivals.take() {
+		call := b.r.st.Call(a.Call)
 		if call == nil || call.Outside == nil || call.Finished() != nil || call.Given != nil {
 			continue
 		}
-		a.result.Run = b.rec.ID
-		call.Finish(a.result)
+		a.Result.Run = b.r.rec.ID
+		call.Finish(a.Result)
 		if cut := b.inFlight[call.ID]; cut != nil {
 			cut(errResultCame)
 			continue
@@ -56,7 +60,7 @@ func (b *batch) arrived() (running int) {
 // again makes a call again whose result has come while it was handed out. It reports false
 // for any other.
 func (b *batch) again(f *finished) bool {
-	call := b.st.Call(f.call.ID)
+	call := b.r.st.Call(f.call.ID)
 	if call == nil || call.Finished() == nil || f.call.Finished() != nil {
 		return false
 	}

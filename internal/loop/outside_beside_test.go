@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -49,7 +49,7 @@ func callsThese(calls ...string) holdfast.Model {
 func byKey(e *looptest.Engine, call, result string) (*threads.FinishedCall, error) {
 	return e.Finish(
 		context.Background(),
-		loop.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)},
+		owner.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)},
 	)
 }
 

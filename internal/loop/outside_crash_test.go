@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -211,7 +211,7 @@ func TestOutsideOwnerDies(t *testing.T) {
 		two := looptest.Start(t, mortal.Store, withURLs, a)
 		done, err := two.Finish(
 			t.Context(),
-			loop.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)},
+			owner.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)},
 		)
 		if err != nil || done.Run == "" { // the run's own, or the next one if that has ended before
 			t.Fatalf("%+v, %v", done, err)

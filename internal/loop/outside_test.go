@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/middleware"
@@ -90,7 +90,7 @@ func withURLs(c *looptest.Config) {
 }
 
 func finish(e *looptest.Engine, token, result string) (*threads.FinishedCall, error) {
-	return e.Finish(context.Background(), loop.Finishing{Token: token, Result: json.RawMessage(result)})
+	return e.Finish(context.Background(), owner.Finishing{Token: token, Result: json.RawMessage(result)})
 }
 
 // waitingFor returns what RUN_FINISHED says of the calls that wait.
@@ -201,7 +201,7 @@ func checkOnce(t *testing.T, e *looptest.Engine, token string, first *threads.Fi
 	}
 	if _, err := e.Finish(
 		t.Context(),
-		loop.Finishing{Token: token, Result: json.RawMessage(`"no"`), Failed: true},
+		owner.Finishing{Token: token, Result: json.RawMessage(`"no"`), Failed: true},
 	); looptest.Code(
 		err,
 	) != codes.CallAlreadyAnswered {
@@ -272,7 +272,7 @@ func TestOutsideRefuses(t *testing.T) {
 		done := looptest.Must(
 			e.Finish(
 				t.Context(),
-				loop.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true},
+				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true},
 			),
 		)(
 			t,
@@ -506,7 +506,7 @@ func TestOutsideByKey(t *testing.T) {
 					}
 				}, outsideAgent(finance(nil, holdfast.Outside{FinishedBy: c.by})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
-				f := loop.Finishing{Who: c.who, Thread: "t", Call: call, Result: json.RawMessage(`{"approved":true}`)}
+				f := owner.Finishing{Who: c.who, Thread: "t", Call: call, Result: json.RawMessage(`{"approved":true}`)}
 				first, err := e.Finish(t.Context(), f)
 				if looptest.Code(err) != c.code {
 					t.Fatalf("%v, want %q", err, c.code)
@@ -610,7 +610,7 @@ func TestExpects(t *testing.T) {
 		want := func(when, code string, tokens ...string) {
 			t.Helper()
 			for _, token := range tokens {
-				if got := looptest.Code(loop.Expects(t.Context(), e.Engine, token)); got != code {
+				if got := looptest.Code(owner.Expects(t.Context(), e.Engine, token)); got != code {
 					t.Errorf("%s, %.40s…: %q, want %q", when, token, got, code)
 				}
 			}
@@ -648,7 +648,7 @@ func TestResultForADamagedThread(t *testing.T) {
 		} {
 			db.Break(damage)
 			_, err := finish(e, token, `{"approved":true}`)
-			for _, err := range []error{err, loop.Expects(t.Context(), e.Engine, token)} {
+			for _, err := range []error{err, owner.Expects(t.Context(), e.Engine, token)} {
 				if pub := holdfast.AsError(err); pub.Code != code || len(pub.Details) > 0 {
 					t.Errorf("got %v with %v, want %s", err, pub.Details, code)
 				}

@@ -16,7 +16,7 @@ import (
 // may still be taken back.
 
 // growth is how the history of a run grows. Only the run's goroutine uses it.
-type growth struct{ *run }
+type growth struct{ r *run }
 
 // plant puts messages behind the leaf, and returns them as they are to be stored. An
 // activity is no progress: a run whose process dies after one each time must end.
@@ -24,25 +24,27 @@ func (g growth) plant(messages []agui.Message) []store.Message {
 	stored := make([]store.Message, len(messages))
 	for i := range messages {
 		m, data := thread.Stored(messages[i])
-		stored[i] = store.Message{ID: m.ID, Parent: g.st.Leaf, Data: data}
-		g.st.Leaf = m.ID
-		g.hist.Add(m, data)
-		g.remember(&m)
+		stored[i] = store.Message{ID: m.ID, Parent: g.r.st.Leaf, Data: data}
+		g.r.st.Leaf = m.ID
+		g.r.hist.Add(m, data)
+		g.r.remember(&m)
 		if m.Role != string(holdfast.RoleActivity) {
-			g.st.Advanced()
+			g.r.st.Advanced()
 		}
 	}
-	g.st.Count = len(g.hist.Path)
+	g.r.st.Count = len(g.r.hist.Path)
 	return stored
 }
 
 // recorded returns the activities that were recorded since the last call, as messages and
 // as the events that show them. After the last time nothing can be recorded.
 func (g growth) recorded(last bool) (messages []agui.Message, events []agui.Event) {
-	for _, a := range g.notes.take(last) {
-		m := agui.FromDomain(holdfast.Message{ID: g.host.cfg.NewID("msg"), Role: holdfast.RoleActivity, Activity: &a})
+	for _, a := range g.r.notes.take(last) {
+		m := agui.FromDomain(
+			holdfast.Message{ID: g.r.host.Config.NewID("msg"), Role: holdfast.RoleActivity, Activity: &a},
+		)
 		shown := agui.ActivitySnapshot{MessageID: m.ID, ActivityType: m.ActivityType, Content: m.Content}
-		shown.Timestamp = g.now()
+		shown.Timestamp = g.r.now()
 		messages, events = append(messages, m), append(events, shown)
 	}
 	return messages, events
@@ -54,5 +56,5 @@ func (g growth) addRecorded() error {
 	if len(messages) == 0 {
 		return nil
 	}
-	return g.append(messages, events, journal.AtOnce, nil)
+	return g.r.append(messages, events, journal.AtOnce, nil)
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -324,7 +324,7 @@ func TestRecordingIsNoProgress(t *testing.T) {
 		killed(
 			t,
 			shared,
-			loop.MaxTakeovers+1,
+			owner.MaxTakeovers+1,
 			holdfast.Agent{Name: "a", Model: never, Middleware: []holdfast.Middleware{recorder(t)}},
 		)
 		last := looptest.Start(

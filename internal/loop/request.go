@@ -83,7 +83,7 @@ func (a *completion) prompted() {
 		Repeated: sent.Repeated,
 		Cut:      cutOf(sent),
 	}
-	r.host.cfg.Observer.PromptSent(r.place(), p)
+	r.host.Config.Observer.PromptSent(r.place(), p)
 	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
 		r.log.Debug(
 			"the prompt does not begin as the one before",

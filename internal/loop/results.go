@@ -37,7 +37,7 @@ func (r *run) save(f finished) error {
 	case f.err != nil:
 		f.result, f.code = holdfast.ToolResult{Text: r.toolErrorText(f.call, f.err), Failed: true}, codeOf(f.err)
 	}
-	message := r.host.cfg.NewID("msg")
+	message := r.host.Config.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
 		f.result = holdfast.ToolResult{
@@ -70,16 +70,16 @@ func (r *run) save(f finished) error {
 		Role:       string(holdfast.RoleTool),
 	}
 	shown.Timestamp, shown.Metadata = r.now(), m.Metadata
-	r.host.outsideEnded(r.place(), &over)
+	r.host.OutsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
 		c.Put = append(c.Put, put...)
-		thread.PutOutsideEnd(c, &over, r.host.cfg.Now().Time())
+		thread.PutOutsideEnd(c, &over, r.host.Config.Now().Time())
 		if f.reused != "" {
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})
 		}
-		if r.host.cfg.NoPendingWrites && r.repeatable(f.call) {
+		if r.host.Config.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}
 		r.marks.note(c)
@@ -92,7 +92,7 @@ func (r *run) save(f finished) error {
 				Message:     m.ID,
 				Failed:      f.result.Failed,
 				Iteration:   r.st.Iteration,
-				CompletedAt: r.host.cfg.Now().Time(),
+				CompletedAt: r.host.Config.Now().Time(),
 			})},
 		)
 	})
@@ -104,7 +104,7 @@ func (r *run) save(f finished) error {
 // that could not be had again waits for nothing.
 func (r *run) when(call thread.Call) journal.Urgency {
 	switch {
-	case r.host.cfg.NoPendingWrites && r.repeatable(call):
+	case r.host.Config.NoPendingWrites && r.repeatable(call):
 		return journal.WithNext
 	case r.hasEffects(call) && (len(r.st.Calls) > 0 || r.chain.Closes() || !r.repeatable(call)):
 		return journal.AtOnce
@@ -116,7 +116,7 @@ func (r *run) when(call thread.Call) journal.Urgency {
 // repeatable reports whether a call that was cut off is run again.
 func (r *run) repeatable(call thread.Call) bool {
 	tool, ours := r.tools.Find(call.Name)
-	return !ours || !neverTwice(tool.Spec().Effect)
+	return !ours || !NeverTwice(tool.Spec().Effect)
 }
 
 // saveQuestion makes the call wait for a person.
@@ -141,7 +141,7 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 // interrupt returns a question as the stream shows it; call is empty for a hook's.
 func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	i := &agui.Interrupt{
-		ID:             r.host.cfg.NewID("int"),
+		ID:             r.host.Config.NewID("int"),
 		Reason:         ask.Reason,
 		Message:        ask.Message,
 		ToolCallID:     call,
@@ -179,7 +179,7 @@ func closingResult(ctx context.Context, r *run, call *thread.Call, text string) 
 	if call.Finished() != nil {
 		return passed(ctx, r.agent.Hooks, toolOf(r, call), toolCall(r, call))
 	}
-	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.cfg.Now().Time()), Failed: true}
+	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.Config.Now().Time()), Failed: true}
 }
 
 // codeOf returns the code of a tool's error; empty if it has none.

@@ -13,20 +13,20 @@ import (
 
 // reused returns the recorded result for a call, and whether there is one.
 func (b *batch) reused(call thread.Call) (finished, bool) {
-	if len(b.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
+	if len(b.r.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
 		return finished{}, false
 	}
-	hash := thread.CallHash(call.Name, b.hist.Arguments(call.ID))
-	for len(b.recorded[hash]) > 0 {
-		v := b.recorded[hash][0]
-		b.recorded[hash] = b.recorded[hash][1:]
+	hash := thread.CallHash(call.Name, b.r.hist.Arguments(call.ID))
+	for len(b.r.recorded[hash]) > 0 {
+		v := b.r.recorded[hash][0]
+		b.r.recorded[hash] = b.r.recorded[hash][1:]
 		f, err := again(call, v)
-		switch tool, ours := b.tools.Find(call.Name); {
+		switch tool, ours := b.r.tools.Find(call.Name); {
 		case err == nil:
 			return f, true
-		case ours && neverTwice(tool.Spec().Effect):
-			b.log.Warn("a recorded result cannot be read; the call is not made again",
-				"thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+		case ours && NeverTwice(tool.Spec().Effect):
+			b.r.log.Warn("a recorded result cannot be read; the call is not made again",
+				"thread", b.r.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 			return finished{
 				call:   call,
 				reused: v.ID,
@@ -34,8 +34,8 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 				result: holdfast.ToolResult{Text: textUnreadable, Failed: true},
 			}, true
 		}
-		b.log.Warn("a recorded result cannot be read; the tool runs",
-			"thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+		b.r.log.Warn("a recorded result cannot be read; the tool runs",
+			"thread", b.r.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 	}
 	return finished{}, false
 }
@@ -49,8 +49,8 @@ func (b *batch) notRecorded(call thread.Call) finished {
 	err := holdfast.Errorf(codes.NotRecorded, "The model calls %s in a way that was not recorded, "+
 		"so the tool was not run.", call.Name).
 		WithHint("Go back once more without onlyRecorded, or send a new message: from then on tools run.")
-	if b.st.Ending == nil {
-		b.st.Ending = thread.EndingOf(err)
+	if b.r.st.Ending == nil {
+		b.r.st.Ending = thread.EndingOf(err)
 	}
 	return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: err.Message, Failed: true}}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -52,7 +52,7 @@ func revised(revision string, j *looptest.Notebook, gate <-chan struct{}) holdfa
 }
 
 // pinned is a configuration by which runs wait for their revision.
-func pinned(c *looptest.Config) { c.OnRevision, c.PinTimeout = loop.Pin, 15*time.Minute }
+func pinned(c *looptest.Config) { c.OnRevision, c.PinTimeout = owner.Pin, 15*time.Minute }
 
 // bereft returns a store with a run on the thread "t" that has charged and is with revision
 // 1, and whose server looks dead from then on, with its gate closed.
@@ -108,8 +108,8 @@ func revisionOf(t *testing.T, e *looptest.Engine, run string) string {
 func TestAdopt(t *testing.T) {
 	for name, change := range map[string]func(*looptest.Config, *holdfast.Agent){
 		"by default":    func(*looptest.Config, *holdfast.Agent) {},
-		"by the agent":  func(c *looptest.Config, a *holdfast.Agent) { pinned(c); a.OnRevision = loop.Adopt },
-		"by the server": func(c *looptest.Config, _ *holdfast.Agent) { c.OnRevision = loop.Adopt },
+		"by the agent":  func(c *looptest.Config, a *holdfast.Agent) { pinned(c); a.OnRevision = owner.Adopt },
+		"by the server": func(c *looptest.Config, _ *holdfast.Agent) { c.OnRevision = owner.Adopt },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,8 +34,7 @@ import (
 // run is one run in this process. Its goroutine owns the thread: it alone changes st and
 // hist, and it alone writes.
 type run struct {
-	host   *host
-	list   lister
+	host   *Host
 	owner  owner // of the thread, as this process believes
 	key    store.ThreadKey
 	rec    *thread.Run
@@ -65,7 +64,7 @@ type run struct {
 	feed    *journal.Feed
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	done    chan struct{}
+	over    chan struct{} // closed when it has ended here
 	started clock.Moment
 	// busy means that calls of the run go on although it has been cut off.
 	busy    bool
@@ -90,8 +89,6 @@ type run struct {
 	at atomic.Pointer[holdfast.Iteration]
 	// live holds the middleware's states.
 	live *state.Live
-	// change is what had changed in their schema when the run began here; nil if nothing.
-	change *state.SchemaChange
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
 	// recorded are the results that calls may get instead of running, by
@@ -116,23 +113,15 @@ type run struct {
 // errCancelled is the cause of a run that its user cancelled.
 var errCancelled = holdfast.ErrCancelled
 
-// lister is the list of the runs of this process.
-type lister interface {
-	// unlist removes the run from the list; after that nothing starts to read its inbox.
-	unlist(r *run)
-	// freeSlot gives the run's place to another one. It needs its agents no more.
-	freeSlot(who holdfast.Principal, agents *agents.Set)
-}
-
 // prepare sets up what the run needs to start. first are the records of its first commit
 // in this process, and head is the head after it.
-func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
-	r.list, r.key = list, head.Key
-	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
+func (r *run) prepare(head *store.Head, first []store.Record) {
+	r.key = head.Key
+	r.feed = journal.NewFeed(r.host.Config.TailBytes)
 	r.feed.Append(first)
 	r.stored = head.State
 	r.labels.begin(r.st.Marked)
-	r.done, r.keeps, r.arrivals.came = make(
+	r.over, r.keeps, r.arrivals.came = make(
 		chan struct{},
 	), keeps{
 		run:    r,
@@ -141,9 +130,9 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		chan struct{},
 		1,
 	)
-	r.started, r.log = clock.Now(), headers.LogTrace(r.host.cfg.Log, r.rec.Traceparent)
-	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
-	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
+	r.started, r.log = clock.Now(), headers.LogTrace(r.host.Config.Log, r.rec.Traceparent)
+	r.ctx, r.cancel = context.WithCancelCause(r.host.Context)
+	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.Config.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
 		Notify:    r.notify,
 		Iteration: func() holdfast.Iteration { return *r.at.Load() },
@@ -179,16 +168,16 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 // writerConfig returns what the run's journal needs. asked is when the commit was sent that made
 // this process the owner.
 func (r *run) writerConfig(asked clock.Moment) journal.Config {
-	cfg := &r.host.cfg
+	cfg := &r.host.Config
 	return journal.Config{
-		Process:    r.host.process,
+		Process:    r.host.Process,
 		Now:        cfg.Now,
 		Asked:      asked,
 		NewID:      cfg.NewID,
 		Shown:      r.feed.Append,
 		Back:       r.storeBack,
 		Commit:     func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
-		Go:         r.host.writers.Go,
+		Go:         r.host.Writers.Go,
 		GiveUp:     cfg.StoreTimeout,
 		Limit:      cfg.BufferBytes,
 		Window:     cfg.DeltaWindow,
@@ -260,11 +249,7 @@ func (r *run) main() {
 		r.conclude(err)
 	}
 	r.cancel(nil)
-	r.list.unlist(r)
-	r.inbox.readers.Wait()
-	r.feed.End()
-	r.list.freeSlot(r.principal(), r.agent.Of)
-	close(r.done)
+	close(r.over)
 }
 
 // conclude brings a run to its end after an error, or leaves it to another process.
@@ -273,25 +258,25 @@ func (r *run) conclude(err error) {
 		// The run stops here without an end in the log, because the server stops, or the
 		// fence or the store is lost. It continues from the thread's head elsewhere.
 		r.leave(err)
-		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.started.Ran())
+		r.host.Config.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.started.Ran())
 		r.log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
 
-// lastCommit is how long a run that was cut off may try to commit what it has finished: a
+// LastCommit is how long a run that was cut off may try to commit what it has finished: a
 // store that does not answer must not keep the process.
-const lastCommit = 3 * time.Second / 4
+const LastCommit = 3 * time.Second / 4
 
 // leave stops the journal. At a shutdown it first commits what is finished, with this
 // process still named as the owner, and then hands the thread over, unless calls still go on
 // here that the next owner would make again.
 func (r *run) leave(cause error) {
-	if errors.Is(cause, errStopped) {
+	if errors.Is(cause, ErrStopped) {
 		// If this cannot be committed, the calls stay in doubt.
 		_ = r.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) { intents{r}.takeBack(c, r.w.Fence) })
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), lastCommit)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), LastCommit)
 		defer cancel()
-		if err := r.w.Close(ctx, r.host.process); err == nil {
+		if err := r.w.Close(ctx, r.host.Process); err == nil {
 			if !r.busy {
 				r.host.handOver(r.key)
 			}
@@ -386,7 +371,7 @@ func (r *run) principal() holdfast.Principal {
 func (r *run) checkpoint() error {
 	return r.w.Add(nil, journal.Soon, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
-		r.listCheckpoint(c, r.labels.take(false), r.host.cfg.Frequency == PerIteration)
+		r.listCheckpoint(c, r.labels.take(false), r.host.Config.Frequency == PerIteration)
 		r.marks.clear(c)
 		r.countBytes()
 		r.saveState(c)
@@ -402,8 +387,8 @@ func (r *run) listCheckpoint(c *store.Commit, label string, frequent bool) {
 			r.st,
 			thread.SourceLoop,
 			r.st.Iteration,
-			r.host.cfg.Now().Time(),
-			r.host.cfg.KeepCheckpoints,
+			r.host.Config.Now().Time(),
+			r.host.Config.KeepCheckpoints,
 		)
 	}
 }
@@ -444,7 +429,7 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 			c.Messages = append(c.Messages, stored...)
 			r.st.Boundary = last
 			r.countBytes()
-			r.listCheckpoint(c, r.labels.take(true), r.host.cfg.Frequency != Manual)
+			r.listCheckpoint(c, r.labels.take(true), r.host.Config.Frequency != Manual)
 			// A thread that is stopped or waits still needs them.
 			if r.st.Status() == threads.StatusIdle {
 				r.marks.clear(c)
@@ -452,15 +437,15 @@ func (r *run) close(ev agui.Event, moved error, before ...agui.Event) error {
 				intents{r}.takeBack(c, r.w.Fence)
 			}
 			c.InboxSeen = r.inbox.seen
-			thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now().Time(), last.Number))
+			thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.Config.Now().Time(), last.Number))
 			r.saveState(c)
 		},
 	)
 	if err != nil {
 		return err
 	}
-	r.host.cfg.Observer.RunEnded(r.place(), r.st.Outcome(), r.st.Code(), r.started.Ran())
-	r.host.cfg.Ended(r.key)
+	r.host.Config.Observer.RunEnded(r.place(), r.st.Outcome(), r.st.Code(), r.started.Ran())
+	r.host.Config.Ended(r.key)
 	return nil
 }
 
@@ -471,7 +456,7 @@ func (r *run) end(cause error) error {
 		cause = c
 	}
 	switch {
-	case errors.Is(cause, errStopped),
+	case errors.Is(cause, ErrStopped),
 		errors.Is(cause, store.ErrFenced),
 		errors.Is(cause, store.ErrConflict),
 		errors.Is(cause, journal.ErrClosed):
@@ -488,7 +473,7 @@ func (r *run) end(cause error) error {
 }
 
 // now returns the time for events, in milliseconds since 1970.
-func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
+func (r *run) now() int64 { return r.host.Config.Now().UnixMilli() }
 
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
@@ -543,7 +528,7 @@ func (r *run) kept() int {
 
 // nextIteration moves the run to the next iteration.
 func (r *run) nextIteration() {
-	r.host.cfg.Observer.IterationDone(r.place(), r.results)
+	r.host.Config.Observer.IterationDone(r.place(), r.results)
 	r.st.Iteration++
 	r.moveTo(r.st.Iteration)
 	r.results = 0

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -672,7 +673,7 @@ func TestTwoStatesOfOneName(t *testing.T) {
 		Name:   "test.other",
 		States: []holdfast.State{state.Register(state.Spec[journalState]{Name: "acme.same"})},
 	}
-	_, err := loop.New(
+	_, err := owner.New(
 		loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }},
 	)
 	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") ||

@@ -58,15 +58,17 @@ func (s *starts) has(call string) bool {
 }
 
 // intents are what the store is told of a run's calls before they start.
-type intents struct{ *run }
+type intents struct{ r *run }
 
 // put adds to a commit the intents of the calls that are about to start.
 func (r intents) put(c *store.Commit) {
-	for i := range r.st.Calls {
-		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
-			r.marks.note(c)
-			r.tools.Load().
-				Intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now().Time()})
+	for i := range r.r.st.Calls {
+		if call := &r.r.st.Calls[i]; r.r.hasEffects(*call) && call.Given == nil && !call.Waits() &&
+			!call.WaitsOutside() {
+			r.r.marks.note(c)
+			r.r.tools.Load().
+				Intend(c, r.r.keyOf(call), call, r.r.hist,
+					thread.Intent{Fence: r.r.w.Fence, At: r.r.host.Config.Now().Time()})
 		}
 	}
 }
@@ -75,52 +77,53 @@ func (r intents) put(c *store.Commit) {
 // before, nor this one, which does not start it any more.
 func (r intents) unstarted(call *thread.Call) bool {
 	stored := !call.Frontend && call.Given == nil && call.Outside == nil && !call.Waits()
-	begun := call.InDoubt || call.Unknown || call.Kept != nil || r.doubted[call.ID] || r.starts.has(call.ID)
+	begun := call.InDoubt || call.Unknown || call.Kept != nil || r.r.doubted[call.ID] || r.r.starts.has(call.ID)
 	return stored && !begun
 }
 
 // takeBack adds to a commit which calls were never started. fence is the owner's.
 func (r intents) takeBack(c *store.Commit, fence store.Fence) {
-	r.starts.end()
-	for i := range r.st.Calls {
-		call := &r.st.Calls[i]
-		if !r.unstarted(call) || !r.hasEffects(*call) {
+	r.r.starts.end()
+	for i := range r.r.st.Calls {
+		call := &r.r.st.Calls[i]
+		if !r.unstarted(call) || !r.r.hasEffects(*call) {
 			continue
 		}
 		c.Put = slices.DeleteFunc(
 			c.Put,
 			func(v store.Value) bool { return v.Kind == store.KindIntent && v.ID == call.ID },
 		)
-		r.marks.note(c)
+		r.r.marks.note(c)
 		intent := thread.Intent{
 			Fence:      fence,
-			At:         r.host.cfg.Now().Time(),
+			At:         r.r.host.Config.Now().Time(),
 			Effect:     holdfast.EffectOnce,
 			NotStarted: true,
 		}
-		if _, there := r.tools.Find(call.Name); !there { // what it declares is not known here
-			thread.PutIntent(c, r.keyOf(call), call, r.hist, intent)
+		if _, there := r.r.tools.Find(call.Name); !there { // what it declares is not known here
+			thread.PutIntent(c, r.r.keyOf(call), call, r.r.hist, intent)
 			continue
 		}
-		r.tools.Load().Intend(c, r.keyOf(call), call, r.hist, intent)
+		r.r.tools.Load().Intend(c, r.r.keyOf(call), call, r.r.hist, intent)
 	}
 }
 
 // passOn hands over a run that does not start here any more, and says first that none of its calls
 // was started.
-func (h *host) passOn(r *run, head *store.Head) {
+func (r *run) passOn(head *store.Head) {
+	h := r.host
 	c := &store.Commit{
 		Key:       r.key,
-		ID:        h.cfg.NewID("c"),
+		ID:        h.Config.NewID("c"),
 		Expect:    head.Position(),
 		User:      head.User,
 		Fence:     head.Fence,
 		Process:   head.Process,
-		UpdatedAt: h.cfg.Now().Time(),
+		UpdatedAt: h.Config.Now().Time(),
 	}
 	if (intents{r}).takeBack(c, head.Fence); len(c.Put) > 0 {
-		if _, err := h.commitAlone(context.Background(), r.place(), c); err != nil {
-			h.cfg.Log.Warn("calls that were not started are in doubt",
+		if _, err := h.CommitAlone(context.Background(), r.place(), c); err != nil {
+			h.Config.Log.Warn("calls that were not started are in doubt",
 				"thread", r.key.Thread, "run", r.rec.ID, "error", err)
 		}
 	}

@@ -13,15 +13,15 @@ import (
 
 // query asks the tool what happened to the call; false if the call must be started.
 func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := b.tools.Spec(call.Name)
+	spec := b.r.tools.Spec(call.Name)
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
 	// Credentials are those of the call's user; the key is the call's own, and not the question's.
 	asking := c
 	asking.Key = ""
-	result, fate, err := spec.Query(holdfast.ContextWithCall(b.ctx, asking, nil), c)
-	if cut := context.Cause(b.ctx); cut != nil {
+	result, fate, err := spec.Query(holdfast.ContextWithCall(b.r.ctx, asking, nil), c)
+	if cut := context.Cause(b.r.ctx); cut != nil {
 		return finished{call: call, err: cut}, true
 	}
 	var ask *holdfast.Interrupt
@@ -30,8 +30,8 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 		return finished{call: call, err: err}, true
 	}
 	if err != nil {
-		b.log.Warn("a tool could not say what became of a call",
-			"thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
+		b.r.log.Warn("a tool could not say what became of a call",
+			"thread", b.r.key.Thread, "run", b.r.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
@@ -47,12 +47,12 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 // unknown returns what happens to a call whose tool could not tell what became of it: f is
 // what the tool returned. A tool that may run twice has simply failed.
 func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCall, f finished) finished {
-	tool, ours := b.tools.Find(call.Name)
+	tool, ours := b.r.tools.Find(call.Name)
 	if !ours {
 		return f
 	}
-	b.log.Warn("a tool does not know what became of a call",
-		"thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	b.r.log.Warn("a tool does not know what became of a call",
+		"thread", b.r.key.Thread, "run", b.r.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
 	call.Unknown = true
 	switch spec := tool.Spec(); spec.Effect {
 	case holdfast.EffectOnce:
@@ -77,14 +77,14 @@ func (b *batch) gone(call thread.Call) finished {
 	case call.Outside != nil: // it may have been handed out
 		f.result.Text = thread.TextGivenUp
 		return f
-	case !b.doubted[call.ID]: // one that has kept something was started, too
+	case !b.r.doubted[call.ID]: // one that has kept something was started, too
 		f.notRun = true
 		return f
 	}
-	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
+	intent, err := b.r.host.Read.Intent(b.r.ctx, b.r.key, call.ID)
 	if err != nil {
-		b.log.Warn("it cannot be read what was about to be done",
-			"thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		b.r.log.Warn("it cannot be read what was about to be done",
+			"thread", b.r.key.Thread, "run", b.r.rec.ID, "call", call.ID, "error", err)
 		intent = &thread.Intent{Effect: holdfast.EffectOnce}
 	}
 	switch intent.Effect {

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
@@ -53,7 +54,7 @@ func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration
 
 // demo is an engine with the demo's model and tools, and its metrics.
 type demo struct {
-	*loop.Engine
+	*owner.Engine
 	m     *metrics.Metrics
 	store *mortal
 }
@@ -89,7 +90,7 @@ func start(t *testing.T, shared store.Store, change func(*loop.Config)) *demo {
 		change(&cfg)
 	}
 	var err error
-	if d.Engine, err = loop.New(cfg); err != nil {
+	if d.Engine, err = owner.New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Start(t.Context()); err != nil {

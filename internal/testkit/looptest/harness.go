@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -32,7 +33,7 @@ import (
 
 // Engine is an engine and its keeper, on one store.
 type Engine struct {
-	*loop.Engine
+	*owner.Engine
 	*upkeep.Keeper
 	// Store is the store that both work on.
 	Store store.Store
@@ -62,7 +63,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{Store: cfg.Store}
 	cfg.Ended = func(key store.ThreadKey) { e.ArchiveSoon(key) }
 	var err error
-	if e.Engine, err = loop.New(cfg.Config); err != nil {
+	if e.Engine, err = owner.New(cfg.Config); err != nil {
 		return nil, err
 	}
 	e.Keeper = upkeep.New(upkeep.Config{
@@ -571,3 +572,34 @@ func Recorder(name string, j *Notebook) holdfast.Middleware {
 
 // WholeTrip is the history that a Traveller leaves.
 var WholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}
+
+// AsksLeave asks for leave to make each call of the tools, as AG-UI defines it.
+func AsksLeave(expires time.Time, tools ...string) holdfast.Middleware {
+	return holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
+		for i, call := range b.Calls {
+			if slices.Contains(tools, call.Name) {
+				b.Ask(
+					i,
+					&holdfast.Interrupt{
+						Reason:    holdfast.ReasonToolCall,
+						Message:   "May it?",
+						ExpiresAt: expires,
+						Metadata:  []byte(`{"mine":1}`),
+						ResponseSchema: []byte(
+							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
+								`"editedArgs":{"type":"object"}}}`,
+						),
+					},
+				)
+			}
+		}
+		return nil
+	}, Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			if call.Answer != nil && string(call.Answer.Asked) != `{"mine":1}` {
+				return holdfast.ToolResult{}, fmt.Errorf("asked %s", call.Answer.Asked)
+			}
+			return next(ctx, tool, call)
+		}
+	}}
+}

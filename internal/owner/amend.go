@@ -1,0 +1,62 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Amend has the owner of the thread's run change what only it may change, and waits until that
+// is stored. It reports false if the run has ended before that. The title of a description is
+// stored as it is.
+func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error) {
+	if t.State.Waiting != nil {
+		return false, errWaits(t.Key.Thread)
+	}
+	wake, stop := e.cfg.Store.Watch(t.Key)
+	defer stop()
+	run := t.State.Run()
+	in := loop.Item{Type: loop.ItemDescribe, Run: run, Amendment: a}
+	if a.Mark != nil {
+		in.Type = loop.ItemMark
+	}
+	id := in.Type + "/" + e.cfg.NewID("d")
+	item := store.InboxItem{ID: id, Data: thread.MustJSON(in)}
+	if err := e.cfg.Store.Post(ctx, t.Key, item); err != nil {
+		return false, thread.ReadError(t.Key, err)
+	}
+	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+		return false, thread.ReadError(t.Key, err)
+	}
+	for {
+		now, err := e.read.Head(ctx, t.Key)
+		if err != nil {
+			return false, thread.ReadError(t.Key, err)
+		}
+		// Read after the head: an item that is still there after the run's end was not taken.
+		items, err := e.cfg.Store.Inbox(ctx, t.Key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, thread.ReadError(t.Key, err)
+		}
+		if !slices.ContainsFunc(items, func(it store.InboxItem) bool { return it.ID == id }) {
+			return true, nil
+		}
+		if now.State != nil && now.State.Waiting != nil {
+			return false, errWaits(t.Key.Thread)
+		}
+		if now.State == nil || !now.State.Running() || now.State.Run() != run {
+			return false, nil
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-e.closed:
+			return false, errShuttingDown()
+		}
+	}
+}

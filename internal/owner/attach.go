@@ -1,0 +1,88 @@
+package owner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/watch"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Attaching to a run or a thread from a cursor, without a gap.
+
+// Events streams a run after the cursor: exactly the missing rest or, if the thread does not
+// have the cursor's record, a new start that says why. A nil reply means that the run has
+// ended and nothing is missing. Without a run it streams the thread: see watch.Streams.Current.
+func (e *Engine) Events(
+	ctx context.Context,
+	who holdfast.Principal,
+	id, run string,
+	after store.Cursor,
+	d agui.Dialect,
+) (*agui.Reply, error) {
+	if w := e.near(who, id, run, after); w != nil {
+		w.Viewer = watch.Viewer{Dialect: d}
+		return w.Reply(ctx), nil
+	}
+	defer e.returns.Enter(ctx)()
+	t, err := e.Current(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	v := watch.Viewer{Dialect: d}
+	if run == "" {
+		w, err := e.streams.Current(ctx, t, after, v)
+		return w.Reply(ctx), err
+	}
+	w, err := e.streams.After(ctx, t, run, after, v)
+	return w.Reply(ctx), err
+}
+
+// Current reads the head of a thread that must exist, and makes sure that a thread that
+// claims to run has a living owner, so that nobody waits for a dead one.
+func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
+	t, err := e.read.Existing(ctx, who, id)
+	if err != nil || !t.State.Running() || e.local(t.Key) != nil {
+		return t, err
+	}
+	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+		return nil, thread.ReadError(t.Key, err)
+	}
+	return e.read.Existing(ctx, who, id)
+}
+
+// Attach streams a thread to a page that may have seen any part of it.
+func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
+	defer e.returns.Enter(ctx)()
+	for range maxDecisions {
+		t, err := e.Current(ctx, who, id)
+		if err != nil {
+			return nil, err
+		}
+		w, err := e.streams.Attach(ctx, t, watch.Viewer{Dialect: d})
+		if err = e.orAgain(ctx, t, err); !errors.Is(err, errDecideAgain) {
+			return w.Reply(ctx), err
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
+// Log returns up to limit records of a run after a cursor (zero: from its first), as a
+// watcher of the run is sent them, but without waiting for more.
+func Log(
+	ctx context.Context,
+	e *Engine,
+	who holdfast.Principal,
+	id, run string,
+	after store.Cursor,
+	limit int,
+) (*agui.Page, error) {
+	t, err := e.read.Existing(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.streams.Page(ctx, t, run, after, limit)
+}

@@ -1,0 +1,290 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agents"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/headers"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// The beginning of the road: a POST is decided here and, if it starts anything, begun.
+// Under the thread's lock the engine reads the thread, makes sure that a run on it has a
+// living owner, decides (package decide), and makes the first commit (begin.go). If the
+// head has moved meanwhile, all of it is done again; if it is not known whether the owner
+// lives, the request waits first (silence.go). The reply is a stream of the log
+// (watch.go), which does not depend on the run.
+
+// maxDecisions bounds how often a POST is decided again because the thread's head moved.
+const maxDecisions = 8
+
+// asking is a POST, and what it has waited for.
+type asking struct {
+	who      holdfast.Principal
+	agent    string // the one that was asked for; empty for any
+	in       *agui.RunAgentInput
+	owner    vigil
+	verdicts decide.Verdicts
+}
+
+// orAgain returns errDecideAgain instead of an error that is due to what has happened to
+// the thread since it was read.
+func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error {
+	if err != nil && t.Head != nil && e.read.Moved(ctx, t, err) {
+		return errDecideAgain
+	}
+	return err
+}
+
+// decided reads the thread, makes sure of its owner, decides, and makes the first commit
+// of what is to start, all under the thread's lock. While it must wait, the error is a
+// silence; while it depends on what may take long to compute, it is openChecks.
+func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
+	who, in := a.who, a.in
+	defer e.turns.Enter(ctx)()
+	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
+	t, err := e.read.Load(ctx, who, in.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := e.ensureOwner(ctx, t, &a.owner)
+	if err != nil {
+		return nil, e.orAgain(ctx, t, err)
+	}
+	if moved {
+		return nil, errDecideAgain
+	}
+	agents := e.Take()
+	defer agents.Drop()
+	p := &plan{Thread: t, in: in}
+	if p.agent, err = e.agentFor(agents, t, a.agent); err != nil {
+		return nil, err
+	}
+	p.box = p.agent.Toolboxes.Now()
+	s, err := e.situation(ctx, t, p)
+	if err != nil {
+		return nil, e.orAgain(ctx, t, err)
+	}
+	if p.req, err = p.request(a.agent, a.verdicts); err != nil {
+		return nil, err
+	}
+	p.d = decide.Decide(s, p.req, e.cfg.Now().Time())
+	if p.d.Do == decide.Find {
+		return nil, &openChecks{p.d.Checks}
+	}
+	if in.Chat && p.d.Do == decide.Reject {
+		p.d = askedAgain(p.d)
+	}
+	if err := e.authorize(ctx, who, p); err != nil {
+		return nil, err
+	}
+	if err := p.choose(); err != nil || p.aside {
+		return p, err
+	}
+	switch p.d.Do {
+	case decide.Fresh, decide.Resume, decide.Keep:
+		return p, e.orAgain(ctx, t, e.begin(ctx, who, p))
+	}
+	return p, nil
+}
+
+// askedAgain turns answers that are refused into a look at the thread, which still asks: the
+// page of a frontend cannot show the error, and can ask again. The person's answers are not
+// for the log.
+func askedAgain(d decide.Decision) decide.Decision {
+	switch d.Err.Code {
+	case codes.InvalidAnswer:
+		return decide.Decision{
+			Do:      decide.Hydrate,
+			Warning: "resume ignored: an answer is not what its question asks for",
+		}
+	case codes.AnswersMissing:
+		return decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: it does not answer every open question"}
+	}
+	return d
+}
+
+// authorize asks whether the caller may do what was decided. A rejection needs no leave.
+func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if e.cfg.Authorize == nil {
+		return nil
+	}
+	switch p.d.Do {
+	case decide.Reject:
+		return nil
+	case decide.Attach, decide.FromStart, decide.Hydrate:
+		return e.cfg.Authorize(ctx, who, access.Read, "")
+	}
+	action := access.Run
+	if len(p.d.Answers) > 0 {
+		action = access.Answer
+		if p.agent.Approvals == access.RoleApprover {
+			action = access.Approve
+		}
+	}
+	return e.cfg.Authorize(ctx, who, action, p.agent.Name)
+}
+
+// agentFor returns the agent that was asked for. A request that names none goes to the one
+// that has unfinished work on the thread. While that runs here it is the run's own, which may
+// not be among the agents any more.
+func (e *Engine) agentFor(agents *agents.Set, t *thread.Thread, name string) (*agents.Agent, error) {
+	if r := e.local(
+		t.Key,
+	); r != nil && t.Head != nil && t.State.Running() &&
+		(name == "" || name == r.start.Agent.Name) {
+		return r.start.Agent, nil
+	}
+	if name == "" && t.Head != nil && (t.State.Status() != threads.StatusIdle || len(t.State.Calls) > 0) {
+		return agents.OfThread(t)
+	}
+	return agents.Named(name)
+}
+
+// situation returns what decide needs to know about the thread.
+func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (decide.Situation, error) {
+	if t.Head == nil {
+		return decide.Situation{}, nil
+	}
+	last := t.History.Last()
+	s := decide.Situation{
+		Exists:     true,
+		Thread:     t.Key.Thread,
+		Status:     t.State.Status(),
+		Run:        t.State.Run(),
+		Agent:      t.State.Agent,
+		Iteration:  t.State.Iteration,
+		Outcome:    t.State.Outcome(),
+		Interrupts: t.State.Interrupts(),
+		Pending:    t.State.PendingFrontend(),
+		Answers:    t.State.Answers,
+		Outside:    outsideOpen(t.State, e.cfg.Now().Time()),
+		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) &&
+			t.State.Outcome() != holdfast.OutcomeCancelled,
+	}
+	s.Parameters = p.parameters()
+	var err error
+	if s.Known, err = e.known(
+		ctx,
+		t,
+		p.in.RunID,
+	); err != nil || s.Known == nil || len(p.in.Resume) == 0 ||
+		s.Known.Hash == p.in.Hash() {
+		return s, err
+	}
+	// The same answers, under the same used id, may have begun a run before.
+	resumed, err := e.known(ctx, t, decide.ResumeRun(t.Key.Thread, p.in.Resume))
+	if resumed != nil {
+		s.Known = resumed
+	}
+	return s, err
+}
+
+// known returns the thread's run of that id; nil if it has none.
+func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*decide.KnownRun, error) {
+	raw, err := e.cfg.Store.Value(ctx, t.Key, store.KindRun, run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, thread.ReadError(t.Key, err)
+	}
+	var rec thread.Run
+	if err := thread.Decode(raw, &rec); err != nil {
+		return nil, thread.ReadError(t.Key, err)
+	}
+	return &decide.KnownRun{ID: run, Hash: rec.Hash}, nil
+}
+
+// begin makes the first commit of a run, and starts its goroutine unless the run only
+// stores results.
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if p.d.Do != decide.Keep {
+		if e.stopping() {
+			return errShuttingDown()
+		}
+		if err := e.room(who); err != nil {
+			return err
+		}
+	}
+	stored, err := e.admit(ctx, who, p)
+	if err != nil {
+		return err
+	}
+	next := &begun{dropped: func() { stored(false) }}
+	defer func() {
+		if !next.unsure {
+			stored(false) // which says nothing new about a commit that was accepted
+		}
+	}()
+	b := e.newBeginning(who, p)
+	before := b.st.Bytes
+	r, err := b.build(ctx)
+	counted := func() {
+		stored(true)
+		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
+		for i := range b.over {
+			e.host.OutsideEnded(b.place(), &b.over[i])
+		}
+	}
+	switch {
+	case err != nil:
+	case p.d.Do == decide.Keep:
+		if _, err = e.host.CommitAlone(ctx, b.place(), b.c); err == nil {
+			counted()
+		}
+	default:
+		next.start, next.c, next.seq = r, b.c, b.seq
+		next.accepted = func() {
+			counted()
+			if p.d.Do == decide.Resume {
+				headers.LogTrace(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint",
+					"thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.State.Iteration,
+					"continues", p.rec.Continues)
+			}
+			e.schemas.announce(b.place(), b.change)
+		}
+		err = e.acquire(ctx, b.place(), next)
+	}
+	if err != nil {
+		return thread.ReadUnlessMoved(p.Key, err)
+	}
+	return nil
+}
+
+// admit makes sure that what is stored for the tenant and the user leaves room for a run. The
+// caller calls stored when it knows whether the run was stored. A request that only brings
+// results belongs to a run that began before. Only the first call of stored counts.
+func (e *Engine) admit(ctx context.Context, who holdfast.Principal, p *plan) (stored func(bool), err error) {
+	if p.d.Do == decide.Keep {
+		return func(bool) {}, nil
+	}
+	return e.cfg.Limits.Admit(ctx, who, p.Head == nil)
+}
+
+// outsideOpen returns the open calls that were handed out, as a decision sees them.
+func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
+	var open []decide.Outside
+	for i := range st.Calls {
+		if c := &st.Calls[i]; c.Outside != nil {
+			open = append(
+				open,
+				decide.Outside{
+					ID:          c.ID,
+					Finished:    !c.WaitsOutside() || c.Expired(now),
+					Abandonable: c.Outside.Abandonable,
+				},
+			)
+		}
+	}
+	return open
+}
