@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
@@ -181,10 +182,7 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if doc["type"] != "object" {
 		return nil, errors.New("its arguments (inputSchema) are not an object")
 	}
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
+	text := strictjson.Canonical(doc)
 	if _, err := schema.Compile(text); err != nil {
 		return nil, fmt.Errorf("the schema of its arguments (inputSchema) cannot be used: %w", err)
 	}

@@ -1,14 +1,12 @@
 package middleware
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/state"
 )
 
@@ -286,14 +284,5 @@ func sortedArguments(text json.RawMessage) []byte {
 	if len(text) == 0 {
 		return []byte("{}") // which is how tools read it
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return text
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return text
-	}
-	return shared.CanonicalJSON(v)
+	return strictjson.CanonicalText(text)
 }

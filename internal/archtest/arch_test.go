@@ -153,7 +153,16 @@ var rules = map[string]rule{
 		why:  "agui is the protocol and nothing else: no I/O, no stores, no HTTP",
 	},
 	"internal/thread": {
-		ours:      []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/prompt"},
+		ours: []string{
+			"",
+			"codes",
+			"state",
+			"store",
+			"threads",
+			"internal/agui",
+			"internal/prompt",
+			"internal/strictjson",
+		},
 		libraries: []string{"github.com/evanphx/json-patch"},
 		why:       "thread is what a store holds of a thread: it reads and writes values, and decides nothing",
 	},
@@ -381,6 +390,7 @@ var rules = map[string]rule{
 			"codes",
 			"state",
 			"store",
+			"internal/strictjson",
 			"middleware/internal/shared",
 		},
 		why: "the built-ins are written with the public API, so that users can write theirs; the helpers that " +
@@ -399,7 +409,7 @@ var rules = map[string]rule{
 			"Duration of its options",
 	},
 	"middleware/permission": {
-		ours: []string{"", "state", "store", "middleware/internal/shared"},
+		ours: []string{"", "state", "store", "internal/strictjson", "middleware/internal/shared"},
 		why:  "as middleware/budget",
 	},
 	"middleware/redaction": {ours: []string{"", "state"}, why: "as middleware/budget"},

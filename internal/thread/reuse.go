@@ -1,12 +1,13 @@
 package thread
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // A thread that goes back with reuseResults keeps the results of the calls that came
@@ -55,18 +56,6 @@ func orObject(state []byte) []byte {
 // CallHash returns a hash that is equal for calls of the same tool with the same
 // arguments, however these are written.
 func CallHash(tool, arguments string) string {
-	sum := sha256.Sum256([]byte(tool + "\x00" + canonical(arguments)))
+	sum := sha256.Sum256(append([]byte(tool+"\x00"), strictjson.CanonicalText([]byte(arguments))...))
 	return hex.EncodeToString(sum[:16])
-}
-
-// canonical writes JSON with sorted members and without whitespace. Numbers stay as they
-// are written, and so does a text that is not JSON.
-func canonical(text string) string {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || d.More() {
-		return text
-	}
-	return string(MustJSON(v))
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // TestReadJSON: what two readers may understand differently is refused.
@@ -12,8 +12,8 @@ func TestReadJSON(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{`{}`, `null`, `"a"`, `[1,{"a":[true,{}]},-0.5e3]`, `{"a":{"b":1},"c":{"b":1}}`} {
 		v, err := readJSON([]byte(good))
-		if err != nil || string(shared.CanonicalJSON(v)) != good {
-			t.Errorf("%s: got %s, %v", good, shared.CanonicalJSON(v), err)
+		if err != nil || string(strictjson.Canonical(v)) != good {
+			t.Errorf("%s: got %s, %v", good, strictjson.Canonical(v), err)
 		}
 	}
 	for _, bad := range []string{
@@ -41,7 +41,7 @@ func TestLookUp(t *testing.T) {
 		got, ok, err := lookUp(v, strings.Split(path, "."))
 		text := ""
 		if ok {
-			text = string(shared.CanonicalJSON(got))
+			text = string(strictjson.Canonical(got))
 		}
 		if err != nil {
 			text = "unclear"

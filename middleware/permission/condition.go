@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
@@ -114,7 +115,7 @@ func sameValue(a, b any) bool {
 	if aNumber && bNumber && math.Abs(x) < exactUpTo {
 		return x == y
 	}
-	return bytes.Equal(shared.CanonicalJSON(a), shared.CanonicalJSON(b))
+	return bytes.Equal(strictjson.Canonical(a), strictjson.Canonical(b))
 }
 
 func numberOf(v any) (float64, bool) {
@@ -132,5 +133,5 @@ func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return string(shared.CanonicalJSON(v))
+	return string(strictjson.Canonical(v))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/middleware/internal/shared"
 )
 
@@ -99,7 +100,7 @@ func (r *compiledRule) addArgs() error {
 		r.args = append(r.args, argCondition{steps, holds})
 	}
 	if len(r.Args) > 0 {
-		r.name += " " + string(shared.CanonicalJSON(r.Args))
+		r.name += " " + string(strictjson.Canonical(r.Args))
 	}
 	if r.Exact {
 		r.name += " exact"
@@ -168,7 +169,7 @@ func (r *compiledRule) verdict(args any) verdict {
 	case r.Then == Deny:
 		v.by, v.text = byRule, "Not allowed: "+cmp.Or(r.Reason, "this agent may not make this call.")
 	case r.Exact:
-		v.args = hash(shared.CanonicalJSON(args))
+		v.args = hash(strictjson.Canonical(args))
 	}
 	return v
 }
