@@ -44,6 +44,7 @@ var answersOnly = []string{
 	codes.PayloadTooLarge,
 	codes.RunIDReused,
 	codes.RunInProgress,
+	codes.Starting,
 	codes.NotAcceptable,
 	codes.ThreadExists,
 	codes.TooManyBodies,
