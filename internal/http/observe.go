@@ -132,6 +132,9 @@ func (m *monitor) done(ctx context.Context, rec *recorder, l line) {
 	if rec.errCode != "" && !rec.gone {
 		attrs = append(attrs, slog.String("code", rec.errCode))
 	}
+	if rec.who.Tenant != "" || rec.who.User != "" { // as lines of the audit do
+		attrs = append(attrs, slog.String("who", rec.who.Tenant+"/"+rec.who.User))
+	}
 	level := slog.LevelDebug
 	if l.run {
 		level = slog.LevelInfo

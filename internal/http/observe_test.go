@@ -173,6 +173,31 @@ func TestAccessLogSaysWhy(t *testing.T) {
 	}
 }
 
+// TestAccessLogSaysWho: the line of a request has its tenant and user, once they are known.
+func TestAccessLogSaysWho(t *testing.T) {
+	seen := &observed{done: make(chan string, 1)}
+	log := &syncBuffer{}
+	s := serve(t, &fake{}, func(c *Config) {
+		c.Observer, c.Log = seen, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
+			if r.Header.Get("Authorization") == "" {
+				return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "no key")
+			}
+			return holdfast.Principal{Tenant: "acme", User: "bob"}, nil
+		}
+	})
+	do(t, "GET", s.URL+"/threads", "", "Authorization", "Bearer key1")
+	<-seen.done
+	if line := log.take(); !strings.Contains(line, "who=acme/bob") || strings.Contains(line, "key1") {
+		t.Errorf("%s", line)
+	}
+	do(t, "GET", s.URL+"/threads", "")
+	<-seen.done
+	if line := log.take(); !strings.Contains(line, "status=401") || strings.Contains(line, "who=") {
+		t.Errorf("%s", line)
+	}
+}
+
 // TestClientThatLeaves: a request whose client went away is a 499, whatever error that
 // leads to, and no trouble of the server's.
 func TestClientThatLeaves(t *testing.T) {
