@@ -65,7 +65,9 @@ func (r *run) complete() error {
 			return context.Cause(r.ctx)
 		}
 		if err := t.follow(a, err); err != nil {
-			r.failed = t.half
+			if half := t.half; half != nil {
+				r.failed = func() []agui.Message { return half.messages(false) }
+			}
 			return err
 		}
 	}

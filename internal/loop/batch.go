@@ -2,14 +2,15 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The tool calls of one answer. Once the answer and the intents of its calls are durable,
@@ -17,9 +18,6 @@ import (
 // run's goroutine saves each result the moment it exists (results.go). Some calls get
 // their result without being started: decided by a hook, declined by a person, cut off
 // by the model, in doubt (doubt.go), or recorded before a rewind (reuse.go).
-
-// cancelGrace is how long tools get to return after their run is cancelled.
-const cancelGrace = time.Second
 
 // callTools runs the open calls in parallel and saves each result the moment it exists.
 // It returns a conclusion if the run ends here, because a person is asked or the
@@ -235,30 +233,6 @@ func (b *batch) unsure(call thread.Call) bool {
 	return b.r.doubted[call.ID] && call.Outside == nil && (call.Kept == nil || outsideOf(&b.r.tools, call.Name) != nil)
 }
 
-// toolCall returns the call as the tool gets it.
-func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
-	c := holdfast.ToolCall{
-		ID:        call.ID,
-		Name:      call.Name,
-		Key:       r.keyOf(call),
-		Principal: r.principal(),
-		Thread:    r.key.Thread,
-		Run:       r.rec.ID,
-		Iteration: r.st.Iteration,
-		State:     r.shared,
-		Answer:    handed(call.Answer, call.Interrupt),
-		Frontend:  call.Frontend,
-		Kept:      call.Kept,
-		Finished:  call.Finished() != nil,
-	}
-	// An answer to the server's own question is not the hooks' or the tool's.
-	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
-		c.Answer = nil
-	}
-	c.Arguments = json.RawMessage(r.hist.Arguments(call.ID))
-	return c
-}
-
 // call runs one call through the Tool hooks. It runs in a goroutine of its own.
 func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
@@ -323,38 +297,44 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 		"thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
-// toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
-// call that is finished has only its result.
-func toolOf(r *run, call *thread.Call) holdfast.Tool {
-	tool, ours := r.tools.Find(call.Name)
-	switch come := call.Finished(); {
-	case come != nil:
-		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone
-		if ours {
-			spec = tool.Spec()
-		}
-		return resultTool{spec, holdfast.ToolResult{Text: come.Text, Failed: come.Failed}}
-	case ours && tool.Spec().Outside != nil:
-		return &outsideTool{
-			Tool: tool,
-			call: *call,
-			key:  r.key,
-			keep: r.keeps.change,
-			cfg:  &r.host.Config,
-		}
-	case ours:
-		return tool
+// saveKept makes a change of its call. It runs in the run's goroutine.
+func (b *batch) saveKept(k kept) error {
+	call := b.r.st.Call(k.call)
+	if call == nil {
+		return errCallOver
 	}
-	for _, t := range r.rec.Tools {
-		if t.Name == call.Name {
-			return frontendTool{holdfast.ToolSpec{
-				Name:        t.Name,
-				Description: t.Description,
-				Parameters:  t.Parameters,
-				Effect:      holdfast.EffectOnce,
-				Metadata:    t.Metadata,
-			}}
+	k.change(call)
+	return b.r.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.r.saveState(c) })
+}
+
+// arrived gives open calls the results that have come, the first one to each, and makes
+// those calls again; it returns how many more calls will finish. A call that is being handed
+// out is made again when that has ended; see again.
+func (b *batch) arrived() (running int) {
+	for _, a := range b.r.arrivals.take() {
+		call := b.r.st.Call(a.Call)
+		if call == nil || call.Outside == nil || call.Finished() != nil || call.Given != nil {
+			continue
 		}
+		a.Result.Run = b.r.rec.ID
+		call.Finish(a.Result)
+		if cut := b.inFlight[call.ID]; cut != nil {
+			cut(errResultCame)
+			continue
+		}
+		b.start(*call)
+		running++
 	}
-	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
+	return running
+}
+
+// again makes a call again whose result has come while it was handed out. It reports false
+// for any other.
+func (b *batch) again(f *finished) bool {
+	call := b.r.st.Call(f.call.ID)
+	if call == nil || call.Finished() == nil || f.call.Finished() != nil {
+		return false
+	}
+	b.start(*call)
+	return true
 }

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -24,21 +23,6 @@ func (r *run) hasEffects(call thread.Call) bool {
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
-// openCalls returns the answer's calls as the thread's open ones.
-func (a *completion) openCalls() []thread.Call {
-	r := a.r
-	calls := make([]thread.Call, 0, len(a.sequence))
-	for i, c := range a.sequence {
-		_, ours := r.tools.Find(c.name)
-		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
-		// Arguments that were cut off may be valid JSON, if only the last members are missing.
-		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter
-		call.Cut = cut && (i == len(a.sequence)-1 || !json.Valid(c.args))
-		calls = append(calls, call)
-	}
-	return calls
-}
-
 // isFrontendTool reports whether the client declared a tool of that name.
 func (r *run) isFrontendTool(name string) bool {
 	for _, t := range r.rec.Tools {
@@ -49,83 +33,62 @@ func (r *run) isFrontendTool(name string) bool {
 	return false
 }
 
-// decideCalls passes the iteration's calls to the Batch hooks before any of them starts. The
-// decisions of hooks are stored with the calls.
-func (a *completion) decideCalls() {
-	r := a.r
-	if len(a.sequence) == 0 || !r.chain.Decides() {
-		a.noteRepeats()
-		return
+// toolCall returns the call as the tool gets it.
+func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
+	c := holdfast.ToolCall{
+		ID:        call.ID,
+		Name:      call.Name,
+		Key:       r.keyOf(call),
+		Principal: r.principal(),
+		Thread:    r.key.Thread,
+		Run:       r.rec.ID,
+		Iteration: r.st.Iteration,
+		State:     r.shared,
+		Answer:    handed(call.Answer, call.Interrupt),
+		Frontend:  call.Frontend,
+		Kept:      call.Kept,
+		Finished:  call.Finished() != nil,
 	}
-	list := make([]holdfast.ToolCall, len(a.sequence))
-	for i, c := range a.sequence {
-		list[i] = holdfast.ToolCall{
-			ID:        c.id,
-			Name:      c.name,
-			Arguments: json.RawMessage(c.args),
-			Key:       r.keyOf(&r.st.Calls[i]),
-			Principal: r.principal(),
-			Thread:    r.key.Thread,
-			Run:       r.rec.ID,
-			Iteration: r.st.Iteration,
-			State:     r.shared,
-			Frontend:  r.st.Calls[i].Frontend,
-		}
+	// An answer to the server's own question is not the hooks' or the tool's.
+	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
+		c.Answer = nil
 	}
-	b := holdfast.NewBatch(r.at.Load(), list)
-	if err := r.chain.Decide(r.inner, b); err != nil {
-		reason := holdfast.AsError(err)
-		r.log.Warn("a middleware ends the run",
-			"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
-		r.st.Ending = thread.EndingOf(reason)
-		for i := range list {
-			b.Deny(i, "Not started: "+reason.Message)
-		}
-	}
-	for i := range list {
-		result, ask := b.Decided(i)
-		switch call := &r.st.Calls[i]; {
-		case result != nil:
-			call.Given = &thread.GivenResult{
-				Text:   result.Text,
-				Parts:  result.Parts,
-				Failed: result.Failed,
-				NotRun: result.NotRun,
-			}
-		case ask != nil && r.startable(call): // nobody is asked about what cannot be started
-			call.Interrupt = r.interrupt(ask, call.ID)
-		}
-	}
-	a.noteRepeats()
+	c.Arguments = json.RawMessage(r.hist.Arguments(call.ID))
+	return c
 }
 
-// noteRepeats decides about the answer's calls after a history has branched by itself: a
-// call whose result is recorded needs nobody's leave, since it does not run; a different one
-// of the same tool asks first.
-func (a *completion) noteRepeats() {
-	r := a.r
-	if len(r.st.Happened) == 0 {
-		return
+// toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
+// call that is finished has only its result.
+func toolOf(r *run, call *thread.Call) holdfast.Tool {
+	tool, ours := r.tools.Find(call.Name)
+	switch come := call.Finished(); {
+	case come != nil:
+		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone
+		if ours {
+			spec = tool.Spec()
+		}
+		return resultTool{spec, holdfast.ToolResult{Text: come.Text, Failed: come.Failed}}
+	case ours && tool.Spec().Outside != nil:
+		return &outsideTool{
+			Tool: tool,
+			call: *call,
+			key:  r.key,
+			keep: r.keeps.change,
+			cfg:  &r.host.Config,
+		}
+	case ours:
+		return tool
 	}
-	used := map[string]int{}
-	for i, c := range a.sequence {
-		call := &r.st.Calls[i]
-		happened := r.st.Happened.With(c.name)
-		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
-			continue
+	for _, t := range r.rec.Tools {
+		if t.Name == call.Name {
+			return frontendTool{holdfast.ToolSpec{
+				Name:        t.Name,
+				Description: t.Description,
+				Parameters:  t.Parameters,
+				Effect:      holdfast.EffectOnce,
+				Metadata:    t.Metadata,
+			}}
 		}
-		hash := thread.CallHash(c.name, string(c.args))
-		if used[hash]++; used[hash] <= len(r.recorded[hash]) {
-			call.Interrupt = nil
-			continue
-		}
-		if call.Interrupt != nil { // a hook asks already
-			note := *call.Interrupt
-			note.Message = strings.TrimSpace(note.Message + " " + textAlready(happened))
-			call.Interrupt = &note
-			continue
-		}
-		call.Repeats = true
-		call.Interrupt = r.interrupt(repeatQuestion(call, c.args, happened), call.ID)
 	}
+	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
 }

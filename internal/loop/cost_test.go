@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
@@ -24,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
 )
 
 // recording is a store that remembers what is committed to it. A commit takes a moment, as

@@ -11,9 +11,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/holdfast-agents/holdfast/store"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Crash points let a test kill the server at each commit of a run and look whether

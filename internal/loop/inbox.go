@@ -3,7 +3,6 @@ package loop
 import (
 	"encoding/json"
 	"errors"
-	"sync"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
@@ -14,34 +13,6 @@ import (
 
 // Only the owner of a run writes to its thread. Requests of others wait in the thread's inbox,
 // which is durable: an owner that dies is followed by one that reads the same items.
-
-// Item is what a request, possibly in another process, leaves for a run's owner.
-type Item struct {
-	Type string `json:"type"` // cancel, describe, mark or result
-	Run  string `json:"run"`  // the run that it is for
-	thread.Amendment
-	// Call and Result are a call that is finished from outside, and what has come for it.
-	Call   string                `json:"call,omitempty"`
-	Result *thread.OutsideResult `json:"result,omitempty"`
-}
-
-const (
-	ItemCancel   = "cancel"
-	ItemDescribe = "describe"
-	ItemMark     = "mark"
-	ItemResult   = "result"
-)
-
-// inbox is what a run does with the items of its inbox.
-type inbox struct {
-	mu sync.Mutex // one reads at a time, so items are taken in their order
-	// seen is the number of the newest item that was taken. It changes under mu and in the
-	// writer's turn, so the commit that ends the run knows what it includes.
-	seen uint64
-	// owed means that an item has cancelled the run, or is a result that the run may not have
-	// stored yet. Until its end no item is removed, so that the next owner would find that one.
-	owed bool
-}
 
 // mail is a run as it reads its inbox.
 type mail struct{ r *run }
@@ -104,11 +75,4 @@ func (r mail) amend(c *store.Commit, a *thread.Amendment) {
 	if !r.r.inbox.owed {
 		c.InboxSeen = r.r.inbox.seen
 	}
-}
-
-// saveState puts the run's state into a commit; the writer calls it.
-func (r *run) saveState(c *store.Commit) {
-	r.st.Marked = r.labels.joined()
-	r.stored = r.st.Encode()
-	c.State = r.stored
 }

@@ -161,3 +161,12 @@ func (r *run) measure() error {
 	ev.Timestamp = r.now()
 	return r.w.Add([]agui.Event{ev}, journal.Soon, nil)
 }
+
+// nextIteration moves the run to the next iteration.
+func (r *run) nextIteration() {
+	r.host.Config.Observer.IterationDone(r.place(), r.results)
+	r.st.Iteration++
+	r.moveTo(r.st.Iteration)
+	r.results = 0
+	r.starts.forget()
+}

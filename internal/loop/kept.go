@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A call may keep a value, such as the handle of work that it has started elsewhere. The value
@@ -28,8 +26,9 @@ var errCallOver = errors.New("the run no longer waits for this call")
 
 // keeps are the values that the calls of a run keep.
 type keeps struct {
-	run    *run
 	values chan kept
+	over   <-chan struct{} // closed when the run no longer waits
+	flush  func(context.Context) error
 }
 
 // save saves a value with an open call; see change.
@@ -43,21 +42,11 @@ func (k keeps) change(ctx context.Context, call string, change func(*thread.Call
 	v := kept{call: call, change: change, added: make(chan error, 1)}
 	select {
 	case k.values <- v:
-	case <-k.run.over:
+	case <-k.over:
 		return errCallOver
 	}
 	if err := <-v.added; err != nil {
 		return err
 	}
-	return k.run.w.Flush(context.WithoutCancel(ctx))
-}
-
-// saveKept makes a change of its call. It runs in the run's goroutine.
-func (b *batch) saveKept(k kept) error {
-	call := b.r.st.Call(k.call)
-	if call == nil {
-		return errCallOver
-	}
-	k.change(call)
-	return b.r.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.r.saveState(c) })
+	return k.flush(context.WithoutCancel(ctx))
 }

@@ -134,14 +134,3 @@ func (a *completion) shows(answer []agui.Message) []agui.Event {
 	}
 	return events
 }
-
-// remember adds what a model has made to its answer, as models and hooks see it. It reports
-// false for any other activity.
-func (n *notes) remember(messages *[]holdfast.Message, m *agui.Message) bool {
-	media, is := thread.MediaOf(m)
-	if is {
-		*messages = media.Among(*messages)
-		n.see(*messages, &media)
-	}
-	return is
-}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -72,4 +73,15 @@ func (n *notes) history() []holdfast.Message {
 		return slices.Clip(n.all)
 	}
 	return slices.Clip(n.models)
+}
+
+// remember adds what a model has made to its answer, as models and hooks see it. It reports
+// false for any other activity.
+func (n *notes) remember(messages *[]holdfast.Message, m *agui.Message) bool {
+	media, is := thread.MediaOf(m)
+	if is {
+		*messages = media.Among(*messages)
+		n.see(*messages, &media)
+	}
+	return is
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Answers in a form: if the agent has an Output, the answer that ends a run must be JSON that
@@ -118,24 +120,29 @@ func resultOf(h *thread.History, answer string, end *conclusion) json.RawMessage
 	return thread.ResultOf(&h.Path[at])
 }
 
-// after returns what the model reads after all else, in the tail: the answer that did not fit, and
-// why.
-func after(m *thread.Misfit) []holdfast.Message {
-	if m == nil {
+// keepPartial commits the text of a cancelled answer, marked as partial: what people have
+// read is not taken away. Calls that were still being written never happened.
+func (a *completion) keepPartial() error {
+	r := a.r
+	r.st.Misfit = nil
+	if err := r.w.CloseOpen(); err != nil {
+		return err
+	}
+	kept := a.messages(false)
+	for i := range kept {
+		if kept[i].Role != string(holdfast.RoleActivity) { // what it shows is whole
+			kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+		}
+	}
+	if err := r.append(kept, a.shows(kept), journal.Soon, nil); err != nil {
+		return err
+	}
+	if len(a.sequence)+len(kept) == 0 {
 		return nil
 	}
-	return []holdfast.Message{
-		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
-		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
-	}
-}
-
-// behind returns what the model reads behind a message: what is wrong with an answer that was
-// kept although it does not fit.
-func behind(m *agui.Message) []holdfast.Message {
-	errors := thread.MisfitOf(m)
-	if errors == nil {
-		return nil
-	}
-	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
+	// The snapshot shows the mark, and removes calls that were still being written.
+	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *store.Commit, last store.Cursor) {
+		r.st.Boundary = last
+		r.saveState(c)
+	})
 }

@@ -35,35 +35,3 @@ func (h *Host) OutsideEnded(at holdfast.Iteration, call *thread.Call) {
 		)
 	}
 }
-
-// arrived gives open calls the results that have come, the first one to each, and makes
-// those calls again; it returns how many more calls will finish. A call that is being handed
-// out is made again when that has ended; see again.
-func (b *batch) arrived() (running int) {
-	for _, a := range b.r.arrivals.take() {
-		call := b.r.st.Call(a.Call)
-		if call == nil || call.Outside == nil || call.Finished() != nil || call.Given != nil {
-			continue
-		}
-		a.Result.Run = b.r.rec.ID
-		call.Finish(a.Result)
-		if cut := b.inFlight[call.ID]; cut != nil {
-			cut(errResultCame)
-			continue
-		}
-		b.start(*call)
-		running++
-	}
-	return running
-}
-
-// again makes a call again whose result has come while it was handed out. It reports false
-// for any other.
-func (b *batch) again(f *finished) bool {
-	call := b.r.st.Call(f.call.ID)
-	if call == nil || call.Finished() == nil || f.call.Finished() != nil {
-		return false
-	}
-	b.start(*call)
-	return true
-}

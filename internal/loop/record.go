@@ -58,3 +58,22 @@ func (g growth) addRecorded() error {
 	}
 	return g.r.append(messages, events, journal.AtOnce, nil)
 }
+
+// append adds messages to the tree, each following the one before from the leaf on, in one
+// commit with the events and with whatever more adds. It does not wait.
+func (r *run) append(
+	messages []agui.Message,
+	events []agui.Event,
+	u journal.Urgency,
+	more func(c *store.Commit),
+) error {
+	stored := growth{r}.plant(messages)
+	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
+		r.st.Boundary = last
+		c.Messages = append(c.Messages, stored...)
+		if more != nil {
+			more(c)
+		}
+		r.saveState(c)
+	})
+}

@@ -138,25 +138,6 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	})
 }
 
-// interrupt returns a question as the stream shows it; call is empty for a hook's.
-func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
-	i := &agui.Interrupt{
-		ID:             r.host.Config.NewID("int"),
-		Reason:         ask.Reason,
-		Message:        ask.Message,
-		ToolCallID:     call,
-		ResponseSchema: ask.ResponseSchema,
-		Metadata:       ask.Metadata,
-	}
-	if i.Reason == "" {
-		i.Reason = holdfast.ReasonInputRequired
-	}
-	if !ask.ExpiresAt.IsZero() {
-		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)
-	}
-	return i
-}
-
 // closeCalls gives every open call the text as its result, without running it. A result that
 // has come from outside is not lost.
 func (r *run) closeCalls(text string) error {
@@ -212,3 +193,6 @@ func (r *run) toolErrorText(call thread.Call, err error) string {
 		"tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
 	return text
 }
+
+// cancelGrace is how long tools get to return after their run is cancelled.
+const cancelGrace = time.Second

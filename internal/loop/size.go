@@ -32,11 +32,3 @@ func (h *Host) Measured(
 	}
 	return h.Config.WarnBytes > 0 && st.Bytes > h.Config.WarnBytes, nil
 }
-
-// countBytes adds what the run has written since the last time to the size of its thread,
-// for the commit that stores it.
-func (r *run) countBytes() {
-	r.st.Bytes += r.w.Written()
-	r.host.Config.Limits.Wrote(r.principal(), r.st.Bytes-r.counted)
-	r.counted = r.st.Bytes
-}

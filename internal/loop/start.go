@@ -3,16 +3,19 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// The preparation of a run: from what it starts with to a run that can begin.
 
 // Start is what a run begins with in this process, or goes on with.
 type Start struct {
@@ -71,52 +74,96 @@ func (s *Start) Closing(ctx context.Context, h *Host, call *thread.Call, text st
 	return closingResult(ctx, s.run(h), call, text)
 }
 
-// Run is a run in this process, until it ends here or is left to another one.
-type Run struct {
-	run  *run
-	head *store.Head // after its first commit in this process
-}
-
-// New returns a run, which begins with Begin. head is the head after its first commit in
-// this process, and first are the records of that.
-func New(h *Host, s *Start, head *store.Head, first []store.Record) *Run {
-	r := s.run(h)
-	r.prepare(head, first)
-	return &Run{run: r, head: head}
-}
-
-// Begin gives the run its journal: from now on it can be watched and written to. asked is when
-// the commit was sent that made this process the owner, and seq is the stream after it.
-func (r *Run) Begin(asked clock.Moment, seq agui.Sequencer) {
-	x := r.run
-	x.w = journal.New(x.writerConfig(asked), r.head, seq)
-	x.owner = owner{
-		ctx:   x.ctx,
-		cfg:   &x.host.Config,
-		lease: x.host.lease,
-		w:     x.w,
-		key:   x.key,
-		leave: x.cancel,
-		sole:  x.side,
+// prepare sets up what the run needs to start. first are the records of its first commit
+// in this process, and head is the head after it.
+func (r *run) prepare(head *store.Head, first []store.Record) {
+	r.key = head.Key
+	r.feed = journal.NewFeed(r.host.Config.TailBytes)
+	r.feed.Append(first)
+	r.stored = head.State
+	r.labels.begin(r.st.Marked)
+	r.over, r.arrivals.came = make(chan struct{}), make(chan struct{}, 1)
+	r.keeps = keeps{
+		values: make(chan kept),
+		over:   r.over,
+		flush:  func(ctx context.Context) error { return r.w.Flush(ctx) },
 	}
-	x.host.Config.Observer.RunStarted(x.place(), x.resumed, x.results)
+	r.started, r.log = clock.Now(), headers.LogTrace(r.host.Config.Log, r.rec.Traceparent)
+	r.ctx, r.cancel = context.WithCancelCause(r.host.Context)
+	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.Config.Store)
+	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
+		Notify:    r.notify,
+		Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Record:    r.notes.add,
+		History:   r.notes.history,
+		Keep:      r.keeps.save,
+		Mark:      r.labels.add,
+	})
+	if r.cancelled {
+		r.cancel(errCancelled)
+	}
+	r.inner, r.chain = r.ctx, r.agent.Hooks
+	r.models = r.agent.Models
+	r.model = r.models.Find(r.st.Model)
+	r.st.Follow(r.live)
+	for i := range r.hist.Path {
+		r.remember(&r.hist.Path[i])
+	}
+	r.stale = r.resumed && !reasons(r.hist.Path)
+	r.moveTo(r.st.Iteration)
+	r.results, r.counted = r.kept(), r.st.Bytes
+	if r.tools.Load() == nil { // it has begun elsewhere
+		r.tools.Store(r.agent.Toolboxes.Now())
+	}
+	if r.resumed {
+		r.inherited = map[string]bool{}
+		for i := range r.st.Calls {
+			r.inherited[r.st.Calls[i].ID] = true
+		}
+	}
 }
 
-// Main runs it to its end in this process.
-func (r *Run) Main() { r.run.main() }
+// writerConfig returns what the run's journal needs. asked is when the commit was sent that made
+// this process the owner.
+func (r *run) writerConfig(asked clock.Moment) journal.Config {
+	cfg := &r.host.Config
+	return journal.Config{
+		Process:    r.host.Process,
+		Now:        cfg.Now,
+		Asked:      asked,
+		NewID:      cfg.NewID,
+		Shown:      r.feed.Append,
+		Back:       r.storeBack,
+		Commit:     func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
+		Go:         r.host.Writers.Go,
+		GiveUp:     cfg.StoreTimeout,
+		Limit:      cfg.BufferBytes,
+		Window:     cfg.DeltaWindow,
+		StopAtOnce: cfg.StopOnStoreFailure,
+	}
+}
 
-// ReadInbox takes what has come for it since the inbox was last read.
-func (r *Run) ReadInbox() { mail{r.run}.read() }
+// storeBack logs that the store answers again. The observer has seen each try that failed.
+func (r *run) storeBack(outage time.Duration) {
+	r.log.Warn("the store is back",
+		"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
+}
 
-// Cancel ends the run with a cause.
-func (r *Run) Cancel(cause error) { r.run.cancel(cause) }
-
-// Spec returns the specification of one of its tools; the zero one of a tool that it does not
-// have.
-func (r *Run) Spec(tool string) holdfast.ToolSpec { return r.run.tools.Spec(tool) }
-
-// Feed returns what its watchers read.
-func (r *Run) Feed() *journal.Feed { return r.run.feed }
-
-// PassOn hands the run over instead of beginning it here.
-func (r *Run) PassOn() { r.run.passOn(r.head) }
+// kept counts the finished results that a resumed run found of the iteration it continues.
+// While calls are open these are all of the last results; otherwise only those that no
+// checkpoint holds yet, whose calls still have an intent.
+func (r *run) kept() int {
+	n := 0
+	for i := len(r.hist.Path) - 1; r.resumed && i >= 0; i-- {
+		if thread.Aside(&r.hist.Path[i]) {
+			continue
+		}
+		if r.hist.Path[i].Role != string(holdfast.RoleTool) {
+			break
+		}
+		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
+			n++
+		}
+	}
+	return n
+}
