@@ -1,13 +1,11 @@
 package http
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -45,18 +43,4 @@ func readCursors(r *http.Request) (cursors, error) {
 			Wrap(err)
 	}
 	return c, nil
-}
-
-// attach attaches to a thread, or goes on with its current run after the cursor.
-func (c cursors) attach(
-	ctx context.Context,
-	runs Runs,
-	who holdfast.Principal,
-	thread string,
-	d agui.Dialect,
-) (*agui.Reply, error) {
-	if c.after == (store.Cursor{}) {
-		return runs.Attach(ctx, who, thread, d)
-	}
-	return runs.Events(ctx, who, thread, "", c.after, d)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// The inside of threads over HTTP: what is under way, calls, usage, questions, and the log of a
+// run, which is written in inspect_log.go.
+
 // Inspect shows what is inside threads.
 type Inspect interface {
 	// Work returns what is under way on a thread and in no checkpoint yet.
@@ -141,4 +144,29 @@ func (a *inspectAPI) getCalls(w http.ResponseWriter, r *http.Request, who holdfa
 func (a *inspectAPI) getUsage(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	usage, err := a.inspect.Usage(r.Context(), who, param(r, "thread"))
 	return shown(w, usage, err)
+}
+
+// How many records a page of a run's log has.
+const (
+	defaultRecords = 1000
+	maxRecords     = 20_000
+)
+
+// getLog is GET /threads/{thread}/runs/{run}/log?after=&limit=.
+func (a *inspectAPI) getLog(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	limit, err := numberParam(r, "limit", defaultRecords, maxRecords)
+	if err != nil {
+		return err
+	}
+	asked, err := readCursors(r)
+	if err != nil {
+		return err
+	}
+	page, err := a.runLog(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
+	if err != nil {
+		return err
+	}
+	jsonHeader(w, http.StatusOK)
+	writeLog(w, r, a.log, page)
+	return nil
 }

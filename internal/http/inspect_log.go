@@ -7,34 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
-
-// How many records a page of a run's log has.
-const (
-	defaultRecords = 1000
-	maxRecords     = 20_000
-)
-
-// getLog is GET /threads/{thread}/runs/{run}/log?after=&limit=.
-func (a *inspectAPI) getLog(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	limit, err := numberParam(r, "limit", defaultRecords, maxRecords)
-	if err != nil {
-		return err
-	}
-	asked, err := readCursors(r)
-	if err != nil {
-		return err
-	}
-	page, err := a.runLog(r.Context(), who, param(r, "thread"), param(r, "run"), asked.after, limit)
-	if err != nil {
-		return err
-	}
-	jsonHeader(w, http.StatusOK)
-	writeLog(w, r, a.log, page)
-	return nil
-}
 
 // writeLog writes a page record by record, so that a slow client does not keep it in memory.
 // If one cannot be read, cutting the connection is the only way left to show that.

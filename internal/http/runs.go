@@ -214,6 +214,20 @@ func (a *runAPI) getRest(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	return a.out.answer(w, r, o, asked, reply)
 }
 
+// attach attaches to a thread, or goes on with its current run after the cursor.
+func (c cursors) attach(
+	ctx context.Context,
+	runs Runs,
+	who holdfast.Principal,
+	thread string,
+	d agui.Dialect,
+) (*agui.Reply, error) {
+	if c.after == (store.Cursor{}) {
+		return runs.Attach(ctx, who, thread, d)
+	}
+	return runs.Events(ctx, who, thread, "", c.after, d)
+}
+
 // dialectOf returns the dialect that a GET asks for: 1.0 unless ?protocolVersion= says "none".
 func dialectOf(r *http.Request) agui.Dialect {
 	if r.URL.Query().Get("protocolVersion") == "none" {
