@@ -13,7 +13,7 @@ import (
 // A history branches when a message is edited or gets a new answer. The old branch stays in
 // the tree, and the stream says how to get back to it. With the policy chat this happens by
 // itself, while the effects of what is left stay: so the results of its calls to once and
-// query tools are recorded for the new branch (left.go, reuse.go), and a different call of
+// query tools are recorded for the new branch (abandoned_branch.go, reuse.go), and a different call of
 // such a tool asks a person first. That holds until the next message that does not branch.
 
 // branches reports whether the run leaves a part of the history behind.
