@@ -216,6 +216,7 @@ var rules = map[string]rule{
 			"internal/journal",
 			"internal/loop",
 			"internal/pin",
+			"internal/quota",
 			"internal/routine",
 			"internal/thread",
 			"internal/turns",

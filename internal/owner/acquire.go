@@ -36,9 +36,9 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	defer e.acquiring.leave()
 	var place *slot
 	if b.start != nil {
-		take := e.takeSlot
+		take := e.places.take
 		if b.elsewhere {
-			take = e.holdSlot
+			take = e.places.hold
 		}
 		var err error
 		if place, err = take(at.Principal); err != nil {
@@ -70,7 +70,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 			return err // the process that takes the run over, it is not launched here
 		}
 		place.kept = true // by the run that may have begun
-		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal, agents: place.agents}, clock.Now()}
+		e.unsure[b.c.Key] = &unsure{b, &slot{of: e.places, who: at.Principal, agents: place.agents}, clock.Now()}
 	}
 	return err
 }

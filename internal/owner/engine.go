@@ -40,8 +40,8 @@ type Engine struct {
 	streams *watch.Streams
 	seed    maphash.Seed
 	// locks serialize what this process decides about one thread.
-	locks [256]sync.Mutex
-	slots chan struct{}
+	locks  [256]sync.Mutex
+	places *places
 	// turns lets requests be decided some at a time, so that the runs that go on do not wait
 	// for all of those that begin. Requests admitted together stay in step, so one wake-up
 	// serves several runs.
@@ -91,7 +91,7 @@ func New(cfg loop.Config) (*Engine, error) {
 		house:         h,
 		renewal:       renewal{house: h},
 		seed:          maphash.MakeSeed(),
-		slots:         make(chan struct{}, cfg.MaxRuns),
+		places:        &places{limits: cfg.Limits, taken: make(chan struct{}, cfg.MaxRuns)},
 		turns:         routine.NewGate(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
 		checker:       newChecker(),
 		returns:       routine.NewGate(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
@@ -284,7 +284,7 @@ func (e *Engine) live(r *resident) {
 	e.unlist(r)
 	r.readers.Wait()
 	r.feed.End()
-	e.freeSlot(holdfast.Principal{Tenant: r.start.Key.Tenant, User: r.start.Rec.User}, r.start.Agent.Of)
+	e.places.free(holdfast.Principal{Tenant: r.start.Key.Tenant, User: r.start.Rec.User}, r.start.Agent.Of)
 	close(r.done)
 }
 
@@ -296,65 +296,6 @@ func (e *Engine) unlist(r *resident) {
 	if e.runs[r.start.Key] == r { // the next run of the thread may have begun
 		delete(e.runs, r.start.Key)
 	}
-}
-
-// slot is a place among the runs of this process. A caller that takes one defers release,
-// which gives it back unless a run was launched in it; so it is free again whatever happens
-// before.
-type slot struct {
-	e      *Engine
-	who    holdfast.Principal
-	agents *agents.Set // whose user the run is; nil if there is no run yet
-	kept   bool
-}
-
-// takeSlot takes a place for a new run. The error says why there is none: all are in use,
-// or too many by this tenant or user.
-func (e *Engine) takeSlot(who holdfast.Principal) (*slot, error) {
-	if err := e.cfg.Limits.TakeRun(who); err != nil {
-		return nil, err
-	}
-	select {
-	case e.slots <- struct{}{}:
-		return &slot{e: e, who: who}, nil
-	default:
-		e.cfg.Limits.FreeRun(who)
-		return nil, errTooManyRuns(e.cfg.MaxRuns)
-	}
-}
-
-// holdSlot is takeSlot for a run that has begun elsewhere. It is not refused because of the
-// limits of tenants and users, which are for new runs.
-func (e *Engine) holdSlot(who holdfast.Principal) (*slot, error) {
-	select {
-	case e.slots <- struct{}{}:
-		e.cfg.Limits.HoldRun(who)
-		return &slot{e: e, who: who}, nil
-	default:
-		return nil, errTooManyRuns(e.cfg.MaxRuns)
-	}
-}
-
-// room returns the error that takeSlot would return, so that nothing needs to be read for a
-// run that cannot begin.
-func (e *Engine) room(who holdfast.Principal) error {
-	place, err := e.takeSlot(who)
-	place.release()
-	return err
-}
-
-// release gives the place back, unless a run has it. s may be nil.
-func (s *slot) release() {
-	if s != nil && !s.kept {
-		s.e.freeSlot(s.who, s.agents)
-	}
-}
-
-// freeSlot gives a run's place to another one. It needs its agents no more.
-func (e *Engine) freeSlot(who holdfast.Principal, agents *agents.Set) {
-	e.cfg.Limits.FreeRun(who)
-	<-e.slots
-	agents.Drop()
 }
 
 // posted makes the thread's run read its inbox; for the zero key, all runs of this

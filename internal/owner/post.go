@@ -212,7 +212,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		if e.stopping() {
 			return errShuttingDown()
 		}
-		if err := e.room(who); err != nil {
+		if err := e.places.room(who); err != nil {
 			return err
 		}
 	}

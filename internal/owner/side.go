@@ -46,7 +46,7 @@ func (s sideStore) Used(ctx context.Context, tenant string, accounts []string) (
 
 // beginSide begins the side run that was asked for, and returns its stream.
 func beginSide(ctx context.Context, e *Engine, who holdfast.Principal, p *plan) (*agui.Reply, error) {
-	place, err := e.takeSlot(who)
+	place, err := e.places.take(who)
 	if err != nil {
 		return nil, err
 	}
