@@ -369,9 +369,32 @@ var rules = map[string]rule{
 		why:  "a store never parses what it stores",
 	},
 	"internal/filestore": {
-		ours:      []string{"", "store", "internal/storekit", "internal/frame"},
+		ours: []string{
+			"",
+			"store",
+			"internal/storekit",
+			"internal/frame",
+			"internal/filestore/disk",
+			"internal/filestore/inventory",
+			"internal/filestore/trouble",
+		},
 		libraries: []string{"github.com/cockroachdb/pebble"},
 		why:       "a store never parses what it stores",
+	},
+	"internal/filestore/disk": {
+		ours:      []string{"internal/filestore/inventory", "internal/filestore/trouble"},
+		libraries: []string{"github.com/cockroachdb/pebble"},
+		why:       "disk makes changes of files and has them written down; it knows neither keys nor engines",
+	},
+	"internal/filestore/inventory": {
+		ours:      []string{"internal/filestore/trouble", "internal/frame"},
+		libraries: []string{"github.com/cockroachdb/pebble"},
+		why:       "inventory compares files, before there is an engine; it knows no keys",
+	},
+	"internal/filestore/trouble": {
+		ours:      []string{"store"},
+		libraries: []string{"github.com/cockroachdb/pebble"},
+		why:       "trouble is about errors",
 	},
 	"internal/redisstore": {
 		ours:      []string{"", "store", "internal/clock", "internal/storekit", "internal/frame"},

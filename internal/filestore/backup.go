@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -39,7 +43,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	e := s.committer.engine.Load()
 	done := make(chan error, 1)
 	go func() {
-		err := guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
+		err := trouble.Guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
 		if err == nil {
 			err = finishBackup(ctx, dir)
 		}
@@ -60,7 +64,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 func orClosed(s *Store, err error) error {
 	select {
 	case <-s.committer.closing:
-		return errClosed
+		return trouble.ErrClosed
 	default:
 		return err
 	}
@@ -74,7 +78,7 @@ func Copy(ctx context.Context, from, dir string) error {
 	}
 	lock, _, err := prepare(from, Options{ReadOnly: true, LockTimeout: time.Millisecond})
 	if err != nil {
-		return openFailed(from, true, err)
+		return trouble.OpenFailed(from, true, err)
 	}
 	if err = copyFiles(ctx, from, dir); err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
@@ -94,7 +98,7 @@ func checkNew(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &fs.PathError{Op: "back up to", Path: dir, Err: fs.ErrExist}
 	}
-	err := os.MkdirAll(dir, folderMode)
+	err := os.MkdirAll(dir, disk.FolderMode)
 	if err == nil {
 		err = os.Remove(dir)
 	}
@@ -112,7 +116,7 @@ func checkNew(dir string) error {
 // copyFiles copies the files of a store, except those that are written last or belong to
 // a process.
 func copyFiles(ctx context.Context, from, dir string) error {
-	if err := os.MkdirAll(dir, folderMode); err != nil {
+	if err := os.MkdirAll(dir, disk.FolderMode); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(from)
@@ -140,41 +144,12 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FileMode)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Sync(), out.Close())
-}
-
-// takeInventory writes the inventory of a copy that has none: its files are as they are to
-// be.
-func takeInventory(dir string) error {
-	if in, err := readInventory(dir); in != nil || err != nil {
-		return err
-	}
-	stock, err := takeStock(dir)
-	if err != nil || len(stock.leftover) > 0 {
-		return err
-	}
-	here, err := filesIn(dir)
-	if err != nil {
-		return err
-	}
-	for log := range stock.inventory.logs {
-		stock.inventory.logs[log] = here.logs[log].size
-	}
-	for number := range stock.inventory.manifests {
-		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("MANIFEST-%06d", number)))
-		if err == nil {
-			err = writeCopy(private{vfs.Default}, dir, number, 0, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return stock.inventory.write(private{vfs.Default}, dir)
 }
 
 // finishBackup makes a copy a store, and reads it. If that fails, it removes the copy.
@@ -184,7 +159,7 @@ func finishBackup(ctx context.Context, dir string) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if err := takeInventory(dir); err != nil {
+	if err := inventory.Complete(disk.Private{FS: vfs.Default}, dir); err != nil {
 		return err
 	}
 	if err := writeFormat(dir); err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -181,7 +183,7 @@ func (c *committer) submit(ctx context.Context, op operation) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.closing:
-		return errClosed
+		return trouble.ErrClosed
 	}
 	select {
 	case err := <-r.done:
@@ -203,7 +205,7 @@ func (c *committer) run() {
 		}
 		var failed <-chan struct{}
 		if c.writing != nil {
-			failed = c.writing.disk.failed
+			failed = c.writing.disk.Failed()
 		}
 		select {
 		case r := <-c.requests:
@@ -267,22 +269,22 @@ func (c *committer) commit(requests []*request) {
 	}
 	e := c.writing
 	go func() { g.applied <- e.apply(g.txn.batch) }()
-	full, _ := e.disk.isFull()
+	full, _ := e.disk.Full()
 	select {
 	case err := <-g.applied:
 		c.finish(g, err)
 		return
-	case <-e.disk.failed:
+	case <-e.disk.Failed():
 	case <-full:
 		if c.finishSoon(g) {
 			return
 		}
 	}
-	if e.disk.failure() != nil {
+	if e.disk.Failure() != nil {
 		c.fence()
 	} else {
 		c.late = g
-		_, why := e.disk.isFull()
+		_, why := e.disk.Full()
 		c.refuseForRoom(why)
 	}
 	g.answer(c.waiters, *c.refused.Load())
@@ -298,7 +300,7 @@ func (c *committer) finishSoon(g *group) bool {
 	case err := <-g.applied:
 		c.finish(g, err)
 		return true
-	case <-c.writing.disk.failed:
+	case <-c.writing.disk.Failed():
 	case <-time.After(patience):
 	}
 	return false
@@ -332,10 +334,10 @@ func (g *group) put() (failed int, err error) {
 		if g.results[i] != nil {
 			continue
 		}
-		if g.results[i] = guard(func() error { return r.op.check(g.txn) }); g.results[i] != nil {
+		if g.results[i] = trouble.Guard(func() error { return r.op.check(g.txn) }); g.results[i] != nil {
 			continue
 		}
-		if err := guard(func() error { return r.op.write(g.txn) }); err != nil {
+		if err := trouble.Guard(func() error { return r.op.write(g.txn) }); err != nil {
 			return i, err
 		}
 	}
@@ -344,7 +346,7 @@ func (g *group) put() (failed int, err error) {
 
 // finish is for a group that was applied, or could not be.
 func (c *committer) finish(g *group, err error) {
-	if err != nil && c.writing.disk.failure() != nil {
+	if err != nil && c.writing.disk.Failure() != nil {
 		c.fence()
 		g.answer(c.waiters, *c.refused.Load())
 		return
@@ -386,12 +388,12 @@ func (g *group) answer(waiters *storekit.Waiters, err error) {
 // not, as its callers are told.
 func (c *committer) fence() {
 	d := c.writing.disk
-	cause := d.failure()
+	cause := d.Failure()
 	c.writing, c.late = nil, nil
 	c.hot.forgetAll()
-	c.refused.Store(refusal(reopens(c.dir, cause)))
+	c.refused.Store(refusal(trouble.Reopens(c.dir, cause)))
 	c.log.Error("the store could not write, and is opened again; commits are refused until then",
-		"store", c.dir, "error", firstLine(cause))
+		"store", c.dir, "error", trouble.FirstLine(cause))
 	c.keep(func() *engine { return c.reopen(d, cause) })
 }
 
@@ -399,7 +401,8 @@ func (c *committer) fence() {
 func (c *committer) takeOver(e *engine) {
 	if err := c.use(e); err != nil {
 		c.refused.Store(refusal(fmt.Errorf("write to the store %s: %w", c.dir, err)))
-		c.log.Error("the store was opened again, but cannot be written", "store", c.dir, "error", firstLine(err))
+		c.log.Error("the store was opened again, but cannot be written",
+			"store", c.dir, "error", trouble.FirstLine(err))
 		_ = e.close() // the error before it says more
 	}
 }
@@ -412,7 +415,7 @@ func (c *committer) view(ctx context.Context, f func(v view) error) error {
 	for {
 		e := c.engine.Load()
 		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: c.codec, damage: &c.damage}) })
-		if err == errClosed && c.engine.Load() != e {
+		if err == trouble.ErrClosed && c.engine.Load() != e {
 			continue // another one has taken its place
 		}
 		return err

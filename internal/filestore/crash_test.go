@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/store"
-	"go.uber.org/goleak"
 )
 
 const (

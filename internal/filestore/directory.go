@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -102,7 +103,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 			if r.err != nil {
 				return true, r.err
 			}
-			h := store.Head{Key: key, Unreadable: errDamaged}
+			h := store.Head{Key: key, Unreadable: trouble.ErrDamaged}
 			var err error
 			if len(value) == 8 {
 				h, err = v.headOf(key, binary.BigEndian.Uint64(value))
@@ -140,7 +141,7 @@ func (v view) lists() (damage, err error) {
 // only the key, and why.
 func (v view) headOf(key store.ThreadKey, number uint64) (store.Head, error) {
 	var h *head
-	err := guard(func() (err error) {
+	err := trouble.Guard(func() (err error) {
 		h, err = v.head(number)
 		return err
 	})

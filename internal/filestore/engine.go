@@ -12,6 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // Everything about Pebble: how it is opened, written, read and closed.
@@ -35,7 +39,7 @@ const firstPause = 100 * time.Millisecond
 // is before it is synced; so readers get a snapshot from after the last sync.
 type engine struct {
 	db       *pebble.DB
-	disk     *disk
+	disk     *disk.Disk
 	merges   *scheduler
 	readOnly bool
 
@@ -79,7 +83,7 @@ func newSite(dir string, fs vfs.FS, opts Options) *site {
 
 // opening is an engine that is being opened.
 type opening struct {
-	disk *disk
+	disk *disk.Disk
 	done chan struct{} // closed when it is open, or is not going to be
 	// engine and err are for after done; one of them is nil.
 	engine *engine
@@ -88,7 +92,7 @@ type opening struct {
 
 // open begins to open an engine.
 func (s *site) open(readOnly bool) *opening {
-	o := &opening{disk: newDisk(s.fs, s.dir), done: make(chan struct{})}
+	o := &opening{disk: disk.New(s.fs, s.dir), done: make(chan struct{})}
 	merges := newScheduler()
 	go func() {
 		var db *pebble.DB
@@ -96,7 +100,7 @@ func (s *site) open(readOnly bool) *opening {
 		if err == nil {
 			db, err = openPebble(s.options(o.disk, merges, readOnly), s.dir)
 		}
-		if failure := o.disk.failure(); failure != nil {
+		if failure := o.disk.Failure(); failure != nil {
 			err = failure
 		}
 		if err == nil {
@@ -104,7 +108,7 @@ func (s *site) open(readOnly bool) *opening {
 			o.engine.show()
 		}
 		if o.err = err; err != nil {
-			o.disk.tracker.close()
+			o.disk.Close()
 		}
 		close(o.done)
 	}()
@@ -112,32 +116,29 @@ func (s *site) open(readOnly bool) *opening {
 }
 
 // follow has the inventory kept, from what there is on.
-func (s *site) follow(d *disk, readOnly bool) error {
+func (s *site) follow(d *disk.Disk, readOnly bool) error {
 	if readOnly || s.blind {
 		return nil
 	}
-	stock, err := takeStock(s.dir)
+	stock, err := inventory.Take(s.dir)
 	if err != nil {
 		return err
 	}
-	d.tracker = &tracker{disk: d, known: stock.inventory, told: stock.inventory.next, spared: map[string]bool{}}
-	for _, name := range stock.leftover {
-		d.tracker.spared[name] = true
-	}
-	if len(stock.leftover) > 0 {
+	d.Follow(stock)
+	if len(stock.Leftover) > 0 {
 		s.log.Warn(
 			"the store has tables that are in no use: they stay until it is started again, in case threads are "+
 				"missing; see: holdfast salvage",
 			"store",
 			s.dir,
 			"tables",
-			stock.leftover,
+			stock.Leftover,
 		)
 	}
 	return nil
 }
 
-func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Options {
+func (s *site) options(d *disk.Disk, merges *scheduler, readOnly bool) *pebble.Options {
 	r := reporter{
 		log:    s.log,
 		dir:    s.dir,
@@ -169,22 +170,11 @@ func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Option
 }
 
 func openPebble(opts *pebble.Options, dir string) (db *pebble.DB, err error) {
-	err = guard(func() (err error) {
+	err = trouble.Guard(func() (err error) {
 		db, err = pebble.Open(dir, opts)
 		return err
 	})
 	return db, err
-}
-
-// guard makes errors of damage, and panics, which are Pebble's on damage that it
-// has not foreseen, into ones that wrap ErrUnreadable.
-func guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: panic: %v", errDamaged, p)
-		}
-	}()
-	return unreadable(f())
 }
 
 func (e *engine) newBatch() *pebble.Batch { return e.db.NewIndexedBatch() }
@@ -194,15 +184,15 @@ func (e *engine) newBatch() *pebble.Batch { return e.db.NewIndexedBatch() }
 func (e *engine) apply(b *pebble.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.disk.fail(fmt.Errorf("panic in the store's engine: %v", p))
-			err = e.disk.failure()
+			e.disk.Fail(fmt.Errorf("panic in the store's engine: %v", p))
+			err = e.disk.Failure()
 		}
 	}()
 	if err := e.db.Apply(b, pebble.Sync); err != nil {
 		return err
 	}
 	// An error of the commit itself goes to Fatalf.
-	if err := e.disk.failure(); err != nil {
+	if err := e.disk.Failure(); err != nil {
 		return err
 	}
 	e.show()
@@ -261,7 +251,7 @@ func (e *engine) read(f func(pebble.Reader) error) error {
 	s := e.shown
 	if s == nil {
 		e.mu.Unlock()
-		return errClosed
+		return trouble.ErrClosed
 	}
 	s.holders++
 	e.readers.Add(1)
@@ -270,7 +260,7 @@ func (e *engine) read(f func(pebble.Reader) error) error {
 		e.drop(s)
 		e.readers.Done()
 	}()
-	return guard(func() error { return f(s) })
+	return trouble.Guard(func() error { return f(s) })
 }
 
 // retire ends reading, and waits for those who read.
@@ -291,8 +281,8 @@ func (e *engine) retire() {
 // acknowledged is on disk, and nothing else is written.
 func (e *engine) close() error {
 	e.retire()
-	if e.disk.failure() != nil {
-		e.disk.leave()
+	if e.disk.Failure() != nil {
+		e.disk.Leave()
 		return errLeft
 	}
 	closed := make(chan error, 1)
@@ -304,17 +294,17 @@ func (e *engine) close() error {
 		}()
 		e.olds.Wait()
 		err := e.db.Close()
-		e.disk.tracker.close()
+		e.disk.Close()
 		closed <- err
 	}()
-	full, _ := e.disk.isFull()
+	full, _ := e.disk.Full()
 	select {
 	case err := <-closed:
 		return err
-	case <-e.disk.failed:
+	case <-e.disk.Failed():
 	case <-full:
 	}
-	e.disk.leave()
+	e.disk.Leave()
 	return errLeft
 }
 

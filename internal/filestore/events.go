@@ -9,6 +9,9 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // reporter is told by Pebble what goes wrong in it. Pebble may hold its locks
@@ -16,7 +19,7 @@ import (
 type reporter struct {
 	log    *slog.Logger
 	dir    string
-	disk   *disk
+	disk   *disk.Disk
 	damage *damage
 	merges *scheduler
 }
@@ -32,7 +35,7 @@ func (r reporter) Errorf(format string, args ...any) {
 // Fatalf implements [pebble.Logger]. Pebble expects that the process ends here. It
 // goes on, but it changes nothing any more.
 func (r reporter) Fatalf(format string, args ...any) {
-	r.disk.fail(fmt.Errorf(format, args...))
+	r.disk.Fail(fmt.Errorf(format, args...))
 }
 
 // listener is what Pebble calls.
@@ -48,15 +51,15 @@ func (r reporter) listener() *pebble.EventListener {
 					"file",
 					filepath.Base(info.Path),
 					"error",
-					firstLine(info.Details),
+					trouble.FirstLine(info.Details),
 				)
 			}
 		},
 		BackgroundError: func(err error) {
 			r.merges.fail()
-			if r.disk.failure() == nil && !pebble.IsCorruptionError(err) {
+			if r.disk.Failure() == nil && !pebble.IsCorruptionError(err) {
 				r.log.Warn("the store could not tidy up its files; it tries again",
-					"store", r.dir, "error", firstLine(err))
+					"store", r.dir, "error", trouble.FirstLine(err))
 			}
 		},
 	}
@@ -76,7 +79,7 @@ func (d *damage) share(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shared == nil {
-		d.shared = brief{errDamaged, firstLine(err)}
+		d.shared = trouble.Brief(trouble.ErrDamaged, trouble.FirstLine(err))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -38,7 +39,7 @@ func (h *head) encode() []byte {
 func decodeHead(b []byte) (*head, error) {
 	end := len(b) - 4
 	if end < 0 || binary.LittleEndian.Uint32(b[end:]) != frame.Sum(b[:end]) {
-		return nil, errDamaged
+		return nil, trouble.ErrDamaged
 	}
 	r := reader{b: b[:end]}
 	h := &head{
@@ -77,7 +78,7 @@ func (r *reader) varint() int64 {
 
 func took[T int64 | uint64](r *reader, v T, n int) T {
 	if n <= 0 {
-		r.b, r.err = nil, errDamaged
+		r.b, r.err = nil, trouble.ErrDamaged
 		return 0
 	}
 	r.b = r.b[n:]
@@ -91,7 +92,7 @@ func (r *reader) before(all []byte) []byte { return all[:len(all)-len(r.b)] }
 func (r *reader) name() string {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.b, r.err = nil, errDamaged
+		r.b, r.err = nil, trouble.ErrDamaged
 		return ""
 	}
 	s := string(r.b[:n])

@@ -2,7 +2,6 @@ package filestore
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -157,12 +157,12 @@ func TestFilesAmiss(t *testing.T) {
 			put(t, string(text), dir, "000003.sst")
 		}, "000003.sst is a table that is not in the list"},
 		"the inventory is damaged": {func(t *testing.T, dir string) {
-			text, err := os.ReadFile(filepath.Join(dir, inventoryFile))
+			text, err := os.ReadFile(filepath.Join(dir, inventory.File))
 			if err != nil {
 				t.Fatal(err)
 			}
 			text[len(text)/2] ^= 1
-			put(t, string(text), dir, inventoryFile)
+			put(t, string(text), dir, inventory.File)
 		}, "does not have the checksum"},
 		"the log ends before what was synced": {func(t *testing.T, dir string) {
 			logs := matching(t, dir, "*.log")
@@ -199,7 +199,7 @@ func TestFilesAmiss(t *testing.T) {
 func TestWithoutInventory(t *testing.T) {
 	t.Parallel()
 	dir, threads := left(t, Options{unchecked: true})
-	if _, err := os.Stat(filepath.Join(dir, inventoryFile)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, inventory.File)); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("there is an inventory: %v", err)
 	}
 	broken := copied(t, dir)
@@ -209,7 +209,7 @@ func TestWithoutInventory(t *testing.T) {
 	}
 	damaged(t, broken, "cannot be read behind byte")
 	sound(t, dir, threads, Options{})
-	if in, err := readInventory(dir); in == nil || err != nil {
+	if in, err := inventory.Read(dir); in == nil || err != nil {
 		t.Errorf("the folder has the inventory %v, %v", in, err)
 	}
 	sound(t, dir, threads, Options{})
@@ -221,7 +221,7 @@ func TestMissingLogWithoutInventory(t *testing.T) {
 	t.Parallel()
 	dir, _ := left(t, Options{})
 	logs := matching(t, dir, "*.log")
-	remove(t, dir, inventoryFile)
+	remove(t, dir, inventory.File)
 	remove(t, dir, filepath.Base(logs[len(logs)-1]))
 	damaged(t, dir, ".log is missing")
 }
@@ -287,7 +287,7 @@ func TestInventoryOfBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, dir := range map[string]string{"of a closed store": closed, "of an open store": open} {
-		if in, err := readInventory(dir); in == nil || err != nil {
+		if in, err := inventory.Read(dir); in == nil || err != nil {
 			t.Errorf("%s: the inventory is %v, %v", name, in, err)
 		}
 		broken := copied(t, dir)
@@ -336,13 +336,14 @@ func TestInventoryWhileChanging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := readInventory(dir)
+	in, err := inventory.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	levels := in.Tables()
 	for level, infos := range tables {
 		for _, info := range infos {
-			if got, known := in.tables[uint64(info.BackingSSTNum)]; !known || got != level {
+			if got, known := levels[uint64(info.BackingSSTNum)]; !known || got != level {
 				t.Errorf(
 					"table %s is of level %d, and %d in the inventory, known: %t",
 					info.BackingSSTNum,
@@ -357,83 +358,4 @@ func TestInventoryWhileChanging(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, dir, 0, Options{})
-}
-
-// TestInventoryText: what is written is read, and what is damaged is not.
-func TestInventoryText(t *testing.T) {
-	t.Parallel()
-	in := newInventory()
-	in.next, in.firstLog = 20, 7
-	in.manifests[6] = extent{length: 127, sum: 0xfedcba98}
-	in.logs[7], in.logs[9] = 12345, 0
-	in.tables[5], in.tables[8] = 6, unused
-	text := in.encode()
-	got, err := decodeInventory(text)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(in) {
-		t.Errorf("got %v, %v; want %v", got, err, in)
-	}
-	for at := range text {
-		broken := []byte(string(text))
-		broken[at] ^= 4
-		for _, b := range [][]byte{broken, text[:at]} {
-			if _, err := decodeInventory(b); !errors.Is(err, store.ErrUnreadable) {
-				t.Errorf("damaged at byte %d: %v", at, err)
-			}
-		}
-	}
-}
-
-// FuzzManifest: no text makes the reader of manifests fail in another way, and it never takes
-// in more than there is.
-func FuzzManifest(f *testing.F) {
-	dir := f.TempDir()
-	s := openAt(f, dir)
-	newWriter(f, s, 1).write(f.Context(), 3, 100)
-	if err := s.committer.writing.db.Flush(); err != nil {
-		f.Fatal(err)
-	}
-	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST*"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text, uint16(10))
-	}
-	f.Fuzz(func(t *testing.T, text []byte, cut uint16) {
-		var once, parts manifest
-		err := once.take(text)
-		at := min(int(cut), len(text))
-		err2 := parts.take(text[:at])
-		if err2 == nil {
-			err2 = parts.take(text[at:])
-		}
-		if (err == nil) != (err2 == nil) || once.length != parts.length || once.sum != parts.sum ||
-			!maps.Equal(once.levels, parts.levels) {
-			t.Errorf("in one piece: %v, %v; in two: %v, %v", &once, err, &parts, err2)
-		}
-		if once.length > int64(len(text)) {
-			t.Errorf("%d bytes of %d were taken in", once.length, len(text))
-		}
-	})
-}
-
-// FuzzInventory: what can be read is written as it was.
-func FuzzInventory(f *testing.F) {
-	in := newInventory()
-	in.manifests[6], in.logs[7], in.tables[5] = extent{length: 127, sum: 1}, 5, 6
-	f.Add(in.encode())
-	f.Fuzz(func(t *testing.T, text []byte) {
-		in, err := decodeInventory(text)
-		if err != nil {
-			return
-		}
-		again, err := decodeInventory(in.encode())
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(in) {
-			t.Errorf("%v became %v, %v", in, again, err)
-		}
-	})
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -42,7 +45,7 @@ func (c *committer) begin() error {
 		e, err = c.readMeanwhile(o)
 	}
 	if err != nil {
-		return judged(err)
+		return trouble.Judged(err)
 	}
 	if e.readOnly {
 		c.engine.Store(e)
@@ -60,7 +63,7 @@ func (c *committer) begin() error {
 			"store",
 			c.dir,
 			"error",
-			firstLine(err),
+			trouble.FirstLine(err),
 		)
 	}
 	go c.run()
@@ -72,14 +75,14 @@ var errFull = errors.New("there is no room")
 
 // await waits until an engine is open, has failed to, or waits for room.
 func (c *committer) await(o *opening) (*engine, error) {
-	full, _ := o.disk.isFull()
+	full, _ := o.disk.Full()
 	select {
 	case <-o.done:
 		return o.engine, o.err
-	case <-o.disk.failed:
-		return nil, o.disk.failure()
+	case <-o.disk.Failed():
+		return nil, o.disk.Failure()
 	case <-full:
-		_, why := o.disk.isFull()
+		_, why := o.disk.Full()
 		return nil, fmt.Errorf("%w: %w", errFull, why)
 	}
 }
@@ -87,7 +90,7 @@ func (c *committer) await(o *opening) (*engine, error) {
 // readMeanwhile opens an engine that only reads, while the other one waits for room.
 // A new store has nothing that could be read.
 func (c *committer) readMeanwhile(o *opening) (*engine, error) {
-	_, why := o.disk.isFull()
+	_, why := o.disk.Full()
 	var r *opening
 	for range readTries {
 		r = c.open(true)
@@ -98,7 +101,7 @@ func (c *committer) readMeanwhile(o *opening) (*engine, error) {
 		}
 	}
 	if r.err != nil {
-		o.disk.leave()
+		o.disk.Leave()
 		return nil, why
 	}
 	c.refuseForRoom(why)
@@ -117,11 +120,11 @@ func (c *committer) awaitRoom(o *opening) (*engine, error) {
 	select {
 	case <-o.done:
 		return o.engine, o.err
-	case <-o.disk.failed:
-		return nil, o.disk.failure()
+	case <-o.disk.Failed():
+		return nil, o.disk.Failure()
 	case <-c.closing:
-		o.disk.leave()
-		return nil, errClosed
+		o.disk.Leave()
+		return nil, trouble.ErrClosed
 	}
 }
 
@@ -142,10 +145,10 @@ func (c *committer) keep(open func() *engine) {
 
 // reopen opens an engine after another one has failed. It returns nil when the
 // store is closed meanwhile, or when too many have failed.
-func (c *committer) reopen(failed *disk, cause error) *engine {
+func (c *committer) reopen(failed *disk.Disk, cause error) *engine {
 	pause := c.pause
 	for {
-		failed.leave()
+		failed.Leave()
 		if c.left.Add(1) > maxLeft {
 			c.refused.Store(
 				refusal(
@@ -158,12 +161,12 @@ func (c *committer) reopen(failed *disk, cause error) *engine {
 				),
 			)
 			c.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
-				"store", c.dir, "error", firstLine(cause))
+				"store", c.dir, "error", trouble.FirstLine(cause))
 			return nil
 		}
 		// For want of room, an engine more would be left behind in vain. Where the folder was, Pebble
 		// would make a store that is empty.
-		full := noRoom(cause) != 0
+		full := trouble.NoRoom(cause) != 0
 		for wait := true; wait; wait = c.place.look() != nil || full && !c.hasRoom() {
 			select {
 			case <-time.After(pause):
@@ -179,11 +182,11 @@ func (c *committer) reopen(failed *disk, cause error) *engine {
 		switch {
 		case err == nil:
 			return e
-		case errors.Is(err, errClosed):
+		case errors.Is(err, trouble.ErrClosed):
 			return nil
 		}
-		c.log.Error("the store could not be opened again", "store", c.dir, "error", firstLine(err))
-		c.refused.Store(refusal(reopens(c.dir, err)))
+		c.log.Error("the store could not be opened again", "store", c.dir, "error", trouble.FirstLine(err))
+		c.refused.Store(refusal(trouble.Reopens(c.dir, err)))
 		failed, cause = o.disk, err
 	}
 }
@@ -211,7 +214,7 @@ func (c *committer) use(e *engine) error {
 	n.account, err2 = t.number(metaKey(metaAccounts))
 	left, err3 := t.unfinished()
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return unreadable(err)
+		return trouble.Unreadable(err)
 	}
 	c.writing, c.numbers = e, n
 	c.hot.forgetAll()
@@ -229,7 +232,7 @@ func (c *committer) use(e *engine) error {
 		if !before.readOnly {
 			before.retire()
 		} else if err := before.close(); err != nil {
-			c.log.Warn("the engine that only read could not be closed", "store", c.dir, "error", firstLine(err))
+			c.log.Warn("the engine that only read could not be closed", "store", c.dir, "error", trouble.FirstLine(err))
 		}
 	})
 	return nil
@@ -237,13 +240,14 @@ func (c *committer) use(e *engine) error {
 
 // refusal is the error of commits that are refused because of err.
 func refusal(err error) *error {
-	err = brief{errors.Join(store.ErrRefused, err), err.Error()}
+	err = trouble.Brief(errors.Join(store.ErrRefused, err), err.Error())
 	return &err
 }
 
 // refuseForRoom has commits refused because there is no room.
 func (c *committer) refuseForRoom(why error) {
-	err := waitsForRoom(c.dir, why)
+	err := trouble.WaitsForRoom(c.dir, why)
 	c.refused.Store(refusal(err))
-	c.log.Error("the store has no room: commits are refused until it has", "store", c.dir, "error", firstLine(err))
+	c.log.Error("the store has no room: commits are refused until it has",
+		"store", c.dir, "error", trouble.FirstLine(err))
 }

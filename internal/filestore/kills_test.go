@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
 )
 
 const (
@@ -68,7 +70,7 @@ func TestKills(t *testing.T) {
 // inventoryText is the inventory of a folder; empty if there is none.
 func inventoryText(t *testing.T, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, inventoryFile))
+	text, err := os.ReadFile(filepath.Join(dir, inventory.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}

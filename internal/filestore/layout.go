@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -44,7 +46,7 @@ func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	if err := os.MkdirAll(dir, folderMode); err != nil {
+	if err := os.MkdirAll(dir, disk.FolderMode); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(dir))
@@ -76,7 +78,7 @@ func lockFor(dir string, alone bool, wait time.Duration) (io.Closer, error) {
 		case !taken:
 			return nil, err
 		case time.Now().After(deadline):
-			return nil, errLocked
+			return nil, trouble.ErrLocked
 		}
 	}
 }
@@ -95,9 +97,9 @@ func checkFormat(dir string) (there bool, err error) {
 	format, err := strconv.Atoi(number)
 	switch {
 	case word == earlyWord && err == nil && format > 0:
-		return false, errEarly
+		return false, trouble.ErrEarly
 	case word != formatWord || err != nil || format < 1:
-		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, errDamaged)
+		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, trouble.ErrDamaged)
 	case format > Format:
 		return false, fmt.Errorf(
 			"it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version",
@@ -116,7 +118,7 @@ func checkThere(dir string) error {
 	}
 	_, err := os.Stat(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it has no file %s: %w", formatFile, errNoStore)
+		return fmt.Errorf("it has no file %s: %w", formatFile, trouble.ErrNoStore)
 	}
 	return err
 }
@@ -133,7 +135,7 @@ func checkVacant(dir string) error {
 	for _, e := range entries {
 		name := e.Name()
 		if name != lockFileName && name != "lost+found" && !strings.HasPrefix(name, ".") {
-			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, errNoStore)
+			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, trouble.ErrNoStore)
 		}
 	}
 	return nil
@@ -143,7 +145,7 @@ func checkVacant(dir string) error {
 func writeFormat(dir string) error {
 	name := filepath.Join(dir, formatFile)
 	temporary := filepath.Join(dir, "."+formatFile)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.FileMode)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -122,7 +124,9 @@ func onlyOwners(t *testing.T, folder string) {
 		if err != nil {
 			return err
 		}
-		if want := map[bool]fs.FileMode{true: folderMode, false: fileMode}[d.IsDir()]; info.Mode().Perm() != want {
+		if want := map[bool]fs.FileMode{true: disk.FolderMode, false: disk.FileMode}[d.IsDir()]; info.Mode().
+			Perm() !=
+			want {
 			t.Errorf("%s has mode %s, want %s", name, info.Mode(), want)
 		}
 		return nil
@@ -393,7 +397,7 @@ func TestAdvice(t *testing.T) {
 		fmt.Errorf("write: %w", syscall.EDQUOT):                              "free space on its disk",
 		&fs.PathError{Op: "open", Path: dir, Err: errors.New("odd failure")}: "odd failure",
 	} {
-		err := openFailed(dir, false, cause)
+		err := trouble.OpenFailed(dir, false, cause)
 		if !errors.Is(err, cause) && !errors.Is(err, errors.Unwrap(cause)) {
 			t.Errorf("%v is lost in %v", cause, err)
 		}
@@ -406,7 +410,7 @@ func TestAdvice(t *testing.T) {
 // TestAdviceToReaders: who looks into a store gets other advice than a server.
 func TestAdviceToReaders(t *testing.T) {
 	t.Parallel()
-	denied := openFailed("/srv/data", true, &fs.PathError{Op: "open", Path: lockFileName, Err: syscall.EACCES})
+	denied := trouble.OpenFailed("/srv/data", true, &fs.PathError{Op: "open", Path: lockFileName, Err: syscall.EACCES})
 	if want := "do this as a user who can read the folder"; !strings.Contains(denied.Error(), want) {
 		t.Errorf("the text does not say %q: %s", want, denied)
 	}

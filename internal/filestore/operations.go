@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -207,7 +208,7 @@ func (r *removal) checkUnreadable(t *txn) error {
 		return errAlready
 	}
 	var h *head
-	err = guard(func() (err error) {
+	err = trouble.Guard(func() (err error) {
 		h, err = t.head(number)
 		return err
 	})
@@ -227,7 +228,7 @@ func (r *removal) write(t *txn) error {
 	_, err := t.with(sectionKey(r.number, sectionParent), func(parent []byte) error {
 		return t.remove(childKey(r.key.Tenant, string(parent), r.key.Thread))
 	})
-	if r.thread == nil && errors.Is(unreadable(err), store.ErrUnreadable) {
+	if r.thread == nil && errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
 		err = nil // the child stays listed, and its reader does not find it
 	}
 	prefix := threadPrefix(r.number)

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -14,7 +16,7 @@ import (
 func (e *engine) probe() (damage error) {
 	levels, err := e.db.SSTables()
 	if err != nil {
-		return unreadable(err)
+		return trouble.Unreadable(err)
 	}
 	for _, tables := range levels {
 		for i := range tables {
@@ -31,7 +33,7 @@ func (e *engine) probe() (damage error) {
 
 // first reads what is under a key, in all tables that may have it.
 func (e *engine) first(key []byte) error {
-	return guard(func() error {
+	return trouble.Guard(func() error {
 		it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: append(key[:len(key):len(key)], 0)})
 		if err != nil {
 			return err

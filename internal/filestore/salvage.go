@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -24,20 +27,20 @@ import (
 // is changed, to a new one. It returns how many there are, and what could not be copied. The
 // error wraps [store.ErrStoreLocked] if a server has the store open, and [io/fs.ErrExist] if
 // the other folder is there.
-func Salvage(ctx context.Context, from, to string) (threads int, lost []Loss, err error) {
+func Salvage(ctx context.Context, from, to string) (threads int, lost []inventory.Loss, err error) {
 	if err := checkNew(to); err != nil {
 		return 0, nil, err
 	}
 	if _, err := os.Stat(from); err != nil {
-		return 0, nil, openFailed(from, true, err)
+		return 0, nil, trouble.OpenFailed(from, true, err)
 	}
 	lock, err := lockFor(from, false, time.Millisecond)
 	if err != nil {
-		return 0, nil, openFailed(from, true, err)
+		return 0, nil, trouble.OpenFailed(from, true, err)
 	}
-	r, err := newRescue(from)
+	r, err := inventory.NewRescue(from)
 	if err != nil {
-		return 0, nil, openFailed(from, true, errors.Join(err, lock.Close()))
+		return 0, nil, trouble.OpenFailed(from, true, errors.Join(err, lock.Close()))
 	}
 	codec, err := frame.New()
 	if err != nil {
@@ -46,17 +49,17 @@ func Salvage(ctx context.Context, from, to string) (threads int, lost []Loss, er
 	opts := Options{ReadOnly: true, Log: slog.New(slog.DiscardHandler)}
 	source, err := begun(r, from, codec, lock, nil, opts)
 	if err != nil {
-		return 0, r.lost, err
+		return 0, r.Lost, err
 	}
 	threads, err = salvage(ctx, source, to, r)
 	for _, file := range source.damage.list() {
-		r.lose("table", file, "it is damaged in a part: what is there cannot be read")
+		r.Lose("table", file, "it is damaged in a part: what is there cannot be read")
 	}
-	return threads, r.lost, errors.Join(err, source.Close())
+	return threads, r.Lost, errors.Join(err, source.Close())
 }
 
 // salvage copies what is whole of a store that is open.
-func salvage(ctx context.Context, source *Store, to string, r *rescue) (threads int, err error) {
+func salvage(ctx context.Context, source *Store, to string, r *inventory.Rescue) (threads int, err error) {
 	target, err := Open(to, Options{})
 	if err != nil {
 		return 0, err
@@ -77,7 +80,7 @@ func salvage(ctx context.Context, source *Store, to string, r *rescue) (threads 
 
 // copying copies from a view to a store.
 type copying struct {
-	rescue  *rescue
+	rescue  *inventory.Rescue
 	view    view
 	db      *pebble.DB
 	batch   *pebble.Batch
@@ -93,7 +96,7 @@ func (c *copying) all(ctx context.Context) error {
 		r := reader{b: k[1:]}
 		key := store.ThreadKey{Tenant: r.name(), Thread: string(r.b)}
 		if r.err != nil || len(value) != 8 {
-			return true, errDamaged
+			return true, trouble.ErrDamaged
 		}
 		if err := c.thread(key, binary.BigEndian.Uint64(value)); err != nil {
 			return false, err
@@ -101,7 +104,12 @@ func (c *copying) all(ctx context.Context) error {
 		return true, ctx.Err()
 	})
 	if damage != nil {
-		c.rescue.lose("list", "threads", "some names cannot be read, and their threads are lost: %s", firstLine(damage))
+		c.rescue.Lose(
+			"list",
+			"threads",
+			"some names cannot be read, and their threads are lost: %s",
+			trouble.FirstLine(damage),
+		)
 	}
 	if err == nil {
 		err = c.ledger()
@@ -119,7 +127,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 	defer one.Close()
 	h, err := c.content(one, number)
 	if errors.Is(err, store.ErrUnreadable) {
-		c.rescue.lose("thread", key.String(), "%s", firstLine(err))
+		c.rescue.Lose("thread", key.String(), "%s", trouble.FirstLine(err))
 		return nil
 	}
 	if err == nil {
@@ -142,7 +150,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 
 // content copies what is stored under a thread's number, if all of it can be read.
 func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error) {
-	err = guard(func() error {
+	err = trouble.Guard(func() error {
 		prefix := threadPrefix(number)
 		return c.view.ascend(prefix, prefix, func(k, value []byte) (bool, error) {
 			err := c.sound(k[len(prefix):], value)
@@ -153,7 +161,7 @@ func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error)
 		})
 	})
 	if err == nil && h == nil {
-		err = fmt.Errorf("it has no head: %w", errDamaged)
+		err = fmt.Errorf("it has no head: %w", trouble.ErrDamaged)
 	}
 	return h, err
 }
@@ -223,11 +231,11 @@ func (c *copying) ledger() error {
 		return true, c.batch.Set(k, bytes.Clone(value), nil)
 	})
 	if damage != nil {
-		c.rescue.lose(
+		c.rescue.Lose(
 			"list",
 			"accounts",
 			"some of what was counted for limits cannot be read; it is counted again: %s",
-			firstLine(damage),
+			trouble.FirstLine(damage),
 		)
 	}
 	return err
@@ -237,7 +245,7 @@ func (c *copying) ledger() error {
 func (c *copying) counters() error {
 	for name, least := range map[string]uint64{metaThreads: c.last, metaAccounts: c.number} {
 		var n uint64
-		err := guard(func() (err error) {
+		err := trouble.Guard(func() (err error) {
 			n, err = c.view.number(metaKey(name))
 			return err
 		})

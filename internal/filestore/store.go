@@ -13,8 +13,10 @@
 // [store.Store]; operations.go is what a commit and its like have checked,
 // committer.go the one goroutine that writes them, write.go what it writes for a
 // commit, and steps.go how it writes a very large one; keeper.go keeps an engine there
-// for it; engine.go, disk.go, events.go and scheduler.go are what is
-// known about Pebble; layout.go is the directory, and keys.go lists every key.
+// for it; engine.go, events.go and scheduler.go are what is known about Pebble;
+// layout.go is the directory, and keys.go lists every key. Package disk keeps trouble
+// with the disk away from Pebble, inventory notices missing and damaged files, and
+// trouble says what to do about an error.
 package filestore
 
 import (
@@ -26,6 +28,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -56,7 +62,7 @@ type Store struct {
 // disk has no room is opened, but refuses commits until it has. The caller must
 // call Close.
 func Open(dir string, opts Options) (*Store, error) {
-	return openOn(private{vfs.Default}, dir, opts)
+	return openOn(disk.Private{FS: vfs.Default}, dir, opts)
 }
 
 func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
@@ -69,10 +75,10 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	}
 	lock, lost, err := prepare(dir, opts)
 	if err != nil {
-		return nil, openFailed(dir, opts.ReadOnly, err)
+		return nil, trouble.OpenFailed(dir, opts.ReadOnly, err)
 	}
 	if lost != nil && lost.log != nil {
-		fs = cutFS{fs, lost.log}
+		fs = lost.log.Cut(fs)
 	}
 	return begun(fs, dir, codec, lock, lost, opts)
 }
@@ -87,7 +93,7 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 		lost:     lost,
 	}
 	if !opts.ReadOnly {
-		err = makePrivate(dir)
+		err = disk.MakePrivate(dir)
 	}
 	if err == nil {
 		s.place, err = openPlace(dir, lock, opts.Log)
@@ -103,7 +109,7 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 	}
 	if err != nil {
 		s.cache.Unref()
-		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
+		return nil, trouble.OpenFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
 	}
 	return s, nil
 }
@@ -145,7 +151,7 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *loss, err error) {
 // loss is what a damaged store has lost for those who read what is whole.
 type loss struct {
 	err error
-	log *logDamage // if it is the end of its log
+	log *inventory.LogDamage // if it is the end of its log
 }
 
 // check compares the files of a store with what they were. A store that is only read may
@@ -154,12 +160,9 @@ func check(dir string, opts Options) (*loss, error) {
 	if opts.unchecked {
 		return nil, nil
 	}
-	_, err := takeStock(dir)
-	if err == nil {
-		err = checkLog(dir)
-	}
+	err := inventory.Check(dir)
 	lost := &loss{err: err}
-	var amiss *stockError
+	var amiss *inventory.Amiss
 	if opts.ReadOnly && (errors.As(err, &lost.log) || errors.As(err, &amiss)) {
 		return lost, nil
 	}

@@ -1,4 +1,5 @@
-package filestore
+// Package disk is where Pebble meets the disk, and trouble with it is kept away from Pebble.
+package disk
 
 import (
 	"io"
@@ -7,11 +8,12 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
-// Where Pebble meets the disk, and trouble with it is kept away from Pebble.
-
-// disk is the file system as one engine sees it. Where Pebble cannot write, it
+// Disk is the file system as one engine sees it. Where Pebble cannot write, it
 // ends the process or is of no use afterwards. So no change of the directory ever
 // fails for it:
 //
@@ -22,10 +24,10 @@ import (
 // Reading and removing may fail, and so may changes elsewhere: Pebble can live
 // with that. A sync that finds no room is a failure like any other, because
 // nobody knows which of the bytes that it was for will still be written.
-type disk struct {
+type Disk struct {
 	vfs.FS
 	dir     string
-	tracker *tracker // nil if the engine only reads
+	tracker *inventory.Tracker // nil if the engine only reads
 
 	// changes is read-locked by every change, so that leave can wait for those
 	// that are under way.
@@ -44,8 +46,9 @@ type disk struct {
 // roomEvery is how often a change that waits for room is tried again.
 const roomEvery = 100 * time.Millisecond
 
-func newDisk(fs vfs.FS, dir string) *disk {
-	return &disk{
+// New is the file system fs for an engine in the folder dir.
+func New(fs vfs.FS, dir string) *Disk {
+	return &Disk{
 		FS:     fs,
 		dir:    filepath.Clean(dir),
 		wakes:  make(chan struct{}),
@@ -54,35 +57,36 @@ func newDisk(fs vfs.FS, dir string) *disk {
 	}
 }
 
-// change makes a change of the directory. It returns when it is made.
-func (d *disk) change(f func() error) {
-	err := d.try(f)
-	if noRoom(err) != 0 {
+// Change makes a change of the directory. It returns when it is made.
+func (d *Disk) Change(f func() error) {
+	err := d.Try(f)
+	if trouble.NoRoom(err) != 0 {
 		d.awaitRoom(err)
-		for noRoom(err) != 0 {
+		for trouble.NoRoom(err) != 0 {
 			select {
 			case <-time.After(roomEvery):
 			case <-d.wakes:
 			}
-			err = d.try(f)
+			err = d.Try(f)
 		}
 		d.foundRoom()
 	}
 	if err != nil {
-		d.fail(err)
+		d.Fail(err)
 		park()
 	}
 }
 
 // sync makes durable what was changed. It does not wait for room.
-func (d *disk) sync(f func() error) {
-	if err := d.try(f); err != nil {
-		d.fail(err)
+func (d *Disk) sync(f func() error) {
+	if err := d.Try(f); err != nil {
+		d.Fail(err)
 		park()
 	}
 }
 
-func (d *disk) try(f func() error) error {
+// Try makes a change that may fail.
+func (d *Disk) Try(f func() error) error {
 	d.changes.RLock()
 	if d.left {
 		d.changes.RUnlock()
@@ -96,7 +100,7 @@ func (d *disk) try(f func() error) error {
 // Pebble's locks that a reader needs: Pebble writes in them only while it opens or closes.
 func park() { select {} }
 
-func (d *disk) awaitRoom(err error) {
+func (d *Disk) awaitRoom(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.noRoom = err
@@ -106,7 +110,7 @@ func (d *disk) awaitRoom(err error) {
 	}
 }
 
-func (d *disk) foundRoom() {
+func (d *Disk) foundRoom() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.waiting--
@@ -115,15 +119,15 @@ func (d *disk) foundRoom() {
 	}
 }
 
-// isFull returns a channel that is closed while a change waits for room, and why.
-func (d *disk) isFull() (<-chan struct{}, error) {
+// Full returns a channel that is closed while a change waits for room, and why.
+func (d *Disk) Full() (<-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.full, d.noRoom
 }
 
-// fail notes why the engine has failed. The first reason stays.
-func (d *disk) fail(err error) {
+// Fail notes why the engine has failed. The first reason stays.
+func (d *Disk) Fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err == nil {
@@ -132,16 +136,25 @@ func (d *disk) fail(err error) {
 	}
 }
 
-// failure is why the engine has failed, or nil.
-func (d *disk) failure() error {
+// Failure is why the engine has failed, or nil.
+func (d *Disk) Failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
 }
 
-// leave returns when no change is under way and none will ever be again, so that
+// Failed is closed when the engine has failed.
+func (d *Disk) Failed() <-chan struct{} { return d.failed }
+
+// Follow has the inventory kept, from what there is on.
+func (d *Disk) Follow(stock *inventory.Stock) { d.tracker = stock.Follow(d, d.FS, d.dir) }
+
+// Close lets go of what keeping the inventory has open.
+func (d *Disk) Close() { d.tracker.Close() }
+
+// Leave returns when no change is under way and none will ever be again, so that
 // the directory can be given to another engine.
-func (d *disk) leave() {
+func (d *Disk) Leave() {
 	d.changes.Lock()
 	defer d.changes.Unlock()
 	if !d.left {
@@ -152,18 +165,18 @@ func (d *disk) leave() {
 
 // inside reports whether a file is one of the engine's. A backup, for example, is
 // not: it fails if it finds no room.
-func (d *disk) inside(name string) bool {
+func (d *Disk) inside(name string) bool {
 	dir := filepath.Dir(filepath.Clean(name))
 	return dir == d.dir || filepath.Clean(name) == d.dir
 }
 
 // open guards the file that f opens for writing.
-func (d *disk) open(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
+func (d *Disk) open(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
 	if !d.inside(name) {
 		return f()
 	}
-	t := d.tracker.begin(name)
-	d.change(func() (err error) {
+	t := d.tracker.Begin(name)
+	d.Change(func() (err error) {
 		file, err = f()
 		return err
 	})
@@ -171,24 +184,24 @@ func (d *disk) open(name string, f func() (vfs.File, error)) (file vfs.File, err
 }
 
 // Create implements [vfs.FS].
-func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (d *Disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return d.open(name, func() (vfs.File, error) { return d.FS.Create(name, category) })
 }
 
 // OpenReadWrite implements [vfs.FS].
-func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+func (d *Disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return d.open(name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, category, opts...) })
 }
 
 // ReuseForWrite implements [vfs.FS].
-func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (d *Disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
-	d.tracker.removed(oldname)
+	d.tracker.Removed(oldname)
 	return file, err
 }
 
 // OpenDir implements [vfs.FS].
-func (d *disk) OpenDir(name string) (vfs.File, error) {
+func (d *Disk) OpenDir(name string) (vfs.File, error) {
 	file, err := d.FS.OpenDir(name)
 	if err != nil || !d.inside(name) {
 		return file, err
@@ -197,52 +210,52 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 }
 
 // Rename implements [vfs.FS].
-func (d *disk) Rename(oldname, newname string) error {
+func (d *Disk) Rename(oldname, newname string) error {
 	if !d.inside(newname) {
 		return d.FS.Rename(oldname, newname)
 	}
-	d.change(func() error { return d.FS.Rename(oldname, newname) })
+	d.Change(func() error { return d.FS.Rename(oldname, newname) })
 	return nil
 }
 
 // Remove implements [vfs.FS].
-func (d *disk) Remove(name string) error {
-	if d.tracker.spares(name) {
+func (d *Disk) Remove(name string) error {
+	if d.tracker.Spares(name) {
 		return nil
 	}
-	err := d.try(func() error { return d.FS.Remove(name) })
+	err := d.Try(func() error { return d.FS.Remove(name) })
 	if err == nil {
-		d.tracker.removed(name)
+		d.tracker.Removed(name)
 	}
 	return err
 }
 
 // RemoveAll implements [vfs.FS].
-func (d *disk) RemoveAll(name string) error {
-	return d.try(func() error { return d.FS.RemoveAll(name) })
+func (d *Disk) RemoveAll(name string) error {
+	return d.Try(func() error { return d.FS.RemoveAll(name) })
 }
 
 // Lock implements [vfs.FS]. The store has locked the directory, for all its
 // engines.
-func (d *disk) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+func (d *Disk) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Unwrap implements [vfs.FS].
-func (d *disk) Unwrap() vfs.FS { return d.FS }
+func (d *Disk) Unwrap() vfs.FS { return d.FS }
 
-// diskFile is a file of the directory, or the directory itself, to which [disk]'s
+// diskFile is a file of the directory, or the directory itself, to which [Disk]'s
 // rules apply.
 type diskFile struct {
 	vfs.File
-	disk    *disk
+	disk    *Disk
 	folder  bool
-	tracked *tracked // nil if it is not
+	tracked *inventory.Tracked // nil if it is not
 }
 
 // Write implements [vfs.File].
 func (f *diskFile) Write(p []byte) (n int, err error) {
-	f.disk.change(func() error {
+	f.disk.Change(func() error {
 		m, err := f.File.Write(p[n:])
-		f.disk.tracker.wrote(f.tracked, p[n:n+m])
+		f.disk.tracker.Wrote(f.tracked, p[n:n+m])
 		n += m
 		return err
 	})
@@ -251,7 +264,7 @@ func (f *diskFile) Write(p []byte) (n int, err error) {
 
 // WriteAt implements [vfs.File].
 func (f *diskFile) WriteAt(p []byte, offset int64) (n int, err error) {
-	f.disk.change(func() error {
+	f.disk.Change(func() error {
 		m, err := f.File.WriteAt(p[n:], offset+int64(n))
 		n += m
 		return err
@@ -261,7 +274,7 @@ func (f *diskFile) WriteAt(p []byte, offset int64) (n int, err error) {
 
 // Preallocate implements [vfs.File]. It only makes writing faster.
 func (f *diskFile) Preallocate(offset, length int64) error {
-	_ = f.disk.try(func() error { return f.File.Preallocate(offset, length) })
+	_ = f.disk.Try(func() error { return f.File.Preallocate(offset, length) })
 	return nil
 }
 
@@ -273,19 +286,12 @@ func (f *diskFile) Sync() error {
 
 // synced makes durable what was written, and says so.
 func (f *diskFile) synced(sync func() error) {
-	length := f.length()
+	length := f.tracked.Length()
 	f.disk.sync(sync)
 	if f.folder {
-		f.disk.tracker.named()
+		f.disk.tracker.Named()
 	}
-	f.disk.tracker.durable(f.tracked, length)
-}
-
-func (f *diskFile) length() int64 {
-	if f.tracked == nil {
-		return 0
-	}
-	return f.tracked.length.Load()
+	f.disk.tracker.Durable(f.tracked, length)
 }
 
 // SyncData implements [vfs.File].
@@ -306,6 +312,6 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 // Close implements [vfs.File].
 func (f *diskFile) Close() error {
 	f.disk.sync(f.File.Close)
-	f.disk.tracker.closed(f.tracked)
+	f.disk.tracker.Closed(f.tracked)
 	return nil
 }

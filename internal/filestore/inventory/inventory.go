@@ -1,22 +1,4 @@
-package filestore
-
-import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/holdfast-agents/holdfast/internal/frame"
-)
-
-// The inventory: a file of ours that says which of Pebble's files there are, and how far
+// Package inventory keeps a file of ours that says which of Pebble's files there are, and how far
 // what is in them was synced. Pebble takes a manifest that ends early, or a log that is
 // missing, for what a crash has left, and removes what it does not know. So what is in the
 // folder is compared with the inventory before Pebble sees it; see stocktake.go.
@@ -36,15 +18,38 @@ import (
 // It is written when the set of files changes, and never by a commit. It is replaced as a
 // whole: a version of Holdfast that does not know it leaves it behind, which is noticed by
 // the manifest, because every process that writes begins one of its own.
+//
+// inventory.go is the file, manifest.go and log.go read what Pebble writes, stocktake.go compares,
+// tracker.go keeps the file while an engine works, and rescue.go is what can be read of a damaged
+// folder.
+package inventory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/frame"
+)
 
 const (
-	// inventoryFile is the name of the inventory.
-	inventoryFile = "INVENTORY"
+	// File is the name of the inventory.
+	File          = "INVENTORY"
 	inventoryWord = "holdfast inventory 1"
 )
 
-// inventory is what the file says.
-type inventory struct {
+// Inventory is what the file says.
+type Inventory struct {
 	next      uint64 // no file had this number, or a larger one
 	firstLog  uint64 // the logs before it are not needed
 	manifests map[uint64]extent
@@ -61,12 +66,16 @@ type extent struct {
 // unused is the level of a table that is not in use yet, or no more.
 const unused = -1
 
-func newInventory() *inventory {
-	return &inventory{manifests: map[uint64]extent{}, logs: map[uint64]int64{}, tables: map[uint64]int{}}
+func newInventory() *Inventory {
+	return &Inventory{manifests: map[uint64]extent{}, logs: map[uint64]int64{}, tables: map[uint64]int{}}
 }
 
+// Tables returns the tables that the inventory has, and at which level each is used; those that
+// are not are at -1.
+func (in *Inventory) Tables() map[uint64]int { return maps.Clone(in.tables) }
+
 // encode is the text of the file: lines, and their checksum.
-func (in *inventory) encode() []byte {
+func (in *Inventory) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\nnext %d\nfirst-log %d\n", inventoryWord, in.next, in.firstLog)
 	for _, n := range slices.Sorted(maps.Keys(in.manifests)) {
@@ -82,30 +91,30 @@ func (in *inventory) encode() []byte {
 }
 
 // decodeInventory reads what encode wrote.
-func decodeInventory(text []byte) (*inventory, error) {
+func decodeInventory(text []byte) (*Inventory, error) {
 	end := bytes.LastIndex(text, []byte("sum "))
 	if end < 0 || string(text[end:]) != fmt.Sprintf("sum %08x\n", frame.Sum(text[:end])) {
 		return nil, fmt.Errorf(
 			"its file %s does not have the checksum that it was written with: %w",
-			inventoryFile,
-			errDamaged,
+			File,
+			trouble.ErrDamaged,
 		)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text[:end]), "\n"), "\n")
 	if lines[0] != inventoryWord {
-		return nil, fmt.Errorf("its file %s begins with %q: %w", inventoryFile, lines[0], errDamaged)
+		return nil, fmt.Errorf("its file %s begins with %q: %w", File, lines[0], trouble.ErrDamaged)
 	}
 	in := newInventory()
 	for _, line := range lines[1:] {
 		if err := in.add(strings.Fields(line)); err != nil {
-			return nil, fmt.Errorf("its file %s says %q: %w", inventoryFile, line, errDamaged)
+			return nil, fmt.Errorf("its file %s says %q: %w", File, line, trouble.ErrDamaged)
 		}
 	}
 	return in, nil
 }
 
 // add takes in a line.
-func (in *inventory) add(words []string) error {
+func (in *Inventory) add(words []string) error {
 	var n [3]int64
 	for i, word := range words[min(1, len(words)):] {
 		var err error
@@ -130,9 +139,9 @@ func (in *inventory) add(words []string) error {
 	return nil
 }
 
-// readInventory reads the inventory of a folder; nil if there is none.
-func readInventory(dir string) (*inventory, error) {
-	text, err := os.ReadFile(filepath.Join(dir, inventoryFile))
+// Read reads the inventory of a folder; nil if there is none.
+func Read(dir string) (*Inventory, error) {
+	text, err := os.ReadFile(filepath.Join(dir, File))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -143,8 +152,8 @@ func readInventory(dir string) (*inventory, error) {
 }
 
 // write replaces the inventory of a folder. It is durable then.
-func (in *inventory) write(disk vfs.FS, dir string) error {
-	temporary := disk.PathJoin(dir, "."+inventoryFile)
+func (in *Inventory) write(disk vfs.FS, dir string) error {
+	temporary := disk.PathJoin(dir, "."+File)
 	f, err := disk.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -153,7 +162,7 @@ func (in *inventory) write(disk vfs.FS, dir string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := disk.Rename(temporary, disk.PathJoin(dir, inventoryFile)); err != nil {
+	if err := disk.Rename(temporary, disk.PathJoin(dir, File)); err != nil {
 		return err
 	}
 	return syncNames(disk, dir)
@@ -200,7 +209,7 @@ func kindOfFile(name string) (kind string, number uint64) {
 }
 
 // follow takes in what is durable of a manifest.
-func (in *inventory) follow(number uint64, m *manifest) {
+func (in *Inventory) follow(number uint64, m *manifest) {
 	in.manifests[number] = extent{length: m.length, sum: m.sum}
 	in.firstLog = m.firstLog
 	for table := range in.tables {

@@ -1,4 +1,4 @@
-package filestore
+package inventory
 
 import (
 	"encoding/binary"
@@ -9,29 +9,59 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/holdfast-agents/holdfast/internal/frame"
 )
 
 // Keeping the inventory: what an engine does to its files is followed as it goes through
-// [disk], and written down in the order that inventory.go asks for.
+// [Disk], and written down in the order that inventory.go asks for.
 
-// tracker follows one engine. A nil tracker follows nothing: it is that of an engine that
+// Disk makes the changes that the inventory asks for as it makes those of the engine.
+type Disk interface {
+	// Change makes a change of the folder. It returns when it is made.
+	Change(f func() error)
+	// Try makes a change that may fail.
+	Try(f func() error) error
+	// Fail ends writing with the engine, for this reason.
+	Fail(err error)
+}
+
+// Tracker follows one engine. A nil Tracker follows nothing: it is that of an engine that
 // only reads.
-type tracker struct {
-	disk *disk
-	// spared are tables that are not removed: see stock.
+type Tracker struct {
+	disk Disk
+	fs   vfs.FS
+	dir  string
+	// spared are tables that are not removed: see Stock.
 	spared map[string]bool
 
 	mu    sync.Mutex
-	known *inventory
+	known *Inventory
 	told  uint64   // is the inventory's next, as it was written last
 	fresh []uint64 // logs whose names may not be durable yet
 
 	synced syncedFile
 }
 
-// tracked is a file that is being written.
-type tracked struct {
+// Follow has the inventory kept of what an engine does to the files of the folder dir, from
+// what there is on.
+func (s *Stock) Follow(disk Disk, fs vfs.FS, dir string) *Tracker {
+	t := &Tracker{
+		disk:   disk,
+		fs:     fs,
+		dir:    dir,
+		known:  s.inventory,
+		told:   s.inventory.next,
+		spared: map[string]bool{},
+	}
+	for _, name := range s.Leftover {
+		t.spared[name] = true
+	}
+	return t
+}
+
+// Tracked is a file that is being written.
+type Tracked struct {
 	kind     string
 	number   uint64
 	length   atomic.Int64
@@ -39,8 +69,16 @@ type tracked struct {
 	pending  []byte   // of a manifest, what its copy does not have yet
 }
 
-// begin is called before a file is made.
-func (t *tracker) begin(name string) *tracked {
+// Length is how much was written; 0 for what is not tracked.
+func (f *Tracked) Length() int64 {
+	if f == nil {
+		return 0
+	}
+	return f.length.Load()
+}
+
+// Begin is called before a file is made.
+func (t *Tracker) Begin(name string) *Tracked {
 	kind, number := kindOfFile(name)
 	if t == nil || kind == "" {
 		return nil
@@ -57,11 +95,11 @@ func (t *tracker) begin(name string) *tracked {
 	case logFile:
 		t.fresh = append(t.fresh, number)
 	}
-	return &tracked{kind: kind, number: number}
+	return &Tracked{kind: kind, number: number}
 }
 
-// named is called when the names in the folder are durable.
-func (t *tracker) named() {
+// Named is called when the names in the folder are durable.
+func (t *Tracker) Named() {
 	if t == nil {
 		return
 	}
@@ -77,8 +115,8 @@ func (t *tracker) named() {
 	t.write()
 }
 
-// wrote is called when something was written to a file.
-func (t *tracker) wrote(f *tracked, b []byte) {
+// Wrote is called when something was written to a file.
+func (t *Tracker) Wrote(f *Tracked, b []byte) {
 	if f == nil {
 		return
 	}
@@ -86,22 +124,22 @@ func (t *tracker) wrote(f *tracked, b []byte) {
 	if f.kind == manifestFile {
 		f.pending = append(f.pending, b...)
 		if err := f.manifest.take(b); err != nil {
-			t.disk.fail(err) // it is not what this version knows, so nothing could be checked
+			t.disk.Fail(err) // it is not what this version knows, so nothing could be checked
 		}
 	}
 }
 
-// durable is called when so much of a file was synced.
-func (t *tracker) durable(f *tracked, length int64) {
+// Durable is called when so much of a file was synced.
+func (t *Tracker) Durable(f *Tracked, length int64) {
 	switch {
 	case f == nil:
 	case f.kind == logFile:
-		t.synced.write(t.disk, f.number, length)
+		t.synced.write(t, f.number, length)
 	case f.kind == manifestFile:
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.disk.change(func() error {
-			return writeCopy(t.disk.FS, t.disk.dir, f.number, f.manifest.length-int64(len(f.pending)), f.pending)
+		t.disk.Change(func() error {
+			return writeCopy(t.fs, t.dir, f.number, f.manifest.length-int64(len(f.pending)), f.pending)
 		})
 		f.pending = nil
 		t.known.follow(f.number, &f.manifest)
@@ -109,8 +147,8 @@ func (t *tracker) durable(f *tracked, length int64) {
 	}
 }
 
-// closed is called when a file was closed.
-func (t *tracker) closed(f *tracked) {
+// Closed is called when a file was closed.
+func (t *Tracker) Closed(f *Tracked) {
 	if f == nil || f.kind != logFile {
 		return
 	}
@@ -119,8 +157,8 @@ func (t *tracker) closed(f *tracked) {
 	t.known.logs[f.number] = f.length.Load()
 }
 
-// removed is called when a file is no longer there.
-func (t *tracker) removed(name string) {
+// Removed is called when a file is no longer there.
+func (t *Tracker) Removed(name string) {
 	if t == nil {
 		return
 	}
@@ -133,30 +171,30 @@ func (t *tracker) removed(name string) {
 		delete(t.known.logs, number)
 	case manifestFile:
 		delete(t.known.manifests, number)
-		_ = t.disk.try(func() error { return t.disk.FS.Remove(filepath.Join(t.disk.dir, copyName(number))) })
+		_ = t.disk.Try(func() error { return t.fs.Remove(filepath.Join(t.dir, copyName(number))) })
 	}
 }
 
-// spares reports whether a file is not to be removed.
-func (t *tracker) spares(name string) bool { return t != nil && t.spared[filepath.Base(name)] }
+// Spares reports whether a file is not to be removed.
+func (t *Tracker) Spares(name string) bool { return t != nil && t.spared[filepath.Base(name)] }
 
 // write writes the inventory. The caller has the lock.
-func (t *tracker) write() {
-	t.disk.change(func() error { return t.known.write(t.disk.FS, t.disk.dir) })
+func (t *Tracker) write() {
+	t.disk.Change(func() error { return t.known.write(t.fs, t.dir) })
 	t.told = t.known.next
 }
 
-// close lets go of what the tracker has open.
-func (t *tracker) close() {
+// Close lets go of what the Tracker has open.
+func (t *Tracker) Close() {
 	if t != nil {
 		t.synced.close()
 	}
 }
 
-// syncedName is the name of the file that says how much of the newest log was synced. It is
+// SyncedFile is the name of the file that says how much of the newest log was synced. It is
 // written after each commit and not synced, which would cost as much as the commit: so it
 // outlives the process, and after a power failure it may say less than there is.
-const syncedName = "SYNCED"
+const SyncedFile = "SYNCED"
 
 // syncedFile is that file: a log's number, a length, and their checksum.
 type syncedFile struct {
@@ -167,7 +205,7 @@ type syncedFile struct {
 
 const syncedSize = 20
 
-func (s *syncedFile) write(d *disk, log uint64, length int64) {
+func (s *syncedFile) write(t *Tracker, log uint64, length int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off {
@@ -176,9 +214,9 @@ func (s *syncedFile) write(d *disk, log uint64, length int64) {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, syncedSize), log)
 	b = binary.LittleEndian.AppendUint64(b, uint64(length))
 	b = binary.LittleEndian.AppendUint32(b, frame.Sum(b))
-	err := d.try(func() (err error) {
+	err := t.disk.Try(func() (err error) {
 		if s.file == nil {
-			s.file, err = d.FS.OpenReadWrite(filepath.Join(d.dir, syncedName), vfs.WriteCategoryUnspecified)
+			s.file, err = t.fs.OpenReadWrite(filepath.Join(t.dir, SyncedFile), vfs.WriteCategoryUnspecified)
 		}
 		if err == nil {
 			_, err = s.file.WriteAt(b, 0)
@@ -207,7 +245,7 @@ func readSynced(dir string, log uint64) int64 {
 
 // lastSynced reads of which log the file says how far it was synced; 0, 0 if it says nothing.
 func lastSynced(dir string) (log uint64, length int64) {
-	b, err := os.ReadFile(filepath.Join(dir, syncedName))
+	b, err := os.ReadFile(filepath.Join(dir, SyncedFile))
 	if err != nil || len(b) != syncedSize || binary.LittleEndian.Uint32(b[16:]) != frame.Sum(b[:16]) {
 		return 0, 0
 	}

@@ -1,4 +1,4 @@
-package filestore
+package inventory
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // A log that a process did not come to close ends in what was being written, which is
@@ -19,13 +21,14 @@ import (
 // synced. So where something begins behind a part that cannot be read, that part was
 // acknowledged, and is damaged. How much was synced at least, the file SYNCED says.
 
-// logDamage is damage in the newest log, behind which more was committed.
-type logDamage struct {
+// LogDamage is damage in the newest log, behind which more was committed.
+type LogDamage struct {
 	file    string
 	at, all int // bytes
 }
 
-func (d *logDamage) Error() string {
+// Error implements [error].
+func (d *LogDamage) Error() string {
 	return fmt.Sprintf(
 		"%s is damaged at byte %d of %d: what was committed after that cannot be read",
 		d.file,
@@ -34,7 +37,17 @@ func (d *logDamage) Error() string {
 	)
 }
 
-func (d *logDamage) Unwrap() error { return errDamaged }
+// Unwrap returns that it is damage.
+func (d *LogDamage) Unwrap() error { return trouble.ErrDamaged }
+
+// Check compares the files of a store with what they were, and looks at the end of its log. The
+// error is an [Amiss] or a [LogDamage] where something is missing or damaged.
+func Check(dir string) error {
+	if _, err := Take(dir); err != nil {
+		return err
+	}
+	return checkLog(dir)
+}
 
 // checkLog checks the newest log. The others were closed, so Pebble checks all of them.
 func checkLog(dir string) error {
@@ -52,7 +65,7 @@ func checkLog(dir string) error {
 		return err
 	}
 	if at, damaged := damageInLog(log, uint32(newest), int(readSynced(dir, newest))); damaged {
-		return &logDamage{file: name, at: at, all: len(log)}
+		return &LogDamage{file: name, at: at, all: len(log)}
 	}
 	return nil
 }
@@ -140,10 +153,13 @@ func isZero(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 })
 }
 
+// Cut is a file system in which the damaged log ends where its damage begins.
+func (d *LogDamage) Cut(fs vfs.FS) vfs.FS { return cutFS{fs, d} }
+
 // cutFS is a file system in which a damaged log ends where its damage begins.
 type cutFS struct {
 	vfs.FS
-	damage *logDamage
+	damage *LogDamage
 }
 
 // Open implements [vfs.FS].

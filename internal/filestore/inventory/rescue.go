@@ -1,4 +1,4 @@
-package filestore
+package inventory
 
 import (
 	"cmp"
@@ -12,18 +12,20 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // The rest of a damaged folder, as Pebble can read it. Nothing in the folder is changed: where
 // a file is damaged that Pebble would not open the folder with, Pebble is shown another one,
 // which is in memory.
 
-// rescue is a folder as Pebble is to see it.
-type rescue struct {
+// Rescue is a folder as Pebble is to see it.
+type Rescue struct {
 	vfs.FS                 // the folder as it is
 	shown  vfs.FS          // files that are shown instead
 	hidden map[string]bool // files that are not shown
-	lost   []Loss
+	Lost   []Loss          // what could not be salvaged
 }
 
 // Loss is something that could not be salvaged.
@@ -33,24 +35,24 @@ type Loss struct {
 	Reason string
 }
 
-// lose notes a loss.
-func (r *rescue) lose(what, name, reason string, args ...any) {
-	r.lost = append(r.lost, Loss{What: what, Name: name, Reason: fmt.Sprintf(reason, args...)})
+// Lose notes a loss.
+func (r *Rescue) Lose(what, name, reason string, args ...any) {
+	r.Lost = append(r.Lost, Loss{What: what, Name: name, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// newRescue looks what is left of a folder.
-func newRescue(dir string) (*rescue, error) {
-	r := &rescue{FS: vfs.Default, shown: vfs.NewMem(), hidden: map[string]bool{}}
+// NewRescue looks what is left of a folder.
+func NewRescue(dir string) (*Rescue, error) {
+	r := &Rescue{FS: vfs.Default, shown: vfs.NewMem(), hidden: map[string]bool{}}
 	here, err := filesIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.shown.MkdirAll(dir, folderMode); err != nil {
+	if err := r.shown.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	known, err := readInventory(dir)
+	known, err := Read(dir)
 	if err != nil {
-		r.lose("file", inventoryFile, "%v", err)
+		r.Lose("file", File, "%v", err)
 		known = nil
 	}
 	if known == nil {
@@ -65,20 +67,20 @@ func newRescue(dir string) (*rescue, error) {
 }
 
 // list finds the list of tables that is best, shows it, and returns what it says.
-func (r *rescue) list(dir string, here *present, known *inventory) (*manifest, error) {
+func (r *Rescue) list(dir string, here *present, known *Inventory) (*manifest, error) {
 	number := slices.Max(append(here.manifests, newest(known.manifests)))
 	at, err := pebble.Peek(dir, vfs.Default)
 	if err == nil && at.Exists {
 		_, number = kindOfFile(at.ManifestFilename)
 	} else {
-		r.lose("file", "marker.manifest", "it is missing, so the newest list of tables is taken")
+		r.Lose("file", "marker.manifest", "it is missing, so the newest list of tables is taken")
 		err := r.show(dir, fmt.Sprintf("marker.manifest.999999.MANIFEST-%06d", number), nil)
 		if err != nil {
 			return nil, err
 		}
 	}
 	if names, err := filepath.Glob(filepath.Join(dir, "marker.format-version.*")); err != nil || len(names) == 0 {
-		r.lose("file", "marker.format-version", "it is missing, so this version's own is taken")
+		r.Lose("file", "marker.format-version", "it is missing, so this version's own is taken")
 		if err := r.show(
 			dir,
 			fmt.Sprintf("marker.format-version.999999.%03d", pebble.FormatTableFormatV6),
@@ -94,11 +96,11 @@ func (r *rescue) list(dir string, here *present, known *inventory) (*manifest, e
 		b, err := os.ReadFile(filepath.Join(dir, from))
 		m := &manifest{}
 		if broken := m.take(b); err != nil || broken != nil || m.length < known.manifests[number].length {
-			r.lose(
+			r.Lose(
 				"list",
 				from,
 				"%s",
-				firstLine(cmp.Or(err, broken, fmt.Errorf("it ends early, after %d bytes", len(b)))),
+				trouble.FirstLine(cmp.Or(err, broken, fmt.Errorf("it ends early, after %d bytes", len(b)))),
 			)
 		}
 		if best == nil || m.length > best.length {
@@ -110,14 +112,14 @@ func (r *rescue) list(dir string, here *present, known *inventory) (*manifest, e
 			"there is no list of its tables that can be read, neither %s nor %s: %w",
 			name,
 			copyName(number),
-			errDamaged,
+			trouble.ErrDamaged,
 		)
 	}
 	return best, r.show(dir, name, text[:best.length])
 }
 
 // show shows another file in the place of one.
-func (r *rescue) show(dir, name string, text []byte) error {
+func (r *Rescue) show(dir, name string, text []byte) error {
 	f, err := r.shown.Create(filepath.Join(dir, name), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -127,20 +129,20 @@ func (r *rescue) show(dir, name string, text []byte) error {
 }
 
 // tables notes which tables are missing, and which are in no list.
-func (r *rescue) tables(here *present, list *manifest) {
+func (r *Rescue) tables(here *present, list *manifest) {
 	for _, table := range slices.Sorted(maps.Keys(list.levels)) {
 		if here.tables[table] == "" {
-			r.lose("table", fmt.Sprintf("%06d.sst", table), "it is missing")
+			r.Lose("table", fmt.Sprintf("%06d.sst", table), "it is missing")
 		}
 	}
 	for _, name := range here.unknown(list) {
-		r.lose("table", name, "it is in no list, so it was not read: it may be of an earlier time")
+		r.Lose("table", name, "it is in no list, so it was not read: it may be of an earlier time")
 	}
 }
 
 // logs shows the logs up to the first damage: what was committed behind it may build on what
 // is lost.
-func (r *rescue) logs(dir string, here *present, known *inventory, list *manifest) error {
+func (r *Rescue) logs(dir string, here *present, known *Inventory, list *manifest) error {
 	needed := map[uint64]bool{}
 	for log := range known.logs {
 		needed[log] = log >= list.firstLog
@@ -164,7 +166,7 @@ func (r *rescue) logs(dir string, here *present, known *inventory, list *manifes
 		for _, behind := range all[i+1:] {
 			name := here.logs[behind].name
 			r.hidden[name] = true
-			r.lose(
+			r.Lose(
 				"log",
 				cmp.Or(name, fmt.Sprintf("%06d.log", behind)),
 				"it was not read, because it goes on behind what is lost",
@@ -176,11 +178,11 @@ func (r *rescue) logs(dir string, here *present, known *inventory, list *manifes
 }
 
 // log shows a log as far as it can be read, and reports whether that is all of it.
-func (r *rescue) log(dir string, number uint64, length int64, newest bool) (whole bool, err error) {
+func (r *Rescue) log(dir string, number uint64, length int64, newest bool) (whole bool, err error) {
 	name := fmt.Sprintf("%06d.log", number)
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
-		r.lose("log", name, "%s", firstLine(err))
+		r.Lose("log", name, "%s", trouble.FirstLine(err))
 		return false, nil
 	}
 	synced := max(length, readSynced(dir, number))
@@ -189,18 +191,18 @@ func (r *rescue) log(dir string, number uint64, length int64, newest bool) (whol
 	if !damaged && (newest || closed || at == len(text)) {
 		return true, nil
 	}
-	r.lose("log", name, "it cannot be read behind byte %d of %d", at, max(int64(len(text)), synced))
+	r.Lose("log", name, "it cannot be read behind byte %d of %d", at, max(int64(len(text)), synced))
 	return false, r.show(dir, name, text[:recordEnd(text[:at], uint32(number))])
 }
 
 // instead reports whether a file is shown in the place of another one.
-func (r *rescue) instead(name string) bool {
+func (r *Rescue) instead(name string) bool {
 	_, err := r.shown.Stat(name)
 	return err == nil
 }
 
 // Open implements [vfs.FS].
-func (r *rescue) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (r *Rescue) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if r.instead(name) {
 		return r.shown.Open(name)
 	}
@@ -208,7 +210,7 @@ func (r *rescue) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 // Stat implements [vfs.FS].
-func (r *rescue) Stat(name string) (vfs.FileInfo, error) {
+func (r *Rescue) Stat(name string) (vfs.FileInfo, error) {
 	if r.instead(name) && filepath.Ext(name) == ".log" {
 		return r.shown.Stat(name)
 	}
@@ -217,7 +219,7 @@ func (r *rescue) Stat(name string) (vfs.FileInfo, error) {
 
 // List implements [vfs.FS]. Pebble's options are not shown: they may be damaged, and nobody
 // needs them to read.
-func (r *rescue) List(dir string) ([]string, error) {
+func (r *Rescue) List(dir string) ([]string, error) {
 	names, err := r.FS.List(dir)
 	if err != nil {
 		return nil, err
@@ -234,4 +236,4 @@ func (r *rescue) List(dir string) ([]string, error) {
 }
 
 // Unwrap implements [vfs.FS].
-func (r *rescue) Unwrap() vfs.FS { return r.FS }
+func (r *Rescue) Unwrap() vfs.FS { return r.FS }

@@ -1,4 +1,4 @@
-package filestore
+package inventory
 
 import (
 	"errors"
@@ -9,42 +9,46 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // Taking stock: before Pebble opens a folder, what is there is compared with the inventory.
 // Pebble would remove what only a damaged list could have named.
 
-// stock is what a folder has.
-type stock struct {
-	inventory *inventory // what it is from now on
+// Stock is what a folder has.
+type Stock struct {
+	inventory *Inventory // what it is from now on
 	list      *manifest
-	// leftover are tables that are not in use, but that may have been: the list of tables does
+	// Leftover are tables that are not in use, but that may have been: the list of tables does
 	// not end with a whole record, or there is no inventory to compare it with. They stay
 	// until a later start has found nothing amiss.
-	leftover []string
+	Leftover []string
 }
 
-// stockError is what is wrong with the files of a folder, as the inventory or their own list
+// Amiss is what is wrong with the files of a folder, as the inventory or their own list
 // has them.
-type stockError struct{ text string }
+type Amiss struct{ text string }
 
-func (e *stockError) Error() string { return e.text }
+// Error implements [error].
+func (e *Amiss) Error() string { return e.text }
 
-func (e *stockError) Unwrap() error { return errDamaged }
+// Unwrap returns that it is damage.
+func (e *Amiss) Unwrap() error { return trouble.ErrDamaged }
 
-func amissf(format string, args ...any) error { return &stockError{fmt.Sprintf(format, args...)} }
+func amissf(format string, args ...any) error { return &Amiss{fmt.Sprintf(format, args...)} }
 
-// takeStock looks at the files of a folder and returns what there is. An error that is a
-// stockError says what is missing or damaged. There is no stock where nothing was ever
+// Take looks at the files of a folder and returns what there is. An error that is a
+// Amiss says what is missing or damaged. There is no stock where nothing was ever
 // stored.
-func takeStock(dir string) (*stock, error) {
-	before, err := readInventory(dir)
+func Take(dir string) (*Stock, error) {
+	before, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	at, err := pebble.Peek(dir, vfs.Default)
 	if err != nil {
-		return nil, judged(err)
+		return nil, trouble.Judged(err)
 	}
 	here, err := filesIn(dir)
 	if err != nil {
@@ -55,13 +59,13 @@ func takeStock(dir string) (*stock, error) {
 	}
 	text, err := os.ReadFile(at.ManifestFilename)
 	if err != nil {
-		return nil, judged(err)
+		return nil, trouble.Judged(err)
 	}
 	_, number := kindOfFile(at.ManifestFilename)
 	s := newStock()
 	err = s.list.take(text)
 	if errors.Is(err, errTag) {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", trouble.ErrDamaged, err)
 	}
 	known, listed := extent{}, false
 	if before != nil {
@@ -102,15 +106,44 @@ func takeStock(dir string) (*stock, error) {
 	}
 	s.count(here, number, before)
 	if !listed || !whole {
-		s.leftover = here.unknown(s.list)
+		s.Leftover = here.unknown(s.list)
 	}
 	return s, nil
 }
 
-func newStock() *stock { return &stock{inventory: newInventory(), list: &manifest{}} }
+func newStock() *Stock { return &Stock{inventory: newInventory(), list: &manifest{}} }
+
+// Complete writes the inventory of a copy that has none: its files are as they are to
+// be.
+func Complete(disk vfs.FS, dir string) error {
+	if in, err := Read(dir); in != nil || err != nil {
+		return err
+	}
+	stock, err := Take(dir)
+	if err != nil || len(stock.Leftover) > 0 {
+		return err
+	}
+	here, err := filesIn(dir)
+	if err != nil {
+		return err
+	}
+	for log := range stock.inventory.logs {
+		stock.inventory.logs[log] = here.logs[log].size
+	}
+	for number := range stock.inventory.manifests {
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("MANIFEST-%06d", number)))
+		if err == nil {
+			err = writeCopy(disk, dir, number, 0, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return stock.inventory.write(disk, dir)
+}
 
 // count writes down what there is. The numbers that were free are no more than before.
-func (s *stock) count(here *present, number uint64, before *inventory) {
+func (s *Stock) count(here *present, number uint64, before *Inventory) {
 	if before == nil {
 		before = newInventory()
 	}
@@ -129,7 +162,7 @@ func (s *stock) count(here *present, number uint64, before *inventory) {
 
 // compare compares a folder with what the inventory says: every log that the list of tables
 // needs is there, and every table has been there before or is new.
-func (in *inventory) compare(here *present, list *manifest) error {
+func (in *Inventory) compare(here *present, list *manifest) error {
 	for log, length := range in.logs {
 		found, there := here.logs[log]
 		switch {
@@ -202,7 +235,7 @@ func filesIn(dir string) (*present, error) {
 
 // withoutList is for a folder that has no list of tables, as one that is new: where there
 // was one, Pebble would make an empty store and remove the files.
-func (here *present) withoutList(before *inventory) error {
+func (here *present) withoutList(before *Inventory) error {
 	const noList = "but no list of its tables (marker.manifest…)"
 	for _, name := range here.tables {
 		return amissf("it has %s, %s", name, noList)
@@ -211,7 +244,7 @@ func (here *present) withoutList(before *inventory) error {
 		return amissf("it has %s, %s", log.name, noList)
 	}
 	if before != nil && len(before.logs) > 0 {
-		return amissf("it has the file %s, %s", inventoryFile, noList)
+		return amissf("it has the file %s, %s", File, noList)
 	}
 	return nil
 }

@@ -1,0 +1,4 @@
+package inventory
+
+// DamageInLog is for the tests of logs that a store has written.
+var DamageInLog = damageInLog
