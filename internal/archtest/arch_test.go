@@ -397,9 +397,39 @@ var rules = map[string]rule{
 		why:       "trouble is about errors",
 	},
 	"internal/redisstore": {
-		ours:      []string{"", "store", "internal/clock", "internal/storekit", "internal/frame"},
+		ours: []string{
+			"",
+			"store",
+			"internal/clock",
+			"internal/storekit",
+			"internal/frame",
+			"internal/redisstore/connection",
+			"internal/redisstore/redistime",
+			"internal/redisstore/setup",
+			"internal/redisstore/replies",
+		},
 		libraries: []string{"github.com/redis/go-redis"},
 		why:       "a store never parses what it stores",
+	},
+	"internal/redisstore/connection": {
+		ours:      []string{"internal/redisstore/replies"},
+		libraries: []string{"github.com/redis/go-redis"},
+		why:       "connection makes a client; it knows neither keys nor scripts",
+	},
+	"internal/redisstore/redistime": {
+		ours:      []string{"internal/clock"},
+		libraries: []string{"github.com/redis/go-redis"},
+		why:       "redistime is a clock; it knows no keys",
+	},
+	"internal/redisstore/setup": {
+		ours:      []string{"store", "internal/redisstore/replies"},
+		libraries: []string{"github.com/redis/go-redis"},
+		why:       "setup looks at the settings of a server, and at nothing that is stored",
+	},
+	"internal/redisstore/replies": {
+		ours:      []string{"store"},
+		libraries: []string{"github.com/redis/go-redis"},
+		why:       "replies is about errors",
 	},
 	"internal/metrics": {
 		ours:      []string{"", "codes", "failure", "state", "store", "threads", "observe", "internal/fallback"},

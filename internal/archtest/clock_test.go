@@ -29,27 +29,26 @@ var ages = map[string]string{
 
 // timers are the files that subtract a time.Time in a package where there are stamps.
 var timers = map[string]string{
-	"internal/http/recorder.go":       "deadlines of connections, by time.Now",
-	"internal/owner/errors.go":        "two stamps of a run that waits, which stand in the store",
-	"internal/pin/pin.go":             "how long this process has found a run without its owner, by time.Now",
-	"internal/redisstore/clock.go":    "what the clock of Redis shows is worked out here",
-	"internal/redisstore/presence.go": "the end of a lease and the time, which Redis has said in one answer",
-	"internal/redisstore/judge.go":    "looks at who is there, by time.Now",
-	"internal/redisstore/news.go":     "how often news are told, by time.Now",
-	"internal/redisstore/peers.go":    "looks at who is there, by time.Now",
-	"internal/redisstore/password.go": "how often something is logged, by time.Now",
-	"internal/redisstore/reach.go":    "how long Redis is waited for, by time.Now",
+	"internal/http/recorder.go":              "deadlines of connections, by time.Now",
+	"internal/owner/errors.go":               "two stamps of a run that waits, which stand in the store",
+	"internal/pin/pin.go":                    "how long this process has found a run without its owner, by time.Now",
+	"internal/redisstore/redistime/clock.go": "what the clock of Redis shows is worked out here",
+	"internal/redisstore/presence.go":        "the end of a lease and the time, which Redis has said in one answer",
+	"internal/redisstore/judge.go":           "looks at who is there, by time.Now",
+	"internal/redisstore/news.go":            "how often news are told, by time.Now",
+	"internal/redisstore/peers.go":           "looks at who is there, by time.Now",
 }
 
 // plainClocks are the fields, variables and functions, or packages, whose clocks may be a func() time.Time.
 var plainClocks = map[string]string{
-	"server.Config.Now":           "public: programs know no package of ours for it",
-	"server.sharedClock":          "makes the clock for stamps of what the program or the store has",
-	"internal/stores.Options.Now": "the clock of this machine, of which the store makes that of Redis",
-	"internal/redisstore":         "the clock of this machine, of which the store makes that of Redis",
-	"internal/circuit":            "how long a model is not asked, which is this process's own",
-	"internal/modelhttp":          "dates in the headers of answers",
-	"internal/tools":              "what the tool that tells the time tells",
+	"server.Config.Now":             "public: programs know no package of ours for it",
+	"server.sharedClock":            "makes the clock for stamps of what the program or the store has",
+	"internal/stores.Options.Now":   "the clock of this machine, of which the store makes that of Redis",
+	"internal/redisstore":           "the clock of this machine, of which the store makes that of Redis",
+	"internal/redisstore/redistime": "the clock of this machine, of which that of Redis is made",
+	"internal/circuit":              "how long a model is not asked, which is this process's own",
+	"internal/modelhttp":            "dates in the headers of answers",
+	"internal/tools":                "what the tool that tells the time tells",
 }
 
 // shown are the files that may ask a store for its time as a time.Time.
@@ -95,9 +94,7 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 							"an answer that is late, would make it wrong by as much. If it stands in the store, give "+
 							"the file a reason in ages",
 					)
-				case (strings.HasSuffix(name, "store.Clock.Now") ||
-					strings.HasSuffix(name, "redisstore.redisClock.Now")) &&
-					!allowed(shown, file(n), needed):
+				case strings.HasSuffix(name, "store.Clock.Now") && !allowed(shown, file(n), needed):
 					say(
 						n,
 						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the "+

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -17,7 +18,7 @@ type calls struct {
 	keys    keys
 	values  *values
 	scripts *scripts
-	clock   *redisClock
+	clock   *redistime.Clock
 	cluster bool
 }
 
@@ -42,7 +43,7 @@ func (s *calls) append(tag string, c *store.Commit) call {
 		script: s.scripts.append,
 		keys:   []string{s.keys.thread(tag), s.keys.log(tag)},
 		args: []any{
-			expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.stamp().UnixMilli(),
+			expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.Stamp().UnixMilli(),
 		},
 		appends: true,
 	}
@@ -95,7 +96,7 @@ func (s *calls) commit(tag string, c *store.Commit) call {
 	}
 	a.list[0] = fmt.Sprint(
 		layout,
-		s.clock.stamp().UnixMilli(),
+		s.clock.Stamp().UnixMilli(),
 		repeated,
 		c.InboxSeen,
 		inboxAt,

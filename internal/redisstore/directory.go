@@ -90,7 +90,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 	mend := s.client.Pipeline()
 	for i, reply := range replies {
 		key := keyOf(i)
-		old := int64(entries[i].Score) < minuteOf(s.clock.stamp().Add(-hintAge).Time())
+		old := int64(entries[i].Score) < minuteOf(s.clock.Stamp().Add(-hintAge).Time())
 		h, err := decodeHead(key, reply.Val())
 		switch {
 		case errors.Is(err, store.ErrNotFound) || err == nil && h.User != owner.User:
@@ -141,10 +141,10 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	living := 0
 	mend := s.client.Pipeline()
 	for i := range processes {
-		if int64(processes[i].Score) > s.clock.stamp().Time().UnixMicro() {
+		if int64(processes[i].Score) > s.clock.Stamp().Time().UnixMicro() {
 			living++
 		}
-		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.clock.stamp().Add(-processAge).Time().UnixMicro() {
+		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.clock.Stamp().Add(-processAge).Time().UnixMicro() {
 			mend.ZRem(ctx, s.keys.leases(), processes[i].Member)
 		}
 		for _, z := range sets[i].Val() {
@@ -186,7 +186,7 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failed("list owned threads", err)
 	}
-	old := s.clock.stamp().Add(-hintAge).Time().UnixMicro()
+	old := s.clock.Stamp().Add(-hintAge).Time().UnixMicro()
 	seen, wrong := map[store.ThreadKey]bool{}, map[claim]string{}
 	defer func() { s.hints.doubt(wrong) }()
 	var owned []store.OwnedThread

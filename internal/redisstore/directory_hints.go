@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -27,7 +28,7 @@ type announcer struct {
 	client   redis.UniversalClient
 	keys     keys
 	scripts  *scripts
-	clock    *redisClock
+	clock    *redistime.Clock
 	hints    *hints
 	peers    *peers
 	replicas *replicas
@@ -48,7 +49,7 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 	moves := !known || has.owner != want.owner || has.minute != want.minute
 	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
 	if acquires {
-		want.score = s.hints.score(s.clock.stamp().Time())
+		want.score = s.hints.score(s.clock.Stamp().Time())
 	}
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter

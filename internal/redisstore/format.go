@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -79,7 +81,7 @@ func (s *formats) Formats(ctx context.Context) (store.Formats, error) {
 // explain says which of the keys that all processes share has another type, if that is the
 // error: all servers stop at it.
 func (s *formats) explain(ctx context.Context, err error) error {
-	if !wrongType(err) {
+	if !replies.WrongType(err) {
 		return err
 	}
 	for key, want := range map[string]string{s.leases: "zset", s.key: "hash"} {
@@ -122,7 +124,7 @@ func parseFormats(reply []string) (f store.Formats, err error) {
 const (
 	// readersLua defines readers: what the living processes read, as parseFormats expects
 	// it, if it is less than a number; 0 for one that has yet to say it.
-	readersLua = clockLua + `
+	readersLua = redistime.Lua + `
 local function readers(less)
   local found = {}
   for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
@@ -98,7 +99,7 @@ func TestQuietWithoutWatchers(t *testing.T) {
 func TestDatabasesApart(t *testing.T) {
 	t.Parallel()
 	url := redistest.Start(t).URL()
-	listener, err := connect(url, "")
+	listener, err := connection.To(url, "")
 	if err != nil {
 		t.Fatal(err)
 	}

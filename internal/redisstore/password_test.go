@@ -2,16 +2,16 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -71,8 +71,8 @@ func TestPasswordChanges(t *testing.T) {
 					}
 				}
 				write("one")
-				said := newLines("--redis-password-file")
-				opts := Options{Prefix: "hf:", Log: said.logger()}
+				said := wait.NewLines("--redis-password-file")
+				opts := Options{Prefix: "hf:", Log: said.Logger()}
 				url := "redis://" + user + ":one@" + r.Addr
 				if inFile {
 					opts.PasswordFile, url = file, "redis://"+user+":never-used@"+r.Addr
@@ -96,7 +96,7 @@ func TestPasswordChanges(t *testing.T) {
 				c := follow(t, by, s, key)
 				if !inFile {
 					redistest.Await(t, func() error { err := s.Commit(t.Context(), c); return wantWrong(err) })
-					<-said.found // the log says what to do
+					<-said.Found // the log says what to do
 					change("two", "one")
 				}
 				redistest.Await(t, func() error { return s.Commit(t.Context(), c) })
@@ -146,20 +146,8 @@ func follow(t *testing.T, by operator, s *Store, key store.ThreadKey) *store.Com
 
 // wantWrong returns nil if Redis has refused the password.
 func wantWrong(err error) error {
-	if wrongPassword(err) {
+	if replies.WrongPassword(err) {
 		return nil
 	}
 	return fmt.Errorf("not refused: %w", err)
-}
-
-// TestNoPasswordFile: a file that cannot be read is not taken for a Redis that does not run.
-func TestNoPasswordFile(t *testing.T) {
-	_, _, problem := credentials(filepath.Join(t.TempDir(), "none"), "u")(t.Context())
-	if err := unreachable(
-		problem,
-		time.Second,
-	); !strings.Contains(err.Error(), "--redis-password-file") ||
-		!errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
 }

@@ -277,12 +277,12 @@ func TestWithoutPermission(t *testing.T) {
 				Err(); err != nil {
 				t.Fatal(err)
 			}
-			said := newLines("count subscribers")
+			said := wait.NewLines("count subscribers")
 			open := func(process string) *Store {
 				s, err := Open(
 					t.Context(),
 					fmt.Sprintf("redis://limited:secret@%s", r.Addr),
-					Options{Log: said.logger()},
+					Options{Log: said.Logger()},
 				)
 				if err != nil {
 					t.Fatal(err)
@@ -302,7 +302,7 @@ func TestWithoutPermission(t *testing.T) {
 				t.Fatal(err, lost)
 			}
 			select {
-			case <-said.found:
+			case <-said.Found:
 			case <-time.After(20 * time.Second):
 				t.Error("the log does not say that subscribers cannot be counted")
 			}

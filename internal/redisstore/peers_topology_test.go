@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -96,8 +97,8 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 // connectTo returns a function that makes clients for the URL.
 func connectTo(t *testing.T, url string) func(string) redis.UniversalClient {
 	return func(string) redis.UniversalClient {
-		redis.SetLogger(connectionLog{slog.New(slog.DiscardHandler)})
-		client, err := connect(url, "")
+		redis.SetLogger(connection.Log{Log: slog.New(slog.DiscardHandler)})
+		client, err := connection.To(url, "")
 		if err != nil {
 			t.Fatal(err)
 		}

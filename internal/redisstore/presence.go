@@ -10,14 +10,14 @@ import (
 
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	asked, began := s.clock.local(), time.Now()
+	asked, began := s.clock.Local(), time.Now()
 	args := []any{process, ttl.Microseconds(), s.ofProcess(process), s.peers.link.needs().Microseconds()}
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.leases(), s.keys.about()}, args...)
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}
 	s.peers.link.tripped(time.Since(began))
-	s.clock.read(now, asked)
+	s.clock.Read(now, asked)
 	if !s.peers.announced(process) {
 		s.peers.followSoon(ttl / 3) // which is when the lease is renewed again
 	}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -67,26 +67,6 @@ type acknowledged struct {
 	commit string
 	moving bool // the last reader found another one before: the next one will, too
 }
-
-// errUnacknowledged means that too few replicas have a write in time.
-type errUnacknowledged struct {
-	have, need int
-	within     time.Duration
-}
-
-func (e errUnacknowledged) Error() string {
-	return fmt.Sprintf(
-		"only %d of %d replicas have it after %s (durability failover): look whether they run and are connected",
-		e.have,
-		e.need,
-		e.within,
-	)
-}
-
-// errNoWait means that Redis refuses WAIT.
-type errNoWait struct{ error }
-
-func (e errNoWait) Unwrap() error { return e.error }
 
 // try makes a small write to each server that holds threads, and waits for its replicas. It
 // fails if there are too few, or Redis does not let this user wait for them.
@@ -197,9 +177,9 @@ func (r *replicas) acked(ctx context.Context, pipe redis.Pipeliner, ack string) 
 	var reply redis.Error
 	switch {
 	case errors.As(err, &reply):
-		return errNoWait{err}
+		return replies.NoWaitError{Err: err}
 	case err == nil && have < r.need:
-		return errUnacknowledged{have, r.need, r.within}
+		return replies.UnacknowledgedError{Have: have, Need: r.need, Within: r.within}
 	}
 	return err
 }

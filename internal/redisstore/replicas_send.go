@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -54,7 +55,7 @@ func (r *replicas) sendTo(ctx context.Context, node redis.Cmdable, batch []*requ
 		for _, h := range q.hinted {
 			errs = append(errs, h.Err())
 		}
-		q.done <- result{code, join(errs...)}
+		q.done <- result{code, replies.Join(errs...)}
 	}
 }
 
@@ -70,7 +71,7 @@ func (r *replicas) announce(ctx context.Context, hints hintWriter) error {
 		for _, h := range hinted {
 			errs = append(errs, h.Err())
 		}
-		return join(errs...)
+		return replies.Join(errs...)
 	}
 	var mu sync.Mutex
 	var sent sync.WaitGroup
@@ -87,5 +88,5 @@ func (r *replicas) announce(ctx context.Context, hints hintWriter) error {
 		})
 	}
 	sent.Wait()
-	return join(errs...)
+	return replies.Join(errs...)
 }

@@ -11,13 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -51,14 +52,6 @@ type Options struct {
 	Replicas int
 }
 
-// connectionLog passes on what go-redis logs.
-type connectionLog struct{ log *slog.Logger }
-
-// Printf implements go-redis's logger.
-func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
-	l.log.Debug("redis connection", "message", fmt.Sprintf(format, args...))
-}
-
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
 	*formats
@@ -67,7 +60,7 @@ type Store struct {
 	keys      keys
 	values    *values
 	scripts   *scripts
-	clock     *redisClock
+	clock     *redistime.Clock
 	hints     *hints
 	calls     *calls
 	announcer *announcer
@@ -80,22 +73,8 @@ type Store struct {
 	closeErr  error
 }
 
-// schemes are those of the URLs that Open accepts, with go-redis's names for them.
-var schemes = map[string]string{
-	"redis":           "redis",
-	"rediss":          "rediss",
-	"redis+sentinel":  "redis",
-	"rediss+sentinel": "rediss",
-	"redis+cluster":   "redis",
-	"rediss+cluster":  "rediss",
-}
-
 // Handles reports whether the URL is one that Open accepts.
-func Handles(rawURL string) bool {
-	scheme, _, _ := strings.Cut(rawURL, "://")
-	_, known := schemes[scheme]
-	return known
-}
+func Handles(rawURL string) bool { return connection.Handles(rawURL) }
 
 // Open connects to the Redis that the URL names:
 //
@@ -110,83 +89,17 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	redis.SetLogger(connectionLog{opts.Log})
-	client, err := connect(rawURL, opts.PasswordFile)
+	redis.SetLogger(connection.Log{Log: opts.Log})
+	client, err := connection.To(rawURL, opts.PasswordFile)
 	if err != nil {
 		return nil, err
 	}
-	(&passwordLog{log: opts.Log, file: opts.PasswordFile}).watch(client)
+	connection.WatchPassword(client, opts.PasswordFile, opts.Log)
 	s, err := New(ctx, client, opts)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return s, nil
-}
-
-// connect makes the client for the URL.
-func connect(rawURL, passwordFile string) (redis.UniversalClient, error) {
-	scheme, rest, _ := strings.Cut(rawURL, "://")
-	plain, known := schemes[scheme]
-	if !known {
-		return nil, errors.New(
-			"the store's URL must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://",
-		)
-	}
-	switch _, kind, _ := strings.Cut(scheme, "+"); kind {
-	case "cluster":
-		o, err := redis.ParseClusterURL(plain + "://" + rest)
-		if err != nil {
-			return nil, badURL(err)
-		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
-		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
-		return redis.NewClusterClient(o), nil
-	case "sentinel":
-		o, err := redis.ParseFailoverURL(plain + "://" + rest)
-		if err != nil {
-			return nil, badURL(err)
-		}
-		if o.MasterName == "" {
-			return nil, errors.New("the store's URL names no master: add ?master_name=…")
-		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
-		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
-		return redis.NewFailoverClient(o), nil
-	default:
-		o, err := redis.ParseURL(plain + "://" + rest)
-		if err != nil {
-			return nil, badURL(err)
-		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
-		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-		o.CredentialsProviderContext = credentials(passwordFile, o.Username)
-		return redis.NewClient(o), nil
-	}
-}
-
-// tune sets what the URL does not. RESP2 has no push messages to look for in every
-// reply. Commits share a few connections, so the pool is for reads; some connections
-// stay idle, because dialing is slow. One pool is enough, because pipelines are short.
-func tune(protocol, pool, idle, pipelines, read, write *int) {
-	for _, o := range []struct {
-		value   *int
-		setting int
-	}{{protocol, 2}, {pool, 32}, {idle, 4}, {pipelines, -1}, {read, 16 << 10}, {write, 16 << 10}} {
-		if *o.value == 0 {
-			*o.value = o.setting
-		}
-	}
-}
-
-// badURL keeps the URL, which may contain a password, out of the error.
-func badURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return fmt.Errorf("the store's URL cannot be used: %w; write redis://host:6379/0", err)
 }
 
 // New returns a store that uses the client; Close closes it. It waits for Redis if
@@ -227,14 +140,14 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		}
 		return acks.try(ctx)
 	}
-	if err := reach(ctx, answers, opts.Patience, opts.Log); err != nil {
+	if err := connection.Reach(ctx, answers, opts.Patience, opts.Log); err != nil {
 		return nil, err
 	}
 	if err := refuseEarly(ctx, client, k); err != nil {
 		return nil, err
 	}
 	s := newStore(client, codec, acks, opts)
-	s.clock.ask(ctx, client)
+	s.clock.Ask(ctx, client)
 	s.watchers.start()
 	s.sender.start(client, acks)
 	return s, nil
@@ -256,7 +169,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		keys:     k,
 		values:   &values{codec},
 		scripts:  newScripts(client, k),
-		clock:    &redisClock{local: opts.Now},
+		clock:    &redistime.Clock{Local: opts.Now},
 		hints:    &hints{},
 		sender:   &sender{},
 		replicas: acks,
@@ -287,7 +200,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 }
 
 // Now implements [store.Clock].
-func (s *Store) Now() time.Time { return s.clock.stamp().Time() }
+func (s *Store) Now() time.Time { return s.clock.Stamp().Time() }
 
 // Close implements [store.Store].
 func (s *Store) Close() error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -29,7 +30,7 @@ type watchers struct {
 	client  redis.UniversalClient
 	keys    keys
 	scripts *scripts
-	clock   *redisClock
+	clock   *redistime.Clock
 	// news is given what is published on the channel of the peers, and joined is called once
 	// that channel is heard.
 	news   func(text string)
@@ -163,7 +164,7 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-w.changed:
 		case <-tick.C:
 		}
-		begin, end := w.due(w.clock.stamp())
+		begin, end := w.due(w.clock.Stamp())
 		for _, tag := range begin {
 			w.askFor(ctx, tag)
 		}
@@ -209,7 +210,7 @@ func (w *watchers) askFor(ctx context.Context, tag string) {
 		w.mu.Unlock()
 		return
 	}
-	until := w.clock.stamp().Add(watchFor)
+	until := w.clock.Stamp().Add(watchFor)
 	n, err := w.scripts.run(ctx, w.scripts.watch, []string{w.keys.thread(tag)}, until.UnixMilli())
 	if err != nil || n == 0 {
 		return

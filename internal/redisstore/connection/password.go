@@ -1,8 +1,7 @@
-package redisstore
+package connection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -35,17 +35,6 @@ func credentials(file, user string) func(context.Context) (string, string, error
 		}
 		return user, strings.TrimSpace(string(text)), nil
 	}
-}
-
-// wrongPassword reports whether Redis has refused the password.
-func wrongPassword(err error) bool {
-	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	text := reply.Error()
-	return strings.HasPrefix(text, "WRONGPASS ") || strings.HasPrefix(text, "NOAUTH ") ||
-		strings.HasPrefix(text, "ERR invalid password")
 }
 
 // passwordLog says in the log that Redis refuses the password, and that it accepts it again.
@@ -85,7 +74,7 @@ func (p *passwordLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // note takes in how a command ended.
 func (p *passwordLog) note(err error) {
-	wrong := wrongPassword(err)
+	wrong := replies.WrongPassword(err)
 	if err != nil && !wrong {
 		return // says nothing about the password
 	}
@@ -109,6 +98,12 @@ func (p *passwordLog) note(err error) {
 		}
 		p.log.Error(what, "file", p.file, "error", err)
 	}
+}
+
+// WatchPassword has the log say when Redis refuses the password of the client, which stands in
+// the file if it has a name.
+func WatchPassword(client redis.UniversalClient, file string, log *slog.Logger) {
+	(&passwordLog{log: log, file: file}).watch(client)
 }
 
 // watch has the client's commands noted.

@@ -1,4 +1,5 @@
-package redisstore
+// Package redistime is the clock of Redis, by which processes compare times.
+package redistime
 
 import (
 	"context"
@@ -9,14 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisClock is the clock of Redis, as far as this process knows it: what Redis said, and how much
+// Clock is the clock of Redis, as far as this process knows it: what Redis said, and how much
 // time has passed here since. Every renewal of the lease brings a new reading. So a process
 // whose clock on the wall is wrong, or jumps, agrees with the others nevertheless.
 //
 // It is for stamps alone: what happened when, and until when something holds. How long
 // something takes in this process is measured by this process.
-type redisClock struct {
-	local func() time.Time
+type Clock struct {
+	// Local is the clock of this process.
+	Local func() time.Time
 
 	mu   sync.Mutex
 	best *reading // nil until Redis has said something
@@ -34,9 +36,9 @@ type reading struct {
 // time.
 const drift = 2000
 
-// stamp returns the time.
-func (c *redisClock) stamp() clock.Stamp {
-	now := c.local()
+// Stamp returns the time.
+func (c *Clock) Stamp() clock.Stamp {
+	now := c.Local()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.best; r != nil {
@@ -48,11 +50,11 @@ func (c *redisClock) stamp() clock.Stamp {
 // at returns the time of Redis at a time of the local clock, by the reading.
 func (r *reading) at(local time.Time) time.Time { return r.redis.Add(local.Sub(r.asked)) }
 
-// read notes what Redis says, in µs since 1970, when it was asked for by the local clock. Of
+// Read notes what Redis says, in µs since 1970, when it was asked for by the local clock. Of
 // two readings that can both be true, the one counts that took less time; so one that was
 // held up on its way is dropped. If they cannot, a clock was set, and the new one counts.
-func (c *redisClock) read(micros int, asked time.Time) {
-	answered := c.local()
+func (c *Clock) Read(micros int, asked time.Time) {
+	answered := c.Local()
 	n := &reading{redis: time.UnixMicro(int64(micros)), asked: asked}
 	// A machine that slept meanwhile shows that on the wall alone.
 	n.late = max(answered.Sub(asked), answered.Round(0).Sub(asked.Round(0)), 0)
@@ -70,17 +72,17 @@ func (r *reading) yields(n *reading) bool {
 	return n.late <= r.late+off || ahead > n.late+off || ahead < -(r.late+off)
 }
 
-// clockLua is how scripts read that clock. Times are in microseconds, which a score represents
+// Lua is how scripts read that clock. Times are in microseconds, which a score represents
 // exactly.
-const clockLua = `
+const Lua = `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 `
 
-// ask asks Redis. Without an answer the local clock goes on until the lease is renewed.
-func (c *redisClock) ask(ctx context.Context, client redis.UniversalClient) {
-	asked := c.local()
+// Ask asks Redis. Without an answer the local clock goes on until the lease is renewed.
+func (c *Clock) Ask(ctx context.Context, client redis.UniversalClient) {
+	asked := c.Local()
 	if t, err := client.Time(ctx).Result(); err == nil {
-		c.read(int(t.UnixMicro()), asked)
+		c.Read(int(t.UnixMicro()), asked)
 	}
 }

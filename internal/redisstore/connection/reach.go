@@ -1,14 +1,14 @@
-package redisstore
+package connection
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,9 +20,9 @@ import (
 // noticed, and said, before the patience is over.
 const attempt = 2 * time.Second
 
-// reach waits until ping succeeds, for as long as patience; without patience it tries once.
+// Reach waits until ping succeeds, for as long as patience; without patience it tries once.
 // It logs that it waits, and that the wait is over.
-func reach(ctx context.Context, ping func(context.Context) error, patience time.Duration, log *slog.Logger) error {
+func Reach(ctx context.Context, ping func(context.Context) error, patience time.Duration, log *slog.Logger) error {
 	begun := time.Now()
 	pause := 50 * time.Millisecond
 	for first := true; ; first = false {
@@ -30,7 +30,7 @@ func reach(ctx context.Context, ping func(context.Context) error, patience time.
 		err := ping(tried)
 		cancel()
 		if err != nil {
-			err = brief{err}
+			err = replies.Brief(err)
 		}
 		left := patience - time.Since(begun)
 		switch {
@@ -39,7 +39,7 @@ func reach(ctx context.Context, ping func(context.Context) error, patience time.
 		case err == nil:
 			log.Info("Redis answers", "after", time.Since(begun).Round(time.Millisecond))
 			return nil
-		case left <= 0 || final(err):
+		case left <= 0 || replies.Final(err):
 			return unreachable(err, patience)
 		case first:
 			log.Warn("waiting for Redis", "for", patience, "error", err)
@@ -53,26 +53,10 @@ func reach(ctx context.Context, ping func(context.Context) error, patience time.
 	}
 }
 
-// final reports whether waiting does not help: Redis has answered, and not that it is not
-// ready yet, or it is not the server that the address promises.
-func final(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var noTLS tls.RecordHeaderError
-	if errors.As(err, &certificate) || errors.As(err, &noTLS) {
-		return true
-	}
-	var reply redis.Error
-	return errors.As(err, &reply) && !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) &&
-		!redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) && !redis.IsMaxClientsError(err)
-}
-
-// forbidden reports whether Redis refuses what was asked, to a user that it has let in.
-func forbidden(err error) bool { return final(err) && !wrongPassword(err) }
-
 // unreachable is the error of a Redis that could not be reached.
 func unreachable(err error, patience time.Duration) error {
-	var few errUnacknowledged
-	var forbidden errNoWait
+	var few replies.UnacknowledgedError
+	var forbidden replies.NoWaitError
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &file):
@@ -97,7 +81,7 @@ func unreachable(err error, patience time.Duration) error {
 			err,
 			patience,
 		)
-	case final(err):
+	case replies.Final(err):
 		return fmt.Errorf("cannot reach Redis: %w; are the address, the user and the password right?", err)
 	}
 	return fmt.Errorf("cannot reach Redis: %w; is it running, and is the address right?", err)
