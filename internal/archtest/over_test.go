@@ -6,7 +6,6 @@ var (
 	overRings = map[string]int{}
 
 	overMethods = map[string]int{
-		"internal/owner/Engine":                    73,
 		"internal/testkit/looptest/Engine":         126,
 		"internal/schema/pattern":                  51,
 		"cmd/holdfastvet/internal/statecheck/flow": 61,

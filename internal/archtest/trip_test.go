@@ -24,7 +24,7 @@ import (
 // words are no stations, since their types are what all others speak in.
 const (
 	tripPackage = "internal/owner"
-	tripStart   = "Engine.takeOver"
+	tripStart   = "takeovers.takeOver"
 	maxTrip     = 10
 )
 

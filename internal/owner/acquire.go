@@ -2,9 +2,11 @@ package owner
 
 import (
 	"context"
+	"sync"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -23,22 +25,39 @@ type unsure struct {
 	since clock.Moment
 }
 
+// claims are the commits under way that make this process an owner, and those of which nobody
+// knows whether they landed.
+type claims struct {
+	*house
+	places    *places
+	residents *residents
+	entrance  routine.Entrance // of the commits under way
+
+	mu     sync.Mutex
+	unsure map[store.ThreadKey]*unsure
+}
+
+// newClaims returns the claims of a process whose runs are rs.
+func newClaims(rs *residents) *claims {
+	return &claims{house: rs.house, places: rs.places, residents: rs, unsure: make(map[store.ThreadKey]*unsure)}
+}
+
 // acquire makes the commit of b, and launches its run, if it has one, once that is
 // accepted. The error is too_many_runs or limit_exceeded, before anything was sent, if no
 // place is free. The caller holds the thread's lock.
-func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
-	if !e.contact.announced() {
+func (c *claims) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
+	if !c.contact.announced() {
 		return errUnannounced()
 	}
-	if !e.acquiring.enter() {
+	if !c.entrance.Enter() {
 		return errShuttingDown()
 	}
-	defer e.acquiring.leave()
+	defer c.entrance.Leave()
 	var place *slot
 	if b.start != nil {
-		take := e.places.take
+		take := c.places.take
 		if b.elsewhere {
-			take = e.places.hold
+			take = c.places.hold
 		}
 		var err error
 		if place, err = take(at.Principal); err != nil {
@@ -51,34 +70,34 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		place.agents = b.start.Agent.Of
 	}
 	defer place.release()
-	defer e.coming.expect(b.c)()
+	defer c.residents.coming.expect(b.c)()
 	b.asked = clock.Now()
-	known, err := e.host.CommitAlone(ctx, at, b.c)
+	known, err := c.host.CommitAlone(ctx, at, b.c)
 	if err == nil {
 		b.accepted()
 	}
 	switch {
 	case b.start == nil:
 	case err == nil:
-		err = e.launch(b, place)
+		err = c.residents.launch(b, place)
 	case !known:
 		b.unsure = true
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.drop(b.c.Key)
-		if e.stopping() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.drop(b.c.Key)
+		if c.stopping() {
 			return err // the process that takes the run over, it is not launched here
 		}
 		place.kept = true // by the run that may have begun
-		e.unsure[b.c.Key] = &unsure{b, &slot{of: e.places, who: at.Principal, agents: place.agents}, clock.Now()}
+		c.unsure[b.c.Key] = &unsure{b, &slot{of: c.places, who: at.Principal, agents: place.agents}, clock.Now()}
 	}
 	return err
 }
 
 // drop gives up on a commit of which nobody knows whether it landed. The caller holds mu.
-func (e *Engine) drop(key store.ThreadKey) {
-	if u := e.unsure[key]; u != nil {
-		delete(e.unsure, key)
+func (c *claims) drop(key store.ThreadKey) {
+	if u := c.unsure[key]; u != nil {
+		delete(c.unsure, key)
 		u.place.release()
 		if u.dropped != nil {
 			u.dropped()
@@ -88,22 +107,22 @@ func (e *Engine) drop(key store.ThreadKey) {
 
 // settle launches the run of a commit that has turned out to have landed. It reports
 // whether there was one. The caller holds the thread's lock.
-func (e *Engine) settle(t *thread.Thread) bool {
-	e.mu.Lock()
-	u := e.unsure[t.Key]
+func (c *claims) settle(t *thread.Thread) bool {
+	c.mu.Lock()
+	u := c.unsure[t.Key]
 	landed := u != nil && t.Head != nil && t.Head.ETag == u.c.ID
 	switch {
 	case landed:
-		delete(e.unsure, t.Key)
+		delete(c.unsure, t.Key)
 	case u != nil && t.Head != nil && t.Head.Position() != u.c.Expect: // it cannot land any more
-		e.drop(t.Key)
+		c.drop(t.Key)
 	}
-	e.mu.Unlock()
+	c.mu.Unlock()
 	if landed {
 		defer u.place.release()
 		u.accepted()
-		if err := e.launch(u.begun, u.place); err != nil {
-			e.cfg.Log.Warn("a run could not be continued yet",
+		if err := c.residents.launch(u.begun, u.place); err != nil {
+			c.cfg.Log.Warn("a run could not be continued yet",
 				"thread", t.Key.Thread, "error", err) // the sweep finds it
 		}
 	}
@@ -111,12 +130,29 @@ func (e *Engine) settle(t *thread.Thread) bool {
 }
 
 // forgetUnsure gives up on commits that have not landed for so long that they never will.
-func (e *Engine) forgetUnsure() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for key, u := range e.unsure {
-		if u.since.Ran() > e.cfg.StoreTimeout+e.cfg.Lease {
-			e.drop(key)
+func (c *claims) forgetUnsure() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, u := range c.unsure {
+		if u.since.Ran() > c.cfg.StoreTimeout+c.cfg.Lease {
+			c.drop(key)
 		}
 	}
+}
+
+// finish lets no commit begin any more, and waits for those under way, or until ctx is done.
+func (c *claims) finish(ctx context.Context) {
+	c.entrance.Close()
+	c.entrance.Wait(ctx)
+}
+
+// release gives the places of the unsure runs back once a shutdown has begun: from then on nothing
+// is launched, and acquire keeps none.
+func (c *claims) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, u := range c.unsure {
+		u.place.release()
+	}
+	clear(c.unsure)
 }

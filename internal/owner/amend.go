@@ -29,7 +29,7 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 	if err := e.cfg.Store.Post(ctx, t.Key, item); err != nil {
 		return false, thread.ReadError(t.Key, err)
 	}
-	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+	if err := e.takeovers.ensureOwnerOf(ctx, t.Key); err != nil {
 		return false, thread.ReadError(t.Key, err)
 	}
 	for {

@@ -45,10 +45,10 @@ func (e *Engine) Events(
 // claims to run has a living owner, so that nobody waits for a dead one.
 func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
 	t, err := e.read.Existing(ctx, who, id)
-	if err != nil || !t.State.Running() || e.local(t.Key) != nil {
+	if err != nil || !t.State.Running() || e.residents.local(t.Key) != nil {
 		return t, err
 	}
-	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+	if err := e.takeovers.ensureOwnerOf(ctx, t.Key); err != nil {
 		return nil, thread.ReadError(t.Key, err)
 	}
 	return e.read.Existing(ctx, who, id)
@@ -63,7 +63,7 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 			return nil, err
 		}
 		w, err := e.streams.Attach(ctx, t, watch.Viewer{Dialect: d})
-		if err = e.orAgain(ctx, t, err); !errors.Is(err, errDecideAgain) {
+		if err = e.decider.orAgain(ctx, t, err); !errors.Is(err, errDecideAgain) {
 			return w.Reply(ctx), err
 		}
 	}
@@ -92,7 +92,7 @@ func Log(
 // only the connection, and many may come back at once: what they lack costs no command.
 func (e *Engine) near(who holdfast.Principal, id, run string, after store.Cursor) *watch.Stream {
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
-	r := e.local(key)
+	r := e.residents.local(key)
 	if r == nil || r.start.Rec.ID != run || r.start.Rec.User != who.User {
 		return nil
 	}

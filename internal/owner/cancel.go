@@ -19,7 +19,7 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	if err := e.postCancel(ctx, t.Key, t.State.Run()); err != nil {
 		return err
 	}
-	if err := e.ensureOwnerOf(
+	if err := e.takeovers.ensureOwnerOf(
 		ctx,
 		t.Key,
 	); err != nil &&
@@ -74,7 +74,7 @@ func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run str
 		if err := e.postCancel(ctx, t.Key, run); err != nil {
 			return nil, err
 		}
-		if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+		if err := e.takeovers.ensureOwnerOf(ctx, t.Key); err != nil {
 			return nil, thread.ReadError(t.Key, err)
 		}
 	}

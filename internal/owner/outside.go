@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -238,7 +237,7 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 	case end != nil:
 		name = end.Tool
 	}
-	if r := x.e.local(x.key); r != nil {
+	if r := x.e.residents.local(x.key); r != nil {
 		return r.run.Spec(name).Outside // those that the run has offered, whatever there is now
 	}
 	if a, known := x.e.Agents().ByName[agent]; known {
@@ -351,7 +350,7 @@ func errCallExpired() *holdfast.Error {
 // have touched it since.
 func (x *finishing) late(ctx context.Context, t *thread.Thread, call *thread.Call) error {
 	x.refuse(t, call.Name, thread.EndExpired)
-	if err := goOn(ctx, x.e, t, nil); err != nil {
+	if err := x.e.starter.goOn(ctx, t, nil); err != nil {
 		x.e.cfg.Log.Info("a thread whose call has expired goes on later", "thread", x.key.Thread, "error", err)
 	}
 	return errCallExpired().With("threadId", x.key.Thread).
@@ -372,7 +371,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 	after := t.State.Clone()
 	after.Call(x.Call).Finish(x.result)
 	if after.GoesOn(x.e.cfg.Now().Time()) {
-		err := goOn(ctx, x.e, t, a)
+		err := x.e.starter.goOn(ctx, t, a)
 		var busy *holdfast.Error
 		if err == nil || !errors.As(err, &busy) || busy.Code != codes.TooManyRuns && busy.Code != codes.LimitExceeded {
 			return x.stored(t, call, a.Result.Run, err)
@@ -415,47 +414,6 @@ func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err 
 	}, nil
 }
 
-// goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
-// owner would, with what has come from outside, which may be nothing. The caller holds the
-// thread's lock. A thread that waits for something else is left alone.
-func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *loop.Arrival) error {
-	if a == nil && !t.State.GoesOn(e.cfg.Now().Time()) {
-		return nil
-	}
-	if e.stopping() {
-		return errShuttingDown()
-	}
-	owner := t.Place().Principal
-	whole, err := e.read.Load(ctx, owner, t.Key.Thread)
-	if err != nil {
-		return err
-	}
-	if whole.Head == nil || whole.Head.ETag != t.Head.ETag {
-		return errDecideAgain
-	}
-	agents := e.Take()
-	defer agents.Drop()
-	agent, err := agents.OfThread(t)
-	if err != nil {
-		return err
-	}
-	in := &agui.RunAgentInput{
-		ThreadID:        t.Key.Thread,
-		RunID:           e.cfg.NewID("run"),
-		MadeUp:          true,
-		ProtocolVersion: agui.ProtocolVersion,
-	}
-	p := &plan{
-		Thread:  whole,
-		in:      in,
-		agent:   agent,
-		box:     agent.Toolboxes.Now(),
-		arrival: a,
-		d:       decide.Decision{Do: decide.Resume},
-	}
-	return e.begin(ctx, owner, p)
-}
-
 // GoOn goes on with a thread whose outside calls have all ended, if nobody has done so: the
 // last one has expired, or there was no place for the run.
 func (e *Engine) GoOn(ctx context.Context, key store.ThreadKey) error {
@@ -464,7 +422,7 @@ func (e *Engine) GoOn(ctx context.Context, key store.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	return goOn(ctx, e, t, nil)
+	return e.starter.goOn(ctx, t, nil)
 }
 
 // hand has the owner of the thread's run take the result, and waits until there may be news
@@ -509,7 +467,7 @@ func (x *finishing) post(ctx context.Context) error {
 	if err := x.e.cfg.Store.Post(ctx, x.key, item); err != nil {
 		return x.hidden(err)
 	}
-	if err := x.e.ensureOwnerOf(ctx, x.key); err != nil {
+	if err := x.e.takeovers.ensureOwnerOf(ctx, x.key); err != nil {
 		return thread.ReadError(x.key, err)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
-	"github.com/holdfast-agents/holdfast/internal/headers"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -36,10 +36,23 @@ type asking struct {
 	verdicts decide.Verdicts
 }
 
+// decider decides what POSTs mean, and begins what they start.
+type decider struct {
+	*house
+	// turns lets requests be decided some at a time, so that the runs that go on do not wait
+	// for all of those that begin. Requests admitted together stay in step, so one wake-up
+	// serves several runs.
+	turns     *routine.Gate
+	locks     *locks
+	residents *residents
+	takeovers *takeovers
+	starter   *starter
+}
+
 // orAgain returns errDecideAgain instead of an error that is due to what has happened to
 // the thread since it was read.
-func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error {
-	if err != nil && t.Head != nil && e.read.Moved(ctx, t, err) {
+func (d *decider) orAgain(ctx context.Context, t *thread.Thread, err error) error {
+	if err != nil && t.Head != nil && d.read.Moved(ctx, t, err) {
 		return errDecideAgain
 	}
 	return err
@@ -48,43 +61,43 @@ func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error
 // decided reads the thread, makes sure of its owner, decides, and makes the first commit
 // of what is to start, all under the thread's lock. While it must wait, the error is a
 // silence; while it depends on what may take long to compute, it is openChecks.
-func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
+func (d *decider) decided(ctx context.Context, a *asking) (*plan, error) {
 	who, in := a.who, a.in
-	defer e.turns.Enter(ctx)()
-	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
-	t, err := e.read.Load(ctx, who, in.ThreadID)
+	defer d.turns.Enter(ctx)()
+	defer d.locks.lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
+	t, err := d.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	moved, err := e.ensureOwner(ctx, t, &a.owner)
+	moved, err := d.takeovers.ensureOwner(ctx, t, &a.owner)
 	if err != nil {
-		return nil, e.orAgain(ctx, t, err)
+		return nil, d.orAgain(ctx, t, err)
 	}
 	if moved {
 		return nil, errDecideAgain
 	}
-	agents := e.Take()
+	agents := d.Take()
 	defer agents.Drop()
 	p := &plan{Thread: t, in: in}
-	if p.agent, err = e.agentFor(agents, t, a.agent); err != nil {
+	if p.agent, err = d.agentFor(agents, t, a.agent); err != nil {
 		return nil, err
 	}
 	p.box = p.agent.Toolboxes.Now()
-	s, err := e.situation(ctx, t, p)
+	s, err := d.situation(ctx, t, p)
 	if err != nil {
-		return nil, e.orAgain(ctx, t, err)
+		return nil, d.orAgain(ctx, t, err)
 	}
 	if p.req, err = p.request(a.agent, a.verdicts); err != nil {
 		return nil, err
 	}
-	p.d = decide.Decide(s, p.req, e.cfg.Now().Time())
+	p.d = decide.Decide(s, p.req, d.cfg.Now().Time())
 	if p.d.Do == decide.Find {
 		return nil, &openChecks{p.d.Checks}
 	}
 	if in.Chat && p.d.Do == decide.Reject {
 		p.d = askedAgain(p.d)
 	}
-	if err := e.authorize(ctx, who, p); err != nil {
+	if err := d.authorize(ctx, who, p); err != nil {
 		return nil, err
 	}
 	if err := p.choose(); err != nil || p.aside {
@@ -92,7 +105,7 @@ func (e *Engine) decided(ctx context.Context, a *asking) (*plan, error) {
 	}
 	switch p.d.Do {
 	case decide.Fresh, decide.Resume, decide.Keep:
-		return p, e.orAgain(ctx, t, e.begin(ctx, who, p))
+		return p, d.orAgain(ctx, t, d.starter.begin(ctx, who, p))
 	}
 	return p, nil
 }
@@ -114,15 +127,15 @@ func askedAgain(d decide.Decision) decide.Decision {
 }
 
 // authorize asks whether the caller may do what was decided. A rejection needs no leave.
-func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan) error {
-	if e.cfg.Authorize == nil {
+func (d *decider) authorize(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if d.cfg.Authorize == nil {
 		return nil
 	}
 	switch p.d.Do {
 	case decide.Reject:
 		return nil
 	case decide.Attach, decide.FromStart, decide.Hydrate:
-		return e.cfg.Authorize(ctx, who, access.Read, "")
+		return d.cfg.Authorize(ctx, who, access.Read, "")
 	}
 	action := access.Run
 	if len(p.d.Answers) > 0 {
@@ -131,14 +144,14 @@ func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan)
 			action = access.Approve
 		}
 	}
-	return e.cfg.Authorize(ctx, who, action, p.agent.Name)
+	return d.cfg.Authorize(ctx, who, action, p.agent.Name)
 }
 
 // agentFor returns the agent that was asked for. A request that names none goes to the one
 // that has unfinished work on the thread. While that runs here it is the run's own, which may
 // not be among the agents any more.
-func (e *Engine) agentFor(agents *agents.Set, t *thread.Thread, name string) (*agents.Agent, error) {
-	if r := e.local(
+func (d *decider) agentFor(agents *agents.Set, t *thread.Thread, name string) (*agents.Agent, error) {
+	if r := d.residents.local(
 		t.Key,
 	); r != nil && t.Head != nil && t.State.Running() &&
 		(name == "" || name == r.start.Agent.Name) {
@@ -151,7 +164,7 @@ func (e *Engine) agentFor(agents *agents.Set, t *thread.Thread, name string) (*a
 }
 
 // situation returns what decide needs to know about the thread.
-func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (decide.Situation, error) {
+func (d *decider) situation(ctx context.Context, t *thread.Thread, p *plan) (decide.Situation, error) {
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
@@ -167,13 +180,13 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 		Interrupts: t.State.Interrupts(),
 		Pending:    t.State.PendingFrontend(),
 		Answers:    t.State.Answers,
-		Outside:    outsideOpen(t.State, e.cfg.Now().Time()),
+		Outside:    outsideOpen(t.State, d.cfg.Now().Time()),
 		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) &&
 			t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
 	var err error
-	if s.Known, err = e.known(
+	if s.Known, err = d.known(
 		ctx,
 		t,
 		p.in.RunID,
@@ -182,7 +195,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 		return s, err
 	}
 	// The same answers, under the same used id, may have begun a run before.
-	resumed, err := e.known(ctx, t, decide.ResumeRun(t.Key.Thread, p.in.Resume))
+	resumed, err := d.known(ctx, t, decide.ResumeRun(t.Key.Thread, p.in.Resume))
 	if resumed != nil {
 		s.Known = resumed
 	}
@@ -190,8 +203,8 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 }
 
 // known returns the thread's run of that id; nil if it has none.
-func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*decide.KnownRun, error) {
-	raw, err := e.cfg.Store.Value(ctx, t.Key, store.KindRun, run)
+func (d *decider) known(ctx context.Context, t *thread.Thread, run string) (*decide.KnownRun, error) {
+	raw, err := d.cfg.Store.Value(ctx, t.Key, store.KindRun, run)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -203,72 +216,6 @@ func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*deci
 		return nil, thread.ReadError(t.Key, err)
 	}
 	return &decide.KnownRun{ID: run, Hash: rec.Hash}, nil
-}
-
-// begin makes the first commit of a run, and starts its goroutine unless the run only
-// stores results.
-func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
-	if p.d.Do != decide.Keep {
-		if e.stopping() {
-			return errShuttingDown()
-		}
-		if err := e.places.room(who); err != nil {
-			return err
-		}
-	}
-	stored, err := e.admit(ctx, who, p)
-	if err != nil {
-		return err
-	}
-	next := &begun{dropped: func() { stored(false) }}
-	defer func() {
-		if !next.unsure {
-			stored(false) // which says nothing new about a commit that was accepted
-		}
-	}()
-	b := e.newBeginning(who, p)
-	before := b.st.Bytes
-	r, err := b.build(ctx)
-	counted := func() {
-		stored(true)
-		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
-		for i := range b.over {
-			e.host.OutsideEnded(b.place(), &b.over[i])
-		}
-	}
-	switch {
-	case err != nil:
-	case p.d.Do == decide.Keep:
-		if _, err = e.host.CommitAlone(ctx, b.place(), b.c); err == nil {
-			counted()
-		}
-	default:
-		next.start, next.c, next.seq = r, b.c, b.seq
-		next.accepted = func() {
-			counted()
-			if p.d.Do == decide.Resume {
-				headers.LogTrace(e.cfg.Log, p.rec.Traceparent).Info("resuming agent loop from checkpoint",
-					"thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.State.Iteration,
-					"continues", p.rec.Continues)
-			}
-			e.schemas.announce(b.place(), b.change)
-		}
-		err = e.acquire(ctx, b.place(), next)
-	}
-	if err != nil {
-		return thread.ReadUnlessMoved(p.Key, err)
-	}
-	return nil
-}
-
-// admit makes sure that what is stored for the tenant and the user leaves room for a run. The
-// caller calls stored when it knows whether the run was stored. A request that only brings
-// results belongs to a run that began before. Only the first call of stored counts.
-func (e *Engine) admit(ctx context.Context, who holdfast.Principal, p *plan) (stored func(bool), err error) {
-	if p.d.Do == decide.Keep {
-		return func(bool) {}, nil
-	}
-	return e.cfg.Limits.Admit(ctx, who, p.Head == nil)
 }
 
 // outsideOpen returns the open calls that were handed out, as a decision sees them.

@@ -33,7 +33,7 @@ func (e *Engine) Post(
 	if agent != "" {
 		if _, err := e.Agents().
 			Named(agent); err != nil &&
-			e.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
+			e.residents.local(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID}) == nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func (e *Engine) Post(
 		var open *openChecks
 		switch {
 		case errors.As(err, &s):
-			if err := e.outwait(ctx, &a.owner, s); err != nil {
+			if err := e.takeovers.outwait(ctx, &a.owner, s); err != nil {
 				return nil, err
 			}
 		case errors.As(err, &open):
@@ -67,7 +67,7 @@ func (e *Engine) Post(
 
 // try decides once and acts on it.
 func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
-	p, err := e.decided(ctx, a)
+	p, err := e.decider.decided(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) try(ctx context.Context, a *asking) (*agui.Reply, error) {
 	}
 	stream, err := p.streamOf(ctx, e.streams)
 	if err != nil {
-		return nil, e.orAgain(ctx, p.Thread, err)
+		return nil, e.decider.orAgain(ctx, p.Thread, err)
 	}
 	return stream.Reply(ctx), nil
 }

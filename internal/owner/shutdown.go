@@ -20,22 +20,8 @@ const cutOff = loop.LastCommit + time.Second/4
 // Streams end when Shutdown returns. A run that does not even notice that it was cut off, such
 // as one whose model ignores its context, is left behind, and the error says which.
 func (e *Engine) Shutdown(ctx context.Context) error {
-	e.mu.Lock()
-	select {
-	case <-e.draining:
-	default:
-		close(e.draining)
-		e.acquiring.close()
-	}
-	runs := make([]*resident, 0, len(e.runs))
-	for _, r := range e.runs {
-		runs = append(runs, r)
-	}
-	for r := range e.sides {
-		runs = append(runs, r)
-	}
-	e.mu.Unlock()
-	e.acquiring.wait(ctx)
+	runs := e.residents.drain()
+	e.claims.finish(ctx)
 	var err error
 	for _, r := range runs {
 		select {
@@ -52,17 +38,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	last, cancel := routine.Grace(ctx, cutOff)
 	defer cancel()
 	err = errors.Join(err, leftOf(last, runs))
-	e.mu.Lock()
-	select {
-	case <-e.closed:
-	default:
-		close(e.closed)
-	}
-	for _, u := range e.unsure { // nothing is launched any more
-		u.place.release()
-	}
-	clear(e.unsure)
-	e.mu.Unlock()
+	e.ended.Do(func() { close(e.closed) })
+	e.claims.release()
 	if !routine.Ends(last, func() {
 		e.wg.Wait()
 		e.streams.Close()

@@ -2,13 +2,11 @@ package owner
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/watch"
@@ -74,7 +72,7 @@ func beginSide(ctx context.Context, e *Engine, who holdfast.Principal, p *plan) 
 	}
 	one := loop.New(h.host, b.r, thread.HeadAfter(b.c), thread.RecordsOf(b.c))
 	r := &resident{run: one, start: b.r, feed: one.Feed(), done: make(chan struct{})}
-	if err := e.launchSide(ctx, r, one.Cancel, b.seq, h.wg, place); err != nil {
+	if err := e.residents.launchSide(ctx, r, one.Cancel, b.seq, h.wg, place); err != nil {
 		return nil, err
 	}
 	v := watch.Viewer{Dialect: agui.DialectOf(p.in.ProtocolVersion)}
@@ -89,32 +87,4 @@ func sideConfig(cfg loop.Config) loop.Config {
 	cfg.Limits, cfg.Ended = nil, func(store.ThreadKey) {} // nothing is kept that could count, or be archived
 	cfg.Observer.Committed = func(holdfast.Iteration, *store.Commit, time.Duration, error) {}
 	return cfg
-}
-
-// launchSide starts the run's goroutine, which ends with ctx, and takes over the slot. tools are
-// the goroutines of its tools, which may outlive their call.
-func (e *Engine) launchSide(
-	ctx context.Context,
-	r *resident,
-	cancel func(error),
-	seq agui.Sequencer,
-	tools *sync.WaitGroup,
-	place *slot,
-) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping() {
-		cancel(loop.ErrStopped)
-		return errShuttingDown()
-	}
-	r.run.Begin(clock.Now(), seq)
-	e.sides[r] = true
-	place.kept = true
-	stay := context.AfterFunc(ctx, func() { cancel(holdfast.ErrCancelled) })
-	e.wg.Go(func() {
-		defer stay()
-		e.live(r)
-		tools.Wait()
-	})
-	return nil
 }

@@ -84,11 +84,11 @@ func (w *vigil) silent(key store.ThreadKey, after, most time.Duration) error {
 // ownerGone reports whether the owner of a running thread is gone, or has been silent for
 // long enough to count as gone. While the request of w must wait to know, the error is a
 // silence.
-func (e *Engine) ownerGone(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
-	if t.Head.Process == e.process {
+func (o *takeovers) ownerGone(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
+	if t.Head.Process == o.process {
 		return true, nil // the run is not in this process any more
 	}
-	l, err := e.cfg.Store.Lease(ctx, t.Head.Process)
+	l, err := o.cfg.Store.Lease(ctx, t.Head.Process)
 	if err != nil {
 		return false, thread.StoreError(err)
 	}
@@ -96,26 +96,26 @@ func (e *Engine) ownerGone(ctx context.Context, t *thread.Thread, w *vigil) (boo
 		return true, nil
 	}
 	if l.Alive() {
-		return false, w.owned(t.Head, l, e.cfg)
+		return false, w.owned(t.Head, l, o.cfg)
 	}
-	if left := e.contact.deaf(); left > 0 {
-		return false, w.silent(t.Key, left, left+e.cfg.Lease)
+	if left := o.contact.deaf(); left > 0 {
+		return false, w.silent(t.Key, left, left+o.cfg.Lease)
 	}
 	return true, nil
 }
 
 // outwait waits until there may be news of the owner. The first time it returns at once,
 // so that the thread is read again after the watch has begun.
-func (e *Engine) outwait(ctx context.Context, w *vigil, s *silence) error {
+func (o *takeovers) outwait(ctx context.Context, w *vigil, s *silence) error {
 	if w.wake == nil {
 		select {
-		case e.waiting <- struct{}{}:
+		case o.waiting <- struct{}{}:
 		default:
-			return errTooManyWaiting(cap(e.waiting))
+			return errTooManyWaiting(cap(o.waiting))
 		}
-		w.stop = func() { <-e.waiting } // also if Watch panics
-		wake, stop := e.cfg.Store.Watch(s.key)
-		w.wake, w.stop = wake, func() { defer func() { <-e.waiting }(); stop() }
+		w.stop = func() { <-o.waiting } // also if Watch panics
+		wake, stop := o.cfg.Store.Watch(s.key)
+		w.wake, w.stop = wake, func() { defer func() { <-o.waiting }(); stop() }
 		return nil
 	}
 	look := time.NewTimer(s.after + time.Millisecond)
@@ -125,7 +125,7 @@ func (e *Engine) outwait(ctx context.Context, w *vigil, s *silence) error {
 	case <-look.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-e.draining:
+	case <-o.draining:
 		return errShuttingDown()
 	}
 	return nil

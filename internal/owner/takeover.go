@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/pin"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -36,36 +35,36 @@ const (
 // is nil if there is none with the thread's work any more. If nobody continues the run, it
 // returns why, and the run is to be cut off. The caller holds the thread's lock, and makes the
 // commit.
-func (e *Engine) takeOver(
+func (o *takeovers) takeOver(
 	ctx context.Context,
 	t *thread.Thread,
 	agent *agents.Agent,
 	how loss,
 ) (_ *begun, refused *holdfast.Error, _ error) {
-	o, err := e.readOrphan(ctx, t, agent, how)
+	lost, err := o.readOrphan(ctx, t, agent, how)
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.refused != nil {
-		return nil, o.refused, nil
+	if lost.refused != nil {
+		return nil, lost.refused, nil
 	}
-	c, err := o.commit()
+	c, err := lost.commit()
 	if err != nil {
 		return nil, nil, err
 	}
 	return &begun{
-		start:     o.start,
+		start:     lost.start,
 		c:         c,
-		seq:       o.seq,
-		messages:  o.messages,
+		seq:       lost.seq,
+		messages:  lost.messages,
 		elsewhere: true,
 		accepted: func() {
-			e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
-			e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-			headers.LogTrace(e.cfg.Log, o.start.Rec.Traceparent).Info("resuming agent loop from checkpoint",
+			o.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
+			o.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
+			headers.LogTrace(o.cfg.Log, lost.start.Rec.Traceparent).Info("resuming agent loop from checkpoint",
 				"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
-			o.announceAdopted()
-			e.schemas.announce(t.Place(), o.states.change)
+			lost.announceAdopted()
+			o.schemas.announce(t.Place(), lost.states.change)
 		},
 	}, nil, nil
 }
@@ -244,87 +243,4 @@ func (o *orphan) count() {
 	}
 	st.Takeovers++
 	st.Retaken++
-}
-
-// ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
-// process is no error.
-func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
-	return e.succeed(ctx, key, "")
-}
-
-// succeed makes sure that the thread has a living owner. leaving is the process that has
-// handed it over, and so does not count as one; "" if none has.
-func (e *Engine) succeed(ctx context.Context, key store.ThreadKey, leaving string) error {
-	defer e.Lock(key)()
-	t, err := e.read.Head(ctx, key)
-	if err != nil {
-		return err
-	}
-	if leaving != "" && t.Head.Process == leaving && t.State.Running() {
-		_, err = e.become(ctx, t, true)
-	} else {
-		_, err = e.ensureOwner(ctx, t, nil)
-	}
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
-		return nil // another process was faster
-	}
-	return err
-}
-
-// ensureOwner makes sure that a thread that claims to run has a living owner. It reports
-// whether the head has moved. The caller holds the thread's lock. While the request of w,
-// which may be nil, must wait to know whether the owner lives, the error is a silence.
-func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
-	if e.settle(t) || t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
-		return false, nil
-	}
-	gone, err := e.ownerGone(ctx, t, w)
-	if err != nil || !gone {
-		return false, err
-	}
-	return e.become(ctx, t, false)
-}
-
-// become makes this process the owner of a thread, of which the owner is gone, or has
-// handed it over, unless the run waits for another one. It reports whether the head has
-// moved, also with an error. The caller holds the thread's lock.
-func (e *Engine) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
-	place, key := t.Place(), t.Key
-	s, err := e.successors.of(ctx, t)
-	defer s.agents.Drop()
-	var next *begun
-	var refused *holdfast.Error
-	switch {
-	case err != nil:
-	case s.verdict == pin.Wait:
-		return false, nil
-	case s.verdict == pin.Stored:
-		e.cfg.Observer.TakenOver(place, observe.TakeoverWaits, "")
-		return true, nil
-	case s.verdict == pin.Over:
-		refused = errRevisionGone(t, s.agent)
-	default:
-		next, refused, err = e.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
-	}
-	if refused != nil {
-		next, err = e.cutOff(ctx, t, refused)
-	}
-	if err == nil {
-		err = e.acquire(ctx, place, next)
-	}
-	if reason := err; errors.Is(err, errUndecodable) {
-		if t, err = e.read.Head(ctx, key); err == nil {
-			next, err = e.cutOff(ctx, t, holdfast.AsError(reason))
-		}
-		if err == nil {
-			err = e.acquire(ctx, place, next)
-		}
-	}
-	if err == nil {
-		return true, nil
-	}
-	if ctx.Err() == nil {
-		e.cfg.Observer.TakenOver(place, takeoverResult(err), "")
-	}
-	return true, thread.ReadUnlessMoved(key, err)
 }
