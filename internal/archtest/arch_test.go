@@ -341,8 +341,8 @@ var rules = map[string]rule{
 			"internal/headers",
 			"internal/http/agentcard",
 			"internal/http/door",
+			"internal/http/exchange",
 			"internal/strictjson",
-			"internal/turns",
 		},
 		libraries: []string{"github.com/go-chi/chi"},
 		why:       "http decodes, makes one call and encodes; it does not know how a run advances",
@@ -354,6 +354,19 @@ var rules = map[string]rule{
 	"internal/http/door": {
 		ours: []string{"", "codes"},
 		why:  "the door looks at headers before anybody asks who has sent a request",
+	},
+	"internal/http/exchange": {
+		ours: []string{
+			"",
+			"codes",
+			"internal/clock",
+			"internal/headers",
+			"internal/http/door",
+			"internal/strictjson",
+			"internal/turns",
+		},
+		libraries: []string{"github.com/go-chi/chi"},
+		why:       "exchange looks after every request and its response, and knows no route",
 	},
 	"internal/figures": {
 		ours: []string{"", "observe", "store", "internal/clock"},

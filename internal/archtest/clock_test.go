@@ -29,7 +29,7 @@ var ages = map[string]string{
 
 // timers are the files that subtract a time.Time in a package where there are stamps.
 var timers = map[string]string{
-	"internal/http/recorder.go":              "deadlines of connections, by time.Now",
+	"internal/http/exchange/recorder.go":     "deadlines of connections, by time.Now",
 	"internal/owner/errors.go":               "two stamps of a run that waits, which stand in the store",
 	"internal/pin/pin.go":                    "how long this process has found a run without its owner, by time.Now",
 	"internal/redisstore/redistime/clock.go": "what the clock of Redis shows is worked out here",

@@ -7,12 +7,13 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // The two media types in which a POST can be answered.
 const (
 	typeSSE  = "text/event-stream"
-	typeJSON = "application/json"
+	typeJSON = exchange.TypeJSON
 )
 
 // wantsJSON reports whether a POST waits for the end of its run and answers with one

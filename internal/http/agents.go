@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // The routes that describe agents: which ones there are, and what each can do, in the
@@ -62,7 +63,7 @@ func (api *agentAPI) getAgents(w http.ResponseWriter, r *http.Request, who holdf
 			views = append(views, agentcard.Show(&a, i == 0, api.version))
 		}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"agents": views})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"agents": views})
 	return nil
 }
 
@@ -75,7 +76,7 @@ func (api *agentAPI) getCapabilities(w http.ResponseWriter, r *http.Request, who
 	name := param(r, "agent")
 	for _, a := range api.agents.Agents() {
 		if a.Name == name && api.mayBeShown(r, who, name) {
-			writeJSON(w, http.StatusOK, agentcard.CapabilitiesOf(&a, api.version))
+			exchange.WriteJSON(w, http.StatusOK, agentcard.CapabilitiesOf(&a, api.version))
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -27,7 +28,7 @@ type Calls interface {
 // callAPI has the routes of calls that are finished from outside.
 type callAPI struct {
 	calls  Calls
-	bodies *receiver
+	bodies *exchange.Receiver
 }
 
 // routes are those by which calls are finished.
@@ -82,7 +83,7 @@ func (a *callAPI) postResult(w http.ResponseWriter, r *http.Request, who holdfas
 		return err
 	}
 	done, err := a.calls.Finish(r.Context(), who, param(r, "thread"), param(r, "call"), result)
-	return shown(w, done, err)
+	return exchange.Shown(w, done, err)
 }
 
 // postCall is POST /calls?token=. Anyone who has the URL may use it, so the route is open. The
@@ -90,7 +91,7 @@ func (a *callAPI) postResult(w http.ResponseWriter, r *http.Request, who holdfas
 func (a *callAPI) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	token := r.URL.Query().Get("token")
 	if token == "" {
-		return invalid("token", "The token is missing.", "Use the URL as it was given.")
+		return exchange.Invalid("token", "The token is missing.", "Use the URL as it was given.")
 	}
 	// Nothing is received from those who only guess.
 	if err := a.calls.Expects(r.Context(), token); err != nil {
@@ -101,7 +102,7 @@ func (a *callAPI) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Pr
 		return err
 	}
 	done, err := a.calls.FinishByToken(r.Context(), token, result)
-	return shown(w, done, err)
+	return exchange.Shown(w, done, err)
 }
 
 // maxResultBody bounds the body that a result comes in, in bytes: escapes, white space and
@@ -115,12 +116,12 @@ func (a *callAPI) callResult(w http.ResponseWriter, r *http.Request) (threads.Ca
 		Error  *string         `json:"error"`
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxResultBody)
-	if err := a.bodies.readObject(w, r, &in, "result", "error"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "result", "error"); err != nil {
 		return threads.CallResult{}, err
 	}
 	switch {
 	case (in.Result == nil) == (in.Error == nil):
-		return threads.CallResult{}, invalid(
+		return threads.CallResult{}, exchange.Invalid(
 			"result",
 			"Either result or error must be there, but not both.",
 			`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`,

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -103,7 +104,7 @@ func (k *copilotKit) info(
 			info.Agents[defaultAgent] = shown // an agent that has the name comes later and replaces it
 		}
 	}
-	writeJSON(w, http.StatusOK, info)
+	exchange.WriteJSON(w, http.StatusOK, info)
 	return nil
 }
 
@@ -137,7 +138,7 @@ func (k *copilotKit) postSuggest(w http.ResponseWriter, r *http.Request, who hol
 }
 
 func (k *copilotKit) post(w http.ResponseWriter, r *http.Request, who holdfast.Principal, side bool) error {
-	body, err := k.runs.bodies.read(w, r)
+	body, err := k.runs.bodies.Read(w, r)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (k *copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 // postConnect is POST /copilotkit/agent/{agent}/connect: what a page asks for
 // when it opens a thread.
 func (k *copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	body, err := k.runs.bodies.read(w, r)
+	body, err := k.runs.bodies.Read(w, r)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (k *copilotKit) connect(
 	if err != nil {
 		return err
 	}
-	endTurn, err := k.runs.bodies.turns.take(r.Context(), who, len(body))
+	endTurn, err := k.runs.bodies.Turns.Take(r.Context(), who, len(body))
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (k *copilotKit) connect(
 	if err != nil {
 		return err
 	}
-	note(r, in.ThreadID, in.RunID)
+	exchange.NoteRun(r, in.ThreadID, in.RunID)
 	o, err := k.runs.out.open(r, who)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (k *copilotKit) connect(
 		return err
 	}
 	endTurn()
-	k.runs.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
+	k.runs.bodies.LetGo(exchange.RecorderOf(r)) // what follows takes as long as the run
 	return k.runs.out.answer(w, r, o, asked, reply)
 }
 
@@ -238,7 +239,7 @@ func nothingYet(in *agui.RunAgentInput) *agui.Reply {
 // postStop is POST /copilotkit/agent/{agent}/stop/{thread}.
 func (k *copilotKit) postStop(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitStop
-	if err := k.runs.bodies.readObject(w, r, &in, "runId"); err != nil {
+	if err := k.runs.bodies.ReadObject(w, r, &in, "runId"); err != nil {
 		return err
 	}
 	return k.stop(w, r, who, param(r, "agent"), param(r, "thread"), in.RunID)
@@ -264,7 +265,7 @@ func (k *copilotKit) stop(
 	if _, err := k.agent(id); err != nil {
 		return err
 	}
-	if err := errors.Join(checkText("threadId", thread), checkText("runId", run)); err != nil {
+	if err := errors.Join(exchange.CheckText("threadId", thread), exchange.CheckText("runId", run)); err != nil {
 		return err
 	}
 	answer := copilotKitStopped{}
@@ -285,7 +286,7 @@ func (k *copilotKit) stop(
 	default:
 		answer.Message = "This run is not the active one of its thread."
 	}
-	writeJSON(w, http.StatusOK, answer)
+	exchange.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -352,12 +353,12 @@ const hintCall = `Send {"method": "info", "agent/run", "agent/connect" or "agent
 
 // postCall is POST /copilotkit.
 func (k *copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	body, err := k.runs.bodies.read(w, r)
+	body, err := k.runs.bodies.Read(w, r)
 	if err != nil {
 		return err
 	}
 	var call *copilotKitCall
-	err = k.runs.bodies.turns.decode(r, body, func() error {
+	err = k.runs.bodies.Turns.Decode(r, body, func() error {
 		call, err = readCall(body)
 		return err
 	})
@@ -377,7 +378,7 @@ func (k *copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfa
 		return k.connect(w, r, who, call.agentID, call.body)
 	case "agent/stop":
 		var in copilotKitStop
-		if err := decodeObject(call.body, &in, "runId"); err != nil {
+		if err := exchange.DecodeObject(call.body, &in, "runId"); err != nil {
 			return err
 		}
 		if err := k.authorize(r.Context(), who, access.Read, ""); err != nil {
@@ -385,17 +386,17 @@ func (k *copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfa
 		}
 		return k.stop(w, r, who, call.agentID, call.thread, in.RunID)
 	}
-	return invalid("method", "This server does not know the method.", hintCall)
+	return exchange.Invalid("method", "This server does not know the method.", hintCall)
 }
 
 // readCall reads an envelope.
 func readCall(body []byte) (*copilotKitCall, error) {
 	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '{' {
-		return nil, invalid("", "The body is not a JSON object.", hintCall)
+		return nil, exchange.Invalid("", "The body is not a JSON object.", hintCall)
 	}
 	var refused *strictjson.Error
 	if _, err := strictjson.Check(body, copilotKitCallShape); errors.As(err, &refused) {
-		return nil, invalid(refused.Place, refused.Message, "%s", refused.Hint)
+		return nil, exchange.Invalid(refused.Place, refused.Message, "%s", refused.Hint)
 	}
 	call := &copilotKitCall{}
 	for name, value := range strictjson.Members(body) {

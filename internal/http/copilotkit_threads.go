@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -79,7 +80,7 @@ func (k *copilotKitThreads) listThreads(w http.ResponseWriter, r *http.Request, 
 	var before time.Time
 	if s := query.Get("cursor"); s != "" {
 		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return invalid(
+			return exchange.Invalid(
 				"cursor",
 				"The cursor cannot be read.",
 				"Send the nextCursor of the last answer, or leave it out.",
@@ -110,7 +111,7 @@ func (k *copilotKitThreads) listThreads(w http.ResponseWriter, r *http.Request, 
 			}
 		}
 		if len(list.Threads) < limit && len(page) < limit {
-			writeJSON(w, http.StatusOK, list)
+			exchange.WriteJSON(w, http.StatusOK, list)
 			return nil
 		}
 		if len(list.Threads) == limit {
@@ -119,7 +120,7 @@ func (k *copilotKitThreads) listThreads(w http.ResponseWriter, r *http.Request, 
 	}
 	next := before.Format(time.RFC3339Nano)
 	list.NextCursor = &next
-	writeJSON(w, http.StatusOK, list)
+	exchange.WriteJSON(w, http.StatusOK, list)
 	return nil
 }
 
@@ -134,21 +135,21 @@ type copilotKitChange struct {
 // patchThread is PATCH /copilotkit/threads/{thread}.
 func (k *copilotKitThreads) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := k.threads.bodies.readObject(w, r, &in, "agentId", "name", "archived"); err != nil {
+	if err := k.threads.bodies.ReadObject(w, r, &in, "agentId", "name", "archived"); err != nil {
 		return err
 	}
 	info, err := k.threads.describe(r, who, threads.Description{Title: in.Name, Hidden: in.Archived})
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, asCopilotKit(info, who, cmp.Or(in.AgentID, info.Agent)))
+	exchange.WriteJSON(w, http.StatusOK, asCopilotKit(info, who, cmp.Or(in.AgentID, info.Agent)))
 	return nil
 }
 
 // postArchive is POST /copilotkit/threads/{thread}/archive.
 func (k *copilotKitThreads) postArchive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := k.threads.bodies.readObject(w, r, &in, "agentId"); err != nil {
+	if err := k.threads.bodies.ReadObject(w, r, &in, "agentId"); err != nil {
 		return err
 	}
 	hidden := true
@@ -156,17 +157,17 @@ func (k *copilotKitThreads) postArchive(w http.ResponseWriter, r *http.Request, 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"threadId": info.ID, "archived": true})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"threadId": info.ID, "archived": true})
 	return nil
 }
 
 // deleteThread is DELETE /copilotkit/threads/{thread}.
 func (k *copilotKitThreads) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var in copilotKitChange
-	if err := k.threads.bodies.readObject(w, r, &in, "agentId"); err != nil {
+	if err := k.threads.bodies.ReadObject(w, r, &in, "agentId"); err != nil {
 		return err
 	}
-	etag, err := ifMatch(r)
+	etag, err := exchange.IfMatch(r)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (k *copilotKitThreads) deleteThread(w http.ResponseWriter, r *http.Request,
 	if _, err := k.upkeep.Delete(r.Context(), who, thread, etag, false); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"threadId": thread, "deleted": true})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"threadId": thread, "deleted": true})
 	return nil
 }
 
@@ -233,7 +234,7 @@ func (k *copilotKitThreads) getState(w http.ResponseWriter, r *http.Request, who
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"state": state.State})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"state": state.State})
 	return nil
 }
 
@@ -258,7 +259,7 @@ func (k *copilotKitThreads) getEvents(w http.ResponseWriter, r *http.Request, wh
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
+	exchange.JSONHeader(w, http.StatusOK)
 	// An error of writing means that the client went away or does not read.
 	out := bufio.NewWriterSize(w, maxBuffer)
 	_, failed := out.WriteString(`{"events":[`)

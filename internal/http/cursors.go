@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -28,7 +29,7 @@ func readCursors(r *http.Request) (cursors, error) {
 	case agentcard.InMetadata:
 		c.inside = true
 	default:
-		return c, invalid(agentcard.CursorsHeader, "The header Holdfast-Cursors has an unknown value.",
+		return c, exchange.Invalid(agentcard.CursorsHeader, "The header Holdfast-Cursors has an unknown value.",
 			`Send "metadata" to have each event's cursor in its metadata, or leave the header out.`)
 	}
 	ids := r.Header.Values(agentcard.LastEventHeader)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -62,7 +63,7 @@ func send(t *testing.T, url, method, path, host, body string, header ...string) 
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var answer errorBody
+	var answer exchange.ErrorBody
 	if res.StatusCode >= http.StatusBadRequest {
 		if err := json.NewDecoder(res.Body).
 			Decode(&answer); err != nil || answer.Error.Code == "" ||

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // A request must pass these before its route: the door, and then whose it is, as whom an
@@ -20,7 +21,7 @@ import (
 // gate lets requests through to their routes.
 type gate struct {
 	door         door.Door
-	bodies       *receiver
+	bodies       *exchange.Receiver
 	authenticate func(*http.Request) (holdfast.Principal, error)
 	authorize    authorizer
 	others       Others
@@ -41,7 +42,7 @@ func (g *gate) admit(next http.Handler) http.Handler {
 // enters makes the checks of admit. If it reports false, the request has been answered.
 func (g *gate) enters(w http.ResponseWriter, r *http.Request) bool {
 	allowed := g.door.CORS(w.Header(), r)
-	err := g.bodies.admit(r)
+	err := g.bodies.Admit(r)
 	if err == nil {
 		err = g.door.Check(r)
 	}
@@ -50,7 +51,7 @@ func (g *gate) enters(w http.ResponseWriter, r *http.Request) bool {
 		goOn, err = g.door.Preflight(w, r, allowed)
 	}
 	if err != nil {
-		fail(g.log, w, r, err)
+		exchange.Fail(g.log, w, r, err)
 	}
 	return goOn
 }
@@ -69,7 +70,7 @@ func (g *gate) serve(rt *route) http.HandlerFunc {
 			err = rt.do(w, r, who)
 		}
 		if err != nil {
-			fail(g.log, w, r, err)
+			exchange.Fail(g.log, w, r, err)
 		}
 	}
 }
@@ -81,12 +82,12 @@ func (g *gate) caller(rt *route, r *http.Request) (holdfast.Principal, error) {
 		return holdfast.Principal{}, nil
 	}
 	who, err := g.authenticate(r)
-	recorderOf(r).who = who
+	exchange.RecorderOf(r).Caller = who
 	if err != nil || len(r.Header.Values(headerUser)) == 0 {
 		return who, err
 	}
 	if !readsThreads(rt) {
-		return who, invalid(
+		return who, exchange.Invalid(
 			headerUser,
 			"Other users' threads can only be read.",
 			"Leave the header out, or use a key of that user.",
@@ -108,7 +109,7 @@ func noIfMatch(r *http.Request, why string) error {
 	if len(r.Header.Values("If-Match")) == 0 {
 		return nil
 	}
-	return invalid("If-Match", "This route does not take If-Match.", "Leave it out: %s.", why)
+	return exchange.Invalid("If-Match", "This route does not take If-Match.", "Leave it out: %s.", why)
 }
 
 // headerUser names, percent-encoded, the user whose threads an operator reads.
@@ -119,13 +120,13 @@ func userIn(r *http.Request) (string, error) {
 	given := r.Header.Values(headerUser)
 	user, err := url.PathUnescape(given[0])
 	if err != nil || len(given) > 1 || user == "" {
-		return "", invalid(
+		return "", exchange.Invalid(
 			headerUser,
 			headerUser+" does not name one user.",
 			"Write the name percent-encoded, like anna%%40example.com.",
 		)
 	}
-	return user, checkText(headerUser, user)
+	return user, exchange.CheckText(headerUser, user)
 }
 
 func errNoOthers() error {
@@ -149,7 +150,7 @@ func param(r *http.Request, name string) string {
 
 // methodsAt returns the methods that a path takes.
 func methodsAt(r chi.Routes, u *url.URL) string {
-	taken := slices.DeleteFunc(slices.Clone(standardMethods), func(method string) bool {
+	taken := slices.DeleteFunc(slices.Clone(exchange.StandardMethods), func(method string) bool {
 		return !r.Match(chi.NewRouteContext(), method, cmp.Or(u.RawPath, u.Path))
 	})
 	return strings.Join(taken, ", ")

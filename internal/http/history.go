@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -43,7 +44,7 @@ type historyAPI struct {
 	history   History
 	upkeep    Upkeep // to rewind
 	authorize authorizer
-	bodies    *receiver
+	bodies    *exchange.Receiver
 }
 
 // routes are those of a thread's past.
@@ -134,7 +135,7 @@ func (a *historyAPI) getChildren(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"threads": list})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"threads": list})
 	return nil
 }
 
@@ -152,17 +153,17 @@ func (a *historyAPI) listCheckpoints(w http.ResponseWriter, r *http.Request, who
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"checkpoints": list})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"checkpoints": list})
 	return nil
 }
 
 // checkpointBefore reads a checkpoint's id, which is a number, or a time.
 func checkpointBefore(s string) (id string, until time.Time, err error) {
 	if strings.Trim(s, "0123456789") == "" {
-		return s, until, checkText("before", s)
+		return s, until, exchange.CheckText("before", s)
 	}
 	if until, err = time.Parse(time.RFC3339Nano, s); err != nil {
-		return "", until, invalid("before", "before must be the id of a checkpoint or a time.",
+		return "", until, exchange.Invalid("before", "before must be the id of a checkpoint or a time.",
 			"Use the id of the last checkpoint you got, or a time like 2026-01-31T12:00:00Z.")
 	}
 	return "", until, nil
@@ -171,18 +172,18 @@ func checkpointBefore(s string) (id string, until time.Time, err error) {
 // getCheckpoint is GET /threads/{thread}/checkpoints/{checkpoint}.
 func (a *historyAPI) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	detail, err := a.history.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
-	return shown(w, detail, err)
+	return exchange.Shown(w, detail, err)
 }
 
 // postCheckpoint is POST /threads/{thread}/checkpoints.
 func (a *historyAPI) postCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var m threads.Mark
-	err := a.bodies.readObject(w, r, &m, "label", "state")
+	err := a.bodies.ReadObject(w, r, &m, "label", "state")
 	if err == nil {
-		err = checkText("label", m.Label)
+		err = exchange.CheckText("label", m.Label)
 	}
 	if err == nil {
-		m.ETag, err = ifMatch(r)
+		m.ETag, err = exchange.IfMatch(r)
 	}
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func (a *historyAPI) postCheckpoint(w http.ResponseWriter, r *http.Request, who 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, made)
+	exchange.WriteJSON(w, http.StatusCreated, made)
 	return nil
 }
 
@@ -222,7 +223,7 @@ func (a *historyAPI) postFork(w http.ResponseWriter, r *http.Request, who holdfa
 	if made.Preview {
 		code = http.StatusOK
 	}
-	writeJSON(w, code, made)
+	exchange.WriteJSON(w, code, made)
 	return nil
 }
 
@@ -236,7 +237,7 @@ func (a *historyAPI) postRewind(w http.ResponseWriter, r *http.Request, who hold
 		return err
 	}
 	made, err := a.upkeep.Rewind(r.Context(), who, param(r, "thread"), to)
-	return shown(w, made, err)
+	return exchange.Shown(w, made, err)
 }
 
 // toTravel returns what a caller must be allowed to do to go back: a preview only reads.
@@ -249,19 +250,23 @@ func toTravel(to threads.Travel) access.Action {
 
 // travel reads where to go back to.
 func (a *historyAPI) travel(w http.ResponseWriter, r *http.Request, known ...string) (to threads.Travel, err error) {
-	if err := a.bodies.readObject(w, r, &to, known...); err != nil {
+	if err := a.bodies.ReadObject(w, r, &to, known...); err != nil {
 		return to, err
 	}
 	for _, id := range []struct{ field, value string }{
 		{"checkpointId", to.Checkpoint}, {"messageId", to.Message}, {"threadId", to.Thread},
 	} {
-		if err := checkText(id.field, id.value); err != nil {
+		if err := exchange.CheckText(id.field, id.value); err != nil {
 			return to, err
 		}
 	}
 	if to.Checkpoint != "" && to.Message != "" {
-		return to, invalid("messageId", "checkpointId and messageId name two different places.", "Send one of them.")
+		return to, exchange.Invalid(
+			"messageId",
+			"checkpointId and messageId name two different places.",
+			"Send one of them.",
+		)
 	}
-	to.ETag, err = ifMatch(r)
+	to.ETag, err = exchange.IfMatch(r)
 	return to, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -248,7 +249,7 @@ func TestSlowBodies(t *testing.T) {
 				}
 				_, _ = io.Copy(io.Discard, in) // until the server closes it
 				// net/http waits half a second more when it has closed its side.
-				if took := time.Since(began); took > c.within+lingering+500*time.Millisecond {
+				if took := time.Since(began); took > c.within+exchange.Lingering+500*time.Millisecond {
 					t.Errorf("the connection was open for %s", took)
 				}
 			})

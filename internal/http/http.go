@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -83,7 +84,7 @@ type Config struct {
 	// Metrics serves GET /metrics. Optional.
 	Metrics http.Handler
 	// Observer observes requests and streams. Optional.
-	Observer Observer
+	Observer exchange.Observer
 	// Version is the server's own version, for /openapi.json. Optional.
 	Version string
 	// MaxBody bounds a request's body, in bytes.
@@ -103,25 +104,32 @@ type Config struct {
 	Now clock.Shared
 }
 
+// The defaults of Config.BodyTimeout, and of Config.MaxBodies as a multiple of MaxBody.
+const (
+	bodyTimeout = 30 * time.Second
+	maxBodies   = 16
+)
+
 // New returns the handler of all routes.
 func New(c Config) http.Handler { return newRouter(&c) }
 
 // newRouter returns the router of all routes, which answers what has no route, too.
 func newRouter(c *Config) *chi.Mux {
 	c.setDefaults()
-	monitor := &monitor{
-		observer: c.Observer,
-		log:      c.Log,
-		timeout:  c.WriteTimeout,
-		rate:     c.MinRate,
-		bodies:   newReceiver(c),
+	monitor := &exchange.Monitor{
+		Observer:  c.Observer,
+		Log:       c.Log,
+		Timeout:   c.WriteTimeout,
+		Rate:      c.MinRate,
+		Bodies:    newReceiver(c),
+		RunRoutes: runRoutes,
 	}
 	self := &serverAPI{ready: c.Ready, metrics: c.Metrics, ui: c.UI}
 	routes := slices.Concat(c.routes(monitor), self.routes())
 	self.document = openAPI(routes, !c.Door.LoopbackOnly && !c.Door.Anonymous, c.Version)
 	gate := &gate{
 		door:         c.Door,
-		bodies:       monitor.bodies,
+		bodies:       monitor.Bodies,
 		authenticate: c.Authenticate,
 		authorize:    c.Authorize,
 		others:       c.Others,
@@ -129,7 +137,7 @@ func newRouter(c *Config) *chi.Mux {
 	}
 	gate.door.Methods = methodsOf(routes)
 	r := chi.NewRouter()
-	r.Use(monitor.observe, gate.admit)
+	r.Use(monitor.Observe, gate.admit)
 	r.NotFound(gate.serve(&route{open: true, do: notFound}))
 	r.MethodNotAllowed(gate.serve(&route{open: true, do: methodNotAllowed(r)}))
 	for i := range routes {
@@ -141,7 +149,7 @@ func newRouter(c *Config) *chi.Mux {
 // setDefaults sets what is optional and must be there.
 func (c *Config) setDefaults() {
 	if c.Observer == nil {
-		c.Observer = nobody{}
+		c.Observer = exchange.NoObserver{}
 	}
 	if c.Now == nil {
 		c.Now = clock.Wall
@@ -163,26 +171,26 @@ func (c *Config) setDefaults() {
 	}
 }
 
-func newReceiver(c *Config) *receiver {
-	return &receiver{
-		most:     c.MaxBody,
-		timeout:  c.BodyTimeout,
-		memory:   newMemory(c.MaxBodies),
-		turns:    newTurns(),
-		awaiting: c.Awaiting,
-		unread:   c.Unread,
-	}
+func newReceiver(c *Config) *exchange.Receiver {
+	return exchange.NewReceiver(exchange.Bodies{
+		Most:     c.MaxBody,
+		All:      c.MaxBodies,
+		Timeout:  c.BodyTimeout,
+		Deletes:  routeCopilotKit + "/", // CopilotKit sends the agent in it
+		Awaiting: c.Awaiting,
+		Unread:   c.Unread,
+	})
 }
 
 // routes returns all routes but those of the server itself.
-func (c *Config) routes(m *monitor) []route {
+func (c *Config) routes(m *exchange.Monitor) []route {
 	out := &streamer{streams: c.Streams, detached: c.Detached, monitor: m}
 	agents := &agentAPI{agents: c.Agents, authorize: c.Authorize, version: c.Version}
 	runs := &runAPI{
 		runs:    c.Runs,
 		cancel:  c.Cancel,
 		results: results{threads: c.Threads, authorize: c.Authorize, log: c.Log},
-		bodies:  m.bodies,
+		bodies:  m.Bodies,
 		out:     out,
 	}
 	threads := &threadAPI{
@@ -190,16 +198,16 @@ func (c *Config) routes(m *monitor) []route {
 		titles:    c.Titles,
 		others:    c.Others,
 		authorize: c.Authorize,
-		bodies:    m.bodies,
+		bodies:    m.Bodies,
 		log:       c.Log,
 	}
-	history := &historyAPI{c.History, c.Upkeep, c.Authorize, m.bodies}
+	history := &historyAPI{c.History, c.Upkeep, c.Authorize, m.Bodies}
 	upkeep := &upkeepAPI{
 		upkeep:   c.Upkeep,
 		backup:   c.Backup,
 		operator: c.Operator,
 		audit:    c.Audit,
-		bodies:   m.bodies,
+		bodies:   m.Bodies,
 		now:      c.Now,
 	}
 	console := &consoleAPI{
@@ -209,17 +217,17 @@ func (c *Config) routes(m *monitor) []route {
 		authenticate: c.Authenticate,
 		keyless:      c.Door.LoopbackOnly || c.Door.Anonymous,
 		maxBody:      c.MaxBody,
-		bodies:       m.bodies,
+		bodies:       m.Bodies,
 	}
 	kit := &copilotKit{agents, runs, c.Threads, c.Authorize}
 	return slices.Concat(
 		runs.routes(),
-		(&callAPI{c.Calls, m.bodies}).routes(),
+		(&callAPI{c.Calls, m.Bodies}).routes(),
 		threads.routes(),
 		history.routes(),
 		upkeep.routes(),
 		(&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
-		(&transferAPI{c.Transfer, m.bodies}).routes(),
+		(&transferAPI{c.Transfer, m.Bodies}).routes(),
 		agents.routes(),
 		console.routes(),
 		kit.routes(),

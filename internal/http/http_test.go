@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 	"go.uber.org/goleak"
@@ -161,7 +162,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 func allRoutes() []route {
 	c := &Config{}
 	c.setDefaults()
-	return slices.Concat(c.routes(&monitor{bodies: newReceiver(c)}), (&serverAPI{}).routes())
+	return slices.Concat(c.routes(&exchange.Monitor{Bodies: newReceiver(c)}), (&serverAPI{}).routes())
 }
 
 // anything lets everybody do everything.

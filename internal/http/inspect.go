@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -115,13 +116,13 @@ func (a *inspectAPI) getQuestions(w http.ResponseWriter, r *http.Request, who ho
 		return err
 	}
 	list, err := a.inspect.Questions(r.Context(), who, page.before, page.limit)
-	return shown(w, list, err)
+	return exchange.Shown(w, list, err)
 }
 
 // getWork is GET /threads/{thread}/work.
 func (a *inspectAPI) getWork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	work, err := a.inspect.Work(r.Context(), who, param(r, "thread"))
-	return shown(w, work, err)
+	return exchange.Shown(w, work, err)
 }
 
 // getCalls is GET /threads/{thread}/calls?run=&limit=&before=.
@@ -132,18 +133,18 @@ func (a *inspectAPI) getCalls(w http.ResponseWriter, r *http.Request, who holdfa
 	}
 	q := r.URL.Query()
 	for _, name := range []string{"run", "before"} {
-		if err := checkText(name, q.Get(name)); err != nil {
+		if err := exchange.CheckText(name, q.Get(name)); err != nil {
 			return err
 		}
 	}
 	list, err := a.inspect.Calls(r.Context(), who, param(r, "thread"), q.Get("run"), q.Get("before"), limit)
-	return shown(w, list, err)
+	return exchange.Shown(w, list, err)
 }
 
 // getUsage is GET /threads/{thread}/usage.
 func (a *inspectAPI) getUsage(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	usage, err := a.inspect.Usage(r.Context(), who, param(r, "thread"))
-	return shown(w, usage, err)
+	return exchange.Shown(w, usage, err)
 }
 
 // How many records a page of a run's log has.
@@ -166,7 +167,7 @@ func (a *inspectAPI) getLog(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
+	exchange.JSONHeader(w, http.StatusOK)
 	writeLog(w, r, a.log, page)
 	return nil
 }

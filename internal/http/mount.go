@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // The routes of the server itself: whether it lives and is ready, its metrics, its description
@@ -129,7 +130,7 @@ func (a *serverAPI) getMetrics(w http.ResponseWriter, r *http.Request, _ holdfas
 
 // openAPI is GET /openapi.json.
 func (a *serverAPI) openAPI(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
-	jsonHeader(w, http.StatusOK)
+	exchange.JSONHeader(w, http.StatusOK)
 	// An error means that the client went away, and nobody can be told.
 	_, _ = w.Write(a.document)
 	return nil
@@ -137,7 +138,7 @@ func (a *serverAPI) openAPI(w http.ResponseWriter, _ *http.Request, _ holdfast.P
 
 // health reports that the process is alive, whatever the state of the store.
 func (a *serverAPI) health(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	exchange.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (a *serverAPI) readiness(w http.ResponseWriter, r *http.Request, _ holdfast
 	if err := a.readyNow(r.Context()); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	exchange.WriteJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	return nil
 }
 

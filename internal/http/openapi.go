@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // componentsJSON holds the schemas and the parameters, as OpenAPI's components object.
@@ -161,18 +162,18 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 	known = slices.Compact(known)
 	out := map[int][]string{}
 	for _, c := range known {
-		out[status[c]] = append(out[status[c]], c)
+		out[exchange.Statuses[c]] = append(out[exchange.Statuses[c]], c)
 	}
 	return out
 }
 
 // errorCodes returns the schema of the codes, with the status of each.
 func errorCodes() object {
-	known := slices.Sorted(maps.Keys(status))
+	known := slices.Sorted(maps.Keys(exchange.Statuses))
 	var text strings.Builder
 	text.WriteString("Stable and machine-readable. Extensions may answer with codes of their own.")
 	for _, c := range known {
-		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, status[c], http.StatusText(status[c]))
+		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, exchange.Statuses[c], http.StatusText(exchange.Statuses[c]))
 	}
 	fmt.Fprintf(
 		&text,

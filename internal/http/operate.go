@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // The routes for the page and for operators: what the page has to know before it shows
@@ -26,7 +27,7 @@ type consoleAPI struct {
 	authenticate func(*http.Request) (holdfast.Principal, error)
 	keyless      bool
 	maxBody      int64
-	bodies       *receiver
+	bodies       *exchange.Receiver
 }
 
 // routes are those for the page and for operators.
@@ -144,7 +145,7 @@ func (a *consoleAPI) getPageConfig(w http.ResponseWriter, r *http.Request, _ hol
 			}
 		}
 	}
-	writeJSON(w, http.StatusOK, c)
+	exchange.WriteJSON(w, http.StatusOK, c)
 	return nil
 }
 
@@ -163,7 +164,7 @@ func (a *consoleAPI) getOverview(w http.ResponseWriter, r *http.Request, who hol
 	if err := a.operates(r, who, "overview"); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, a.console.Overview(r.Context()))
+	exchange.WriteJSON(w, http.StatusOK, a.console.Overview(r.Context()))
 	return nil
 }
 
@@ -177,7 +178,7 @@ func (a *consoleAPI) getSettings(w http.ResponseWriter, r *http.Request, who hol
 		return holdfast.Errorf(codes.NotFound, "This server does not say what it was started with.").
 			WithHint("A program can, with Config.Settings.")
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"settings": settings})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"settings": settings})
 	return nil
 }
 
@@ -190,10 +191,10 @@ func (a *consoleAPI) postToolCall(w http.ResponseWriter, r *http.Request, who ho
 		Arguments      json.RawMessage `json:"arguments"`
 		IdempotencyKey string          `json:"idempotencyKey"`
 	}
-	if err := a.bodies.readObject(w, r, &in, "arguments", "idempotencyKey"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "arguments", "idempotencyKey"); err != nil {
 		return err
 	}
-	if err := checkText("idempotencyKey", in.IdempotencyKey); err != nil {
+	if err := exchange.CheckText("idempotencyKey", in.IdempotencyKey); err != nil {
 		return err
 	}
 	if text := strings.TrimSpace(string(in.Arguments)); text == "" || text == "null" {
@@ -202,7 +203,7 @@ func (a *consoleAPI) postToolCall(w http.ResponseWriter, r *http.Request, who ho
 	outcome, err := a.console.CallTool(r.Context(), who, ToolByHand{
 		Agent: param(r, "agent"), Tool: param(r, "tool"), Arguments: in.Arguments, IdempotencyKey: in.IdempotencyKey,
 	})
-	return shown(w, outcome, err)
+	return exchange.Shown(w, outcome, err)
 }
 
 // postKill is POST /demo/kill. The response is on its way before the process dies.
@@ -217,7 +218,7 @@ func (a *consoleAPI) postKill(w http.ResponseWriter, r *http.Request, _ holdfast
 		return err
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	jsonHeader(w, http.StatusAccepted)
+	exchange.JSONHeader(w, http.StatusAccepted)
 	// Even if the response cannot be sent, the process dies.
 	_, _ = w.Write(body)
 	_ = http.NewResponseController(w).Flush()

@@ -104,7 +104,7 @@ func (result *runResult) write(w http.ResponseWriter, r *http.Request, log *slog
 	)
 }
 
-// encoded returns a value as writeJSON writes it.
+// encoded returns a value as exchange.WriteJSON writes it.
 func encoded(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // record is a frame of the log.
@@ -150,7 +151,7 @@ func TestJSONCannotWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := do(t, "POST", serve(t, c.f, nil).URL+"/runs", minimal, jsonHeaders...)
-			var got errorBody
+			var got exchange.ErrorBody
 			if err := json.Unmarshal([]byte(body), &got); err != nil {
 				t.Fatal(err)
 			}

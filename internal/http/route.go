@@ -67,7 +67,7 @@ const (
 	routeCopilotKitSuggest = "/copilotkit/agent/{agent}/suggest"
 )
 
-// runRoutes are the routes by which runs are started. The log has each request to them.
+// runRoutes are the routes by which runs are started.
 var runRoutes = []string{routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun, routeCopilotKitSuggest}
 
 // methodsOf returns the methods that a preflight allows.

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/headers"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -40,7 +41,7 @@ type runAPI struct {
 	runs    Runs
 	cancel  func(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
 	results results
-	bodies  *receiver
+	bodies  *exchange.Receiver
 	out     *streamer
 }
 
@@ -120,7 +121,7 @@ func (a *runAPI) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	if err != nil {
 		return err
 	}
-	body, err := a.bodies.read(w, r)
+	body, err := a.bodies.Read(w, r)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ type runRequest struct {
 
 // run starts, resumes, attaches to or hydrates a run, and answers.
 func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
-	endTurn, err := a.bodies.turns.take(r.Context(), who, len(req.body))
+	endTurn, err := a.bodies.Turns.Take(r.Context(), who, len(req.body))
 	if err != nil {
 		return err
 	}
@@ -167,12 +168,12 @@ func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Princi
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
 	reply, err := a.runs.Post(o.ctx, who, req.agent, in)
-	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
+	exchange.NoteRun(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
 	}
 	endTurn()
-	a.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
+	a.bodies.LetGo(exchange.RecorderOf(r)) // what follows takes as long as the run
 	if req.asJSON {
 		return a.results.answer(w, r, who, reply)
 	}
@@ -246,6 +247,6 @@ func (a *runAPI) postCancel(w http.ResponseWriter, r *http.Request, who holdfast
 	if info.Status == threads.StatusRunning {
 		code = http.StatusAccepted
 	}
-	writeJSON(w, code, info)
+	exchange.WriteJSON(w, code, info)
 	return nil
 }

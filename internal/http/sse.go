@@ -87,7 +87,7 @@ func (s *sse) write() error {
 	return err
 }
 
-// flush sends everything. A client that does not read is disconnected (see recorder); the
+// flush sends everything. A client that does not read is disconnected (see [exchange.Recorder]); the
 // run does not wait for it.
 func (s *sse) flush() error {
 	if err := s.write(); err != nil {

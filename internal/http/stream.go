@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
 // A stream from its header to its end, also if something goes wrong, and how it goes on
@@ -39,7 +40,7 @@ func (unlimited) HoldBytes(holdfast.Principal, int64) (func(), error) { return f
 type streamer struct {
 	streams  Streams
 	detached *detached.Conns
-	monitor  *monitor
+	monitor  *exchange.Monitor
 }
 
 // opened is a stream that counts as open. It ends with its request or, if it has detached,
@@ -62,7 +63,7 @@ func (o *streamer) open(r *http.Request, who holdfast.Principal) (*opened, error
 		return nil, err
 	}
 	held := held{count: func(bytes int64) (func(), error) { return o.streams.HoldBytes(who, bytes) }}
-	if body := recorderOf(r).body; body != nil && !body.ended || !o.detached.Takes(r) {
+	if exchange.RecorderOf(r).Unread() || !o.detached.Takes(r) {
 		return &opened{
 			ctx:    r.Context(),
 			cancel: func() {},
@@ -144,10 +145,10 @@ type streaming struct {
 	path    string
 	resumes bool // the client comes back by itself after a clean end
 
-	// These are guarded by the recorder's writing.
+	// These are guarded by the recorder's Writing.
 	over  bool
 	taken *detached.Conn // nil unless the stream has detached
-	line  line           // if it has
+	line  exchange.Line  // if it has
 }
 
 // answer sends what comes after the cursor that was asked for; no reply means that nothing does.
@@ -191,12 +192,12 @@ func (o *streamer) stream(w http.ResponseWriter, r *http.Request, of *opened, re
 	s := &streaming{
 		sse:     &sse{w: w, rc: http.NewResponseController(w)},
 		opened:  of,
-		log:     o.monitor.log,
+		log:     o.monitor.Log,
 		reply:   reply,
 		path:    r.URL.Path,
 		resumes: r.Header.Get("Holdfast-Resume") == "1",
 	}
-	o.monitor.observer.StreamOpened()
+	o.monitor.Observer.StreamOpened()
 	var end ending
 	if of.may {
 		end = s.inBackground(o, r)
@@ -206,7 +207,7 @@ func (o *streamer) stream(w http.ResponseWriter, r *http.Request, of *opened, re
 	if s.opened.detached {
 		return nil
 	}
-	o.monitor.observer.StreamClosed()
+	o.monitor.Observer.StreamClosed()
 	if end == broken {
 		// Cutting the connection is the only way left to show that the response is incomplete.
 		panic(http.ErrAbortHandler)
@@ -218,7 +219,7 @@ func (o *streamer) stream(w http.ResponseWriter, r *http.Request, of *opened, re
 func (s *streaming) guarded() (end ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			panicked(s.log, s.path, p)
+			exchange.LogPanic(s.log, s.path, p)
 			end = broken
 		}
 	}()
@@ -292,21 +293,21 @@ const silence = time.Second
 // is silent. If it then detaches, which s.opened tells, the handler can return; otherwise the
 // result is how the stream has ended.
 func (s *streaming) inBackground(o *streamer, r *http.Request) ending {
-	rec := recorderOf(r)
+	rec := exchange.RecorderOf(r)
 	ended := make(chan ending, 1)
 	go func() {
 		end := s.guarded()
-		rec.writing.Lock()
+		rec.Writing.Lock()
 		s.over = true
 		c := s.taken
-		rec.writing.Unlock()
+		rec.Writing.Unlock()
 		if c == nil {
 			ended <- end
 			return
 		}
-		o.monitor.observer.StreamClosed()
+		o.monitor.Observer.StreamClosed()
 		s.opened.end()
-		o.monitor.done(context.Background(), rec, s.line)
+		o.monitor.Done(context.Background(), rec, s.line)
 		c.End(end == whole)
 	}()
 	look := time.NewTicker(silence)
@@ -317,7 +318,7 @@ func (s *streaming) inBackground(o *streamer, r *http.Request) ending {
 			return end
 		case <-look.C:
 		}
-		done, tried := s.detach(o.detached, rec, r)
+		done, tried := s.detach(o, rec, r)
 		if done {
 			return whole
 		}
@@ -328,22 +329,22 @@ func (s *streaming) inBackground(o *streamer, r *http.Request) ending {
 }
 
 // detach lets a stream take its connection over if it is silent. It tries that once.
-func (s *streaming) detach(conns *detached.Conns, rec *recorder, r *http.Request) (done, tried bool) {
-	if !rec.writing.TryLock() {
+func (s *streaming) detach(o *streamer, rec *exchange.Recorder, r *http.Request) (done, tried bool) {
+	if !rec.Writing.TryLock() {
 		return false, false // it is writing
 	}
-	defer rec.writing.Unlock()
-	if s.over || !rec.silent(silence) {
+	defer rec.Writing.Unlock()
+	if s.over || !rec.Silent(silence) {
 		return false, s.over
 	}
-	l := lineOf(rec, r)
-	taken, rest := conns.Take(rec.rc, r, s.cancel)
+	l := o.monitor.LineOf(rec, r)
+	taken, rest := o.detached.Take(rec.Controller, r, s.cancel)
 	if taken == nil {
 		return false, true
 	}
 	s.taken, s.line = taken, l
 	s.opened.outlive()
-	rec.detach(rest)
+	rec.Detach(rest)
 	return true, true
 }
 

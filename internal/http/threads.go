@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -51,7 +52,7 @@ type threadAPI struct {
 	titles    Titles
 	others    Others // nil if nobody reads the threads of others
 	authorize authorizer
-	bodies    *receiver
+	bodies    *exchange.Receiver
 	log       *slog.Logger
 }
 
@@ -141,12 +142,16 @@ func (a *threadAPI) listThreads(w http.ResponseWriter, r *http.Request, who hold
 	case "*":
 		list, err = a.ofAll(r, who, page)
 	default:
-		err = invalid("user", "user must be *.", "For the threads of one user, send the header "+headerUser+".")
+		err = exchange.Invalid(
+			"user",
+			"user must be *.",
+			"For the threads of one user, send the header "+headerUser+".",
+		)
 	}
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"threads": list})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"threads": list})
 	return nil
 }
 
@@ -192,25 +197,25 @@ func (a *threadAPI) getThread(w http.ResponseWriter, r *http.Request, who holdfa
 		return err
 	}
 	w.Header().Set("ETag", `"`+info.ETag+`"`)
-	writeJSON(w, http.StatusOK, info)
+	exchange.WriteJSON(w, http.StatusOK, info)
 	return nil
 }
 
 // patchThread is PATCH /threads/{thread}.
 func (a *threadAPI) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	var d threads.Description
-	if err := a.bodies.readObject(w, r, &d, "title", "hidden"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &d, "title", "hidden"); err != nil {
 		return err
 	}
 	if d.Title == nil && d.Hidden == nil {
-		return invalid("", "Nothing is to be changed.", "Send title, hidden or both.")
+		return exchange.Invalid("", "Nothing is to be changed.", "Send title, hidden or both.")
 	}
 	info, err := a.describe(r, who, d)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("ETag", `"`+info.ETag+`"`)
-	writeJSON(w, http.StatusOK, info)
+	exchange.WriteJSON(w, http.StatusOK, info)
 	return nil
 }
 
@@ -221,11 +226,11 @@ func (a *threadAPI) describe(
 	d threads.Description,
 ) (*threads.Info, error) {
 	if d.Title != nil {
-		if err := checkText("title", *d.Title); err != nil {
+		if err := exchange.CheckText("title", *d.Title); err != nil {
 			return nil, err
 		}
 	}
-	etag, err := ifMatch(r)
+	etag, err := exchange.IfMatch(r)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +264,7 @@ func writeMessages(
 			return err
 		}
 	}
-	jsonHeader(w, http.StatusOK)
+	exchange.JSONHeader(w, http.StatusOK)
 	out := bufio.NewWriterSize(w, maxBuffer)
 	_, failed := out.WriteString(before + `"messages":[`)
 	separator := ""
@@ -295,7 +300,7 @@ func writeMessages(
 // getState is GET /threads/{thread}/state.
 func (a *threadAPI) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	state, err := a.threads.State(r.Context(), who, param(r, "thread"))
-	return shown(w, state, err)
+	return exchange.Shown(w, state, err)
 }
 
 // listRuns is GET /threads/{thread}/runs?limit=&before=, newest first.
@@ -305,13 +310,13 @@ func (a *threadAPI) listRuns(w http.ResponseWriter, r *http.Request, who holdfas
 		return err
 	}
 	before := r.URL.Query().Get("before")
-	if err := checkText("before", before); err != nil {
+	if err := exchange.CheckText("before", before); err != nil {
 		return err
 	}
 	runs, err := a.threads.Runs(r.Context(), who, param(r, "thread"), before, limit)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"runs": runs})
+	exchange.WriteJSON(w, http.StatusOK, map[string]any{"runs": runs})
 	return nil
 }

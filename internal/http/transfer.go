@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -27,7 +28,7 @@ type Transfer interface {
 // transferAPI has the routes by which threads go out and come in.
 type transferAPI struct {
 	transfer Transfer
-	bodies   *receiver
+	bodies   *exchange.Receiver
 }
 
 // routes are those by which threads go out and come in.
@@ -87,7 +88,7 @@ func (d *download) Write(b []byte) (int, error) {
 	if !d.begun {
 		d.begun = true
 		d.w.Header().Set("Content-Disposition", `attachment; filename="thread.json"`)
-		jsonHeader(d.w, http.StatusOK)
+		exchange.JSONHeader(d.w, http.StatusOK)
 	}
 	return d.w.Write(b)
 }
@@ -95,20 +96,24 @@ func (d *download) Write(b []byte) (int, error) {
 // postImport is POST /threads/import?threadId=.
 func (a *transferAPI) postImport(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	id := r.URL.Query().Get("threadId")
-	if err := checkText("threadId", id); err != nil {
+	if err := exchange.CheckText("threadId", id); err != nil {
 		return err
 	}
-	body, err := a.bodies.read(w, r)
+	body, err := a.bodies.Read(w, r)
 	if err != nil {
 		return err
 	}
-	err = a.bodies.turns.decode(r, body, func() error {
+	err = a.bodies.Turns.Decode(r, body, func() error {
 		if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
-			return invalid("", "The body is not a JSON object.", "Send what GET /threads/{thread}/export has answered.")
+			return exchange.Invalid(
+				"",
+				"The body is not a JSON object.",
+				"Send what GET /threads/{thread}/export has answered.",
+			)
 		}
 		var refused *strictjson.Error
 		if _, err := strictjson.Check(body, &strictjson.Shape{Kind: strictjson.Object}); errors.As(err, &refused) {
-			return invalid(refused.Place, refused.Message, "%s", refused.Hint)
+			return exchange.Invalid(refused.Place, refused.Message, "%s", refused.Hint)
 		}
 		return nil
 	})
@@ -119,6 +124,6 @@ func (a *transferAPI) postImport(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, info)
+	exchange.WriteJSON(w, http.StatusCreated, info)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -54,7 +55,7 @@ type upkeepAPI struct {
 	backup   func(ctx context.Context, dir string) error              // nil if it cannot be copied
 	operator func(*http.Request) (who string, err error)              // nil if there is none
 	audit    func(ctx context.Context, who, action string, err error) // nil if nobody wants to know
-	bodies   *receiver
+	bodies   *exchange.Receiver
 	now      clock.Shared
 }
 
@@ -150,35 +151,35 @@ func (a *upkeepAPI) postPrune(w http.ResponseWriter, r *http.Request, who holdfa
 		Keep   int  `json:"keep"`
 		DryRun bool `json:"dryRun"`
 	}{Keep: defaultKeep}
-	if err := a.bodies.readObject(w, r, &in, "keep", "dryRun"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "keep", "dryRun"); err != nil {
 		return err
 	}
 	if in.Keep < 1 {
-		return invalid(
+		return exchange.Invalid(
 			"keep",
 			"keep must be at least 1.",
 			"The newest checkpoint always stays. To remove all, DELETE the thread.",
 		)
 	}
-	etag, err := ifMatch(r)
+	etag, err := exchange.IfMatch(r)
 	if err != nil {
 		return err
 	}
 	cleaned, err := a.upkeep.Prune(r.Context(), who, param(r, "thread"), etag, in.Keep, in.DryRun)
-	return shown(w, cleaned, err)
+	return exchange.Shown(w, cleaned, err)
 }
 
 // deleteThread is DELETE /threads/{thread}?children=delete.
 func (a *upkeepAPI) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	children := r.URL.Query().Get("children")
 	if children != "" && children != "delete" {
-		return invalid(
+		return exchange.Invalid(
 			"children",
 			"children must be delete.",
 			"Leave it out to keep the threads that were forked from this one.",
 		)
 	}
-	etag, err := ifMatch(r)
+	etag, err := exchange.IfMatch(r)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (a *upkeepAPI) deleteThread(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]int{"deleted": n})
+	exchange.WriteJSON(w, http.StatusOK, map[string]int{"deleted": n})
 	return nil
 }
 
@@ -197,24 +198,27 @@ func (a *upkeepAPI) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, 
 		OlderThan string `json:"olderThan"`
 		DryRun    bool   `json:"dryRun"`
 	}
-	if err := a.bodies.readObject(w, r, &in, "before", "olderThan", "dryRun"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "before", "olderThan", "dryRun"); err != nil {
 		return err
 	}
 	if (in.Before == "") == (in.OlderThan == "") {
-		return invalid("before", "Either before or olderThan must say which checkpoints are meant, but not both.",
-			`Send {"before": "2026-01-31T12:00:00Z"} or {"olderThan": "720h"}.`)
+		return exchange.Invalid(
+			"before",
+			"Either before or olderThan must say which checkpoints are meant, but not both.",
+			`Send {"before": "2026-01-31T12:00:00Z"} or {"olderThan": "720h"}.`,
+		)
 	}
 	cutoff, err := time.Parse(time.RFC3339Nano, in.Before)
 	if in.OlderThan != "" {
 		cutoff, err = a.ago("olderThan", in.OlderThan)
 	} else if err != nil {
-		err = invalid("before", "before must be a time.", "Write it like 2026-01-31T12:00:00Z.")
+		err = exchange.Invalid("before", "before must be a time.", "Write it like 2026-01-31T12:00:00Z.")
 	}
 	if err != nil {
 		return err
 	}
 	cleaned, err := a.upkeep.DeleteOlderThan(r.Context(), who, cutoff, in.DryRun)
-	return shown(w, cleaned, err)
+	return exchange.Shown(w, cleaned, err)
 }
 
 // postDeleteInactive is POST /maintenance/delete-inactive.
@@ -223,7 +227,7 @@ func (a *upkeepAPI) postDeleteInactive(w http.ResponseWriter, r *http.Request, w
 		Threshold string `json:"threshold"`
 		DryRun    bool   `json:"dryRun"`
 	}
-	if err := a.bodies.readObject(w, r, &in, "threshold", "dryRun"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "threshold", "dryRun"); err != nil {
 		return err
 	}
 	cutoff, err := a.ago("threshold", in.Threshold)
@@ -231,7 +235,7 @@ func (a *upkeepAPI) postDeleteInactive(w http.ResponseWriter, r *http.Request, w
 		return err
 	}
 	cleaned, err := a.upkeep.DeleteInactive(r.Context(), who, cutoff, in.DryRun)
-	return shown(w, cleaned, err)
+	return exchange.Shown(w, cleaned, err)
 }
 
 // ago returns the time before which things are older than the span. A span of zero
@@ -239,7 +243,7 @@ func (a *upkeepAPI) postDeleteInactive(w http.ResponseWriter, r *http.Request, w
 func (a *upkeepAPI) ago(field, span string) (time.Time, error) {
 	d, err := time.ParseDuration(span)
 	if err != nil || d <= 0 {
-		return time.Time{}, invalid(
+		return time.Time{}, exchange.Invalid(
 			field,
 			field+" must be a span of time.",
 			"Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.",
@@ -263,11 +267,11 @@ func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfas
 	var in struct {
 		Dir string `json:"dir"`
 	}
-	if err := a.bodies.readObject(w, r, &in, "dir"); err != nil {
+	if err := a.bodies.ReadObject(w, r, &in, "dir"); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(in.Dir) {
-		return invalid(
+		return exchange.Invalid(
 			"dir",
 			"dir must be an absolute path.",
 			"Name a directory on the server's machine that does not exist yet.",
@@ -280,7 +284,7 @@ func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfas
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"dir": in.Dir})
+	exchange.WriteJSON(w, http.StatusOK, map[string]string{"dir": in.Dir})
 	return nil
 }
 
@@ -290,7 +294,7 @@ func backupError(dir string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return invalid(
+		return exchange.Invalid(
 			"dir",
 			dir+" exists.",
 			"A backup is a new directory: name one that does not exist yet.",

@@ -1,12 +1,9 @@
-package http
+package exchange
 
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +12,10 @@ import (
 )
 
 // fullTurns returns turns of which one was taken, and what ends that.
-func fullTurns(t *testing.T) (*turns, func()) {
+func fullTurns(t *testing.T) (*Turns, func()) {
 	t.Helper()
-	all := turnsOf(1)
-	end, err := all.take(t.Context(), of("first"), largeBody)
+	all := TurnsOf(1)
+	end, err := all.Take(t.Context(), of("first"), LargeBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +26,12 @@ func fullTurns(t *testing.T) (*turns, func()) {
 func of(tenant string) holdfast.Principal { return holdfast.Principal{Tenant: tenant, User: "u"} }
 
 // free returns how many large requests need not wait.
-func (t *turns) free() (n int) {
+func (t *Turns) free() (n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan func(), 4)
 	for i := range cap(got) {
 		go func() {
-			if end, err := t.take(ctx, of(fmt.Sprint(i)), largeBody); err == nil {
+			if end, err := t.Take(ctx, of(fmt.Sprint(i)), LargeBody); err == nil {
 				got <- end
 			}
 		}()
@@ -59,7 +56,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		var order []string
 		for _, tenant := range []string{"loud", "loud", "loud", "quiet", "loud"} {
 			go func() {
-				end, err := all.take(t.Context(), of(tenant), largeBody)
+				end, err := all.Take(t.Context(), of(tenant), LargeBody)
 				if err != nil {
 					t.Error(err)
 					return
@@ -89,7 +86,7 @@ func TestSmallRequestsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, end := fullTurns(t)
 		defer end()
-		small, err := all.take(t.Context(), of("first"), largeBody-1)
+		small, err := all.Take(t.Context(), of("first"), LargeBody-1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,49 +95,6 @@ func TestSmallRequestsDoNotWait(t *testing.T) {
 			t.Error("a small request gave a turn back that it did not have")
 		}
 	})
-}
-
-// TestLargeObjectsTakeTurns, whichever route they are for.
-func TestLargeObjectsTakeTurns(t *testing.T) {
-	t.Parallel()
-	for path, body := range map[string]string{
-		"/threads/t/checkpoints": `{"state":"` + strings.Repeat("x", largeBody) + `"}`,
-		"/copilotkit":            `{"method":"info","body":"` + strings.Repeat("x", largeBody) + `"}`,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			all, end := fullTurns(t)
-			bodies := newReceiver(
-				&Config{
-					MaxBody:     4 * largeBody,
-					MaxBodies:   64 * largeBody,
-					BodyTimeout: time.Minute,
-					Awaiting:    func(*http.Request, bool) {},
-				},
-			)
-			bodies.turns = all
-			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
-			request.Header.Set("Content-Type", typeJSON)
-			_, r := (&monitor{bodies: bodies}).record(w, request)
-			ended := make(chan error, 1)
-			go func() {
-				if path == routeCopilotKit {
-					ended <- (&copilotKit{agents: &agentAPI{}, runs: &runAPI{bodies: bodies}}).postCall(w, r,
-						holdfast.Principal{})
-					return
-				}
-				ended <- bodies.readObject(w, r, &struct{}{}, "state")
-			}()
-			synctest.Wait()
-			if len(ended) != 0 {
-				t.Errorf("%s did not wait: %v", path, <-ended)
-			}
-			end()
-			synctest.Wait()
-			if n := all.free(); len(ended) != 1 || n != 1 {
-				t.Errorf("%s still waits: %d turns are free", path, n)
-			}
-		})
-	}
 }
 
 // TestLeavingATurn: a client that leaves while it waits, or has its turn for too long,
@@ -152,7 +106,7 @@ func TestLeavingATurn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := all.take(ctx, of("leaves"), largeBody)
+			_, err := all.Take(ctx, of("leaves"), LargeBody)
 			left <- err
 		}()
 		synctest.Wait()
@@ -161,7 +115,7 @@ func TestLeavingATurn(t *testing.T) {
 			t.Error("a client that has left got a turn")
 		}
 		begun := time.Now()
-		second, err := all.take(t.Context(), of("second"), largeBody)
+		second, err := all.Take(t.Context(), of("second"), LargeBody)
 		if err != nil || time.Since(begun) != longestTurn {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}

@@ -1,4 +1,4 @@
-package http
+package exchange
 
 // How a body is received: whether a request may have one, how long it may take to arrive,
 // and how much memory all bodies together may take. A deadline of the whole request
@@ -18,59 +18,71 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 )
 
-// The defaults of Config.BodyTimeout, and of Config.MaxBodies as a multiple of MaxBody.
-const (
-	bodyTimeout = 30 * time.Second
-	maxBodies   = 16
-)
-
-// receiver receives the bodies of requests.
-type receiver struct {
-	most     int64         // bytes of one body
-	timeout  time.Duration // for a body to arrive
-	memory   *memory       // of all bodies
-	turns    *turns        // to decode them
-	awaiting func(r *http.Request, waits bool)
-	unread   func(*http.Request)
+// Bodies says how the bodies of requests are received. Every member must be set.
+type Bodies struct {
+	// Most bounds one body, and All those that are being received and decoded; in bytes.
+	Most, All int64
+	// Timeout is how long a body may take to arrive.
+	Timeout time.Duration
+	// Deletes is how the paths begin at which a DELETE may have a body.
+	Deletes string
+	// Awaiting is called when the server begins to wait for the body of a request, and when
+	// all of it has come.
+	Awaiting func(r *http.Request, waits bool)
+	// Unread is called when a request has been answered whose body was not read to its end.
+	Unread func(*http.Request)
 }
 
-// admit refuses the body of a request that should have none, and gives any other a
+// Receiver receives the bodies of requests.
+type Receiver struct {
+	Bodies
+	memory *memory
+	// Turns are those to decode a body.
+	Turns *Turns
+}
+
+// NewReceiver returns what receives bodies as b says.
+func NewReceiver(b Bodies) *Receiver {
+	return &Receiver{Bodies: b, memory: newMemory(b.All), Turns: newTurns()}
+}
+
+// Admit refuses the body of a request that should have none, and gives any other a
 // deadline, on every route and before anybody is authenticated: net/http reads what a
 // handler leaves of a body before it answers.
-func (in *receiver) admit(r *http.Request) error {
+func (in *Receiver) Admit(r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	rec := recorderOf(r)
+	rec := RecorderOf(r)
 	// A server without deadlines (a test's recorder) works too, so errors are ignored.
-	_ = rec.rc.SetReadDeadline(time.Now().Add(in.timeout))
+	_ = rec.Controller.SetReadDeadline(time.Now().Add(in.Timeout))
 	rec.body = &timedBody{
 		ReadCloser: r.Body,
-		rc:         rec.rc,
-		came:       func() { in.awaiting(r, false) },
+		rc:         rec.Controller,
+		came:       func() { in.Awaiting(r, false) },
 		shared:     r.ProtoMajor >= 2,
 	}
 	r.Body = rec.body
-	in.awaiting(r, true)
+	in.Awaiting(r, true)
 	switch r.Method {
 	case http.MethodDelete:
-		if strings.HasPrefix(r.URL.Path, routeCopilotKit+"/") {
-			return nil // CopilotKit sends the agent in it
+		if strings.HasPrefix(r.URL.Path, in.Deletes) {
+			return nil
 		}
 		fallthrough
 	case http.MethodGet, http.MethodHead:
-		return invalid("", r.Method+" takes no body.", "Send the request without one.")
+		return Invalid("", r.Method+" takes no body.", "Send the request without one.")
 	}
 	return nil
 }
 
-// read receives a JSON body. Its memory counts until the request ends, or until
-// letGo.
-func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// Read receives a JSON body. Its memory counts until the request ends, or until
+// LetGo.
+func (in *Receiver) Read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if !door.IsJSON(r) {
 		return nil, door.NotJSON()
 	}
-	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, in.most))
+	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, in.Most))
 	if err == nil {
 		return body, nil
 	}
@@ -83,7 +95,7 @@ func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		return nil, holdfast.Errorf(codes.PayloadTooLarge, "The body is larger than %d bytes.", tooLarge.Limit).
 			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, holdfast.Errorf(codes.BodyTimeout, "The body did not arrive within %s.", in.timeout).
+		return nil, holdfast.Errorf(codes.BodyTimeout, "The body did not arrive within %s.", in.Timeout).
 			WithHint("Send the request again on a faster connection, or send less: the server keeps " +
 				"the history of a thread.").
 			Wrap(err)
@@ -97,8 +109,8 @@ func (in *receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 const firstRead = 4 << 10
 
 // receive reads a body to its end. Each piece of memory counts before it is taken.
-func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
-	rec := recorderOf(r)
+func (in *Receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
+	rec := RecorderOf(r)
 	var body []byte
 	for {
 		if len(body) == cap(body) {
@@ -107,7 +119,7 @@ func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 				size = min(size, int(r.ContentLength)+1) // with one byte more, the end is seen
 			}
 			size = max(size, len(body)+1)
-			if !in.memory.take(rec.who.Tenant, int64(size-cap(body))) {
+			if !in.memory.take(rec.Caller.Tenant, int64(size-cap(body))) {
 				return nil, holdfast.Errorf(codes.TooManyBodies, "This server is receiving as many "+
 					"requests as it has memory for.").
 					WithHint("Send the request again after the time in Retry-After.")
@@ -126,27 +138,27 @@ func (in *receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 	}
 }
 
-// letGo says that nothing of the request's body is kept any more.
-func (in *receiver) letGo(rec *recorder) {
+// LetGo says that nothing of the request's body is kept any more.
+func (in *Receiver) LetGo(rec *Recorder) {
 	if rec.held > 0 {
-		in.memory.give(rec.who.Tenant, rec.held)
+		in.memory.give(rec.Caller.Tenant, rec.held)
 		rec.held = 0
 	}
 }
 
-// lingering is how long a connection stays open after a response to a request whose body was
+// Lingering is how long a connection stays open after a response to a request whose body was
 // not read to its end. Until then what comes is thrown away: a client that is still sending
 // finds the response when it has been closed in an orderly way, and not when it was cut.
-const lingering = time.Second
+const Lingering = time.Second
 
 // linger ends a connection soon, if its request is answered and part of it is still to come.
-func (in *receiver) linger(rec *recorder, r *http.Request) {
-	if rec.body == nil || rec.body.ended || rec.body.shared {
+func (in *Receiver) linger(rec *Recorder, r *http.Request) {
+	if !rec.Unread() || rec.body.shared {
 		return
 	}
-	// As in admit, errors are ignored.
-	_ = rec.rc.SetReadDeadline(time.Now().Add(lingering))
-	in.unread(r)
+	// As in Admit, errors are ignored.
+	_ = rec.Controller.SetReadDeadline(time.Now().Add(Lingering))
+	in.Unread(r)
 }
 
 // memory counts the bytes of the bodies that are being received and decoded. One tenant

@@ -1,4 +1,4 @@
-package http
+package exchange
 
 import (
 	"io"
@@ -14,39 +14,42 @@ import (
 // How a response is sent, whatever it is: with what status, how slowly a client may take it,
 // and what its end needs to know of its request.
 
-// recorder records the status, and bounds how slowly a client may take a response. A
+// Recorder records the status, and bounds how slowly a client may take a response. A
 // client that does not read is disconnected after the timeout, whatever is sent to it. One
 // that reads slowly may use up the same time, bit by bit: what counts is the time that
 // writes wait, and each byte that is taken earns back what it may take at the lowest rate.
 // So a stream that has nothing to send can stay open for ever, and one that is taken more
 // slowly than it may be is cut, however steadily it is read.
-type recorder struct {
-	writing sync.Mutex // held while something is written, and while a stream detaches
+type Recorder struct {
+	// Writing is held while something is written, and while a stream detaches.
+	Writing sync.Mutex
 	http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration // 0: no bounds
-	rate    int64         // bytes per second; 0: none
-	code    int
-	flushed bool // everything
+	// Controller sets the deadlines of the connection.
+	Controller *http.ResponseController
+	timeout    time.Duration // 0: no bounds
+	rate       int64         // bytes per second; 0: none
+	code       int
+	flushed    bool // everything
 
 	patience time.Duration // how long writes may still wait
 	waited   time.Time     // when the last write ended; patience grows again from then on
 	until    time.Time     // the connection's deadline
 
 	began       clock.Moment
-	thread, run string // see note
+	thread, run string // see NoteRun
 	errCode     string // see noteError
 	gone        bool
-	who         holdfast.Principal // the caller; empty before authentication
-	body        *timedBody         // nil without a body
-	held        int64              // bytes of the body that count; see receive
-	detached    bool               // the response goes on without its handler; see package detached
+	// Caller is on whose behalf the request is; empty before authentication.
+	Caller   holdfast.Principal
+	body     *timedBody // nil without a body
+	held     int64      // bytes of the body that count; see receive
+	detached bool       // the response goes on without its handler; see package detached
 }
 
 // Unwrap lets [http.ResponseController] find the deadlines.
-func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+func (rec *Recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
-func (rec *recorder) WriteHeader(code int) {
+func (rec *Recorder) WriteHeader(code int) {
 	if rec.code == 0 && code >= http.StatusOK {
 		rec.begin(code)
 	}
@@ -54,9 +57,9 @@ func (rec *recorder) WriteHeader(code int) {
 }
 
 // begin notes the status, just before the header is sent.
-func (rec *recorder) begin(code int) {
+func (rec *Recorder) begin(code int) {
 	rec.code = code
-	if rec.body != nil && !rec.body.ended && !rec.body.shared {
+	if rec.Unread() && !rec.body.shared {
 		rec.Header().Set("Connection", "close")
 	}
 }
@@ -67,9 +70,9 @@ const maxWrite = 64 << 10
 // lastFlush is about what net/http may still have to send when a request ends.
 const lastFlush = 4 << 10
 
-func (rec *recorder) Write(b []byte) (int, error) {
-	rec.writing.Lock()
-	defer rec.writing.Unlock()
+func (rec *Recorder) Write(b []byte) (int, error) {
+	rec.Writing.Lock()
+	defer rec.Writing.Unlock()
 	if rec.code == 0 {
 		rec.begin(http.StatusOK)
 	}
@@ -89,12 +92,12 @@ func (rec *recorder) Write(b []byte) (int, error) {
 
 // FlushError is what [http.ResponseController] calls: what waits in a small write waits
 // here.
-func (rec *recorder) FlushError() error {
-	rec.writing.Lock()
-	defer rec.writing.Unlock()
+func (rec *Recorder) FlushError() error {
+	rec.Writing.Lock()
+	defer rec.Writing.Unlock()
 	began := rec.deadline(0)
 	defer rec.spend(began)
-	err := rec.rc.Flush()
+	err := rec.Controller.Flush()
 	rec.flushed = err == nil
 	return err
 }
@@ -102,7 +105,7 @@ func (rec *recorder) FlushError() error {
 // deadline bounds all writes from now on, of which the next one has n bytes; the last one
 // is net/http's own flush, and then net/http removes it before the next request. It
 // returns the time.
-func (rec *recorder) deadline(n int) time.Time {
+func (rec *Recorder) deadline(n int) time.Time {
 	now := time.Now()
 	if rec.timeout <= 0 {
 		return now
@@ -117,34 +120,37 @@ func (rec *recorder) deadline(n int) time.Time {
 	if left := rec.until.Sub(now); left > rec.patience || left < rec.patience-rec.timeout/16 {
 		rec.until = now.Add(rec.patience)
 		// A writer without deadlines (a test's recorder) works too, so errors are ignored.
-		_ = rec.rc.SetWriteDeadline(rec.until)
+		_ = rec.Controller.SetWriteDeadline(rec.until)
 	}
 	return now
 }
 
 // spend counts the time that a write has waited.
-func (rec *recorder) spend(began time.Time) {
+func (rec *Recorder) spend(began time.Time) {
 	rec.waited = time.Now()
 	rec.patience = max(0, rec.patience-rec.waited.Sub(began))
 }
 
-// silent reports whether everything has been sent, and nothing for a while. The caller holds
-// writing.
-func (rec *recorder) silent(while time.Duration) bool {
+// Silent reports whether everything has been sent, and nothing for a while. The caller holds
+// Writing.
+func (rec *Recorder) Silent(while time.Duration) bool {
 	return rec.flushed && time.Since(rec.waited) >= while
 }
 
-// detach goes on writing to another connection than the handler's, and lets go of all that
-// belongs to the request. The caller holds writing.
-func (rec *recorder) detach(to http.ResponseWriter) {
-	rec.ResponseWriter, rec.rc, rec.body, rec.detached = to, http.NewResponseController(to), nil, true
+// Unread reports whether part of the request's body is still to come.
+func (rec *Recorder) Unread() bool { return rec.body != nil && !rec.body.ended }
+
+// Detach goes on writing to another connection than the handler's, and lets go of all that
+// belongs to the request. The caller holds Writing.
+func (rec *Recorder) Detach(to http.ResponseWriter) {
+	rec.ResponseWriter, rec.Controller, rec.body, rec.detached = to, http.NewResponseController(to), nil, true
 	rec.thread, rec.run = strings.Clone(rec.thread), strings.Clone(rec.run) // they may be parts of a body
 }
 
 // statusClientClosed is nginx's status for a client that did not wait; it is never sent.
 const statusClientClosed = 499
 
-func (rec *recorder) status(r *http.Request) int {
+func (rec *Recorder) status(r *http.Request) int {
 	switch {
 	case rec.gone:
 		return statusClientClosed
@@ -158,9 +164,9 @@ func (rec *recorder) status(r *http.Request) int {
 
 type recorderKey struct{}
 
-// recorderOf returns the recorder of the request's response, which observe has made.
-func recorderOf(r *http.Request) *recorder {
-	return r.Context().Value(recorderKey{}).(*recorder)
+// RecorderOf returns the recorder of the request's response, which Observe has made.
+func RecorderOf(r *http.Request) *Recorder {
+	return r.Context().Value(recorderKey{}).(*Recorder)
 }
 
 // timedBody is a body that must arrive before a deadline. Once it was read to its end, the
@@ -183,20 +189,20 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if err == io.EOF && !b.ended {
 		b.ended = true
 		b.came()
-		_ = b.rc.SetReadDeadline(time.Time{}) // see admit
+		_ = b.rc.SetReadDeadline(time.Time{}) // see Admit
 	}
 	return n, err
 }
 
-// note records which run the request is about, for its line in the log.
-func note(r *http.Request, thread, run string) {
-	rec := recorderOf(r)
+// NoteRun records which run the request is about, for its line in the log.
+func NoteRun(r *http.Request, thread, run string) {
+	rec := RecorderOf(r)
 	rec.thread, rec.run = thread, run
 }
 
 // noteError records the code of the error that answers the request, and whether the client
 // went away before it could be told.
 func noteError(r *http.Request, code string, gone bool) {
-	rec := recorderOf(r)
+	rec := RecorderOf(r)
 	rec.errCode, rec.gone = code, gone
 }

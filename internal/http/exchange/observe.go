@@ -1,4 +1,7 @@
-package http
+// Package exchange looks after each request and its response, whatever they are about: the body
+// must arrive in time and fits into memory, the client must take the response in time, errors
+// are answered as JSON, and the log and the metrics have each request once. It knows no route.
+package exchange
 
 // The steps around every request: it is logged and counted, and each write to a client has a
 // deadline.
@@ -29,38 +32,48 @@ type Observer interface {
 	StreamClosed()
 }
 
-// nobody is the Observer of a server without one.
-type nobody struct{}
+// NoObserver is the Observer of a server without one.
+type NoObserver struct{}
 
-func (nobody) RequestDone(string, string, int, time.Duration) {}
-func (nobody) StreamOpened()                                  {}
-func (nobody) StreamClosed()                                  {}
+// RequestDone does nothing.
+func (NoObserver) RequestDone(string, string, int, time.Duration) {}
+
+// StreamOpened does nothing.
+func (NoObserver) StreamOpened() {}
+
+// StreamClosed does nothing.
+func (NoObserver) StreamClosed() {}
 
 const (
 	otherRoute  = "other"
 	otherMethod = "OTHER"
 )
 
-// monitor looks after every request: it logs and counts it, and bounds how slowly a client may
+// Monitor looks after every request: it logs and counts it, and bounds how slowly a client may
 // take the response.
-type monitor struct {
-	observer Observer
-	log      *slog.Logger
-	timeout  time.Duration // of one write
-	rate     int64         // bytes per second that a client must take; 0: any
-	bodies   *receiver
+type Monitor struct {
+	Observer Observer
+	Log      *slog.Logger
+	// Timeout bounds one write.
+	Timeout time.Duration
+	// Rate is how many bytes per second a client must take; 0: any.
+	Rate int64
+	// Bodies receives the bodies.
+	Bodies *Receiver
+	// RunRoutes are the routes by which runs are started. The log has each request to them.
+	RunRoutes []string
 }
 
-// observe reports each request to the observer and to the log when it is done. Query
+// Observe reports each request to the observer and to the log when it is done. Query
 // strings and bodies are never logged, since they may contain what people wrote.
-func (m *monitor) observe(next http.Handler) http.Handler {
+func (m *Monitor) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, r := m.record(w, r)
 		// Deferred, because a handler may end its connection with a panic.
 		defer func() {
 			if !rec.detached { // otherwise the response is not done
-				m.done(context.WithoutCancel(r.Context()), rec, lineOf(rec, r))
-				m.bodies.linger(rec, r)
+				m.Done(context.WithoutCancel(r.Context()), rec, m.LineOf(rec, r))
+				m.Bodies.linger(rec, r)
 			}
 		}()
 		defer m.recoverPanic(rec, r)
@@ -68,12 +81,12 @@ func (m *monitor) observe(next http.Handler) http.Handler {
 	})
 }
 
-func (m *monitor) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
-	rec := &recorder{
+func (m *Monitor) record(w http.ResponseWriter, r *http.Request) (*Recorder, *http.Request) {
+	rec := &Recorder{
 		ResponseWriter: w,
-		rc:             http.NewResponseController(w),
-		timeout:        m.timeout,
-		rate:           m.rate,
+		Controller:     http.NewResponseController(w),
+		timeout:        m.Timeout,
+		rate:           m.Rate,
 		began:          clock.Now(),
 	}
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
@@ -81,7 +94,7 @@ func (m *monitor) record(w http.ResponseWriter, r *http.Request) (*recorder, *ht
 
 // recoverPanic is deferred around every handler, so that a panic in one does not just
 // drop the connection without a response.
-func (m *monitor) recoverPanic(rec *recorder, r *http.Request) {
+func (m *Monitor) recoverPanic(rec *Recorder, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -89,37 +102,38 @@ func (m *monitor) recoverPanic(rec *recorder, r *http.Request) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	panicked(m.log, r.URL.Path, p)
+	LogPanic(m.Log, r.URL.Path, p)
 	if rec.code != 0 {
 		// The response has started. Cutting the connection is the only way left to
 		// show that it is incomplete.
 		panic(http.ErrAbortHandler)
 	}
-	fail(m.log, rec, r, errors.New("panic"))
+	Fail(m.Log, rec, r, errors.New("panic"))
 }
 
-// line is what the log says about a request, without what only its end shows.
-type line struct {
+// Line is what the log says about a request, without what only its end shows.
+type Line struct {
 	route, method string
 	run           bool   // it is for a run
 	trace         string // the id of the caller's trace; usually empty
 	code          int
 }
 
-func lineOf(rec *recorder, r *http.Request) line {
-	l := line{route: routeOf(r), method: methodOf(r), code: rec.status(r)}
-	if l.run = l.method == http.MethodPost && slices.Contains(runRoutes, l.route); l.run {
+// LineOf returns what the log says about a request so far.
+func (m *Monitor) LineOf(rec *Recorder, r *http.Request) Line {
+	l := Line{route: routeOf(r), method: methodOf(r), code: rec.status(r)}
+	if l.run = l.method == http.MethodPost && slices.Contains(m.RunRoutes, l.route); l.run {
 		l.trace = headers.TraceID(headers.ParseTraceparent(r.Header.Values(headers.Traceparent)))
 	}
 	return l
 }
 
-// done counts and logs a request whose response has ended.
-func (m *monitor) done(ctx context.Context, rec *recorder, l line) {
+// Done counts and logs a request whose response has ended.
+func (m *Monitor) Done(ctx context.Context, rec *Recorder, l Line) {
 	rec.deadline(lastFlush)
-	m.bodies.letGo(rec)
+	m.Bodies.LetGo(rec)
 	took := rec.began.Ran()
-	m.observer.RequestDone(l.route, l.method, l.code, took)
+	m.Observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
 		slog.String(
 			"method",
@@ -132,8 +146,8 @@ func (m *monitor) done(ctx context.Context, rec *recorder, l line) {
 	if rec.errCode != "" && !rec.gone {
 		attrs = append(attrs, slog.String("code", rec.errCode))
 	}
-	if rec.who.Tenant != "" || rec.who.User != "" { // as lines of the audit do
-		attrs = append(attrs, slog.String("who", rec.who.Tenant+"/"+rec.who.User))
+	if rec.Caller.Tenant != "" || rec.Caller.User != "" { // as lines of the audit do
+		attrs = append(attrs, slog.String("who", rec.Caller.Tenant+"/"+rec.Caller.User))
 	}
 	level := slog.LevelDebug
 	if l.run {
@@ -143,7 +157,7 @@ func (m *monitor) done(ctx context.Context, rec *recorder, l line) {
 			attrs = append(attrs, slog.String("traceId", l.trace))
 		}
 	}
-	m.log.LogAttrs(ctx, level, "request", attrs...)
+	m.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // routeOf returns the pattern of the matched route.
@@ -155,13 +169,14 @@ func routeOf(r *http.Request) string {
 }
 
 func methodOf(r *http.Request) string {
-	if slices.Contains(standardMethods, r.Method) {
+	if slices.Contains(StandardMethods, r.Method) {
 		return r.Method
 	}
 	return otherMethod
 }
 
-var standardMethods = []string{
+// StandardMethods are the methods that the log and the metrics tell apart.
+var StandardMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }

@@ -1,4 +1,4 @@
-package http
+package exchange
 
 import (
 	"bytes"
@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
-// readObject reads a body that is one JSON object into v. An empty body means {}. An
+// ReadObject reads a body that is one JSON object into v. An empty body means {}. An
 // unknown member is an error: a request to change or delete something must not be half
 // understood. Errors never repeat values.
-func (in *receiver) readObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
+func (in *Receiver) ReadObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	body, err := in.read(w, r)
+	body, err := in.Read(w, r)
 	if err != nil {
 		return err
 	}
-	return in.turns.decode(r, body, func() error { return decodeObject(body, v, known...) })
+	return in.Turns.Decode(r, body, func() error { return DecodeObject(body, v, known...) })
 }
 
-// decodeObject decodes what readObject has read.
-func decodeObject(body []byte, v any, known ...string) error {
+// DecodeObject decodes what ReadObject has read.
+func DecodeObject(body []byte, v any, known ...string) error {
 	body = bytes.TrimSpace(body)
 	switch {
 	case len(body) == 0:
 		return nil
 	case body[0] != '{':
-		return invalid("", "The body is not a JSON object.", "%s", knows(known))
+		return Invalid("", "The body is not a JSON object.", "%s", knows(known))
 	}
 	shape := &strictjson.Shape{
 		Kind:    strictjson.Object,
@@ -45,19 +45,19 @@ func decodeObject(body []byte, v any, known ...string) error {
 	}
 	var refused *strictjson.Error
 	if _, err := strictjson.Check(body, shape); errors.As(err, &refused) {
-		return invalid(refused.Place, refused.Message, "%s", refused.Hint)
+		return Invalid(refused.Place, refused.Message, "%s", refused.Hint)
 	}
 	var kind *json.UnmarshalTypeError
 	switch err := json.Unmarshal(body, v); {
 	case errors.As(err, &kind):
 		found, _, _ := strings.Cut(kind.Value, " ")
-		return invalid(
+		return Invalid(
 			kind.Field,
 			fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found),
 			"Correct this member and send the request again.",
 		).Wrap(err)
 	case err != nil:
-		return invalid("", "The body cannot be read.", "%s", knows(known)).Wrap(err)
+		return Invalid("", "The body cannot be read.", "%s", knows(known)).Wrap(err)
 	}
 	return nil
 }
@@ -70,21 +70,21 @@ func knows(members []string) string {
 // the input of a run.
 const maxID = 256
 
-// checkText refuses an id or a label that is too long or cannot be displayed. An empty
+// CheckText refuses an id or a label that is too long or cannot be displayed. An empty
 // one counts as absent.
-func checkText(field, text string) error {
+func CheckText(field, text string) error {
 	switch {
 	case len(text) > maxID:
-		return invalid(field, fmt.Sprintf("%s is longer than %d bytes.", field, maxID), "Send a shorter one.")
+		return Invalid(field, fmt.Sprintf("%s is longer than %d bytes.", field, maxID), "Send a shorter one.")
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return invalid(field, field+" holds control characters.", "Send printable characters only.")
+		return Invalid(field, field+" holds control characters.", "Send printable characters only.")
 	}
 	return nil
 }
 
-// ifMatch returns the ETag that the thread must have; empty for any. It ignores the W/
+// IfMatch returns the ETag that the thread must have; empty for any. It ignores the W/
 // that compressing proxies put before an ETag: ours identifies a commit, not bytes.
-func ifMatch(r *http.Request) (string, error) {
+func IfMatch(r *http.Request) (string, error) {
 	given := r.Header.Values("If-Match")
 	if len(given) == 0 {
 		return "", nil
@@ -98,7 +98,7 @@ func ifMatch(r *http.Request) (string, error) {
 		tag = strings.TrimSuffix(inner, `"`)
 	}
 	if len(given) > 1 || tag == "" || len(tag) > maxID || strings.ContainsAny(tag, "\", \t") {
-		return "", invalid(
+		return "", Invalid(
 			"If-Match",
 			"If-Match does not hold a single ETag.",
 			"Send the ETag of GET /threads/{thread}, or leave it out.",

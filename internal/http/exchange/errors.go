@@ -1,4 +1,4 @@
-package http
+package exchange
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
-// status is the only table from error codes to HTTP statuses. A code that is not in it
+// Statuses is the only table from error codes to HTTP statuses. A code that is not in it
 // becomes a 500.
-var status = map[string]int{
+var Statuses = map[string]int{
 	codes.AgentNotFound:            http.StatusNotFound,
 	codes.BodyTimeout:              http.StatusRequestTimeout,
 	codes.CallAlreadyAnswered:      http.StatusConflict,
@@ -67,9 +67,9 @@ var status = map[string]int{
 // retryAfter is how many seconds a client should wait after a 503 or a 429.
 const retryAfter = 2
 
-// errorBody is what a client gets: what is wrong, what to do, and the ids that are
+// ErrorBody is what a client gets: what is wrong, what to do, and the ids that are
 // affected.
-type errorBody struct {
+type ErrorBody struct {
 	Error struct {
 		Code    string         `json:"code"`
 		Message string         `json:"message"`
@@ -78,10 +78,10 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// fail answers with an error. The cause goes only to the log.
-func fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
+// Fail answers with an error. The cause goes only to the log.
+func Fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 	e := holdfast.AsError(err)
-	code, known := status[e.Code]
+	code, known := Statuses[e.Code]
 	if !known {
 		code = http.StatusInternalServerError
 	}
@@ -98,35 +98,40 @@ func fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 		// RFC 9110, 11.6.1: a 401 names the scheme to use.
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	var body errorBody
+	var body ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.Hint, body.Error.Details = e.Code, e.Message, e.Hint, e.Details
-	writeJSON(w, code, body)
+	WriteJSON(w, code, body)
 }
 
-// shown answers with what was asked for; an error is the caller's.
-func shown(w http.ResponseWriter, v any, err error) error {
+// Shown answers with what was asked for; an error is the caller's.
+func Shown(w http.ResponseWriter, v any, err error) error {
 	if err == nil {
-		writeJSON(w, http.StatusOK, v)
+		WriteJSON(w, http.StatusOK, v)
 	}
 	return err
 }
 
-func writeJSON(w http.ResponseWriter, code int, v any) {
-	jsonHeader(w, code)
+// WriteJSON answers with a value as JSON.
+func WriteJSON(w http.ResponseWriter, code int, v any) {
+	JSONHeader(w, code)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	// An error means that the client went away, and nobody can be told.
 	_ = enc.Encode(v)
 }
 
-func jsonHeader(w http.ResponseWriter, code int) {
-	w.Header().Set("Content-Type", typeJSON)
+// TypeJSON is the media type of all answers that are neither streams nor pages.
+const TypeJSON = "application/json"
+
+// JSONHeader sends the header of an answer in JSON.
+func JSONHeader(w http.ResponseWriter, code int) {
+	w.Header().Set("Content-Type", TypeJSON)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 }
 
-// panicked logs a panic, with the stack of the function that recovers from it.
-func panicked(log *slog.Logger, path string, p any) {
+// LogPanic logs a panic, with the stack of the function that recovers from it.
+func LogPanic(log *slog.Logger, path string, p any) {
 	log.Error("panic in a handler", "path", path, "panic", p, "stack", string(debug.Stack()))
 }
