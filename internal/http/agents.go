@@ -27,12 +27,12 @@ type agentAPI struct {
 }
 
 // routes are those that describe agents.
-func (a *agentAPI) routes() []route {
+func (api *agentAPI) routes() []route {
 	return []route{
 		{
 			method:  "GET",
 			path:    "/agents",
-			do:      a.getAgents,
+			do:      api.getAgents,
 			asks:    true,
 			id:      "listAgents",
 			summary: "List the agents with their tools and capabilities, the default one first.",
@@ -42,7 +42,7 @@ func (a *agentAPI) routes() []route {
 		{
 			method:  "GET",
 			path:    "/agents/{agent}/capabilities",
-			do:      a.getCapabilities,
+			do:      api.getCapabilities,
 			asks:    true,
 			id:      "getCapabilities",
 			summary: "The agent's abilities, as AG-UI capabilities.",
@@ -84,8 +84,8 @@ func (api *agentAPI) getCapabilities(w http.ResponseWriter, r *http.Request, who
 }
 
 // mayBeShown reports whether a caller may be shown an agent.
-func (a *agentAPI) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
-	return a.authorize(r.Context(), who, access.Read, agent) == nil
+func (api *agentAPI) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
+	return api.authorize(r.Context(), who, access.Read, agent) == nil
 }
 
 func errNoAgents() error {
