@@ -428,3 +428,14 @@ func TestAdviceToReaders(t *testing.T) {
 		}
 	}
 }
+
+// TestSalvageFailedAdvice: a salvage that cannot read the store does not advise a salvage.
+func TestSalvageFailedAdvice(t *testing.T) {
+	err := trouble.SalvageFailed("/srv/data", fmt.Errorf("the manifest ends early: %w", store.ErrUnreadable))
+	if text := err.Error(); strings.Contains(text, "holdfast salvage") || !strings.Contains(text, "put a backup") {
+		t.Errorf("the advice is: %s", text)
+	}
+	if !errors.Is(err, store.ErrUnreadable) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}

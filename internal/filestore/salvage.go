@@ -32,15 +32,15 @@ func Salvage(ctx context.Context, from, to string) (threads int, lost []inventor
 		return 0, nil, err
 	}
 	if _, err := os.Stat(from); err != nil {
-		return 0, nil, trouble.OpenFailed(from, true, err)
+		return 0, nil, trouble.SalvageFailed(from, err)
 	}
 	lock, err := lockFor(from, false, time.Millisecond)
 	if err != nil {
-		return 0, nil, trouble.OpenFailed(from, true, err)
+		return 0, nil, trouble.SalvageFailed(from, err)
 	}
 	r, err := inventory.NewRescue(from)
 	if err != nil {
-		return 0, nil, trouble.OpenFailed(from, true, errors.Join(err, lock.Close()))
+		return 0, nil, trouble.SalvageFailed(from, errors.Join(err, lock.Close()))
 	}
 	codec, err := frame.New()
 	if err != nil {
@@ -49,7 +49,7 @@ func Salvage(ctx context.Context, from, to string) (threads int, lost []inventor
 	opts := Options{ReadOnly: true, Log: slog.New(slog.DiscardHandler)}
 	source, err := begun(r, from, codec, lock, nil, opts)
 	if err != nil {
-		return 0, r.Lost, err
+		return 0, r.Lost, trouble.SalvageFailed(from, err)
 	}
 	threads, err = salvage(ctx, source, to, r)
 	for _, file := range source.damage.list() {

@@ -119,6 +119,16 @@ func inBrief(dir string, err error) error {
 	}
 }
 
+// SalvageFailed says what to do about a directory of which nothing can be saved. It is not
+// told to salvage it.
+func SalvageFailed(dir string, err error) error {
+	if !errors.Is(err, store.ErrUnreadable) && !pebble.IsCorruptionError(err) {
+		return OpenFailed(dir, true, err)
+	}
+	return fmt.Errorf("salvage the store %s: %w: nothing could be read, and it was left as it is: put a backup "+
+		"in its place, or try again with a copy of its files from a healthy disk", dir, inBrief(dir, err))
+}
+
 // OpenFailed says what to do about a directory that cannot be opened. A reader is no server,
 // and looks for a store that exists.
 func OpenFailed(dir string, readOnly bool, err error) error {
