@@ -12,18 +12,19 @@ import (
 
 // Banner prints in a few lines how the server is set up: its version, where it listens and
 // who may call it, the store and what commits in it survive, the agents and recovery. It
-// shows no secrets. A server that does not listen has no line about that, and
+// shows no secrets but the token of the operators of a server without keys that serves its own
+// machine (see [Config].OperatorToken). A server that does not listen has no line about that, and
 // one that has not started none about what it has agreed upon with others.
 func (s *Server) Banner(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "holdfast %s\n", s.cfg.Version)
 	if s.front.listener != nil {
-		fmt.Fprintf(
-			&b,
-			"  listening   http://%s  (%s)\n",
-			strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1),
-			s.cfg.access(),
-		)
+		address := "http://" + strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1)
+		fmt.Fprintf(&b, "  listening   %s  (%s)\n", address, s.cfg.access())
+		if s.cfg.forOperatorHere() {
+			fmt.Fprintf(&b, "  operator    %s/#token=%s  (your page: figures, settings, tools by hand, kill)\n",
+				address, s.operators.token)
+		}
 	}
 	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
 	if format := s.engine.DataFormat(); !format.Alone && s.opening.isOpen() {
@@ -56,6 +57,11 @@ func (c *Config) access() string {
 	default:
 		return "loopback only: no API keys are set"
 	}
+}
+
+// forOperatorHere reports whether the person at this machine can operate the server.
+func (c *Config) forOperatorHere() bool {
+	return c.Authenticate == nil && !c.AllowAnonymous && !c.BehindProxy
 }
 
 // agentsText names the agents. The demo agent explains itself.

@@ -44,10 +44,12 @@ func bannerOf(t *testing.T, listen bool, change func(*server.Config)) string {
 
 // TestBanner: the whole banner of a server that listens, and what changes in it.
 func TestBanner(t *testing.T) {
-	got := bannerOf(t, true, func(*server.Config) {})
+	got := bannerOf(t, true, func(c *server.Config) { c.OperatorToken = localToken })
 	port := got[strings.Index(got, "localhost:")+len("localhost:") : strings.Index(got, "  (loopback")]
 	want := `holdfast v1.2.3
   listening   http://localhost:` + port + `  (loopback only: no API keys are set)
+  operator    http://localhost:` + port + `/#token=` + localToken +
+		`  (your page: figures, settings, tools by hand, kill)
   store       memory
   durability  none: nothing survives the end of this process
   data        format 1
@@ -90,6 +92,17 @@ func TestBanner(t *testing.T) {
 	}
 	if got := bannerOf(t, false, func(c *server.Config) { c.Chat = true }); strings.Contains(got, "  chat ") {
 		t.Errorf("a server with the policy chat says\n%s", got)
+	}
+	for name, change := range map[string]func(*server.Config){
+		"keys": func(c *server.Config) {
+			c.Authenticate = func(*http.Request) (holdfast.Principal, error) { return me, nil }
+		},
+		"anonymous":      func(c *server.Config) { c.AllowAnonymous = true },
+		"behind a proxy": func(c *server.Config) { c.BehindProxy = true },
+	} {
+		if got := bannerOf(t, true, change); strings.Contains(got, "token") {
+			t.Errorf("%s: the token lets nobody in, but the banner says\n%s", name, got)
+		}
 	}
 	if got := bannerOf(t, false, func(*server.Config) {}); strings.Contains(got, "listening") {
 		t.Errorf("a server that does not listen says\n%s", got)

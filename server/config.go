@@ -47,8 +47,13 @@ type Config struct {
 	Agents []holdfast.Agent
 	// Authenticate identifies the caller from the request's headers, never from its
 	// body; for API keys it is Authenticate of apikey.Keys. Without it, everyone on this
-	// machine is the same user ([LocalPrincipal]), and nobody else is let in.
+	// machine is the same user ([LocalPrincipal]), and nobody else is let in; see OperatorToken.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
+	// OperatorToken is what operators of a server without Authenticate show as a bearer token;
+	// the page takes it from the address that [Server.Banner] prints. It has 16 to 512 letters,
+	// digits, "-" and "_". Default: a random one, which stays the same if the process is killed
+	// and another one opens its embedded store.
+	OperatorToken string
 	// Authorize decides whether a caller may do something; its error refuses. Default
 	// [Authorize], which a function of your own may call. It is asked for each request that
 	// needs authentication, and by the methods of [Server] that take a caller; the actions are

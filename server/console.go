@@ -1,8 +1,8 @@
 package server
 
 // The server about itself: its figures, its settings, its tools by hand, and its end. The
-// decision who may see and do that is made here: operators with keys, and without keys anyone
-// at this machine.
+// decision who may see and do that is made here: operators with keys, and without keys those at
+// this machine who show its token.
 
 import (
 	"cmp"
@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/middleware"
@@ -50,11 +51,11 @@ func (c *console) Operates(r *http.Request, who holdfast.Principal, action strin
 // operates returns why the sender of the request may not operate the server.
 func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 	if c.s.cfg.Authenticate == nil {
-		if !c.atThisMachine(r) {
+		if !c.atThisMachine(r) || !operator.Shows(r, c.s.operators.token) {
 			return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
-				WithHint("Without API keys that is anyone who uses it from its own machine, and " +
-					"not through a proxy. With " +
-					"API keys it is the role operator.")
+				WithHint("Without API keys they open the address with #token= that the server printed " +
+					"when it started, or show that token as a bearer, from the server's own " +
+					"machine and not through a proxy. With API keys it is the role operator.")
 		}
 		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")
 	}
@@ -247,7 +248,7 @@ func (c *console) Scripted() bool { return isScripted(c.s.served.Load().Agents[0
 
 // CanKill implements [hfhttp.Demo].
 func (c *console) CanKill(r *http.Request) bool {
-	return c.s.cfg.Kill != nil && c.atThisMachine(r) &&
+	return c.s.cfg.Kill != nil && c.atThisMachine(r) && operator.Shows(r, c.s.operators.token) &&
 		!slices.ContainsFunc(c.s.served.Load().Agents, func(a holdfast.Agent) bool { return !isScripted(a) })
 }
 

@@ -136,13 +136,17 @@ func TestOwnRuleForOperators(t *testing.T) {
 		return nil
 	}
 	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal,
-		error){"keys": callers{"k": role("ops", access.RoleOperator)}.authenticate,
+		error){"keys": callers{localToken: role("ops", access.RoleOperator)}.authenticate,
 		"none": nil} {
-		h, _, log := keyed(t, nil, func(c *server.Config) { c.Authenticate, c.Authorize = authenticate, no })
+		h, _, log := keyed(
+			t,
+			nil,
+			func(c *server.Config) { c.Authenticate, c.Authorize, c.OperatorToken = authenticate, no, localToken },
+		)
 		for _, path := range []string{"/overview", "/settings", "/threads?user=*"} {
 			if code, body := call(
 				t,
-				"k",
+				localToken,
 				"GET",
 				h.URL+path,
 				"",
@@ -153,7 +157,7 @@ func TestOwnRuleForOperators(t *testing.T) {
 		}
 		if got := readAs(
 			t,
-			"k",
+			localToken,
 			"bob",
 			h.URL+"/threads",
 		); !strings.HasPrefix(got, "403") ||
@@ -163,8 +167,11 @@ func TestOwnRuleForOperators(t *testing.T) {
 	}
 }
 
-// TestOperatorWithoutKeys: on a server for its own machine, the person who is there operates
-// it; on all others without keys nobody does.
+// localToken is what operators of a server without keys show.
+const localToken = "the-token-of-this-machine"
+
+// TestOperatorWithoutKeys: on a server for its own machine, the person who is there and shows
+// its token operates it; on all others without keys nobody does.
 func TestOperatorWithoutKeys(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*server.Config)
@@ -174,15 +181,18 @@ func TestOperatorWithoutKeys(t *testing.T) {
 		"behind a proxy": {func(c *server.Config) { c.BehindProxy = true }, http.StatusNotFound},
 		"anonymous":      {func(c *server.Config) { c.AllowAnonymous = true }, http.StatusNotFound},
 	} {
-		h, s, _ := keyed(t, nil, func(c *server.Config) { c.Authenticate = nil; tt.change(c) })
+		h, s, _ := keyed(t, nil, func(c *server.Config) {
+			c.Authenticate, c.OperatorToken = nil, localToken
+			tt.change(c)
+		})
 		for _, path := range []string{"/overview", "/threads?user=*"} {
-			if code, body := call(t, "", "GET", h.URL+path, ""); code != tt.code {
+			if code, body := call(t, localToken, "GET", h.URL+path, ""); code != tt.code {
 				t.Errorf("%s: %s: %d %s", name, path, code, body)
 			}
 		}
 		if code, body := call(
 			t,
-			"",
+			localToken,
 			"GET",
 			h.URL+"/ui/config.json",
 			"",
@@ -196,11 +206,61 @@ func TestOperatorWithoutKeys(t *testing.T) {
 		for _, remote := range []string{"192.0.2.1:1234", "", "[2001:db8::1]:80"} {
 			r := httptest.NewRequest("GET", "/overview", nil)
 			r.Host, r.RemoteAddr = "localhost", remote
+			r.Header.Set("Authorization", "Bearer "+localToken)
 			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, h.Listener.Addr()))
 			w := httptest.NewRecorder()
 			if s.Handler().ServeHTTP(w, r); w.Code != http.StatusNotFound {
 				t.Errorf("%s, from %q: %d", name, remote, w.Code)
 			}
+		}
+	}
+}
+
+// TestTokenOfThisMachine: callers who only reach a server without keys may chat, but what needs
+// an operator wants its token, also from pages of other local ports.
+func TestTokenOfThisMachine(t *testing.T) {
+	h, _, log := keyed(t, nil, func(c *server.Config) { c.Authenticate, c.OperatorToken = nil, localToken })
+	for i, shown := range []string{"", "x", localToken + "x", localToken[1:]} {
+		for _, request := range []string{
+			"GET /overview", "GET /settings", "GET /threads?user=*", "POST /agents/plain/tools/add/call",
+			"POST /maintenance/backup", "POST /demo/kill",
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			sent := map[string]string{"POST": "{}"}[method]
+			code, body := call(t, shown, method, h.URL+path, sent)
+			if code != http.StatusNotFound {
+				t.Errorf("%s with %q: %d %s", request, shown, code, body)
+			}
+		}
+		if got := readAs(t, shown, "bob", h.URL+"/threads"); !strings.HasPrefix(got, "404") {
+			t.Errorf("another user's threads with %q: %s", shown, got)
+		}
+		_, body := call(t, shown, "GET", h.URL+"/ui/config.json", "")
+		if !strings.Contains(body, `"operator":false`) || !strings.Contains(body, `"identified":true`) {
+			t.Errorf("the page with %q is told %s", shown, body)
+		}
+		if code, body := call(
+			t,
+			shown,
+			"POST",
+			h.URL+"/runs",
+			say("t", fmt.Sprint("r", i), "hi"),
+		); code != http.StatusOK {
+			t.Errorf("chatting with %q: %d %s", shown, code, body)
+		}
+	}
+	if strings.Contains(log.String(), localToken) {
+		t.Error("the token is in the log")
+	}
+}
+
+// TestOperatorToken: what cannot stand in an address is refused, and so is what can be guessed.
+func TestOperatorToken(t *testing.T) {
+	for _, token := range []string{"short", "with a space in it", "with/a/slash/in/it", strings.Repeat("x", 513)} {
+		c := config(t)
+		c.OperatorToken = token
+		if _, err := server.New(c); err == nil || strings.Contains(err.Error(), token) {
+			t.Errorf("%q: %v", token, err)
 		}
 	}
 }
@@ -427,9 +487,13 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		killed := make(chan struct{}, 1)
 		h, s, _ := keyed(t, nil, func(c *server.Config) {
 			c.Authenticate, c.Agents, c.Kill = nil, loaded.Agents, func() { killed <- struct{}{} }
+			c.OperatorToken = localToken
 			tt.change(c)
 		})
-		code, body := call(t, "", "POST", h.URL+"/demo/kill", "")
+		if code, _ := call(t, "", "POST", h.URL+"/demo/kill", ""); code != http.StatusNotFound || len(killed) != 0 {
+			t.Errorf("%s, without the token: %d", name, code)
+		}
+		code, body := call(t, localToken, "POST", h.URL+"/demo/kill", "")
 		if (code == http.StatusAccepted) != tt.killed ||
 			!tt.killed && (code != http.StatusNotFound || len(killed) != 0) {
 			t.Errorf("%s: %d %s, killed: %d", name, code, body, len(killed))
@@ -439,7 +503,7 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		}
 		if _, body := call(
 			t,
-			"",
+			localToken,
 			"GET",
 			h.URL+"/ui/config.json",
 			"",
@@ -452,7 +516,7 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		if name == "the demo" { // until an agent has another model
 			unused := must(s.Reload([]holdfast.Agent{{Name: "b", Model: hello}}, nil, server.Quotas{}))(t)
 			<-unused
-			if code, _ := call(t, "", "POST", h.URL+"/demo/kill", ""); code != http.StatusNotFound {
+			if code, _ := call(t, localToken, "POST", h.URL+"/demo/kill", ""); code != http.StatusNotFound {
 				t.Errorf("after a reload: %d", code)
 			}
 		}

@@ -3,6 +3,7 @@ package server
 // How store, engine, HTTP handler, metrics and middleware are wired together.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/stores"
@@ -111,11 +113,13 @@ func (s *Server) open(self *console) error {
 	if err != nil {
 		return err
 	}
+	dir := directoryOf(s.store)
 	s.operators = &operators{
 		authenticate: cfg.Authenticate,
 		authorize:    cfg.Authorize,
-		dir:          directoryOf(s.store),
+		dir:          dir,
 		host:         door.Hosts.First(),
+		token:        cmp.Or(cfg.OperatorToken, operator.Token(dir)),
 		log:          cfg.Log,
 	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)

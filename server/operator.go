@@ -21,6 +21,7 @@ type operators struct {
 	authorize    authorizer
 	dir          string // of the store; "" if there is none
 	host         string // by which the server may be addressed
+	token        string // what they show on a server without keys, and from the store's directory
 	log          *slog.Logger
 	contact      atomic.Pointer[operator.Contact]
 }
@@ -54,7 +55,7 @@ func (o *operators) announce(addr string) {
 	if o.dir == "" {
 		return
 	}
-	c, err := operator.NewContact(addr, o.host)
+	c, err := operator.NewContact(addr, o.host, o.token)
 	if err == nil {
 		err = c.Write(o.dir)
 	}

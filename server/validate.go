@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
@@ -41,7 +43,7 @@ func (c *Config) validate() error {
 	if _, err := c.door(); err != nil {
 		return err
 	}
-	return errors.Join(c.validatePublicURL(), c.validateAddr())
+	return errors.Join(c.validatePublicURL(), c.validateAddr(), c.validateOperatorToken())
 }
 
 // validateAgents checks what [Server.Reload] replaces.
@@ -144,6 +146,21 @@ func validatePatterns(patterns []redaction.Pattern) error {
 		return fmt.Errorf("Config.RedactPatterns cannot be used: %w", err)
 	}
 	return nil
+}
+
+// operatorToken is what can be a token, in an address and in a header.
+var operatorToken = regexp.MustCompile(fmt.Sprintf(`^[\w-]{%d,%d}$`, operator.MinToken, operator.MaxToken))
+
+func (c *Config) validateOperatorToken() error {
+	if c.OperatorToken == "" || operatorToken.MatchString(c.OperatorToken) {
+		return nil
+	}
+	return fmt.Errorf(
+		"the operator's token (HOLDFAST_OPERATOR_TOKEN, or Config.OperatorToken) cannot be used: "+
+			"use %d to %d letters, digits, - and _",
+		operator.MinToken,
+		operator.MaxToken,
+	)
 }
 
 func (c *Config) validateAddr() error {

@@ -70,6 +70,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitUsage
 	}
 	cfg.Kill = o.kill()
+	cfg.OperatorToken = o.operatorToken()
 	hangUps := newReloader(who, o.agentsFile, loaded, log)
 	defer hangUps.stop()
 	s, err := server.New(cfg)

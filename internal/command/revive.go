@@ -7,6 +7,7 @@ package command
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ import (
 const (
 	// parentVariable has, in the server's environment, the id of the process that revives it.
 	parentVariable = "HOLDFAST_REVIVED_BY"
+	// tokenVariable has, in the server's environment, the token of the operator that each
+	// server of that process has, if its store does not keep one.
+	tokenVariable = "HOLDFAST_REVIVED_TOKEN"
 	// askDescriptor is the file by which the server asks that process to kill it.
 	askDescriptor = 3
 	// exitSignalled is what is added to the number of the signal that ended a process, as
@@ -88,6 +92,17 @@ func (o *options) kill() func() {
 	}
 }
 
+// operatorToken returns the token of the operator; "" leaves it to the server. A page goes on
+// working when its server was killed: the directory of an embedded store keeps the token, and
+// for other stores the parent does.
+func (o *options) operatorToken() string {
+	token := o.getenv("HOLDFAST_OPERATOR_TOKEN")
+	if token == "" && hasParent(o.getenv) && !strings.HasPrefix(o.settings.Config.Store, "file:") {
+		return o.getenv(tokenVariable)
+	}
+	return token
+}
+
 // needsReviver reports whether the program that is started with these arguments is to be two
 // processes. Mistakes in them are told by the server.
 func needsReviver(args []string, getenv func(string) string) bool {
@@ -125,8 +140,9 @@ func revive(args []string, stderr io.Writer) int {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)
+	token := rand.Text()
 	for {
-		end, killed, err := live(args, signals)
+		end, killed, err := live(args, token, signals)
 		if err != nil {
 			fmt.Fprintf(stderr, "holdfast: the server cannot be started: %v\n", err)
 			return exitFailed
@@ -139,7 +155,7 @@ func revive(args []string, stderr io.Writer) int {
 }
 
 // live runs the server once. killed: at the request of its page.
-func live(args []string, signals <-chan os.Signal) (end *os.ProcessState, killed bool, err error) {
+func live(args []string, token string, signals <-chan os.Signal) (end *os.ProcessState, killed bool, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, false, err
@@ -155,7 +171,7 @@ func live(args []string, signals <-chan os.Signal) (end *os.ProcessState, killed
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, os.Stdout, os.Stderr, []*os.File{ask}
-	cmd.Env = append(os.Environ(), parentVariable+"="+strconv.Itoa(os.Getpid()))
+	cmd.Env = append(os.Environ(), parentVariable+"="+strconv.Itoa(os.Getpid()), tokenVariable+"="+token)
 	err = cmd.Start()
 	if err = errors.Join(err, in.Close(), ask.Close()); err != nil {
 		return nil, false, errors.Join(err, asks.Close())

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,13 +111,32 @@ func (p *process) server() int {
 	return list[0]
 }
 
-// button presses it, and returns the status and the body of the answer.
-func (p *process) button() (int, string) {
+// token is at the end of the address that the banner gives the operator; a server with keys has none.
+var token = regexp.MustCompile(`/#token=([\w-]+)`)
+
+// asOperator sends a request with the token that the first banner has shown, as a page does that
+// was opened then.
+func (p *process) asOperator(method, path string) *http.Response {
 	p.t.Helper()
-	res, err := http.Post(p.url+"/demo/kill", "application/json", nil)
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/json")
+	if shown := token.FindStringSubmatch(p.out.String()); shown != nil {
+		req.Header.Set("Authorization", "Bearer "+shown[1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return res
+}
+
+// button presses it, and returns the status and the body of the answer.
+func (p *process) button() (int, string) {
+	p.t.Helper()
+	res := p.asOperator(http.MethodPost, "/demo/kill")
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -129,8 +149,10 @@ func (p *process) button() (int, string) {
 func (p *process) offered() bool {
 	p.t.Helper()
 	var c struct{ Kill bool }
-	if code := getJSON(p.t, p.url+"/ui/config.json", &c); code != http.StatusOK {
-		p.t.Fatalf("/ui/config.json: %d", code)
+	res := p.asOperator(http.MethodGet, "/ui/config.json")
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&c); err != nil || res.StatusCode != http.StatusOK {
+		p.t.Fatalf("/ui/config.json: %d, %v", res.StatusCode, err)
 	}
 	return c.Kill
 }

@@ -31,13 +31,25 @@ type Contact struct {
 	URL string `json:"url"`
 	// Host is a name that the server answers to, if it may not answer to that of the URL.
 	Host string `json:"host,omitempty"`
-	// Token is what an operator's request has to show. It is new with each start.
+	// Token is what an operator's request has to show.
 	Token string `json:"token"`
 }
 
-// NewContact makes a token for the server that listens on addr. It answers to the name;
+// Token returns what operators of the server that has the store in a directory have to show: what
+// they had to show to a server that was killed there, so that its page goes on working, and
+// otherwise a new one. Without a directory it is new with each start.
+func Token(dir string) string {
+	if dir != "" {
+		if c, err := Read(dir); err == nil && len(c.Token) >= MinToken {
+			return c.Token
+		}
+	}
+	return rand.Text()
+}
+
+// NewContact returns the contact of the server that listens on addr. It answers to the name;
 // empty means any.
-func NewContact(addr, name string) (Contact, error) {
+func NewContact(addr, name, token string) (Contact, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return Contact{}, fmt.Errorf("the server's address %q: %w", addr, err)
@@ -45,7 +57,7 @@ func NewContact(addr, name string) (Contact, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return Contact{URL: "http://" + net.JoinHostPort(host, port), Host: name, Token: rand.Text()}, nil
+	return Contact{URL: "http://" + net.JoinHostPort(host, port), Host: name, Token: token}, nil
 }
 
 // Write leaves the contact in a directory. Only its owner can read it.
@@ -77,13 +89,19 @@ func Read(dir string) (Contact, error) {
 	return c, nil
 }
 
-// maxToken bounds what is compared with a token, in bytes.
-const maxToken = 512
+// The bounds of a token, in bytes.
+const (
+	MinToken = 16
+	MaxToken = 512
+)
 
 // Allows reports whether a request shows the token.
-func (c Contact) Allows(r *http.Request) bool {
-	shown, ok := headers.BearerToken(r, maxToken)
-	return ok && c.Token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(c.Token)) == 1
+func (c Contact) Allows(r *http.Request) bool { return Shows(r, c.Token) }
+
+// Shows reports whether a request shows a token. Nothing shows an empty one.
+func Shows(r *http.Request, token string) bool {
+	shown, ok := headers.BearerToken(r, MaxToken)
+	return ok && token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1
 }
 
 // direct reaches the server without a proxy, which would be shown the token.

@@ -16,7 +16,7 @@ import (
 func contact(t *testing.T, addr string) operator.Contact {
 	t.Helper()
 	dir := t.TempDir()
-	c, err := operator.NewContact(addr, "agents.example.com")
+	c, err := operator.NewContact(addr, "agents.example.com", operator.Token(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,37 @@ func TestContact(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer ")
 	if (operator.Contact{}).Allows(r) {
 		t.Error("an empty token lets in")
+	}
+}
+
+// TestTokenStays: the token of a server that was killed is that of the next one, and that of a
+// server that has ended is not.
+func TestTokenStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, err := operator.NewContact("localhost:1", "", operator.Token(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := operator.Token(dir); got != c.Token {
+		t.Errorf("the next server has %q, want %q", got, c.Token)
+	}
+	c.Token = "short"
+	if err := c.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := operator.Token(dir); got == c.Token || len(got) < operator.MinToken {
+		t.Errorf("a short token leaves %q", got)
+	}
+	if err := operator.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	a, b := operator.Token(dir), operator.Token("")
+	if a == c.Token || a == b || len(a) < operator.MinToken || len(b) < operator.MinToken {
+		t.Errorf("new tokens are %q and %q", a, b)
 	}
 }
 

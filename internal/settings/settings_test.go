@@ -178,7 +178,7 @@ func TestShown(t *testing.T) {
 			t.Errorf("%s: %v", name, got[name])
 		}
 	}
-	if want := len(s.all()) + 6; len(got) != want {
+	if want := len(s.all()) + 7; len(got) != want {
 		t.Errorf("%d settings are shown, want %d", len(got), want)
 	}
 }

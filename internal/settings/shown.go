@@ -21,6 +21,8 @@ type variable struct {
 // models are.
 var variables = []variable{
 	{"HOLDFAST_API_KEYS", "the [API keys](#who-may-call), or `@` and a file of them", true},
+	{"HOLDFAST_OPERATOR_TOKEN", "what [operators](security.md#operators) of a server without keys show; by default a " +
+		"random one, which the banner prints", true},
 	{"OPENAI_API_KEY", "the key for OpenAI's models", true},
 	{"ANTHROPIC_API_KEY", "the key for Anthropic's models", true},
 	{"GEMINI_API_KEY", "the key for Google's models", true},

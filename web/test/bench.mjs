@@ -187,7 +187,7 @@ try {
   for (let round = 0; round < rounds; round++) {
     const browser = launch(program);
     try {
-      measured.load.push(await load(browser, server.base));
+      measured.load.push(await load(browser, server.operator()));
       for (const how of opened) measured[how.name].push(await open(browser, server.base, how));
       measured.stream.push({ p95: await stream(browser, proxy, 150) });
       console.error(`round ${round + 1}: ${JSON.stringify(Object.fromEntries(Object.entries(measured).map(([what, rounds]) => [what, rounds.at(-1)])))}`);

@@ -108,7 +108,8 @@ export async function tab(browser, complaints, context = {}) {
     },
     async goto(url) {
       await send('Page.navigate', { url });
-      await page.until(`location.href === ${JSON.stringify(url)} && document.readyState === 'complete'`);
+      // The page takes an operator's token out of its address.
+      await page.until(`location.href === ${JSON.stringify(url.replace(/#token=.*/, '#/'))} && document.readyState === 'complete'`);
     },
     async reload() {
       await page.run('window.isOld = true');

@@ -45,15 +45,18 @@ export async function serve(binary, { env = {}, args = [], store = 'file', secon
   const dir = mkdtempSync(join(tmpdir(), 'holdfast-page-'));
   const port = await freePort();
   let child;
+  let said;
   const server = {
     dir, base: `http://localhost:${port}/`, program,
+    /** The address of the page for the operator of a server without keys, as the server prints it, with another beginning below a proxy. */
+    operator: (base = server.base) => `${base}${/#token=[\w-]+/.exec(said)[0]}`,
     /** Starts it; what is given here is for this process only. */
     start: (now = {}) => within(seconds, 'the server listens', new Promise((done, fail) => {
       const where = store === 'file' ? `file:${join(dir, 'data')}` : store;
       child = spawn(program, ['--addr', `localhost:${port}`, '--store', where, ...args, ...(now.args ?? [])], {
         stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'], cwd: dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false', ...env, ...now.env },
       });
-      let said = '';
+      said = '';
       child.stdout.setEncoding('utf8').on('data', (text) => {
         said = (said + text).slice(-4000);
         if (said.includes('listening')) done();

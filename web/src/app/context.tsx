@@ -3,7 +3,7 @@
 import { createContext, useCallback, useContext, useEffect, useRef, type ReactNode } from 'react';
 import { createAnnouncer, type Announcer } from './announcer.ts';
 import { createCommands, type Command, type Commands } from './commands.ts';
-import { createKeys, type Keys } from './keys.ts';
+import { createKeys, takeToken, type Keys } from './keys.ts';
 import { formatPlace, type Place } from './place.ts';
 import { createPreferences, type Preferences } from './preferences.ts';
 import { createRouter, type Router } from './router.ts';
@@ -30,6 +30,9 @@ export interface Studio {
 
 export function createStudio(window: Window): Studio {
   const storage = storageOf(() => window.localStorage);
+  const keys = createKeys(storageOf(() => window.sessionStorage));
+  takeToken(window, keys);
+  window.addEventListener('hashchange', () => takeToken(window, keys) && window.location.reload());
   return {
     router: createRouter(window),
     preferences: createPreferences(storage),
@@ -38,7 +41,7 @@ export function createStudio(window: Window): Studio {
     toasts: createToasts(),
     layer: createStore<Layer>('none'),
     playback: createStore<number | undefined>(undefined),
-    keys: createKeys(storageOf(() => window.sessionStorage)),
+    keys,
     storage,
   };
 }

@@ -17,6 +17,15 @@ export interface Keys {
   giveUp(): void;
 }
 
+/** Takes the token of the operator out of the address that the server printed when it started: it is the key of this tab. */
+export function takeToken(window: Window, keys: Keys): boolean {
+  const token = /^#token=([\w-]+)$/.exec(window.location.hash)?.[1];
+  if (token === undefined) return false;
+  keys.use(token);
+  window.history.replaceState(null, '', '#/');
+  return true;
+}
+
 export function createKeys(storage: Kept): Keys {
   const asked = createStore<'no' | 'missing' | 'refused' | 'another'>('no');
   let waiting: { resolve: () => void; reject: (why: Error) => void }[] = [];

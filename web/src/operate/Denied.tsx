@@ -29,7 +29,7 @@ export function Denied({ what }: { what: string }) {
   }
   return (
     <EmptyState icon={<KeyIcon />} title={`${what} is off here`}>
-      <p>Without keys, a server shows this only to people who use it on its own machine, and never through a proxy. Open this page there, or give the server keys and yourself one with the role <code>operator</code>:</p>
+      <p>Without keys, a server shows this only on its own machine, to people who open the address with <code>#token=</code> that it printed when it started, and never through a proxy. Open that address, or give the server keys and yourself one with the role <code>operator</code>:</p>
       <pre className="operate-command">{command}</pre>
     </EmptyState>
   );

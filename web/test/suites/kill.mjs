@@ -6,7 +6,7 @@ export const setup = { env: { HOLDFAST_DEMO_KILL: 'true' }, args: ['--lease', '1
 
 export default {
   async 'it is explained once, and then kills in mid-answer'({ s, server, shot }) {
-    await s.goto(server.base);
+    await s.goto(server.operator());
     await s.see('textbox', 'Message');
     // The check takes longer than an answer on a busy machine; a person who does not confirm is asked again.
     await s.say('time');

@@ -33,7 +33,9 @@ const parts = ['Overview', 'Agents', 'All threads', 'Settings'];
 
 export default {
   async 'a fresh server says what will be here'({ s, server }) {
-    await s.goto(`${await forward(server)}#/operate`);
+    const base = await forward(server);
+    await s.goto(server.operator(base));
+    await s.goto(`${base}#/operate`);
     await s.reads(/Nothing has run yet/);
     await s.axe('a fresh overview');
   },
