@@ -53,12 +53,11 @@ func (t *tries) taken(commit string) {
 }
 
 // observer has what the engine does not log itself: it logs failed renewals of the lease,
-// panics of hooks, notices and changed schemas with more than an observer is given.
+// takeovers, panics of hooks, notices and changed schemas with more than an observer is given.
 func (o logObserver) observer() observe.Observer {
 	return observe.Observer{
 		RunStarted:    o.runStarted,
 		RunEnded:      o.runEnded,
-		TakenOver:     o.takenOver,
 		ModelCalled:   o.modelCalled,
 		ToolCalled:    o.toolCalled,
 		OutsideCalled: o.outsideCalled,
@@ -86,13 +85,6 @@ func (o logObserver) runEnded(at holdfast.Iteration, outcome holdfast.Outcome, c
 		attrs = append(attrs, "code", code)
 	}
 	o.log.Info("run ended", attrs...)
-}
-
-func (o logObserver) takenOver(at holdfast.Iteration, result observe.TakeoverResult, _ string) {
-	// The engine logs the other results, with their cause.
-	if result == observe.TakeoverDone {
-		o.log.Warn("run taken over", place(at)...)
-	}
 }
 
 func (o logObserver) modelCalled(

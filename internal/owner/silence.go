@@ -81,27 +81,27 @@ func (w *vigil) silent(key store.ThreadKey, after, most time.Duration) error {
 	return &silence{key, after}
 }
 
-// ownerGone reports whether the owner of a running thread is gone, or has been silent for
-// long enough to count as gone. While the request of w must wait to know, the error is a
-// silence.
-func (o *takeovers) ownerGone(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
+// ownerGone returns why the owner of a running thread is gone, or that it has been silent
+// for long enough to count as gone; notLost if it is neither. While the request of w must
+// wait to know, the error is a silence.
+func (o *takeovers) ownerGone(ctx context.Context, t *thread.Thread, w *vigil) (cause, error) {
 	if t.Head.Process == o.process {
-		return true, nil // the run is not in this process any more
+		return gaveUp, nil // the run is not in this process any more
 	}
 	l, err := o.cfg.Store.Lease(ctx, t.Head.Process)
 	if err != nil {
-		return false, thread.StoreError(err)
+		return notLost, thread.StoreError(err)
 	}
 	if l.Gone {
-		return true, nil
+		return dead, nil
 	}
 	if l.Alive() {
-		return false, w.owned(t.Head, l, o.cfg)
+		return notLost, w.owned(t.Head, l, o.cfg)
 	}
 	if left := o.contact.deaf(); left > 0 {
-		return false, w.silent(t.Key, left, left+o.cfg.Lease)
+		return notLost, w.silent(t.Key, left, left+o.cfg.Lease)
 	}
-	return true, nil
+	return fellSilent, nil
 }
 
 // outwait waits until there may be news of the owner. The first time it returns at once,

@@ -38,7 +38,7 @@ func (o *takeovers) succeed(ctx context.Context, key store.ThreadKey, leaving st
 		return err
 	}
 	if leaving != "" && t.Head.Process == leaving && t.State.Running() {
-		_, err = o.become(ctx, t, true)
+		_, err = o.become(ctx, t, handedOver)
 	} else {
 		_, err = o.ensureOwner(ctx, t, nil)
 	}
@@ -55,17 +55,17 @@ func (o *takeovers) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil)
 	if o.claims.settle(t) || t.Head == nil || !t.State.Running() || o.residents.local(t.Key) != nil {
 		return false, nil
 	}
-	gone, err := o.ownerGone(ctx, t, w)
-	if err != nil || !gone {
+	why, err := o.ownerGone(ctx, t, w)
+	if err != nil || why == notLost {
 		return false, err
 	}
-	return o.become(ctx, t, false)
+	return o.become(ctx, t, why)
 }
 
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over, unless the run waits for another one. It reports whether the head has
 // moved, also with an error. The caller holds the thread's lock.
-func (o *takeovers) become(ctx context.Context, t *thread.Thread, handed bool) (moved bool, err error) {
+func (o *takeovers) become(ctx context.Context, t *thread.Thread, why cause) (moved bool, err error) {
 	place, key := t.Place(), t.Key
 	s, err := o.successors.of(ctx, t)
 	defer s.agents.Drop()
@@ -81,7 +81,10 @@ func (o *takeovers) become(ctx context.Context, t *thread.Thread, handed bool) (
 	case s.verdict == pin.Over:
 		refused = errRevisionGone(t, s.agent)
 	default:
-		next, refused, err = o.takeOver(ctx, t, s.agent, loss{handed, s.verdict == pin.Cancelled})
+		how := loss{why, s.verdict == pin.Cancelled}
+		if next, refused, err = o.takeOver(ctx, t, s.agent, how); next != nil {
+			o.announceLoss(next, t, how)
+		}
 	}
 	if refused != nil {
 		next, err = o.cutOff(ctx, t, refused)

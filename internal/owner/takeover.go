@@ -91,22 +91,13 @@ type orphan struct {
 	adopted string
 }
 
-// loss is how a run has lost its owner.
-type loss struct {
-	// handed means that the owner has handed the thread over, instead of dying with it.
-	handed bool
-	// cancelled means that the run waited for its revision, and is continued only to be
-	// ended, because its user has cancelled it.
-	cancelled bool
-}
-
 // readOrphan reads what a takeover needs, and decides.
 func (h *house) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.Agent, how loss) (*orphan, error) {
 	o := &orphan{house: h, t: t, loss: how}
 	switch {
 	case agent == nil:
 		o.refused = agents.Gone(t.State.Agent)
-	case t.State.Retaken >= MaxRetaken && !how.handed:
+	case t.State.Retaken >= MaxRetaken && how.why != handedOver:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
@@ -152,7 +143,7 @@ func (h *house) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
-	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && !how.handed:
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed && how.why != handedOver:
 		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
@@ -186,7 +177,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 func (o *orphan) commit() (*store.Commit, error) {
 	st := o.start.State
 	reason := "handed_over"
-	if !o.handed {
+	if o.why != handedOver {
 		o.count()
 		reason = "owner_gone"
 	}
