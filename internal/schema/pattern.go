@@ -25,9 +25,13 @@ const (
 
 // pattern is a regular expression that knows how large it is.
 type pattern struct {
-	*regexp.Regexp
-	program int // about how many instructions it has
+	compiled *regexp.Regexp
+	program  int // about how many instructions it has
 }
+
+// MatchString and String are what the library asks of a regular expression.
+func (p *pattern) MatchString(text string) bool { return p.compiled.MatchString(text) }
+func (p *pattern) String() string               { return p.compiled.String() }
 
 // patterns are the regular expressions of a schema, by their text. They are all found before
 // the library reads it, so later they are only looked up, by many at once.

@@ -8,13 +8,16 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+
+	"golang.org/x/tools/go/analysis"
 )
 
 // flow follows the values of states through one function, line by line. It errs on the
 // side of silence: what it cannot follow belongs to no state.
 type flow struct {
-	*checker
-	env env
+	*source
+	report func(code string, at ast.Node, text string, fixes ...analysis.SuggestedFix)
+	env    env
 	// values are the parameters that hold the value of a state.
 	values map[types.Object]bool
 }
@@ -36,7 +39,7 @@ func (c *checker) checkInPlace(specs []*spec) {
 func (c *checker) followAll(values map[types.Object]bool) {
 	for _, file := range c.files {
 		for _, decl := range file.Decls {
-			f := &flow{checker: c, env: env{}, values: values}
+			f := &flow{source: c.source, report: c.report, env: env{}, values: values}
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
 				if d.Body != nil {

@@ -5,10 +5,8 @@ import (
 	"go/ast"
 	"go/types"
 	"maps"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // The statements that change memory that a state holds: assignments, and calls of the standard
@@ -43,20 +41,6 @@ var inPlace = map[string]bool{
 // inSpare are those that write after the end of a slice if it has spare capacity.
 var inSpare = map[string]bool{"append": true, "slices.Insert": true, "slices.AppendSeq": true}
 
-// library returns the name of the standard library's function that is called, with its
-// package; "" for others.
-func (f *flow) library(call *ast.CallExpr) string {
-	switch fn := typeutil.Callee(f.pass.TypesInfo, call).(type) {
-	case *types.Builtin:
-		return fn.Name()
-	case *types.Func:
-		if fn.Pkg() != nil && fn.Signature().Recv() == nil {
-			return fn.Pkg().Path() + "." + fn.Name()
-		}
-	}
-	return ""
-}
-
 // expr looks for calls that write in place, and follows the functions in it.
 func (f *flow) expr(n ast.Node) {
 	if n == nil {
@@ -65,7 +49,7 @@ func (f *flow) expr(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
-			inner := &flow{checker: f.checker, env: maps.Clone(f.env), values: f.values}
+			inner := &flow{source: f.source, report: f.report, env: maps.Clone(f.env), values: f.values}
 			inner.function(n.Type, n.Body)
 			return false
 		case *ast.CallExpr:
@@ -83,7 +67,7 @@ func (f *flow) called(call *ast.CallExpr) {
 	name, first := f.library(call), call.Args[0]
 	switch s := f.standing(first); {
 	case inPlace[name] && s > own:
-		f.tell(call, fmt.Sprintf("%s writes into %s, which belongs to a state", name, f.text(first)), first)
+		f.tell(call, fmt.Sprintf("%s writes into %s, which belongs to a state", name, written(first)), first)
 	case inSpare[name] && s == shared && len(call.Args) > 1:
 		f.tell(
 			call,
@@ -91,7 +75,7 @@ func (f *flow) called(call *ast.CallExpr) {
 				"%s may write into the array behind %s, which belongs to a state: two values that grow from the same "+
 					"one overwrite each other",
 				name,
-				f.text(first),
+				written(first),
 			),
 			first,
 			f.clip(name, first)...)
@@ -106,7 +90,7 @@ func (f *flow) called(call *ast.CallExpr) {
 // write reports an assignment into a state's memory.
 func (f *flow) write(s ast.Node, to ast.Expr) {
 	if f.inState(to) {
-		f.tell(s, fmt.Sprintf("the assignment to %s writes into a state in place", f.text(to)), holder(to))
+		f.tell(s, fmt.Sprintf("the assignment to %s writes into a state in place", written(to)), holder(to))
 	}
 }
 
@@ -140,7 +124,7 @@ func (f *flow) tell(at ast.Node, what string, holder ast.Expr, fixes ...analysis
 
 // advice says how to copy what would be written into.
 func (f *flow) advice(holder ast.Expr) string {
-	text := f.text(holder)
+	text := written(holder)
 	t := f.pass.TypesInfo.TypeOf(holder)
 	_, named := f.place(holder)
 	switch t.Underlying().(type) {
@@ -164,7 +148,7 @@ func (f *flow) clip(name string, first ast.Expr) []analysis.SuggestedFix {
 	if _, ok := f.place(first); !ok || name != "append" {
 		return nil
 	}
-	text := f.text(first)
+	text := written(first)
 	return []analysis.SuggestedFix{
 		{
 			Message: "Have append copy the slice",
@@ -177,9 +161,4 @@ func (f *flow) clip(name string, first ast.Expr) []analysis.SuggestedFix {
 			},
 		},
 	}
-}
-
-// text returns an expression as it is written, on one line.
-func (f *flow) text(e ast.Expr) string {
-	return strings.Join(strings.Fields(types.ExprString(e)), " ")
 }

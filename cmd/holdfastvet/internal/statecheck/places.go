@@ -234,8 +234,3 @@ func isArray(t types.Type) bool {
 	}
 	return is
 }
-
-func (f *flow) isBasic(e ast.Expr) bool {
-	_, ok := f.pass.TypesInfo.TypeOf(e).Underlying().(*types.Basic)
-	return ok
-}

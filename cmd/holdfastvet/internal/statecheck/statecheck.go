@@ -5,7 +5,6 @@ package statecheck
 import (
 	"go/ast"
 	"go/token"
-	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -40,12 +39,8 @@ var Analyzer = &analysis.Analyzer{
 
 // checker is the check of one package.
 type checker struct {
-	pass   *analysis.Pass
-	files  []*ast.File // without tests
+	*source
 	allows map[line][]allow
-	// inits are the only values of variables that are never changed.
-	inits map[types.Object]ast.Expr
-	decls map[types.Object]*ast.FuncDecl
 	// told keeps a mistake from being reported again for each state that shares it.
 	told map[finding]bool
 	// quiet: report nothing for now.
@@ -58,7 +53,7 @@ type finding struct {
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	c := &checker{pass: pass, told: map[finding]bool{}}
+	c := &checker{source: &source{pass: pass}, told: map[finding]bool{}}
 	for _, f := range pass.Files {
 		// Tests register invalid states, and two versions of one state, on purpose.
 		if !strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
@@ -79,23 +74,6 @@ func run(pass *analysis.Pass) (any, error) {
 	}
 	c.checkDuplicates(specs)
 	return nil, nil
-}
-
-// usesStates reports whether the package refers to anything in package state. A package
-// can use another's keys without importing package state.
-func (c *checker) usesStates() bool {
-	for _, obj := range c.pass.TypesInfo.Uses {
-		if obj.Pkg() != nil && pathOf(obj.Pkg()) == statePath {
-			return true
-		}
-	}
-	return false
-}
-
-// pathOf returns a package's path without the suffix of variants built for tests.
-func pathOf(p *types.Package) string {
-	path, _, _ := strings.Cut(p.Path(), " [")
-	return path
 }
 
 // report reports a mistake, unless a comment allows it.
