@@ -117,6 +117,7 @@ type ActivitySnapshotRef struct {
 	MessageID     string `json:"messageId"`
 	ActivityType  string `json:"activityType"`
 	Ref           string `json:"ref"`
+	Replace       *bool  `json:"replace,omitempty"`
 	SubagentRunID string `json:"subagentRunId,omitempty"`
 }
 
@@ -127,6 +128,7 @@ func (e *ActivitySnapshot) Ref() ActivitySnapshotRef {
 		MessageID:     e.MessageID,
 		ActivityType:  e.ActivityType,
 		Ref:           e.MessageID,
+		Replace:       e.Replace,
 		SubagentRunID: e.SubagentRunID,
 	}
 }
