@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -72,9 +69,9 @@ func TestHostile(t *testing.T) {
 		places, runs = max(1, sockets-50), 100
 		t.Logf(
 			"| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | " +
-				"readiness | after SIGTERM | |",
+				"readiness | after SIGTERM | server's CPU, waiting for a CPU | |",
 		)
-		t.Logf("|---|---|---|---|---|---|---|")
+		t.Logf("|---|---|---|---|---|---|---|---|")
 	}
 	for _, a := range attacks() {
 		t.Run(a.name, func(t *testing.T) {
@@ -88,7 +85,9 @@ func TestHostile(t *testing.T) {
 			s := newStormed(t, places)
 			quiet := s.runs(runs)
 			s.begin(a, n)
+			before, began := s.used(), time.Now()
 			beside, ready := s.beside(runs)
+			used, lasted := s.used().less(before), time.Since(began)
 			end := s.terminate()
 			if !whole {
 				return
@@ -100,7 +99,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%s: a bar does not hold", a.name)
 			}
 			t.Logf(
-				"| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s |",
+				"| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s | %s |",
 				a.name,
 				n,
 				inMS(at(quiet, 50)),
@@ -112,6 +111,7 @@ func TestHostile(t *testing.T) {
 				inMS(slices.Max(beside)),
 				inMS(ready),
 				end.Seconds(),
+				used.per(lasted),
 				verdict,
 			)
 		})
@@ -157,37 +157,35 @@ func newStormed(t *testing.T, places int) *stormed {
 	return s
 }
 
-// begin opens n connections of hostile clients, who come back when they are thrown out.
+// begin has a process of its own open n connections of hostile clients: what they cost is
+// theirs, and does not slow down the client that measures.
 func (s *stormed) begin(a attack, n int) {
 	s.Helper()
-	addr := strings.TrimPrefix(s.p.url, "http://")
-	ctx, stop := context.WithCancel(s.Context())
-	var clients, opened sync.WaitGroup
-	s.Cleanup(func() { stop(); clients.Wait() })
-	for range n {
-		opened.Add(1)
-		clients.Go(func() {
-			once := sync.OnceFunc(opened.Done)
-			defer once()
-			for ctx.Err() == nil {
-				conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-				if err != nil {
-					return // the server has ended
-				}
-				unlink := context.AfterFunc(ctx, func() { _ = conn.Close() })
-				_, _ = io.WriteString(conn, a.request(s.evil)) // what came of it shows in what comes
-				once()
-				_, _ = io.Copy(io.Discard, conn)
-				unlink()
-				_ = conn.Close()
-				select {
-				case <-time.After(time.Second): // they come back as often as they may leave
-				case <-ctx.Done():
-				}
-			}
-		})
+	self, err := os.Executable()
+	if err != nil {
+		s.Fatal(err)
 	}
-	opened.Wait()
+	cmd := exec.CommandContext(s.Context(), self)
+	if cpus := os.Getenv("HOLDFAST_HOSTILE_CPUS"); cpus != "" {
+		cmd = exec.CommandContext(s.Context(), "taskset", "-c", cpus, self)
+	}
+	cmd.Env = append(os.Environ(), crowdEnv+"="+strconv.Itoa(n),
+		"HOLDFAST_CROWD_ADDR="+strings.TrimPrefix(s.p.url, "http://"), "HOLDFAST_CROWD_TEXT="+a.request(s.evil))
+	cmd.Stderr = os.Stderr
+	opened, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		_ = cmd.Process.Kill() // or it has ended
+		_ = cmd.Wait()
+	})
+	if _, err := opened.Read(make([]byte, 1)); err != nil {
+		s.Fatalf("the hostile clients are not there: %v", err)
+	}
 }
 
 // runs makes runs of the peaceful client, and returns how long each took.
@@ -251,4 +249,32 @@ func (s *stormed) terminate() time.Duration {
 		s.Errorf("exit code %d: %s", code, s.p.out)
 	}
 	return time.Since(begun)
+}
+
+// cpuTime is how long the threads of a process ran, and how long they were ready to and had no
+// CPU: it tells what the server costs from what the machine lacks.
+type cpuTime struct{ ran, waited time.Duration }
+
+func (c cpuTime) less(d cpuTime) cpuTime { return cpuTime{c.ran - d.ran, c.waited - d.waited} }
+
+func (c cpuTime) per(d time.Duration) string {
+	return fmt.Sprintf("%.0f %%, %.0f %%", 100*c.ran.Seconds()/d.Seconds(), 100*c.waited.Seconds()/d.Seconds())
+}
+
+// used is what the server's threads have used; nothing where the system does not tell.
+func (s *stormed) used() (sum cpuTime) {
+	s.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.p.cmd.Process.Pid))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, name := range threads {
+		var t cpuTime
+		text, _ := os.ReadFile(name) // a thread may have ended
+		if n, _ := fmt.Sscan(string(text), &t.ran, &t.waited); n == 2 {
+			sum.ran += t.ran
+			sum.waited += t.waited
+		}
+	}
+	return sum
 }
