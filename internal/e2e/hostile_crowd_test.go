@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
 // crowdEnv makes a process of the test binary a crowd of so many hostile clients.
@@ -36,7 +38,7 @@ func crowd() error {
 				once()
 				_, _ = io.Copy(io.Discard, conn)
 				_ = conn.Close()
-				time.Sleep(time.Second) // they come back as often as they may leave
+				wait.Pass(time.Second) // they come back as often as they may leave
 			}
 		})
 	}
