@@ -37,7 +37,12 @@ func finishedThread(t *testing.T) (*memstore.Store, *looptest.Engine) {
 	t.Helper()
 	store := memstore.New()
 	e := looptest.Start(t, store, nil, looptest.Traveller(&looptest.Notebook{}))
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	return store, e
 }
@@ -51,7 +56,7 @@ func TestAuditAfterTravels(t *testing.T) {
 	for n, cp := range all {
 		fork := fmt.Sprint("f", n)
 		looptest.Must(
-			e.Fork(
+			e.Keeper.Fork(
 				t.Context(),
 				looptest.Alice,
 				"t",
@@ -63,21 +68,26 @@ func TestAuditAfterTravels(t *testing.T) {
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r2")
 		wantSound(t, store, fork)
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, fork, threads.Travel{Message: "u1"}))(t)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, fork, threads.Travel{Message: "u1"}))(t)
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r3")
 		wantSound(t, store, fork)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	wantSound(t, store, "t")
 	looptest.Resumed(t, e, "t", "r4")
 	looptest.Must(
-		e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}),
+		e.Keeper.Mark(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)},
+		),
 	)(
 		t,
 	)
 	wantSound(t, store, "t")
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
+	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	wantSound(t, store, "t")
 }
 
@@ -86,7 +96,7 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 		store := memstore.New()
 		e := looptest.Start(t, store, nil, looptest.Wordy())
 		for n := range 3 {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -103,10 +113,10 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 			}
 		}
 		first := looptest.Checkpoints(t, e, "t")[1]
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: first.ID}))(t)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: first.ID}))(t)
 		looptest.Resumed(t, e, "t", "r9")
 		wantSound(t, store, "t")
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		wantSound(t, store, "t")
 		time.Sleep(2 * time.Minute)
 		wantSound(t, store, "t")
@@ -141,12 +151,17 @@ func TestAuditOfInterruptedThreads(t *testing.T) {
 			Middleware: []holdfast.Middleware{down},
 		},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	wantSound(t, store, "t")
 	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "and then?"))
 	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
-	reply, err = e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	if _, failed := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !failed {
 		t.Fatal("the second run did not fail")
 	}
@@ -167,7 +182,7 @@ func TestAuditAfterATakeover(t *testing.T) {
 		model := looptest.Say(looptest.Calls("hang", "{}"), holdfast.Delta{Text: "done"})
 		e := looptest.Start(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -442,7 +457,7 @@ func TestAuditFindsDamagedArchives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
-			if err := e.Archive(t.Context(), looptest.KeyOf("t")); err != nil {
+			if err := e.Keeper.Archive(t.Context(), looptest.KeyOf("t")); err != nil {
 				t.Fatal(err)
 			}
 			wantSound(t, store, "t")

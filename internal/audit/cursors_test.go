@@ -128,7 +128,7 @@ func (s *cursorScene) replica() *looptest.Engine {
 // begin starts a run and returns what reads it until its model has said that many words more.
 func (s *cursorScene) begin(e *looptest.Engine, thread, run, text string) (read func(words int)) {
 	reply := looptest.Must(
-		e.Post(s.Context(), looptest.Alice, "", looptest.RunInput(thread, run, looptest.UserSays("u"+run, text))),
+		e.Owner.Post(s.Context(), looptest.Alice, "", looptest.RunInput(thread, run, looptest.UserSays("u"+run, text))),
 	)(
 		s.T,
 	)
@@ -175,7 +175,7 @@ func (s *cursorScene) play() {
 	s.run(s.here, "foreign", "a", "secret secret")
 	s.run(s.here, "foreign", "b", "secret secret secret")
 	s.run(s.here, "t", "a", "alpha beta")
-	s.must(s.here.Archive(s.Context(), looptest.KeyOf("t")))
+	s.must(s.here.Keeper.Archive(s.Context(), looptest.KeyOf("t")))
 
 	read := s.begin(s.here, "t", "b", "gamma delta epsilon")
 	read(2)
@@ -189,10 +189,10 @@ func (s *cursorScene) play() {
 	s.collect()
 	s.show("b has ended", s.ask(s.here, looptest.Alice, "t"))
 	s.show("b has ended, at another replica", s.ask(s.there, looptest.Alice, "t"))
-	s.must(s.here.Archive(s.Context(), looptest.KeyOf("t")))
+	s.must(s.here.Keeper.Archive(s.Context(), looptest.KeyOf("t")))
 	s.show("b is archived", s.ask(s.there, looptest.Alice, "t"))
 
-	looptest.Must(s.here.Fork(s.Context(), looptest.Alice, "t", threads.Travel{Thread: "fork"}))(s.T)
+	looptest.Must(s.here.Keeper.Fork(s.Context(), looptest.Alice, "t", threads.Travel{Thread: "fork"}))(s.T)
 	s.show("in a fork", s.ask(s.there, looptest.Alice, "fork"))
 	s.run(s.here, "fork", "d", "eta theta")
 	s.show("in a fork that has run", s.ask(s.there, looptest.Alice, "fork"))
@@ -207,7 +207,7 @@ func (s *cursorScene) play() {
 	s.show("a later run runs here", here)
 	s.show("a later run runs at another replica", there)
 	s.show("a later run has ended", s.ask(s.there, looptest.Alice, "t"))
-	s.must(s.here.Archive(s.Context(), looptest.KeyOf("t")))
+	s.must(s.here.Keeper.Archive(s.Context(), looptest.KeyOf("t")))
 	s.show("a later run is archived", s.ask(s.there, looptest.Alice, "t"))
 
 	all := looptest.Checkpoints(s.T, s.here, "t")
@@ -215,9 +215,9 @@ func (s *cursorScene) play() {
 		all,
 		func(c threads.Checkpoint) bool { return c.Metadata.Source == "input" && c.ID > all[1].ID },
 	) - 1
-	looptest.Must(s.here.Rewind(s.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[at].ID}))(s.T)
+	looptest.Must(s.here.Keeper.Rewind(s.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[at].ID}))(s.T)
 	s.show("rewound to before b", s.ask(s.there, looptest.Alice, "t"))
-	looptest.Must(s.here.Prune(s.Context(), looptest.Alice, "t", "", 1, false))(s.T)
+	looptest.Must(s.here.Keeper.Prune(s.Context(), looptest.Alice, "t", "", 1, false))(s.T)
 	s.show("rewound and pruned", s.ask(s.there, looptest.Alice, "t"))
 	s.takeover()
 }
@@ -251,7 +251,14 @@ func (s *cursorScene) takeover() {
 	cancel()
 	_ = leaving.Shutdown(grace)
 	reply := looptest.Must(
-		s.there.Events(s.Context(), looptest.Alice, "k", "b", s.cursor("k/b", len(s.seen["k/b"])), agui.DialectV1),
+		s.there.Owner.Events(
+			s.Context(),
+			looptest.Alice,
+			"k",
+			"b",
+			s.cursor("k/b", len(s.seen["k/b"])),
+			agui.DialectV1,
+		),
 	)(
 		s.T,
 	)
@@ -332,18 +339,18 @@ func (s *cursorScene) ask(
 			var a cursorAnswer
 			switch route {
 			case "events":
-				a.reply, a.err = e.Events(s.Context(), who, thread, "b", kind.cursor, agui.DialectV1)
+				a.reply, a.err = e.Owner.Events(s.Context(), who, thread, "b", kind.cursor, agui.DialectV1)
 			case "stream":
-				a.reply, a.err = e.Events(s.Context(), who, thread, "", kind.cursor, agui.DialectV1)
+				a.reply, a.err = e.Owner.Events(s.Context(), who, thread, "", kind.cursor, agui.DialectV1)
 			case "POST again":
 				in := looptest.RunInput(thread, "b", looptest.UserSays("ub", "gamma delta epsilon"))
 				in.After = agui.Position(kind.cursor)
-				a.reply, a.err = e.Post(s.Context(), who, "", in)
+				a.reply, a.err = e.Owner.Post(s.Context(), who, "", in)
 			case "POST []":
 				s.posted++
 				in := looptest.RunInput(thread, fmt.Sprint("page-", s.posted))
 				in.After = agui.Position(kind.cursor)
-				a.reply, a.err = e.Post(s.Context(), who, "", in)
+				a.reply, a.err = e.Owner.Post(s.Context(), who, "", in)
 			}
 			answers = append(answers, a)
 		}
@@ -470,17 +477,17 @@ func TestCursorsAfterARewind(t *testing.T) {
 	db, e := finishedThread(t)
 	frames, events := looptest.FramesOf(
 		t,
-		looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
+		looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
 		nil,
 	)
 	for _, cp := range looptest.Checkpoints(t, e, "t")[1:3] {
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID}))(t)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID}))(t)
 		want := strings.Join(looptest.Texts(t, e, "t"), " ")
 		for n, f := range frames {
 			at := looptest.Must(store.ParseCursor(f.ID))(t)
 			shown := looptest.Collect(
 				t,
-				looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "", at, agui.DialectV1))(t),
+				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "", at, agui.DialectV1))(t),
 				nil,
 			)
 			if started := shown[0].(agui.RunStarted); string(
@@ -497,7 +504,7 @@ func TestCursorsAfterARewind(t *testing.T) {
 			if got := strings.Join(texts, " "); got != want {
 				t.Errorf("after %s: shown is %q, want %q", f.ID, got, want)
 			}
-			rest := looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t)
+			rest := looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t)
 			if n == len(frames)-1 {
 				if rest != nil {
 					t.Error("there is something after the run's end")

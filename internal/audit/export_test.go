@@ -51,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	db, e := finishedThread(t)
 	all := looptest.Checkpoints(t, e, "t")
 	looptest.Must(
-		e.Fork(
+		e.Keeper.Fork(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -60,11 +60,15 @@ func TestRoundTrip(t *testing.T) {
 	)(
 		t,
 	)
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
+	looptest.Must(
+		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "went on"}),
+	)(
+		t,
+	)
 	looptest.Resumed(t, e, "went on", "r2")
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "archived"}))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "archived"}))(t)
 	for n := range 2 {
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -76,17 +80,22 @@ func TestRoundTrip(t *testing.T) {
 		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n == 0 {
-			if err := e.Archive(t.Context(), looptest.KeyOf("archived")); err != nil {
+			if err := e.Keeper.Archive(t.Context(), looptest.KeyOf("archived")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	looptest.Must(
-		e.Mark(t.Context(), looptest.Alice, "went on", threads.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}),
+		e.Keeper.Mark(
+			t.Context(),
+			looptest.Alice,
+			"went on",
+			threads.Mark{State: json.RawMessage(`{"base64":"aGk="}`)},
+		),
 	)(
 		t,
 	)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "archived", threads.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "archived", threads.Travel{Message: "u1"}))(t)
 	for _, id := range []string{"t", "fork", "went on", "archived"} {
 		t.Run(id, func(t *testing.T) {
 			before := written(t, db, looptest.KeyOf(id))
@@ -132,7 +141,7 @@ func TestCursorsSurvive(t *testing.T) {
 		e := looptest.Start(t, db, nil, looptest.Wordy())
 		all := map[string][]agui.Frame{}
 		for _, run := range []string{"r1", "r2"} {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -153,12 +162,12 @@ func TestCursorsSurvive(t *testing.T) {
 				after := looptest.Must(store.ParseCursor(f.ID))(t)
 				want, _ := looptest.FramesOf(
 					t,
-					looptest.Must(e.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
+					looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
 					nil,
 				)
 				got, _ := looptest.FramesOf(
 					t,
-					looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
+					looptest.Must(two.Owner.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
 					nil,
 				)
 				if !slices.EqualFunc(
@@ -170,7 +179,7 @@ func TestCursorsSurvive(t *testing.T) {
 				}
 			}
 		}
-		reply, err := two.Post(
+		reply, err := two.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -215,7 +224,12 @@ func TestImportOfARunningThread(t *testing.T) {
 			db := memstore.New()
 			e := looptest.Start(t, db, nil, agent(true))
 			looptest.Must(
-				e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+				e.Owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				),
 			)(
 				t,
 			)
@@ -229,7 +243,7 @@ func TestImportOfARunningThread(t *testing.T) {
 			}
 			wantSound(t, other, name)
 			two := looptest.Start(t, other, nil, agent(false))
-			info := looptest.Must(two.Thread(t.Context(), looptest.Alice, name))(t)
+			info := looptest.Must(two.Keeper.Thread(t.Context(), looptest.Alice, name))(t)
 			if info.Status != threads.StatusStopped || info.Code != codes.CutOff {
 				t.Fatalf("the copy is %+v", info)
 			}
@@ -244,7 +258,7 @@ func TestImportOfARunningThread(t *testing.T) {
 				events := looptest.Collect(
 					t,
 					looptest.Must(
-						two.Events(t.Context(), looptest.Alice, name, run, store.Cursor{}, agui.DialectV1),
+						two.Owner.Events(t.Context(), looptest.Alice, name, run, store.Cursor{}, agui.DialectV1),
 					)(
 						t,
 					),
@@ -283,7 +297,7 @@ func TestImportedCallIDs(t *testing.T) {
 		db, other := memstore.New(), memstore.New()
 		e := looptest.Start(t, db, nil, agent)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -297,7 +311,8 @@ func TestImportedCallIDs(t *testing.T) {
 		var shown []string
 		for _, run := range []string{"r1", "r2"} {
 			for _, ev := range looptest.Collect(t,
-				looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t),
+				looptest.Must(two.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{},
+					agui.DialectV1))(t),
 				nil) {
 				if start, ok := ev.(agui.ToolCallStart); ok {
 					shown = append(shown, start.ToolCallID)
@@ -404,7 +419,7 @@ func (f *failing) Commit(ctx context.Context, c *store.Commit) error {
 // TestImportOrNothing: an import that fails in the middle leaves nothing.
 func TestImportOrNothing(t *testing.T) {
 	db, e := finishedThread(t)
-	if err := e.Archive(t.Context(), looptest.KeyOf("t")); err != nil { // now the log begins late
+	if err := e.Keeper.Archive(t.Context(), looptest.KeyOf("t")); err != nil { // now the log begins late
 		t.Fatal(err)
 	}
 	text := written(t, db, looptest.KeyOf("t"))

@@ -73,7 +73,7 @@ func TestForeignRunning(t *testing.T) {
 				Tools: []holdfast.Tool{wait},
 			},
 		)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

@@ -50,7 +50,7 @@ func TestInspectInTheMiddle(t *testing.T) {
 			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}},
 		)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)

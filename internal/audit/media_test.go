@@ -52,9 +52,9 @@ func TestImages(t *testing.T) {
 		wantSound(t, other, "t")
 		copies := looptest.Start(t, other, nil, holdfast.Agent{Name: "a", Model: painter})
 		for _, run := range []string{"r1", "r2"} {
-			reply, err := e.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
+			reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 			before := looptest.Show(looptest.Collect(t, reply, err))
-			reply, err = copies.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
+			reply, err = copies.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 			if after := looptest.Show(
 				looptest.Collect(t, reply, err),
 			); after != before ||
@@ -63,7 +63,7 @@ func TestImages(t *testing.T) {
 			}
 		}
 		looptest.Must(
-			e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}),
+			e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}),
 		)(
 			t,
 		)

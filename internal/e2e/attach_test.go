@@ -36,7 +36,7 @@ func TestAttachFromEveryRecord(t *testing.T) {
 		c.attach(e, "as it was left")
 		copies := memstore.New()
 		for _, key := range c.threads(db) {
-			if err := e.Archive(t.Context(), key); err != nil {
+			if err := e.Keeper.Archive(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			d, err := audit.Export(t.Context(), db, key)
@@ -116,7 +116,11 @@ func (c *corpus) attach(e *looptest.Engine, stage string) {
 			name := strings.Join([]string{c.file, key.Thread, run.ID}, "/")
 			frames, events := looptest.FramesOf(
 				c.T,
-				looptest.Must(e.Events(c.Context(), who, key.Thread, run.ID, store.Cursor{}, agui.DialectV1))(c.T),
+				looptest.Must(
+					e.Owner.Events(c.Context(), who, key.Thread, run.ID, store.Cursor{}, agui.DialectV1),
+				)(
+					c.T,
+				),
 				nil,
 			)
 			if frames[0].ID == "" {
@@ -132,7 +136,7 @@ func (c *corpus) attach(e *looptest.Engine, stage string) {
 			for i, f := range w.frames {
 				after := looptest.Must(store.ParseCursor(f.ID))(c.T)
 				at := fmt.Sprintf("%s, %s, after %s", name, stage, f.ID)
-				reply := looptest.Must(e.Events(c.Context(), who, key.Thread, run.ID, after, agui.DialectV1))(c.T)
+				reply := looptest.Must(e.Owner.Events(c.Context(), who, key.Thread, run.ID, after, agui.DialectV1))(c.T)
 				if (reply == nil) != (i == len(w.frames)-1) {
 					c.Fatalf("%s: the reply is %v", at, reply)
 				}
@@ -142,7 +146,7 @@ func (c *corpus) attach(e *looptest.Engine, stage string) {
 				}
 				_, thread := looptest.FramesOf(
 					c.T,
-					looptest.Must(e.Events(c.Context(), who, key.Thread, "", after, agui.DialectV1))(c.T),
+					looptest.Must(e.Owner.Events(c.Context(), who, key.Thread, "", after, agui.DialectV1))(c.T),
 					nil,
 				)
 				if _, anew := thread[0].(agui.RunStarted); anew {

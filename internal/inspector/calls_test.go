@@ -83,7 +83,7 @@ func TestWork(t *testing.T) {
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		keys := &sync.Map{}
 		one := looptest.Start(t, mortal, nil, worker(gate, keys))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -176,7 +176,7 @@ func TestWorkMeanwhile(t *testing.T) {
 				Tools: []holdfast.Tool{slow},
 			},
 		)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -188,7 +188,7 @@ func TestWorkMeanwhile(t *testing.T) {
 		in := inspector.New(inspector.Config{Store: &overtaken{Store: e.Store, do: func() {
 			close(gate)
 			time.Sleep(time.Second)
-		}}, Tools: e.Tools, Runs: e.Runs})
+		}}, Tools: e.Owner.Tools, Runs: e.Keeper.Runs})
 		work := looptest.Must(in.Work(t.Context(), looptest.Alice, "t"))(t)
 		if got := states(work); got != "" || work.Status != threads.StatusIdle {
 			t.Errorf("%s, %q", work.Status, got)
@@ -203,7 +203,7 @@ func TestWorkInDoubt(t *testing.T) {
 		defer close(gate)
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, mortal, nil, worker(gate, &sync.Map{}))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -257,7 +257,7 @@ func TestCalls(t *testing.T) {
 		gate := make(chan struct{})
 		mortal, keys := &looptest.Mortal{Store: memstore.New()}, &sync.Map{}
 		one := looptest.Start(t, mortal, nil, worker(gate, keys))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -278,7 +278,7 @@ func TestCalls(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		close(gate)
 		time.Sleep(time.Second)
-		question := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Interrupts[0].ID
+		question := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).Interrupts[0].ID
 		time.Sleep(time.Minute)
 		in := looptest.RunInput("t", "r2")
 		in.Resume = []agui.ResumeEntry{{InterruptID: question, Status: agui.ResumeResolved}}
@@ -294,7 +294,7 @@ func TestCalls(t *testing.T) {
 			if got := shown(list); !slices.Equal(got, want) || list.Next != "" {
 				t.Errorf("%s: %q, next %q, want %q", when, got, list.Next, want)
 			}
-			run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "r2", 1))(t)[0]
+			run := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "r2", 1))(t)[0]
 			for _, c := range list.Calls {
 				got, _ := keys.Load(c.Tool)
 				if c.Tool != "pay" && c.Key != got || c.Message == "" || c.Result == "" {
@@ -325,7 +325,7 @@ func TestCalls(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 		}
-		fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+		fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
 		if list := looptest.Must(
 			of(e).Calls(t.Context(), looptest.Alice, fork, "", "", 10),
 		)(
@@ -407,8 +407,8 @@ func TestDamage(t *testing.T) {
 	in := inspector.New(
 		inspector.Config{
 			Store: &broken{e.Store, store.KindIntent, []byte("{")},
-			Tools: e.Tools,
-			Runs:  e.Runs,
+			Tools: e.Owner.Tools,
+			Runs:  e.Keeper.Runs,
 		},
 	)
 	if _, err := in.Work(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.CheckpointUnreadable {

@@ -25,5 +25,5 @@ func free(usage []holdfast.Usage) (list []threads.Usage, _ json.Number) {
 
 // of returns an inspector of an engine's threads.
 func of(e *looptest.Engine) *inspector.Inspector {
-	return inspector.New(inspector.Config{Store: e.Store, Runs: e.Runs, Tools: e.Tools, Price: free})
+	return inspector.New(inspector.Config{Store: e.Store, Runs: e.Keeper.Runs, Tools: e.Owner.Tools, Price: free})
 }

@@ -67,7 +67,7 @@ func TestQuestions(t *testing.T) {
 			if i%50 == 0 {
 				agent, want = "a", append([]string{id + " r Sure?", id + " r Sure?"}, want...)
 			}
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				agent,
@@ -80,7 +80,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%q, next %v; want %q", got, all.Next, want)
 		}
 		if q := all.Questions[0]; q.Thread.Agent != "a" || q.Thread.Title != "hello" || q.Interrupt.ID == "" ||
-			!q.AskedAt.Equal(looptest.Must(e.Thread(t.Context(), looptest.Alice, "t200"))(t).UpdatedAt) {
+			!q.AskedAt.Equal(looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t200"))(t).UpdatedAt) {
 			t.Errorf("%+v", q)
 		}
 		var paged []string
@@ -117,7 +117,7 @@ func TestQuestionsOfMany(t *testing.T) {
 			if i == 0 {
 				agent = "a"
 			}
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				agent,
@@ -171,7 +171,12 @@ func (f *faulty) Head(ctx context.Context, key store.ThreadKey) (*store.Head, er
 // answer is an error.
 func TestQuestionsTrouble(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, asker())
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "hello")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r", looptest.UserSays("u", "hello")),
+	)
 	looptest.Collect(t, reply, err)
 	f := &faulty{Store: e.Store}
 	in := inspector.New(inspector.Config{Store: f})
@@ -232,7 +237,7 @@ func TestQuestionsBehindUnreadable(t *testing.T) {
 			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
 		)
 		post := func(id, agent string) {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				agent,

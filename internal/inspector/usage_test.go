@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 				Tools: []holdfast.Tool{wait},
 			},
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -60,19 +60,21 @@ func TestUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]
+		run := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]
 		if tokens(run.Usage) != "3 of 1" || run.Records == 0 {
 			t.Errorf("while it runs: %+v", run)
 		}
 		close(gate)
 		frames, _ := looptest.FramesOf(t, reply, nil)
-		if run = looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]; tokens(run.Usage) != "7 of 1" ||
+		if run = looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]; tokens(
+			run.Usage,
+		) != "7 of 1" ||
 			run.Records != uint64(len(frames)) {
 			t.Errorf("afterwards: %d records, %+v", len(frames), run)
 		}
 		looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "again")))
-		fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+		fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 		if all := looptest.Must(
 			of(e).Usage(t.Context(), looptest.Alice, "t"),
 		)(

@@ -78,7 +78,7 @@ func TestNoFalseTakeover(t *testing.T) {
 					takeovers := 0
 					if begun { // a run whose server has retired in its first step
 						one := looptest.Start(t, shared, nil, mute())
-						if _, err := one.Post(t.Context(), looptest.Alice, "", in); err != nil {
+						if _, err := one.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {
 							t.Fatal(err)
 						}
 						cut, cancel := context.WithCancel(t.Context())
@@ -94,7 +94,7 @@ func TestNoFalseTakeover(t *testing.T) {
 					ctx, leave := context.WithCancel(t.Context())
 					defer leave()
 					refused := lose(s, leave)
-					if _, err := e.Post(ctx, looptest.Alice, "", in); refused && err == nil {
+					if _, err := e.Owner.Post(ctx, looptest.Alice, "", in); refused && err == nil {
 						t.Fatal("the request says that its run was accepted")
 					}
 					s.unread.Store(false)
@@ -108,8 +108,8 @@ func TestNoFalseTakeover(t *testing.T) {
 						t.Errorf("taken over %d times, want %d:\n%s", n, takeovers, looptest.Show(events))
 					}
 					synctest.Wait()
-					if e.Running() != 0 {
-						t.Errorf("%d runs are left", e.Running())
+					if e.Owner.Running() != 0 {
+						t.Errorf("%d runs are left", e.Owner.Running())
 					}
 				})
 			})
@@ -130,7 +130,7 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 			}
 			return looptest.ErrUnreachable
 		})
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -140,13 +140,13 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 		}
 		s.unread.Store(false)
 		other := looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", other); err == nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", other); err == nil {
 			t.Error("two runs at a time, one of them perhaps")
 		}
 		time.Sleep(time.Minute)
 		looptest.Succeeded(t, looptest.Posted(t, e, other))
 		synctest.Wait() // its place is free again
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -179,19 +179,19 @@ func TestLostCommitIsCounted(t *testing.T) {
 					)
 				})
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
-				if _, err := e.Post(t.Context(), looptest.Alice, "", in); err == nil {
+				if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); err == nil {
 					t.Fatal("accepted")
 				}
 				s.unread.Store(false)
 				other := looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))
-				_, err := e.Post(t.Context(), looptest.Alice, "", other)
+				_, err := e.Owner.Post(t.Context(), looptest.Alice, "", other)
 				wantLimit(t, err, "threads", "user", 1, 1) // it may have landed
 				if landed {
 					looptest.Succeeded(t, looptest.Posted(t, e, in))
 				}
 				time.Sleep(time.Minute) // the clock of the test
 				if landed {
-					_, err := e.Post(t.Context(), looptest.Alice, "", other)
+					_, err := e.Owner.Post(t.Context(), looptest.Alice, "", other)
 					wantLimit(t, err, "threads", "user", 1, 1)
 				} else {
 					looptest.Succeeded(t, looptest.Posted(t, e, other))

@@ -73,7 +73,7 @@ func TestEditedCall(t *testing.T) {
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n",
 		`{"approved":7}`: "/approved"} {
-		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", payload, open...))
+		_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", payload, open...))
 		if looptest.Code(err) != codes.InvalidAnswer || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", payload, err)
 		}
@@ -145,13 +145,13 @@ func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
 	for i, payload := range []string{plain, seven, `{"approved":true,"editedArgs":{ "n": 7 }}`, eight,
 		`{"approved":true,"editedArgs":{"n":1}}`, seven} {
 		if i > 0 {
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
+			looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
 			open = looptest.OpenOf(t, looptest.Resumed(t, e, "t", fmt.Sprint("asked", i)))
 		}
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", fmt.Sprint("again", i), payload, open...)))
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
 	open = looptest.OpenOf(t, looptest.Resumed(t, e, fork, "asked"))
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(fork, "f1", eight, open...)))
 	of := map[string]string{}
@@ -177,7 +177,7 @@ func TestAnswerUnderUsedID(t *testing.T) {
 	yes := looptest.Answers("t", "r1", `{"approved":true}`, open...)
 	var first string
 	for i := range 2 {
-		reply, err := e.Post(t.Context(), looptest.Alice, "", yes)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", yes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestAnswerUnderUsedID(t *testing.T) {
 		}
 	}
 	no := looptest.Answers("t", "r1", `{"approved":false}`, open...)
-	if _, err := e.Post(t.Context(), looptest.Alice, "", no); looptest.Code(err) != codes.RunIDReused {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", no); looptest.Code(err) != codes.RunIDReused {
 		t.Errorf("another answer, too late: %v", err)
 	}
 	if got := j.Take(); len(got) != 1 {
@@ -234,7 +234,7 @@ func TestTooLate(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), nil, spender(j, looptest.AsksLeave(time.Now().Add(-time.Hour), "pay")))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -274,7 +274,7 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	if len(open) != 2 {
 		t.Fatalf("it asks %+v", open)
 	}
-	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{"approved":true}`, open[1]))
+	_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{"approved":true}`, open[1]))
 	var refused *holdfast.Error
 	if !errors.As(err, &refused) || refused.Code != codes.AnswersMissing || refused.Hint == "" {
 		t.Fatalf("some of the answers: %v", err)
@@ -302,7 +302,7 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	}
 	page = looptest.Answers("t", "r2", `{"approved":true}`, open[1])
 	page.Chat, page.Messages = true, []agui.Message{looptest.UserSays("u2", "and this")}
-	if _, err := e.Post(t.Context(), looptest.Alice, "", page); looptest.Code(err) != codes.Interrupted {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", page); looptest.Code(err) != codes.Interrupted {
 		t.Errorf("a message with some of the answers, which would be lost: %v", err)
 	}
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true}`, open...)))

@@ -273,7 +273,12 @@ func TestRunKeepsItsModel(t *testing.T) {
 		dying := &looptest.Mortal{Store: db}
 		e := looptest.Start(t, dying, nil, agent)
 		open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", "true", open...)); err != nil {
+		if _, err := e.Owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.Answers("t", "r2", "true", open...),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // in the third answer
@@ -282,7 +287,7 @@ func TestRunKeepsItsModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := looptest.Start(t, db, nil, agent)
-		reply, err := other.Events(t.Context(), looptest.Alice, "t", "r2", store.Cursor{}, agui.DialectV1)
+		reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r2", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if first.calls() != 1 || second.calls() != 4 {
 			t.Errorf("the models were called %d and %d times", first.calls(), second.calls())
@@ -477,7 +482,7 @@ func TestBackOff(t *testing.T) {
 		db := memstore.New()
 		agent := chained(plays("one", breaks(failure.Auth)), plays("two", busy, says("done")))
 		e := looptest.Start(t, db, nil, agent)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -493,7 +498,7 @@ func TestBackOff(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, e, _, reply := setting(t)
 			before := time.Now()
-			looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+			looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 			events := looptest.Collect(t, reply, nil)
 			if f, ok := looptest.LastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled ||
 				time.Since(before) > time.Second {
@@ -510,7 +515,7 @@ func TestBackOff(t *testing.T) {
 				t.Errorf("it took %s: %v", time.Since(before), err)
 			}
 			other := looptest.Start(t, db, nil, agent)
-			reply, err := other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+			reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 			events := looptest.Collect(t, reply, err)
 			looptest.Succeeded(t, events)
 			if got := fallbacks(t, events); len(got) != 1 {
@@ -522,7 +527,7 @@ func TestBackOff(t *testing.T) {
 	t.Run("delete", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, e, _, reply := setting(t)
-			if _, err := e.Delete(
+			if _, err := e.Keeper.Delete(
 				t.Context(),
 				looptest.Alice,
 				"t",
@@ -534,7 +539,7 @@ func TestBackOff(t *testing.T) {
 				t.Errorf("deleted: %v", err)
 			}
 			looptest.Succeeded(t, looptest.Collect(t, reply, nil))
-			if _, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
+			if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
 				t.Error(err)
 			}
 		})
@@ -558,7 +563,7 @@ func TestShutdownBeforeAFallback(t *testing.T) {
 		agent := chained(first, second)
 		agent.Model = failing
 		e := looptest.Start(t, db, nil, agent)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -580,7 +585,7 @@ func TestShutdownBeforeAFallback(t *testing.T) {
 			t.Error("the stopping server asks the second model")
 		}
 		other := looptest.Start(t, db, nil, agent)
-		reply, err := other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, events)
 		if got := fallbacks(t, events); len(got) != 1 || second.calls() != 1 {

@@ -57,7 +57,7 @@ func TestNoRobberyAfterAnOutage(t *testing.T) {
 				other := looptest.Start(t, second, nil, busy(&started)) // looks for orphans at 3 s and 6 s
 				time.Sleep(500 * time.Millisecond)
 				owner := looptest.Start(t, first, nil, busy(&started)) // renews at 2.5 s, and next at 6.5 s
-				reply, err := owner.Post(
+				reply, err := owner.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -94,7 +94,7 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 		first, second := &looptest.Mortal{Store: shared}, &looptest.Mortal{Store: shared}
 		other := looptest.Start(t, second, nil, busy(&started))
 		owner := looptest.Start(t, first, nil, busy(&started))
-		if _, err := owner.Post(
+		if _, err := owner.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -115,7 +115,7 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 				took,
 			)
 		}
-		reply, err := other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n := started.Load(); n != 1 {
 			t.Errorf("the tool was started %d times", n)
@@ -134,7 +134,7 @@ func TestFreshServerWaitsALease(t *testing.T) {
 				var started atomic.Int32
 				first := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, first, nil, busy(&started))
-				if _, err := owner.Post(
+				if _, err := owner.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",

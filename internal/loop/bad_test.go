@@ -28,7 +28,7 @@ func orphans(t *testing.T) *looptest.Bad {
 	first := &looptest.Mortal{Store: db}
 	one := looptest.Start(t, first, nil, looptest.Wordy())
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -65,7 +65,7 @@ func TestSweepSurvivesABadThread(t *testing.T) {
 				synctest.Wait()
 				for _, id := range []string{"a", "c"} {
 					if info := looptest.Must(
-						two.Thread(t.Context(), looptest.Alice, id),
+						two.Keeper.Thread(t.Context(), looptest.Alice, id),
 					)(
 						t,
 					); info.Status != threads.StatusIdle {
@@ -111,7 +111,7 @@ func TestDamagedLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := looptest.Start(t, db, nil, looptest.Wordy())
-				_, err := e.Post(
+				_, err := e.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -120,7 +120,7 @@ func TestDamagedLists(t *testing.T) {
 				if code := holdfast.AsError(err).Code; code != codes.CheckpointUnreadable {
 					t.Errorf("a new run gets %v, want %s", err, codes.CheckpointUnreadable)
 				}
-				if _, err := e.Thread(
+				if _, err := e.Keeper.Thread(
 					t.Context(),
 					looptest.Alice,
 					"t",
@@ -169,12 +169,12 @@ func testDamagedOrphan(t *testing.T, damage func(c *store.Commit, first store.Me
 	two := looptest.Start(t, db, nil, looptest.Wordy())
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "b"))(t)
+	info := looptest.Must(two.Keeper.Thread(t.Context(), looptest.Alice, "b"))(t)
 	if info.Status != threads.StatusStopped || info.Code != codes.CheckpointUnreadable ||
 		!strings.Contains(info.Text, `thread "b"`) {
 		t.Errorf("%+v", info)
 	}
-	if n, err := two.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+	if n, err := two.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
 }
@@ -199,7 +199,7 @@ func TestSlotIsFreeAfterAPanic(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			_, _ = e.Post(
+			_, _ = e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -207,7 +207,7 @@ func TestSlotIsFreeAfterAPanic(t *testing.T) {
 			)
 		}()
 	}
-	reply, err := e.Post(
+	reply, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -269,21 +269,25 @@ func TestDeletedMeanwhile(t *testing.T) {
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "more"))))
 	calls := map[string]func() error{
 		"messages": func() error { _, err := e.Messages(t.Context(), looptest.Alice, "t"); return err },
-		"attach":   func() error { _, err := e.Attach(t.Context(), looptest.Alice, "t", 0); return err },
-		"fork":     func() error { _, err := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}); return err },
-		"rewind": func() error {
-			_, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
+		"attach":   func() error { _, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", 0); return err },
+		"fork": func() error {
+			_, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+				threads.Travel{})
 			return err
 		},
-		"prune": func() error { _, err := e.Prune(t.Context(), looptest.Alice, "t", "", 1, false); return err },
+		"rewind": func() error {
+			_, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
+			return err
+		},
+		"prune": func() error { _, err := e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false); return err },
 		"resume": func() error {
-			_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
+			_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
 			return err
 		},
 	}
 	for what, call := range calls {
 		db.gone = false
-		if _, err := e.Delete(
+		if _, err := e.Keeper.Delete(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -309,7 +313,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 func TestCancelOfADeletedThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, &vanishing{Store: memstore.New()}, nil, looptest.Wordy())
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -317,7 +321,7 @@ func TestCancelOfADeletedThread(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("got %v", err)
 		}
 	})

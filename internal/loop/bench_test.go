@@ -214,7 +214,7 @@ func TestCommitsPerIteration(t *testing.T) {
 			nil,
 			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools},
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -249,7 +249,7 @@ func TestCommitsOfPureTools(t *testing.T) {
 			nil,
 			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}},
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

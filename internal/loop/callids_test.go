@@ -68,7 +68,7 @@ func wantFresh(t *testing.T, e *looptest.Engine, shown int, runs ...string) {
 	seen := map[string]string{}
 	total := 0
 	for _, run := range runs {
-		reply, err := e.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
+		reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 		for _, ev := range looptest.Collect(t, reply, err) {
 			start, ok := ev.(agui.ToolCallStart)
 			if !ok {
@@ -90,7 +90,7 @@ func wantFresh(t *testing.T, e *looptest.Engine, shown int, runs ...string) {
 func begin(t *testing.T, e *looptest.Engine) {
 	t.Helper()
 	looptest.Must(
-		e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+		e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 	)(
 		t,
 	)
@@ -143,7 +143,7 @@ func TestCallIDsAfterTheEnd(t *testing.T) {
 		"cancelled": func(t *testing.T, shared store.Store) int {
 			e := looptest.Start(t, shared, nil, repeating(untilStopped))
 			begin(t, e)
-			looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+			looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 			return 1
 		},
 		"failed": func(t *testing.T, shared store.Store) int {
@@ -167,7 +167,7 @@ func TestCallIDsAfterTheEnd(t *testing.T) {
 					e := looptest.Start(t, shared, nil, repeating(never))
 					if rewound {
 						looptest.Must(
-							e.Rewind(
+							e.Keeper.Rewind(
 								t.Context(),
 								looptest.Alice,
 								"t",

@@ -93,7 +93,11 @@ func TestRegenerate(t *testing.T) {
 		t.Errorf("a client shows %q", got)
 	}
 	sound(t, store, "t")
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: said.LeftCheckpointID}))(t)
+	looptest.Must(
+		e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: said.LeftCheckpointID}),
+	)(
+		t,
+	)
 	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
 	if got := j.Take(); len(got) != 1 {
 		t.Errorf("the tool ran: %q", got)
@@ -245,11 +249,11 @@ func TestRetry(t *testing.T) {
 		)
 		e := looptest.Start(t, memstore.New(), nil, agent)
 		u1 := looptest.UserSays("u1", "pay 10")
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", u1)); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", u1)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1))
 		close(hold)
 		events := looptest.Collect(t, reply, err)
 		if _, failed := looptest.LastOf(events).(agui.RunError); !failed {
@@ -290,19 +294,19 @@ func TestStopAndGoOn(t *testing.T) {
 			in.Chat = true
 			return in
 		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", say("r1", "u1", "hang")); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", say("r1", "u1", "hang")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		strict := say("r2", "u2", "more")
 		strict.Chat = false
-		if _, err := e.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.RunInProgress {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("without the policy: %v", err)
 		}
 		looptest.Failed(t, looptest.Posted(t, e, say("r2", "u2", "fail")), "test_failed")
 		strict.RunID = "r3"
 		strict.Messages[0].ID = "u3"
-		if _, err := e.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.MidExecution {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.MidExecution {
 			t.Errorf("without the policy: %v", err)
 		}
 		looptest.Succeeded(t, looptest.Posted(t, e, say("r3", "u3", "more")))
@@ -334,7 +338,7 @@ func TestBranchSurvives(t *testing.T) {
 		u1 := looptest.UserSays("u1", "pay 10")
 		looptest.Succeeded(t, looptest.Posted(t, one, looptest.RunInput("t", "r1", u1)))
 		hang = true
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1)); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

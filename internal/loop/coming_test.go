@@ -43,7 +43,7 @@ func TestNewThreadHasNoMail(t *testing.T) {
 		s := &mailStore{Store: memstore.New()}
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hi"})})
 		for i, run := range []string{"r1", "r2"} {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -69,7 +69,7 @@ func TestMailBeforeTheRunIsListed(t *testing.T) {
 		s := &mailStore{Store: memstore.New(), post: &store.InboxItem{ID: "i1", Data: data}}
 		model := looptest.Slowly([]holdfast.Delta{{Text: "one "}, {Text: "two"}, {Finish: holdfast.FinishStop}})
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: model})
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

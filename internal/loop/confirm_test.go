@@ -95,7 +95,7 @@ func startsNothing(t *testing.T, s *thieving, effect holdfast.Effect, think func
 	if err := s.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -107,7 +107,7 @@ func startsNothing(t *testing.T, s *thieving, effect holdfast.Effect, think func
 	if did := j.Take(); len(did) != 0 {
 		t.Errorf("a process that has lost its thread did %q", did)
 	}
-	if n := e.Running(); n != 0 {
+	if n := e.Owner.Running(); n != 0 {
 		t.Errorf("it still has %d runs", n)
 	}
 	head, err := s.Head(t.Context(), looptest.KeyOf("t"))

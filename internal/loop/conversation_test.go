@@ -73,7 +73,7 @@ func (c *client) next(n int) int {
 func (c *client) input() *agui.RunAgentInput {
 	c.runs++
 	in := looptest.RunInput("t", fmt.Sprintf("r%d", c.runs-c.next(4)/3), nil...)
-	info, err := c.e.Thread(c.t.Context(), looptest.Alice, "t")
+	info, err := c.e.Keeper.Thread(c.t.Context(), looptest.Alice, "t")
 	if err == nil && c.next(3) > 0 {
 		raw, err := c.e.Messages(c.t.Context(), looptest.Alice, "t")
 		if err != nil {
@@ -151,7 +151,7 @@ func FuzzConversation(f *testing.F) {
 		)
 		c := &client{t: t, e: e, code: code}
 		for len(c.code) > 0 {
-			reply, err := e.Post(t.Context(), looptest.Alice, "", c.input())
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", c.input())
 			if err != nil {
 				if pub := holdfast.AsError(
 					err,
@@ -209,6 +209,6 @@ func goOn(t *testing.T, e *looptest.Engine) {
 	t.Helper()
 	in := looptest.RunInput("t", "last", looptest.UserSays("last", "talk"))
 	in.ForwardedProps = json.RawMessage(`{"holdfast":{"onInterrupted":"decline","onUnfinished":"abandon"}}`)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 }

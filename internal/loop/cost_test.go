@@ -241,7 +241,7 @@ func TestMemoryPerWord(t *testing.T) {
 			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
 				Name: "a", Model: looptest.Slowly(append(turn, holdfast.Delta{Finish: holdfast.FinishStop})),
 			})
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",

@@ -73,7 +73,7 @@ func TestCrash(t *testing.T) {
 			}}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		reply, err := one.Post(
+		reply, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -107,7 +107,7 @@ func TestCrash(t *testing.T) {
 		if a, b := <-keys, <-keys; a != b {
 			t.Errorf("the key changed: %s, %s", a, b)
 		}
-		events, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		events, err := two.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, events, err))
 	})
 }
@@ -150,7 +150,7 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pong}}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -162,7 +162,7 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 		first.Dead.Store(true)
 		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
-		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := two.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, events)
 		seen := map[string]int{}
@@ -199,7 +199,7 @@ func TestFencedOwner(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, nil, hang(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -237,11 +237,11 @@ func TestGivesUp(t *testing.T) {
 		)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		info, err := last.Thread(t.Context(), looptest.Alice, "t")
+		info, err := last.Keeper.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil || info.Status != threads.StatusStopped || info.Code != codes.RecoveryGaveUp {
 			t.Fatalf("%+v, %v", info, err)
 		}
-		reply, err := last.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+		reply, err := last.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -254,7 +254,7 @@ func killed(t *testing.T, shared store.Store, n int, agent holdfast.Agent) {
 		owner := &looptest.Mortal{Store: shared}
 		e := looptest.Start(t, owner, nil, agent)
 		if i == 0 {
-			if _, err := e.Post(
+			if _, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -298,7 +298,7 @@ func TestStreamingIsProgress(t *testing.T) {
 				)
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
-				info := looptest.Must(last.Thread(t.Context(), looptest.Alice, "t"))(t)
+				info := looptest.Must(last.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 				if info.Status != status || (info.Code == codes.RecoveryGaveUp) != (status == threads.StatusStopped) {
 					t.Errorf("after %d servers: %+v", servers, info)
 				}
@@ -341,7 +341,12 @@ func storeAway(t *testing.T, effect holdfast.Effect, may bool) {
 		}
 	})
 	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	store.Dead.Store(true)
 	close(asked)
 	time.Sleep(time.Second)
@@ -397,7 +402,7 @@ func TestStoreAwayTooLong(t *testing.T) {
 				Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)},
 			},
 		)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -409,7 +414,7 @@ func TestStoreAwayTooLong(t *testing.T) {
 		store.Dead.Store(true)
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
-		if n := e.Running(); n != 0 {
+		if n := e.Owner.Running(); n != 0 {
 			t.Errorf("%d runs wait for a store that was given up", n)
 		}
 		store.Dead.Store(false)

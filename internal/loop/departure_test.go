@@ -59,7 +59,7 @@ func TestHandOver(t *testing.T) {
 		leaving := looptest.Start(t, shared, nil, naps(3, time.Second, &started))
 		for i, id := range []string{"short", "long"} {
 			time.Sleep(time.Duration(i) * 800 * time.Millisecond) // the second one comes to its boundary later
-			if _, err := leaving.Post(
+			if _, err := leaving.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -70,14 +70,14 @@ func TestHandOver(t *testing.T) {
 		}
 		staying := looptest.Start(t, shared, nil, naps(3, time.Second, &started))
 		synctest.Wait()
-		watched, err := staying.Events(t.Context(), looptest.Alice, "short", "r1", store.Cursor{}, agui.DialectV1)
+		watched, err := staying.Owner.Events(t.Context(), looptest.Alice, "short", "r1", store.Cursor{}, agui.DialectV1)
 		stopped := make(chan error, 1)
 		go func() { stopped <- leaving.Shutdown(t.Context()) }()
 		synctest.Wait()
 		for _, id := range []string{"short", "long"} {
 			takenOverAfter(t, shared, looptest.KeyOf(id), 1, time.Now())
-			if id == "short" && leaving.Running() != 1 {
-				t.Errorf("the first run is taken over while the other server has %d runs", leaving.Running())
+			if id == "short" && leaving.Owner.Running() != 1 {
+				t.Errorf("the first run is taken over while the other server has %d runs", leaving.Owner.Running())
 			}
 		}
 		if err := <-stopped; err != nil {
@@ -88,7 +88,7 @@ func TestHandOver(t *testing.T) {
 		if shown := looptest.Show(events); strings.Count(shown, `"reason":"handed_over"`) != 1 {
 			t.Errorf("the watcher sees\n%s", shown)
 		}
-		reply, err := staying.Events(t.Context(), looptest.Alice, "long", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := staying.Owner.Events(t.Context(), looptest.Alice, "long", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n := started.Load(); n != 6 {
 			t.Errorf("of 6 calls %d were started", n)
@@ -113,7 +113,7 @@ func TestHandOverTime(t *testing.T) {
 				)
 				for _, id := range []string{"long", "short"} {
 					in := looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))
-					if _, err := leaving.Post(
+					if _, err := leaving.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						map[string]string{"long": "", "short": "a1s"}[id],
@@ -182,7 +182,7 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 		)
 		agent := holdfast.Agent{Name: "a", Model: slow}
 		first := looptest.Start(t, shared, nil, agent)
-		if _, err := first.Post(
+		if _, err := first.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -202,7 +202,11 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 			first = next
 		}
 		time.Sleep(2 * time.Minute)
-		if info := looptest.Must(first.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != threads.StatusIdle {
+		if info := looptest.Must(
+			first.Keeper.Thread(t.Context(), looptest.Alice, "t"),
+		)(
+			t,
+		); info.Status != threads.StatusIdle {
 			t.Errorf("the run ended as %+v", info)
 		}
 	})
@@ -215,7 +219,7 @@ func TestBusyToolsAreNotHandedOver(t *testing.T) {
 		shared := memstore.New()
 		var started atomic.Int32
 		leaving := looptest.Start(t, shared, nil, naps(1, 5*time.Second, &started))
-		if _, err := leaving.Post(
+		if _, err := leaving.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -250,7 +254,7 @@ func TestSilenceIsNoticedInTime(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, dying, nil, naps(1, time.Minute, &started))
 				time.Sleep(at)
-				if _, err := owner.Post(
+				if _, err := owner.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -327,7 +331,7 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 				one := looptest.Start(t, first, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&here))
 				looptest.Start(t, shared, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&there))
 				time.Sleep(5 * time.Second)
-				if _, err := one.Post(
+				if _, err := one.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",

@@ -43,7 +43,7 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 		}
 	}
 	one := looptest.Start(t, store, nil, hang(store))
-	if _, err := one.Post(
+	if _, err := one.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -139,7 +139,7 @@ func TestPersonDecides(t *testing.T) {
 				in.Resume = []agui.ResumeEntry{
 					{InterruptID: ask.ID, Status: c.status, Payload: json.RawMessage(c.payload)},
 				}
-				reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+				reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 				looptest.Succeeded(t, looptest.Collect(t, reply, err))
 				if did := j.Take(); len(did) != c.starts {
 					t.Errorf("the tool was started for %q", did)
@@ -169,7 +169,11 @@ func TestWordOfAPerson(t *testing.T) {
 			looptest.Posted(t, e, looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)),
 		)
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:FORGED", "assistant:done")
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}))(t)
+		looptest.Must(
+			e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}),
+		)(
+			t,
+		)
 		looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r4"))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
 		if did := j.Take(); len(did) != 1 {
@@ -210,7 +214,7 @@ func TestWordBesideCalls(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, s, nil, agent(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -267,7 +271,12 @@ func TestIntent(t *testing.T) {
 			Tools: []holdfast.Tool{pay},
 		},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
 }
@@ -306,7 +315,11 @@ func TestQueryAfterLogin(t *testing.T) {
 				)
 				events := looptest.Collect(
 					t,
-					looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
+					looptest.Must(
+						e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1),
+					)(
+						t,
+					),
 					nil,
 				)
 				for n := range 2 {

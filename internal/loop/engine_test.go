@@ -29,19 +29,19 @@ func TestFreshRun(t *testing.T) {
 		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})},
 	)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "hi"))
-	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	events := looptest.Collect(t, reply, err)
 	looptest.Succeeded(t, events)
 	looptest.WantTexts(t, e, "t", "user:hi", "assistant:hello")
 
 	t.Run("the same input attaches to the same run", func(t *testing.T) {
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if again := looptest.Collect(t, reply, err); looptest.Show(again) != looptest.Show(events) {
 			t.Errorf("replay differs:\n%s", looptest.Show(again))
 		}
 	})
 	t.Run("the same id with other input is refused", func(t *testing.T) {
-		_, err := e.Post(
+		_, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -53,14 +53,14 @@ func TestFreshRun(t *testing.T) {
 	})
 	t.Run("somebody else's thread is not found", func(t *testing.T) {
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Thread(t.Context(), who, "t"); looptest.Code(err) != codes.NotFound {
+			if _, err := e.Keeper.Thread(t.Context(), who, "t"); looptest.Code(err) != codes.NotFound {
 				t.Errorf("%v: %v", who, err)
 			}
-			if list, err := e.Threads(t.Context(), who, time.Time{}, 10); err != nil || len(list) > 0 {
+			if list, err := e.Keeper.Threads(t.Context(), who, time.Time{}, 10); err != nil || len(list) > 0 {
 				t.Errorf("%v lists %v, %v", who, list, err)
 			}
 		}
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			holdfast.Principal{Tenant: "acme", User: "bob"},
 			"",
@@ -88,7 +88,12 @@ func TestRepeatedCallIDs(t *testing.T) {
 			Tools: []holdfast.Tool{pong},
 		},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	events := looptest.Collect(t, reply, err)
 	seen := map[string]bool{}
 	for _, ev := range events {
@@ -131,7 +136,12 @@ func TestAttachAnywhere(t *testing.T) {
 			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
 		},
 	})
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	var all []agui.Frame
 	for frames := range reply.Whole() {
 		all = append(all, frames...)
@@ -144,7 +154,7 @@ func TestAttachAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", cursor, agui.DialectV1)
+		reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", cursor, agui.DialectV1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +174,7 @@ func TestAttachAnywhere(t *testing.T) {
 			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
 		}
 	}
-	foreign, err := e.Events(
+	foreign, err := e.Owner.Events(
 		t.Context(),
 		looptest.Alice,
 		"t",
@@ -193,7 +203,7 @@ func TestPolicies(t *testing.T) {
 		if change != nil {
 			change(in)
 		}
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if err != nil {
 			return nil, err
 		}
@@ -342,16 +352,26 @@ func TestIterationLimit(t *testing.T) {
 			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
 		},
 	})
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok ||
 		failed.Code != codes.MaxIterations {
 		t.Fatalf("%+v", failed)
 	}
-	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")))
+	_, err = e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")),
+	)
 	if looptest.Code(err) != codes.MidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
 		t.Fatalf("scenario 4: %v", err)
 	}
-	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 	events := looptest.Collect(t, reply, err)
 	looptest.Succeeded(t, events)
 	for i, want := range []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot} {
@@ -379,7 +399,7 @@ func TestMaxRuns(t *testing.T) {
 			func(c *looptest.Config) { c.MaxRuns = 1 },
 			holdfast.Agent{Name: "a", Model: wait},
 		)
-		first, err := e.Post(
+		first, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -388,7 +408,7 @@ func TestMaxRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -398,13 +418,13 @@ func TestMaxRuns(t *testing.T) {
 		) != codes.TooManyRuns {
 			t.Fatal(err)
 		}
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("the refused run left a thread: %v", err)
 		}
 		close(hold)
 		looptest.Succeeded(t, looptest.Collect(t, first, nil))
 		synctest.Wait()
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -430,7 +450,7 @@ func TestShutdownHandsOver(t *testing.T) {
 			Tools: []holdfast.Tool{slow},
 		}
 		one := looptest.Start(t, shared, nil, agent)
-		reply, err := one.Post(
+		reply, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -454,7 +474,7 @@ func TestShutdownHandsOver(t *testing.T) {
 		if err := <-cut; looptest.Code(err) != codes.StreamCut {
 			t.Errorf("the stream ended with %v", err)
 		}
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -503,7 +523,7 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 			holdfast.Agent{Name: "a", Model: model},
 		)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
-		second, err := e.Post(
+		second, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -526,7 +546,7 @@ func TestRunIDIsMadeUp(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	made := map[string]bool{}
 	for _, thread := range []string{"u", "v"} {
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -539,7 +559,7 @@ func TestRunIDIsMadeUp(t *testing.T) {
 			t.Errorf("the run is %q, the reply says %q", run, reply.RunID)
 		}
 		made[run] = true
-		again, err := e.Post(
+		again, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -549,7 +569,7 @@ func TestRunIDIsMadeUp(t *testing.T) {
 		if started := shown[0].(agui.RunStarted); started.RunID != run || len(started.Metadata) != 0 {
 			t.Errorf("sent again, the run is %+v", started)
 		}
-		if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, thread, "", 100))(t); len(runs) != 1 {
+		if runs := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, thread, "", 100))(t); len(runs) != 1 {
 			t.Errorf("there are %d runs", len(runs))
 		}
 	}

@@ -60,7 +60,7 @@ func wantShown(t *testing.T, e *looptest.Engine, events []agui.Event, want ...st
 		t.Errorf("who was there shows\n%s, want\n%s", got, all)
 	}
 	for _, dialect := range []agui.Dialect{agui.DialectV1, agui.DialectLegacy} {
-		reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
+		reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", dialect)
 		later := looptest.Collect(t, reply, err)
 		if got := strings.Join(looptest.Reduce(later), "|"); got != all {
 			t.Errorf("in dialect %d, who comes later shows\n%s, want\n%s", dialect, got, all)
@@ -238,7 +238,7 @@ func TestGivenUpAnswerStays(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
 				if info := looptest.Must(
-					last.Thread(t.Context(), looptest.Alice, "t"),
+					last.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 				)(
 					t,
 				); info.Status != threads.StatusStopped {
@@ -258,13 +258,13 @@ func TestGivenUpAnswerStays(t *testing.T) {
 func TestFailedAnswerTravels(t *testing.T) {
 	var shown []string
 	e, db, events := failedOnce(t, &shown, nil)
-	forked := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
+	forked := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput(forked.Thread.ID, "r2")))
 	looptest.WantTexts(t, e, forked.Thread.ID, append(append([]string{"user:go"}, halfAnswer...), "assistant:fine")...)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: screen(events)[2].ID}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: screen(events)[2].ID}))(t)
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r4")))
 	looptest.WantTexts(t, e, "t", append(append([]string{"user:go"}, halfAnswer...), "assistant:fine")...)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.WantTexts(t, e, "t", "user:go")
 	sound(t, db, "t")
 	if got := strings.Join(shown, "|"); got != "user|user|user" {

@@ -28,14 +28,14 @@ func TestFailureSaysTheSameLater(t *testing.T) {
 		t.Errorf("the stream says %q, and the hint is %q", said.Message, said.FullText())
 	}
 	for _, dialect := range []agui.Dialect{agui.DialectV1, agui.DialectLegacy} {
-		reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
+		reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", dialect)
 		later := looptest.Failed(t, looptest.Collect(t, reply, err), codes.TooManyErrors)
 		if later.Message != said.Message || !bytes.Equal(later.Metadata, said.Metadata) {
 			t.Errorf("in dialect %d, who comes later reads %s", dialect, agui.Append(nil, later))
 		}
 	}
-	info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
-	runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 1))(t)
+	info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
+	runs := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 1))(t)
 	if info.Text != said.FullText() || len(runs) != 1 || runs[0].Text != said.FullText() {
 		t.Errorf("as JSON, the thread says %q, and the run %+v", info.Text, runs)
 	}

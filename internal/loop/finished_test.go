@@ -68,7 +68,7 @@ func TestFinishedIsNotRetried(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), withURLs, agent)
 		waitingFor(t, looptest.Started(t, e, "t"))
 		looptest.Must(
-			e.Finish(
+			e.Owner.Finish(
 				t.Context(),
 				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true},
 			),

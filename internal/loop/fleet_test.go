@@ -34,7 +34,7 @@ func ridden(t *testing.T, j *looptest.Notebook, handed bool) (shared *memstore.S
 	shared = memstore.New()
 	owner := &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, nil, revised("1", j, make(chan struct{})))
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -78,7 +78,7 @@ func TestLeftToTheAgent(t *testing.T) {
 					time.Sleep(4 * time.Second) // they may judge the silence of others now
 					leave()
 					time.Sleep(3010 * time.Millisecond) // the quick one has looked
-					if _, err := quick.Events(
+					if _, err := quick.Owner.Events(
 						t.Context(),
 						looptest.Alice,
 						"t",
@@ -88,7 +88,7 @@ func TestLeftToTheAgent(t *testing.T) {
 					); err != nil {
 						t.Errorf("attaching: %v", err)
 					}
-					_, err := quick.Post(
+					_, err := quick.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"",
@@ -159,8 +159,8 @@ func TestNobodyHasTheAgent(t *testing.T) {
 			t.Errorf("the thread is %+v", got)
 		}
 		said := looptest.Must(shared.Described(t.Context()))(t)
-		agents := looptest.Must(reloaded.NewAgents([]holdfast.Agent{revised("2", j, nil)}, nil, nil))(t)
-		reloaded.Use(agents)
+		agents := looptest.Must(reloaded.Owner.NewAgents([]holdfast.Agent{revised("2", j, nil)}, nil, nil))(t)
+		reloaded.Owner.Use(agents)
 		time.Sleep(10 * time.Millisecond)
 		if again := looptest.Must(shared.Described(t.Context()))(t); changed(said, again) != 1 {
 			t.Errorf("the servers say %q, and before the reload %q", again, said)

@@ -88,7 +88,7 @@ func TestFormatTooNewLater(t *testing.T) {
 		}
 		mortal.Dead.Store(false)
 		time.Sleep(2 * time.Second)
-		if err := cut.Ready(t.Context()); !errors.Is(err, store.ErrVersionTooNew) {
+		if err := cut.Owner.Ready(t.Context()); !errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("it is ready: %v", err)
 		}
 		time.Sleep(10 * time.Second)

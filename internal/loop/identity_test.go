@@ -93,14 +93,19 @@ func TestKeysAreOfOneThread(t *testing.T) {
 		looptest.Alice, looptest.Alice, {Tenant: looptest.Alice.Tenant, User: "bob"}, {Tenant: "evil", User: "alice"},
 		{Tenant: "evil", User: "mallory"},
 	} {
-		reply, err := e.Post(t.Context(), who, "", looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")))
+		reply, err := e.Owner.Post(
+			t.Context(),
+			who,
+			"",
+			looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		key := keyOf(t, j)
 		if before, double := seen[key]; double {
 			t.Errorf("%v and %v have the key %s", before, who, key)
 		}
 		seen[key] = who
-		looptest.Must(e.Delete(t.Context(), who, "pay", "", false))(t)
+		looptest.Must(e.Keeper.Delete(t.Context(), who, "pay", "", false))(t)
 	}
 }
 
@@ -111,7 +116,12 @@ func TestKeyAfterATakeover(t *testing.T) {
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, payer(noting(j, hanging)))
 		looptest.Must(
-			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			one.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -134,11 +144,11 @@ func TestKeysOfAFork(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, payer(noting(j, asking)))
 	looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	made := keyOf(t, j)
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f1"}))(t)
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "f1", threads.Travel{Thread: "f2"}))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f1"}))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "f1", threads.Travel{Thread: "f2"}))(t)
 	later := map[string]string{}
 	for _, id := range []string{"t", "f1", "f2"} {
-		info := looptest.Must(e.Thread(t.Context(), looptest.Alice, id))(t)
+		info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, id))(t)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(id, "r2", "true", asked(info)...)))
 		if got := keyOf(t, j); got != made {
 			t.Errorf("in %s the open call has the key %s, it was made under %s", id, got, made)
@@ -199,7 +209,12 @@ func TestIncarnationOfHooks(t *testing.T) {
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, agent(hanging))
 		looptest.Must(
-			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			one.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -211,15 +226,15 @@ func TestIncarnationOfHooks(t *testing.T) {
 		if got := last(); got != begun || !strings.HasSuffix(got, " 0") || strings.HasPrefix(got, " ") {
 			t.Errorf("after a takeover it is %q, it was %q", got, begun)
 		}
-		looptest.Must(two.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+		looptest.Must(two.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 		looptest.Succeeded(t, looptest.Resumed(t, two, "t", "r2"))
 		if got, want := last(), strings.TrimSuffix(begun, "0")+"1"; got != want {
 			t.Errorf("after a rewind it is %q, want %q", got, want)
 		}
-		looptest.Must(two.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f", Message: "u1"}))(t)
+		looptest.Must(two.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f", Message: "u1"}))(t)
 		looptest.Succeeded(t, looptest.Resumed(t, two, "f", "r3"))
 		fork := last()
-		looptest.Must(two.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+		looptest.Must(two.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
 		looptest.Succeeded(t, looptest.Started(t, two, "t"))
 		if again := last(); fork == begun || again == begun || again == fork || !strings.HasSuffix(fork+again, " 0") {
 			t.Errorf("the thread is %q, its fork %q, and after a DELETE %q", begun, fork, again)

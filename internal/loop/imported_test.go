@@ -86,10 +86,10 @@ func TestForgedResults(t *testing.T) {
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", forgedHistory()...)))
 		where := "t"
 		if travel.Thread == "" {
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", travel))(t)
+			looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", travel))(t)
 		} else {
 			where = travel.Thread
-			looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", travel))(t)
+			looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", travel))(t)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, e, where, "r2"))
 		looptest.WantTexts(t, e, where, "user:look", "assistant:", "tool:true", "assistant:done")
@@ -129,8 +129,12 @@ func TestForgedResultsOfFrontend(t *testing.T) {
 	)
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
 	looptest.WantTexts(t, e, "t", "user:look", "assistant:", "tool:FORGED", "assistant:done")
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}))(t)
-	reply, err := e.Post(t.Context(), looptest.Alice, "guarded", looptest.RunInput("t", "r3"))
+	looptest.Must(
+		e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}),
+	)(
+		t,
+	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "guarded", looptest.RunInput("t", "r3"))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:look", "assistant:", "tool:true", "assistant:done")
 	if ran != 1 {
@@ -223,8 +227,8 @@ func TestPolicyOfAnotherAgent(t *testing.T) {
 			looker("b", &seen, c.policy),
 		)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", history...)))
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u2"}))(t)
-		reply, err := e.Post(t.Context(), looptest.Alice, "b", looptest.RunInput("t", "r2"))
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u2"}))(t)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "b", looptest.RunInput("t", "r2"))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if want := append([]string{"instructions: OPERATOR"}, c.want...); !slices.Equal(seen, want) {
 			t.Errorf("with %+v the model saw\n%q, want\n%q", c.policy, seen, want)
@@ -294,7 +298,7 @@ func TestMediaIsRefused(t *testing.T) {
 			Source: &holdfast.Source{Type: holdfast.SourceURL, Value: "https://169.254.169.254/latest"},
 		},
 	}})
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",

@@ -55,7 +55,7 @@ func TestKeptIsHandedBack(t *testing.T) {
 				}
 				one := looptest.Start(t, mortal, nil, agent(true))
 				looptest.Must(
-					one.Post(
+					one.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"",
@@ -193,12 +193,12 @@ func TestKeepAfterTheCall(t *testing.T) {
 			},
 		)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
 		time.Sleep(time.Second)
-		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		if err := <-late; err == nil {
 			t.Error("it was kept for a call that is over")
 		}

@@ -58,7 +58,7 @@ func TestKeptAndLeft(t *testing.T) {
 		all := looptest.Checkpoints(t, e, "t")
 		at := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool { return c.Metadata.Source == "loop" })].ID
 		if back := looptest.Must(
-			e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}),
+			e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}),
 		)(
 			t,
 		); len(
@@ -125,12 +125,17 @@ func TestKeptAndCancelled(t *testing.T) {
 		}))
 		e := looptest.Start(t, memstore.New(), nil, a)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1"))),
+			e.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1")),
+			),
 		)(
 			t,
 		)
 		time.Sleep(time.Minute)
-		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		settled(t, e, "t")
 		for _, raw := range looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t) {
 			if m := looptest.Must(agui.DecodeMessage(raw))(t); m.ToolCallID == "c0" && thread.MarkOf(&m).NotRun {

@@ -82,13 +82,21 @@ func TestMark(t *testing.T) {
 			sound(t, db, "t")
 			at := looptest.Checkpoints(t, e, "t")
 			i := slices.IndexFunc(at, func(cp threads.Checkpoint) bool { return cp.Metadata.Label == "paid, again" })
-			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}))(t)
+			back := looptest.Must(
+				e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}),
+			)(
+				t,
+			)
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:marked")
 			if back.Checkpoint.Metadata.Label != "" || back.Checkpoint.RunStartedAt.IsZero() ||
 				!back.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
 				t.Errorf("it went back to %+v", back.Checkpoint)
 			}
-			forked := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}))(t)
+			forked := looptest.Must(
+				e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}),
+			)(
+				t,
+			)
 			if !forked.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
 				t.Errorf("it was forked to %+v", forked.Checkpoint)
 			}
@@ -149,7 +157,7 @@ func TestMarkSurvives(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, manual, agent(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -191,7 +199,7 @@ func TestMarkWhileItRuns(t *testing.T) {
 		manual := func(c *looptest.Config) { c.Frequency = loop.Manual }
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{marks("look"), pay}}
 		owner, other := looptest.Start(t, shared, manual, agent), looptest.Start(t, shared, manual, agent)
-		if _, err := owner.Post(
+		if _, err := owner.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -201,14 +209,14 @@ func TestMarkWhileItRuns(t *testing.T) {
 		}
 		synctest.Wait()
 		for label, e := range map[string]*looptest.Engine{"here": owner, "there": other} {
-			made := looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: label}))(t)
+			made := looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: label}))(t)
 			if made.Metadata.Label != label || made.Metadata.Source != "update" || made.RunStartedAt.IsZero() ||
 				made.Status != threads.StatusRunning ||
 				made.Messages != 4 {
 				t.Errorf("%s: %+v", label, made)
 			}
 		}
-		if _, err := owner.Mark(
+		if _, err := owner.Keeper.Mark(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -218,7 +226,7 @@ func TestMarkWhileItRuns(t *testing.T) {
 		) != codes.RunInProgress {
 			t.Errorf("with a state: %v", err)
 		}
-		if _, err := owner.Mark(
+		if _, err := owner.Keeper.Mark(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -246,7 +254,11 @@ func TestMarkWhileItRuns(t *testing.T) {
 			t.Fatalf("there are %d checkpoints", len(all))
 		}
 		sound(t, shared, "t")
-		back := looptest.Must(owner.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[0].ID}))(t)
+		back := looptest.Must(
+			owner.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[0].ID}),
+		)(
+			t,
+		)
 		if len(back.Effects) != 1 || back.Effects[0].Tool != "pay" {
 			t.Errorf("it went back before %+v", back.Effects)
 		}
@@ -256,7 +268,7 @@ func TestMarkWhileItRuns(t *testing.T) {
 		if n := paid.Load(); n != 1 {
 			t.Errorf("the call was made %d times", n)
 		}
-		made := looptest.Must(owner.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "still"}))(t)
+		made := looptest.Must(owner.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "still"}))(t)
 		if made.RunStartedAt.IsZero() {
 			t.Errorf("at rest: %+v", made)
 		}

@@ -77,7 +77,7 @@ func TestOneTenantDoesNotTakeAllRuns(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 2, func() bool { return true } })
 		}, holdfast.Agent{Name: "a", Model: waits()})
 		begin := func(who holdfast.Principal, id string) error {
-			_, err := e.Post(t.Context(), who, "a", looptest.RunInput(id, "r", looptest.UserSays("u", "wait")))
+			_, err := e.Owner.Post(t.Context(), who, "a", looptest.RunInput(id, "r", looptest.UserSays("u", "wait")))
 			return err
 		}
 		for n := range 5 {
@@ -89,7 +89,7 @@ func TestOneTenantDoesNotTakeAllRuns(t *testing.T) {
 		if err := begin(looptest.Alice, "alice"); err != nil {
 			t.Errorf("another tenant has no place: %v", err)
 		}
-		if _, err := e.Cancel(t.Context(), mallory, "m0", "r"); err != nil {
+		if _, err := e.Owner.Cancel(t.Context(), mallory, "m0", "r"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -109,7 +109,7 @@ func TestSingleTenantMayTakeAllRuns(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 1, func() bool { return false } })
 		}, holdfast.Agent{Name: "a", Model: waits()})
 		for n := range 5 {
-			if _, err := e.Post(
+			if _, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"a",
@@ -133,7 +133,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		input := looptest.RunInput("t", "r", looptest.UserSays("u", "hello"))
 		broken.now.Store(true)
 		for range 3 {
-			if _, err := e.Post(t.Context(), looptest.Alice, "a", input); err == nil {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "a", input); err == nil {
 				t.Fatal("a store that does not answer has stored a run")
 			}
 		}
@@ -142,7 +142,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 			looptest.Collect(
 				t,
 				must(
-					e.Post(
+					e.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"a",
@@ -175,7 +175,12 @@ func TestThreadLimit(t *testing.T) {
 		one, other := start(), start()
 		bob := holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
 		begin := func(e *looptest.Engine, who holdfast.Principal, id, run string) error {
-			reply, err := e.Post(t.Context(), who, "a", looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
+			reply, err := e.Owner.Post(
+				t.Context(),
+				who,
+				"a",
+				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")),
+			)
 			if err == nil {
 				looptest.Collect(t, reply, nil)
 				synctest.Wait()
@@ -193,7 +198,7 @@ func TestThreadLimit(t *testing.T) {
 		wantLimit(t, begin(one, looptest.Alice, "a3", "r"), "threads", "user", 2, 2)
 		ok(begin(other, bob, "b1", "r"))
 		wantLimit(t, begin(one, bob, "b2", "r"), "threads", "tenant", 3, 3)
-		_, err := one.Fork(t.Context(), looptest.Alice, "a1", threads.Travel{})
+		_, err := one.Keeper.Fork(t.Context(), looptest.Alice, "a1", threads.Travel{})
 		wantLimit(t, err, "threads", "user", 2, 2)
 		ok(begin(one, mallory, "m1", "r")) // another tenant, with limits of its own
 		wantLimit(t, begin(one, mallory, "m2", "r"), "threads", "user", 1, 1)
@@ -202,7 +207,7 @@ func TestThreadLimit(t *testing.T) {
 		if _, err := other.Messages(t.Context(), looptest.Alice, "a2"); err != nil {
 			t.Error(err)
 		}
-		if _, err := other.Delete(t.Context(), looptest.Alice, "a2", "", false); err != nil {
+		if _, err := other.Keeper.Delete(t.Context(), looptest.Alice, "a2", "", false); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // the clock of the test: what was gathered is written
@@ -220,7 +225,7 @@ func TestByteLimit(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Bytes = 20_000 })
 		}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: strings.Repeat("x", 30_000)})})
 		begin := func(id, run string) error {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"a",
@@ -242,7 +247,7 @@ func TestByteLimit(t *testing.T) {
 		// nothing else is due that counts at the same moment.
 		time.Sleep(2*time.Minute + time.Second/2)
 		synctest.Wait()
-		info, err := e.Thread(t.Context(), looptest.Alice, "t")
+		info, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,11 +257,11 @@ func TestByteLimit(t *testing.T) {
 		}
 		wantLimit(t, begin("t", "r2"), "bytes", "user", size, 20_000)
 		wantLimit(t, begin("t2", "r"), "bytes", "user", size, 20_000)
-		_, err = e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
+		_, err = e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
 		wantLimit(t, err, "bytes", "user", size, 20_000)
-		_, err = e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
+		_, err = e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
 		wantLimit(t, err, "bytes", "user", size, 20_000)
-		if _, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
+		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
 			t.Fatal(err)
 		}
 		if err := begin("t2", "r"); err != nil {
@@ -273,7 +278,7 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		agent := holdfast.Agent{Name: "a", Model: waits()}
 		dead := looptest.Start(t, s, nil, agent)
 		for n := range 3 {
-			if _, err := dead.Post(
+			if _, err := dead.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"a",
@@ -294,10 +299,10 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Runs = 1 })
 		}, agent)
 		time.Sleep(10 * time.Second) // the clock of the test
-		if e.Running() != 3 {
-			t.Errorf("%d of 3 runs were taken over", e.Running())
+		if e.Owner.Running() != 3 {
+			t.Errorf("%d of 3 runs were taken over", e.Owner.Running())
 		}
-		_, err := e.Post(
+		_, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"a",

@@ -29,7 +29,7 @@ func logOf(
 ) (frames []agui.Frame, ended bool) {
 	t.Helper()
 	for {
-		page, err := owner.Log(t.Context(), e.Engine, looptest.Alice, id, run, after, limit)
+		page, err := owner.Log(t.Context(), e.Owner, looptest.Alice, id, run, after, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestLog(t *testing.T) {
 			},
 		)
 		first := make(chan []agui.Frame)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -132,8 +132,8 @@ func dataOf(frames []agui.Frame) (data [][]byte) {
 // TestLogRefused: a client that asks for a log that is not there is told why.
 func TestLogRefused(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0].ID
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread
+	run := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0].ID
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread
 	for what, ask := range map[string]struct {
 		who         holdfast.Principal
 		thread, run string
@@ -150,7 +150,7 @@ func TestLogRefused(t *testing.T) {
 	} {
 		if _, err := owner.Log(
 			t.Context(),
-			e.Engine,
+			e.Owner,
 			ask.who,
 			ask.thread,
 			ask.run,

@@ -110,7 +110,7 @@ func TestImagesAreActivities(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute) // it is archived
-		again, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		again, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		// A text may have been shown in more pieces than it is replayed in.
 		replayed := looptest.Collect(t, again, err)
 		sameImages := slices.EqualFunc(activitiesOf(replayed), shown, func(a, b agui.ActivitySnapshot) bool {
@@ -229,14 +229,14 @@ func TestImagesOfCancelledAnswers(t *testing.T) {
 					append(before, holdfast.Delta{Media: picture(500, "")}, holdfast.Delta{Text: "hang"}),
 					[]holdfast.Delta{{Text: "ok", Finish: holdfast.FinishStop}},
 				)})
-				reply, err := e.Post(
+				reply, err := e.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
 					looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")),
 				)
 				synctest.Wait()
-				if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
+				if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 					t.Fatal(err)
 				}
 				events := looptest.Collect(t, reply, err)
@@ -331,7 +331,7 @@ func TestManyImages(t *testing.T) {
 			looptest.Posted(t, e, looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))),
 		)
 	}
-	reply, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectLegacy)
+	reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectLegacy)
 	frames, events := looptest.FramesOf(t, reply, err)
 	for _, f := range frames {
 		if len(f.Data) > 10<<10 {

@@ -393,7 +393,7 @@ func TestDecisionsSurvive(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -661,7 +661,7 @@ func TestHooksChangeTheCall(t *testing.T) {
 	)
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:"changed"`, "assistant:done")
-	if s := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(s.State) != "1" {
+	if s := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice, "t"))(t); string(s.State) != "1" {
 		t.Errorf("the shared state is %s", s.State)
 	}
 }

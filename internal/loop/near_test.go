@@ -54,7 +54,7 @@ func TestComingBackToALivingRun(t *testing.T) {
 			{Finish: holdfast.FinishStop},
 		}
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
-		first, err := e.Post(
+		first, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -81,7 +81,7 @@ func TestComingBackToALivingRun(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", cursor, agui.DialectV1)
+					reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", cursor, agui.DialectV1)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -101,7 +101,7 @@ func TestComingBackToALivingRun(t *testing.T) {
 				}
 			}
 			if watchers > 0 && watchers < 10 {
-				if _, err := e.Events(
+				if _, err := e.Owner.Events(
 					t.Context(),
 					holdfast.Principal{User: "mallory"},
 					"t",
@@ -113,7 +113,7 @@ func TestComingBackToALivingRun(t *testing.T) {
 				).Code != codes.NotFound {
 					t.Errorf("another user gets %v", err)
 				}
-				reply, err := e.Events(
+				reply, err := e.Owner.Events(
 					t.Context(),
 					looptest.Alice,
 					"t",
@@ -138,7 +138,14 @@ func TestComingBackToALivingRun(t *testing.T) {
 				}
 			}
 		}
-		reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", cursorOf(t, ids[len(ids)-1]), agui.DialectV1)
+		reply, err := e.Owner.Events(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			"r1",
+			cursorOf(t, ids[len(ids)-1]),
+			agui.DialectV1,
+		)
 		if reply != nil || err != nil {
 			t.Errorf("after the last record: %v, %v; want nothing", reply, err)
 		}

@@ -72,7 +72,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("asked %d times, for %+v", len(asked), o)
 	}
 	for _, dialect := range []agui.Dialect{agui.DialectV1, agui.DialectLegacy} {
-		reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
+		reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", dialect)
 		if end := looptest.Succeeded(t, looptest.Collect(t, reply, err)); string(end.Result) != `{"city":"Rome"}` {
 			t.Errorf("later the result is %s", end.Result)
 		}
@@ -259,7 +259,7 @@ func TestCrashBetweenTheAnswers(t *testing.T) {
 					nil,
 					former(&asked, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}),
 				)
-				if _, err := one.Post(
+				if _, err := one.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -271,7 +271,7 @@ func TestCrashBetweenTheAnswers(t *testing.T) {
 				first.Dead.Store(true)
 				two := looptest.Start(t, shared, nil, former(&askedLater, answering(last)))
 				time.Sleep(10 * time.Second)
-				reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+				reply, err := two.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 				events := looptest.Collect(t, reply, err)
 				if len(asked) != 2 || len(askedLater) != 1 {
 					t.Fatalf("asked %d and %d times", len(asked), len(askedLater))
@@ -342,14 +342,14 @@ func TestOutputAfterAFailure(t *testing.T) {
 				answering(`{"city":"Rome"}`),
 			),
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
 			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
 		)
 		synctest.Wait()
-		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
+		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 			t.Fatal(err)
 		}
 		if end, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished); !ok || end.Result != nil {
@@ -425,7 +425,7 @@ func TestCrashBeforeTheError(t *testing.T) {
 			},
 		}
 		one := looptest.Start(t, first, nil, agent)
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -436,7 +436,7 @@ func TestCrashBeforeTheError(t *testing.T) {
 		time.Sleep(time.Second)
 		two := looptest.Start(t, shared, nil, former(&askedLater, answering("Rome")))
 		time.Sleep(10 * time.Second)
-		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := two.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
 		failed, ok := looptest.LastOf(events).(agui.RunError)
 		if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), "not JSON") ||

@@ -47,7 +47,7 @@ func callsThese(calls ...string) holdfast.Model {
 }
 
 func byKey(e *looptest.Engine, call, result string) (*threads.FinishedCall, error) {
-	return e.Finish(
+	return e.Owner.Finish(
 		context.Background(),
 		owner.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)},
 	)
@@ -93,7 +93,7 @@ func TestOutsideWhileOthersRun(t *testing.T) {
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		e := looptest.Start(t, s, withURLs, a)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -253,7 +253,14 @@ func TestOutsideBesideQuestion(t *testing.T) {
 				}
 				in := looptest.RunInput("t", "r5", looptest.UserSays("u5", "later"))
 				in.ForwardedProps = json.RawMessage(`{"holdfast":{"onInterrupted":"decline"}}`)
-				if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.CallPending {
+				if _, err := e.Owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					in,
+				); looptest.Code(
+					err,
+				) != codes.CallPending {
 					t.Errorf("a new message: %v", err)
 				}
 				want := []string{"user:go", "assistant:", `tool:{"approved":true}`, "tool:answered 1", "assistant:done"}
@@ -364,7 +371,7 @@ func TestOutsideNoRoom(t *testing.T) {
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 		synctest.Wait() // until that run has given its place back
 		looptest.Must(
-			e.Post(
+			e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"busy",
@@ -413,7 +420,7 @@ func TestOutsideBesideADescription(t *testing.T) {
 			},
 		)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)

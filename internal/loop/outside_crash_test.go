@@ -41,7 +41,7 @@ func TestOutsideHandedOutAgain(t *testing.T) {
 						),
 					)
 					looptest.Must(
-						one.Post(
+						one.Owner.Post(
 							t.Context(),
 							looptest.Alice,
 							"",
@@ -201,7 +201,12 @@ func TestOutsideOwnerDies(t *testing.T) {
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		one := looptest.Start(t, mortal, withURLs, a)
 		looptest.Must(
-			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			one.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -209,7 +214,7 @@ func TestOutsideOwnerDies(t *testing.T) {
 		mortal.Dead.Store(true)
 		dies.Store(false)
 		two := looptest.Start(t, mortal.Store, withURLs, a)
-		done, err := two.Finish(
+		done, err := two.Owner.Finish(
 			t.Context(),
 			owner.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)},
 		)
@@ -248,7 +253,7 @@ func TestOutsideInPlaceOfATool(t *testing.T) {
 				)
 				one := looptest.Start(t, mortal, withURLs, outsideAgent(approve))
 				looptest.Must(
-					one.Post(
+					one.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"",

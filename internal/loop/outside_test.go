@@ -90,7 +90,7 @@ func withURLs(c *looptest.Config) {
 }
 
 func finish(e *looptest.Engine, token, result string) (*threads.FinishedCall, error) {
-	return e.Finish(context.Background(), owner.Finishing{Token: token, Result: json.RawMessage(result)})
+	return e.Owner.Finish(context.Background(), owner.Finishing{Token: token, Result: json.RawMessage(result)})
 }
 
 // waitingFor returns what RUN_FINISHED says of the calls that wait.
@@ -129,7 +129,7 @@ func settled(t *testing.T, e *looptest.Engine, id string) *threads.Info {
 	t.Helper()
 	var info *threads.Info
 	looptest.WaitFor(t, func() bool {
-		info = looptest.Must(e.Thread(t.Context(), looptest.Alice, id))(t)
+		info = looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, id))(t)
 		return info.Status != threads.StatusRunning
 	})
 	return info
@@ -148,13 +148,13 @@ func TestOutside(t *testing.T) {
 			t.Fatalf("the run ends with %s", looptest.Show(events))
 		}
 		for _, dialect := range []agui.Dialect{agui.DialectV1, agui.DialectLegacy} {
-			reply, err := e.Attach(t.Context(), looptest.Alice, "t", dialect)
+			reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", dialect)
 			if later := looptest.Collect(t, reply, err); !slices.Equal(toldOutside(t, later), waiting) {
 				t.Errorf("in dialect %d, who comes later is told %s", dialect, looptest.Show(later))
 			}
 		}
 		synctest.Wait()
-		if n := e.Running(); n != 0 {
+		if n := e.Owner.Running(); n != 0 {
 			t.Errorf("%d runs are under way while the thread waits", n)
 		}
 		sound(t, store, "t")
@@ -176,7 +176,7 @@ func TestOutside(t *testing.T) {
 		sound(t, store, "t")
 		replay := looptest.Collect(
 			t,
-			looptest.Must(e.Events(t.Context(), looptest.Alice, "t", done.Run, cursor0, agui.DialectV1))(t),
+			looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", done.Run, cursor0, agui.DialectV1))(t),
 			nil,
 		)
 		if !strings.Contains(looptest.Show(replay), `"type":"TOOL_CALL_RESULT"`) {
@@ -199,7 +199,7 @@ func checkOnce(t *testing.T, e *looptest.Engine, token string, first *threads.Fi
 	if _, err := finish(e, token, `{"approved":false}`); looptest.Code(err) != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
-	if _, err := e.Finish(
+	if _, err := e.Owner.Finish(
 		t.Context(),
 		owner.Finishing{Token: token, Result: json.RawMessage(`"no"`), Failed: true},
 	); looptest.Code(
@@ -270,7 +270,7 @@ func TestOutsideRefuses(t *testing.T) {
 			t.Errorf("it waits no more: %+v", info)
 		}
 		done := looptest.Must(
-			e.Finish(
+			e.Owner.Finish(
 				t.Context(),
 				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true},
 			),
@@ -376,7 +376,7 @@ func TestOutsideMessages(t *testing.T) {
 							Payload:     json.RawMessage(`{"approved":true}`),
 						},
 					}
-					_, err := e.Post(t.Context(), looptest.Alice, "", in)
+					_, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 					if (looptest.Code(err) == codes.CallPending) != (entry == call) {
 						t.Errorf("resume with %s: %v", entry, err)
 					}
@@ -388,7 +388,7 @@ func TestOutsideMessages(t *testing.T) {
 				for _, chat := range []string{`{}`, `{"holdfast":{"chat":true,"onUnfinished":"abandon"}}`} {
 					in := looptest.RunInput("t", "r2"+chat, looptest.UserSays("u2"+chat, "never mind"))
 					in.ForwardedProps = json.RawMessage(chat)
-					reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+					reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 					if abandonable {
 						looptest.Succeeded(t, looptest.Collect(t, reply, err))
 						looptest.WantTexts(
@@ -507,7 +507,7 @@ func TestOutsideByKey(t *testing.T) {
 				}, outsideAgent(finance(nil, holdfast.Outside{FinishedBy: c.by})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 				f := owner.Finishing{Who: c.who, Thread: "t", Call: call, Result: json.RawMessage(`{"approved":true}`)}
-				first, err := e.Finish(t.Context(), f)
+				first, err := e.Owner.Finish(t.Context(), f)
 				if looptest.Code(err) != c.code {
 					t.Fatalf("%v, want %q", err, c.code)
 				}
@@ -517,19 +517,19 @@ func TestOutsideByKey(t *testing.T) {
 				}
 				if err == nil {
 					settled(t, e, "t")
-					if again := looptest.Must(e.Finish(t.Context(), f))(t); *again != *first {
+					if again := looptest.Must(e.Owner.Finish(t.Context(), f))(t); *again != *first {
 						t.Errorf("again it is %+v", again)
 					}
 				}
 				if hidden := strings.ReplaceAll(fmt.Sprint(err), `"t"`, `"nowhere"`); c.code == codes.NotFound {
 					f.Thread = "nowhere"
-					if _, err := e.Finish(t.Context(), f); err.Error() != hidden {
+					if _, err := e.Owner.Finish(t.Context(), f); err.Error() != hidden {
 						t.Errorf("it shows that the thread is there: %s, for none %s", hidden, err)
 					}
 					f.Thread = "t"
 				}
 				f.Call = "nobody"
-				if _, err := e.Finish(
+				if _, err := e.Owner.Finish(
 					t.Context(),
 					f,
 				); err == nil ||
@@ -610,7 +610,7 @@ func TestExpects(t *testing.T) {
 		want := func(when, code string, tokens ...string) {
 			t.Helper()
 			for _, token := range tokens {
-				if got := looptest.Code(owner.Expects(t.Context(), e.Engine, token)); got != code {
+				if got := looptest.Code(owner.Expects(t.Context(), e.Owner, token)); got != code {
 					t.Errorf("%s, %.40s…: %q, want %q", when, token, got, code)
 				}
 			}
@@ -629,7 +629,7 @@ func TestExpects(t *testing.T) {
 		looptest.Must(finish(e, token, `{"approved":true}`))(t)
 		settled(t, e, "t")
 		want("over", "", token)
-		looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+		looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
 		want("deleted", codes.NotFound, token)
 	})
 }
@@ -648,7 +648,7 @@ func TestResultForADamagedThread(t *testing.T) {
 		} {
 			db.Break(damage)
 			_, err := finish(e, token, `{"approved":true}`)
-			for _, err := range []error{err, owner.Expects(t.Context(), e.Engine, token)} {
+			for _, err := range []error{err, owner.Expects(t.Context(), e.Owner, token)} {
 				if pub := holdfast.AsError(err); pub.Code != code || len(pub.Details) > 0 {
 					t.Errorf("got %v with %v, want %s", err, pub.Details, code)
 				}

@@ -44,7 +44,13 @@ func handsOut(
 func TestOutsideCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, p, _ := handsOut(t, holdfast.Outside{}, nil)
-		if info := looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t); len(info.OutsideCalls) != 1 {
+		if info := looptest.Must(
+			e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"),
+		)(
+			t,
+		); len(
+			info.OutsideCalls,
+		) != 1 {
 			t.Errorf("cancelled, it waits no more: %+v", info)
 		}
 		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
@@ -56,12 +62,12 @@ func TestOutsideCancel(t *testing.T) {
 		}
 		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
 		synctest.Wait()
-		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		settled(t, e, "t")
 		if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
 			t.Errorf("a result after the cancel: %v", err)
@@ -76,7 +82,7 @@ func TestOutsideDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, p, _ := handsOut(t, holdfast.Outside{}, nil)
 		old := p.token()
-		if n, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); n != 1 || err != nil {
+		if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		for range 2 {
@@ -95,7 +101,7 @@ func TestOutsideDelete(t *testing.T) {
 func TestOutsideFork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, p, call := handsOut(t, holdfast.Outside{}, nil)
-		forked := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
+		forked := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
 		if forked.Thread.Status != threads.StatusStopped || len(forked.Thread.OutsideCalls) > 0 {
 			t.Errorf("the fork is %+v", forked.Thread)
 		}
@@ -128,7 +134,7 @@ func TestOutsideRewind(t *testing.T) {
 	t.Run("before it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, p, call := handsOut(t, holdfast.Outside{}, nil)
-			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+			back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 			if len(back.Effects) != 1 || back.Effects[0].CallID != call || back.Effects[0].Effect != "once" {
 				t.Errorf("what has happened: %+v", back.Effects)
 			}
@@ -146,7 +152,7 @@ func TestOutsideRewind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, p, _ := handsOut(t, holdfast.Outside{}, nil)
 			back := looptest.Must(
-				e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}),
+				e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}),
 			)(
 				t,
 			)
@@ -184,7 +190,7 @@ func TestOutsideRewind(t *testing.T) {
 				settled(t, e, "t")
 				c.travel.Checkpoint = at
 				if back := looptest.Must(
-					e.Rewind(t.Context(), looptest.Alice, "t", c.travel),
+					e.Keeper.Rewind(t.Context(), looptest.Alice, "t", c.travel),
 				)(
 					t,
 				); len(
@@ -221,7 +227,7 @@ func TestOutsideEdited(t *testing.T) {
 			e, p, _ := handsOut(t, holdfast.Outside{Abandonable: abandonable}, nil)
 			in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
 			in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
-			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 			if !abandonable {
 				if looptest.Code(err) != codes.CallPending {
 					t.Errorf("edited: %v", err)
@@ -254,7 +260,7 @@ func TestOutsideEditedAfterAnError(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, a)
 		waitingFor(t, looptest.Started(t, e, "t"))
 		looptest.Must(
-			e.Finish(
+			e.Owner.Finish(
 				t.Context(),
 				owner.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true},
 			),
@@ -316,7 +322,7 @@ func TestOutsideEditedPassesHooks(t *testing.T) {
 			run := looptest.Must(byKey(e, "c1", `"no code"`))(t).Run
 			synctest.Wait()
 			slow.Store(false)
-			looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", run))(t)
+			looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", run))(t)
 			settled(t, e, "t")
 		},
 	} {
@@ -360,7 +366,7 @@ func TestOutsideKept(t *testing.T) {
 		)
 		time.Sleep(24 * time.Hour)
 		if cleaned := looptest.Must(
-			e.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false),
+			e.Keeper.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false),
 		)(
 			t,
 		); cleaned.Threads != 0 {
@@ -368,12 +374,12 @@ func TestOutsideKept(t *testing.T) {
 		}
 		first := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
 		settled(t, e, "t")
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		if again := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t); *again != *first {
 			t.Errorf("after a prune: %+v", again)
 		}
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		if left := looptest.Must(
 			e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "", 0),
 		)(
@@ -384,7 +390,7 @@ func TestOutsideKept(t *testing.T) {
 			t.Errorf("the end of %s is kept: %s", call, left[0].Data)
 		}
 		time.Sleep(24 * time.Hour)
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("a thread that waits no more is kept: %v", err)
 		}
 	})
@@ -407,9 +413,9 @@ func TestOutsideForgotten(t *testing.T) {
 			other,
 		)
 		time.Sleep(90 * time.Minute)
-		looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+		looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 		time.Sleep(90 * time.Minute)
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("it is kept: %v", err)
 		}
 	})

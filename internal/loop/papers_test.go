@@ -54,13 +54,13 @@ func TestStatesThatAreRefused(t *testing.T) {
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
-			_, postErr := e.Post(
+			_, postErr := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
 				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
 			)
-			_, getErr := e.Thread(t.Context(), looptest.Alice, "t")
+			_, getErr := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 			for _, err := range []error{postErr, getErr} {
 				if looptest.Code(err) != c.code {
 					t.Errorf("got %v, want %s", err, c.code)
@@ -81,7 +81,12 @@ func TestLatestIsOverwritten(t *testing.T) {
 		func(c *looptest.Config) { c.KeepCheckpoints = 1 },
 		looptest.Traveller(&looptest.Notebook{}),
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	all := looptest.Must(
 		e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindCheckpoint, "", 0),
@@ -114,7 +119,7 @@ func TestFrequencies(t *testing.T) {
 				func(c *looptest.Config) { c.Frequency = f },
 				looptest.Traveller(&looptest.Notebook{}),
 			)
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -135,20 +140,35 @@ func TestFrequencies(t *testing.T) {
 // TestScenarios are the four of the papers.
 func TestScenarios(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1"))
+	_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1"))
 	var pub *holdfast.Error
 	if !errors.As(err, &pub) || pub.Code != codes.NothingToRun ||
 		pub.Message != "No messages provided and thread has no existing history or checkpoint." {
 		t.Errorf("1, no checkpoint and no messages: %v", err)
 	}
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err)) // 2, no checkpoint and messages
 	looptest.Must(
-		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+		e.Keeper.Rewind(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
+		),
 	)(
 		t,
 	)
-	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")))
+	_, err = e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")),
+	)
 	if !errors.As(err, &pub) || pub.Code != codes.MidExecution || !strings.Contains(pub.Message, "at iteration 1") {
 		t.Errorf("4, a checkpoint and messages: %v", err)
 	}
@@ -195,7 +215,7 @@ func TestPendingWrites(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
 			step("a", 2*time.Second), step("b", time.Second), step("c", 0),
 		}})
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -204,7 +224,7 @@ func TestPendingWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply2, err := e.Post(
+		reply2, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -215,7 +235,7 @@ func TestPendingWrites(t *testing.T) {
 		}
 		pending := func(thread string) []string {
 			newest := looptest.Checkpoints(t, e, thread)
-			d := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, thread, newest[len(newest)-1].ID))(t)
+			d := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, thread, newest[len(newest)-1].ID))(t)
 			out := []string{}
 			for _, p := range d.PendingWrites {
 				if p.ThreadID != thread || p.CompletedAt.IsZero() || p.CallID == "" {

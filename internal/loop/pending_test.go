@@ -69,7 +69,7 @@ func TestPendingWritesOff(t *testing.T) {
 				first := &looptest.Mortal{Store: shared}
 				pending := func(c *looptest.Config) { c.NoPendingWrites = off }
 				one := looptest.Start(t, first, pending, agent(true))
-				if _, err := one.Post(
+				if _, err := one.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",

@@ -160,7 +160,7 @@ func (p *prompts) converse(t *testing.T, first *doomed) {
 		in := asks(n, plan)
 		for tries := 0; ; tries++ {
 			// A stream of a process that is dead does not end: the thread says how it went.
-			if _, err := e.Post(t.Context(), looptest.Alice, "", in); err != nil && !first.Dead.Load() {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil && !first.Dead.Load() {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Second)
@@ -168,7 +168,7 @@ func (p *prompts) converse(t *testing.T, first *doomed) {
 				e = looptest.Start(t, first.Store, p.observe, agent)
 				time.Sleep(20 * time.Second)
 			}
-			info, err := e.Thread(t.Context(), looptest.Alice, "t")
+			info, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 			if err == nil && info.Status == threads.StatusIdle && info.Run == in.RunID {
 				break
 			}
@@ -237,7 +237,7 @@ func TestPromptCuts(t *testing.T) {
 		says(observe.CutHistory, nil) // all is shown again
 		says(observe.CutNone, nil)
 		keeper := looptest.Start(t, shared, nil, p.agent(t, "m1"))
-		looptest.Must(keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u3"}))(t)
+		looptest.Must(keeper.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u3"}))(t)
 		says(observe.CutBranch, nil)
 		says(observe.CutNone, nil)
 	})

@@ -19,7 +19,7 @@ func TestWhoRanWhat(t *testing.T) {
 		t.Run(string(effect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, _ := doubtful(t, holdfast.WithEffect(effect))
-				run := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]
+				run := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)[0]
 				if len(run.Processes) != 2 || run.Processes[0].Epoch != 1 || run.Processes[1].Epoch != 2 ||
 					run.Processes[0].Process == run.Processes[1].Process {
 					t.Fatalf("the run was in %+v", run.Processes)
@@ -28,7 +28,7 @@ func TestWhoRanWhat(t *testing.T) {
 				if !first.Since.Equal(run.StartedAt) || !second.Since.After(first.Since) {
 					t.Errorf("%+v", run.Processes)
 				}
-				reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+				reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 				frames, events := looptest.FramesOf(t, reply, err)
 				if start := events[0].(agui.RunStarted); string(
 					start.Metadata,

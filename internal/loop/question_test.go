@@ -65,7 +65,7 @@ func TestHookAsks(t *testing.T) {
 			if again := looptest.OpenOf(t, hydrated); again[0].ID != open[0].ID {
 				t.Errorf("shown again it is another question: %+v", again)
 			}
-			if _, err := e.Post(
+			if _, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -103,7 +103,7 @@ func TestHookAsksAgain(t *testing.T) {
 			at = cp.ID
 		}
 	}
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
+	got := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	if len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0].ID == open[0].ID {
 		t.Fatalf("back there, the open questions are %+v", got.Thread.Interrupts)
 	}
@@ -138,7 +138,7 @@ func TestAnswerSurvives(t *testing.T) {
 		}
 		one := looptest.Start(t, first, nil, agent(true))
 		open := looptest.OpenOf(t, looptest.Started(t, one, "t"))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

@@ -255,7 +255,7 @@ func TestRecordedWithItsState(t *testing.T) {
 			shared := memstore.New()
 			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, looptest.Pinger(2, counting))
-			_, _ = one.Post(
+			_, _ = one.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -335,7 +335,11 @@ func TestRecordingIsNoProgress(t *testing.T) {
 		)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if info := looptest.Must(last.Thread(t.Context(), looptest.Alice, "t"))(t); info.Code != "recovery_gave_up" {
+		if info := looptest.Must(
+			last.Keeper.Thread(t.Context(), looptest.Alice, "t"),
+		)(
+			t,
+		); info.Code != "recovery_gave_up" {
 			t.Errorf("%+v", info)
 		}
 	})

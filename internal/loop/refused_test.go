@@ -55,7 +55,7 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 		var started atomic.Int32
 		dying := &looptest.Mortal{Store: shared}
 		first := looptest.Start(t, dying, nil, busy(&started))
-		if _, err := first.Post(
+		if _, err := first.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -73,11 +73,16 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 		there.on.Store(true)
 		e := looptest.Start(t, there, nil, busy(&started))
 		time.Sleep(30 * time.Second) // many leases
-		if err := e.Ready(t.Context()); !errors.Is(err, store.ErrRefused) {
+		if err := e.Owner.Ready(t.Context()); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("ready: %v, want ErrRefused", err)
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:")
-		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
+		_, err := e.Owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")),
+		)
 		if looptest.Code(err) != codes.StoreUnavailable {
 			t.Errorf("a new run: %v, want %s", err, codes.StoreUnavailable)
 		}
@@ -87,10 +92,10 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 
 		there.on.Store(false)
 		time.Sleep(20 * time.Second)
-		if err := e.Ready(t.Context()); err != nil {
+		if err := e.Owner.Ready(t.Context()); err != nil {
 			t.Errorf("with room again: %v", err)
 		}
-		reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -113,7 +118,7 @@ func TestStartWithoutTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Engine.Start(t.Context()); !errors.Is(err, looptest.ErrUnreachable) {
+	if err := e.Owner.Start(t.Context()); !errors.Is(err, looptest.ErrUnreachable) {
 		t.Errorf("the start: %v, want ErrUnreachable", err)
 	}
 }

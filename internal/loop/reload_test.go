@@ -73,7 +73,7 @@ func said(v string) string {
 // use replaces the agents of an engine.
 func use(t *testing.T, e *looptest.Engine, agents ...holdfast.Agent) (unused <-chan struct{}) {
 	t.Helper()
-	return e.Use(looptest.Must(e.NewAgents(agents, nil, nil))(t))
+	return e.Owner.Use(looptest.Must(e.Owner.NewAgents(agents, nil, nil))(t))
 }
 
 func closed(c <-chan struct{}) bool {
@@ -92,13 +92,13 @@ func TestReload(t *testing.T) {
 		gate := make(chan struct{})
 		e := looptest.Start(t, memstore.New(), nil, edition("a", "1", gate))
 		in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // in its second iteration
 		unused := use(t, e, edition("a", "2", nil))
-		next, err := e.Post(
+		next, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -106,7 +106,7 @@ func TestReload(t *testing.T) {
 		)
 		looptest.Succeeded(t, looptest.Collect(t, next, err))
 		looptest.WantTexts(t, e, "t2", "user:go", "assistant:", "tool:result-2", "assistant:"+said("2"))
-		if tools := e.Tools("a"); len(tools) != 1 || tools[0].Name != "tool-2" {
+		if tools := e.Owner.Tools("a"); len(tools) != 1 || tools[0].Name != "tool-2" {
 			t.Errorf("the tools are %+v", tools)
 		}
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestReload(t *testing.T) {
 		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:result-1", "assistant:"+said("1"))
 		<-unused
-		next, err = e.Post(
+		next, err = e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -161,7 +161,7 @@ func TestReloadKeepsModels(t *testing.T) {
 			nil,
 			holdfast.Agent{Name: "a", Model: model("first", broken), Fallbacks: []holdfast.Model{model("second", nil)}},
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -201,7 +201,7 @@ func TestReloadRemoves(t *testing.T) {
 			},
 		}
 		e := looptest.Start(t, memstore.New(), nil, edition("a", "1", gate), asks)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"asks",
@@ -209,7 +209,7 @@ func TestReloadRemoves(t *testing.T) {
 		)
 		question := questionOf(t, looptest.Collect(t, reply, err))
 		in := looptest.RunInput("runs", "r1", looptest.UserSays("u1", "go"))
-		if reply, err = e.Post(t.Context(), looptest.Alice, "a", in); err != nil {
+		if reply, err = e.Owner.Post(t.Context(), looptest.Alice, "a", in); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -221,11 +221,18 @@ func TestReloadRemoves(t *testing.T) {
 		}
 		before := looptest.Texts(t, e, "waits")
 		for _, name := range []string{"", "asks"} {
-			if _, err := e.Post(t.Context(), looptest.Alice, name, answer); looptest.Code(err) != codes.AgentNotFound {
+			if _, err := e.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				name,
+				answer,
+			); looptest.Code(
+				err,
+			) != codes.AgentNotFound {
 				t.Errorf("an answer to the removed agent (%q): %v", name, err)
 			}
 		}
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -237,7 +244,7 @@ func TestReloadRemoves(t *testing.T) {
 			t.Errorf("the error does not say what to do: %v", err)
 		}
 		looptest.WantTexts(t, e, "waits", before...)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"a",
@@ -248,7 +255,7 @@ func TestReloadRemoves(t *testing.T) {
 			t.Errorf("a new run of the removed agent: %v", err)
 		}
 		for _, name := range []string{"", "a"} {
-			again, err := e.Post(t.Context(), looptest.Alice, name, in)
+			again, err := e.Owner.Post(t.Context(), looptest.Alice, name, in)
 			if err != nil {
 				t.Fatalf("the request that began a run cannot watch it (%q): %v", name, err)
 			}
@@ -257,7 +264,7 @@ func TestReloadRemoves(t *testing.T) {
 				}
 			}()
 		}
-		next, err := e.Post(
+		next, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -278,7 +285,7 @@ func TestReloadRemoves(t *testing.T) {
 		<-unused
 
 		use(t, e, edition("b", "2", nil), asks)
-		next, err = e.Post(t.Context(), looptest.Alice, "", answer)
+		next, err = e.Owner.Post(t.Context(), looptest.Alice, "", answer)
 		looptest.Succeeded(t, looptest.Collect(t, next, err))
 		looptest.WantTexts(t, e, "waits", "user:go", "assistant:", `tool:"yes"`, "assistant:thanks")
 	})
@@ -312,7 +319,7 @@ func TestReloadAnswered(t *testing.T) {
 			}
 		}
 		e := looptest.Start(t, memstore.New(), nil, agent("1"))
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -327,7 +334,7 @@ func TestReloadAnswered(t *testing.T) {
 		answer.Resume = []agui.ResumeEntry{
 			{InterruptID: question, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)},
 		}
-		reply, err = e.Post(t.Context(), looptest.Alice, "", answer)
+		reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", answer)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:tool-2", "assistant:model-2")
 	})
@@ -351,7 +358,7 @@ func TestReloadOutside(t *testing.T) {
 		other := edition("other", "2", nil)
 		e := looptest.Start(t, memstore.New(), withURLs, strict)
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -366,7 +373,7 @@ func TestReloadOutside(t *testing.T) {
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:{"approved":true}`, "tool:slow", "assistant:done")
 
 		use(t, e, outsideAgent(finance(p, holdfast.Outside{})))
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -396,7 +403,12 @@ func TestReloadTakenOver(t *testing.T) {
 		one := looptest.Start(t, first, nil, edition("a", "1", make(chan struct{})))
 		two := looptest.Start(t, shared, nil, edition("a", "1", nil))
 		looptest.Must(
-			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			one.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -423,7 +435,7 @@ func TestReloadMistake(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, edition("a", "1", nil))
 		bad := edition("b", "2", nil)
 		bad.Output = &holdfast.Output{Schema: []byte(`{"type":7}`)}
-		if _, err := e.NewAgents(
+		if _, err := e.Owner.NewAgents(
 			[]holdfast.Agent{edition("a", "2", nil), bad},
 			nil,
 			nil,
@@ -431,7 +443,7 @@ func TestReloadMistake(t *testing.T) {
 			!strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("got %v", err)
 		}
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -459,7 +471,7 @@ func TestReloadWhileRunsBegin(t *testing.T) {
 		clientsDone.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("t%d-%d", c, i)
-				reply, err := e.Post(
+				reply, err := e.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					[]string{"", "a"}[i%2],
@@ -497,7 +509,7 @@ func TestReloadAtShutdown(t *testing.T) {
 		never := make(chan struct{})
 		db := &looptest.Mortal{Store: memstore.New()}
 		e := looptest.Start(t, db, nil, edition("a", "1", never))
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -521,7 +533,7 @@ func TestReloadUnsure(t *testing.T) {
 		db := &vague{Store: memstore.New()}
 		e := looptest.Start(t, db, nil, edition("a", "1", nil))
 		db.set(true)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -537,7 +549,7 @@ func TestReloadUnsure(t *testing.T) {
 			t.Fatal("the agent of a run that may have begun is unused")
 		}
 		db.set(false)
-		reply, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
+		reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		<-unused
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:result-1", "assistant:"+said("1"))
@@ -549,7 +561,7 @@ func TestReloadForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &vague{Store: memstore.New(), loses: true}
 		e := looptest.Start(t, db, nil, edition("a", "1", nil))
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -557,7 +569,7 @@ func TestReloadForgets(t *testing.T) {
 		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		db.set(true)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

@@ -64,7 +64,7 @@ func TestResultsAreReadOnce(t *testing.T) {
 		one := looptest.Start(t, shared, nil, agent)
 		counted := &reading{Store: shared}
 		two := looptest.Start(t, counted, nil, agent)
-		owners, err := one.Post(
+		owners, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -74,7 +74,7 @@ func TestResultsAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		live := func() ([]agui.Frame, []agui.Event) {
-			reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+			reply, err := two.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 			return looptest.FramesOf(t, reply, err)
 		}
 		_, events := live()

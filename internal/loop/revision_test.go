@@ -61,7 +61,7 @@ func bereft(t *testing.T, j *looptest.Notebook) (shared *memstore.Store, owner *
 	shared, gate = memstore.New(), make(chan struct{})
 	owner = &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, pinned, revised("1", j, gate))
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -80,21 +80,21 @@ func bereft(t *testing.T, j *looptest.Notebook) (shared *memstore.Store, owner *
 // info returns the thread "t".
 func info(t *testing.T, e *looptest.Engine) *threads.Info {
 	t.Helper()
-	return looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+	return looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 }
 
 // replayed returns the whole stream of a run of the thread "t", as JSON lines; the run must
 // have ended.
 func replayed(t *testing.T, e *looptest.Engine, run string) string {
 	t.Helper()
-	reply, err := e.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
+	reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 	return looptest.Show(looptest.Collect(t, reply, err))
 }
 
 // revisionOf returns the revision that a run of the thread "t" has recorded.
 func revisionOf(t *testing.T, e *looptest.Engine, run string) string {
 	t.Helper()
-	for _, r := range looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 10))(t) {
+	for _, r := range looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 10))(t) {
 		if r.ID == run {
 			return r.Revision
 		}
@@ -149,7 +149,7 @@ func TestSameRevision(t *testing.T) {
 				shared := memstore.New()
 				owner := &looptest.Mortal{Store: shared}
 				old := looptest.Start(t, owner, pinned, revised(revisions[0], j, make(chan struct{})))
-				if _, err := old.Post(
+				if _, err := old.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -191,7 +191,7 @@ func TestPinnedRunWaits(t *testing.T) {
 				c.Now = func() clock.Stamp { return clock.Wall().Add(off) }
 			}, revised("2", j, nil)))
 		}
-		reply, err := others[0].Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		reply, err := others[0].Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 		if got := info(t, e); (got.Waiting != nil) != waits || got.Status != threads.StatusRunning {
 			t.Fatalf("the thread is %+v", got)
 		}
-		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
+		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -344,7 +344,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 func TestPostWhileItWaits(t *testing.T) {
 	whileItWaits(t, func(t *testing.T, e *looptest.Engine, _ *looptest.Notebook, _ bool) {
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("a message gets %v", err)
 		}
 		in.ForwardedProps = []byte(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
@@ -376,11 +376,11 @@ func TestTitleWhileItWaits(t *testing.T) {
 		e := looptest.Start(t, shared, pinned, revised("2", j, nil))
 		time.Sleep(4 * time.Second)
 		for _, waits := range []bool{false, true} {
-			now, title, begun := looptest.Must(e.Current(t.Context(), looptest.Alice, "t"))(t), "Mine", time.Now()
+			now, title, begun := looptest.Must(e.Owner.Current(t.Context(), looptest.Alice, "t"))(t), "Mine", time.Now()
 			if (now.State.Waiting != nil) != waits {
 				t.Fatalf("the run waits as %+v", now.State.Waiting)
 			}
-			if _, err := e.Amend(
+			if _, err := e.Owner.Amend(
 				t.Context(),
 				now,
 				thread.Amendment{Description: &threads.Description{Title: &title}},
@@ -412,7 +412,7 @@ func TestReloadKeepsTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		e := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -424,7 +424,7 @@ func TestReloadKeepsTheRevision(t *testing.T) {
 		unused := use(t, e, revised("2", j, nil))
 		owner := &looptest.Mortal{Store: shared}
 		old := looptest.Start(t, owner, pinned, revised("1", j, make(chan struct{})))
-		if _, err := old.Post(
+		if _, err := old.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -435,7 +435,7 @@ func TestReloadKeepsTheRevision(t *testing.T) {
 		synctest.Wait()
 		owner.Dead.Store(true)
 		time.Sleep(10 * time.Second)
-		if n := e.Running(); n != 2 {
+		if n := e.Owner.Running(); n != 2 {
 			t.Errorf("the server has %d runs", n)
 		}
 		close(gate)
@@ -454,7 +454,7 @@ func TestHandOverToTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		leaving := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := leaving.Post(
+		if _, err := leaving.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

@@ -53,7 +53,7 @@ func stateful(spec state.Spec[tally]) (holdfast.Middleware, *state.Key[tally]) {
 func counted(t *testing.T, e *looptest.Engine, id, name string) string {
 	t.Helper()
 	list := looptest.Checkpoints(t, e, id)
-	cp := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, id, list[len(list)-1].ID))(t)
+	cp := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, id, list[len(list)-1].ID))(t)
 	var form struct {
 		States map[string]json.RawMessage `json:"states"`
 	}
@@ -111,7 +111,7 @@ func TestUnlistedStateEndsTheRun(t *testing.T) {
 	looptest.Failed(t, looptest.Started(t, e, "t"), codes.StateNotListed)
 	list := looptest.Checkpoints(t, e, "t")
 	if cp := looptest.Must(
-		e.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID),
+		e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID),
 	)(
 		t,
 	); cp.MiddlewareState != nil {
@@ -140,7 +140,11 @@ func TestStatesTravel(t *testing.T) {
 			at = cp.ID
 		}
 	}
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "f"}))(t)
+	fork := looptest.Must(
+		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "f"}),
+	)(
+		t,
+	)
 	if got := counted(t, e, fork.Thread.ID, "test.count"); got != `{"iterations":1}` {
 		t.Errorf("the fork begins with %s", got)
 	}
@@ -149,11 +153,11 @@ func TestStatesTravel(t *testing.T) {
 	if a, b := counted(t, e, "f", "test.count"), counted(t, e, "t", "test.count"); a != `{"iterations":4}` || b != a {
 		t.Errorf("the fork has %s, the thread %s", a, b)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
 		t.Errorf("back there it is %s", got)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	sound(t, store, "t")
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":4}` {
@@ -196,7 +200,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -214,7 +218,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 		if got := <-saw; got != `0 ping {"n":0} "no answer" true` {
 			t.Errorf("the hook saw %s", got)
 		}
-		info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "t"))(t)
+		info := looptest.Must(two.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 		if info.Iteration != 2 {
 			t.Errorf("the thread is at iteration %d", info.Iteration)
 		}
@@ -381,7 +385,7 @@ func TestDeployments(t *testing.T) {
 	// Back: the state that was migrated is newer than this version knows.
 	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	before := stateOfHead(t, store)
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -441,7 +445,12 @@ func TestSchemaModes(t *testing.T) {
 		_ = e.Shutdown(t.Context())
 		e = looptest.Start(t, store, modes(loop.SchemaFail), looptest.Pinger(0, two))
 		before := stateOfHead(t, store)
-		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
+		_, err := e.Owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")),
+		)
 		if looptest.Code(err) != codes.SchemaChanged ||
 			!strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
@@ -523,7 +532,7 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 					},
 				)
 				a := looptest.Start(t, first, nil, hangs)
-				if _, err := a.Post(
+				if _, err := a.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -537,7 +546,7 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				b, log := logged(t, shared, func(c *looptest.Config) { c.SchemaMode = mode }, looptest.Pinger(1, two))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				reply, err := b.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+				reply, err := b.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 				events := looptest.Collect(t, reply, err)
 				if mode == loop.SchemaFail {
 					looptest.Failed(t, events, codes.SchemaChanged)
@@ -568,7 +577,7 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	db := memstore.New()
 	e, log := logged(t, db, nil, a, b)
 	for i, agent := range []string{"a", "b", "a", "b"} {
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			agent,

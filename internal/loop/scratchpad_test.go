@@ -48,7 +48,7 @@ func TestScratchpad(t *testing.T) {
 	)
 	want := func(thread, state string) {
 		t.Helper()
-		if got := looptest.Must(e.State(t.Context(), looptest.Alice, thread))(t); string(got.State) != state {
+		if got := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice, thread))(t); string(got.State) != state {
 			t.Errorf("%s: the state is %s, want %s", thread, got.State, state)
 		}
 	}
@@ -56,12 +56,12 @@ func TestScratchpad(t *testing.T) {
 	first.State = json.RawMessage(`{"plan":[1.0]}`)
 	looptest.Succeeded(t, looptest.Posted(t, e, first))
 	want("t", `{"plan":[1.0],"scratchpad":"xxx"}`)
-	then := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1))(t)[0].ID
+	then := looptest.Must(e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1))(t)[0].ID
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go on"))))
 	want("t", `{"plan":[1.0],"scratchpad":"xxxxxx"}`)
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: then}))(t)
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: then}))(t)
 	want(fork.Thread.ID, `{"plan":[1.0],"scratchpad":"xxx"}`)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: then}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: then}))(t)
 	want("t", `{"plan":[1.0],"scratchpad":"xxx"}`)
 	mine := looptest.RunInput("t", "r3", looptest.UserSays("u3", "mine"))
 	mine.State = json.RawMessage(`{"plan":[2]}`)

@@ -53,7 +53,12 @@ func TestModelSeesLess(t *testing.T) {
 		nil,
 		holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if want := []string{"user", "", ""}; !slices.Equal(shown, want) {
 		t.Errorf("the model saw %q, want %q: a result without its call is left out", shown, want)
@@ -78,7 +83,7 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 				Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop})),
 			},
 		)
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -87,7 +92,7 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(205 * time.Millisecond)
-		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		time.Sleep(5 * time.Second)
 		raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 		last := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)

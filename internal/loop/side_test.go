@@ -123,7 +123,7 @@ func TestSideRun(t *testing.T) {
 		for _, version := range []string{agui.ProtocolVersion, ""} {
 			in := suggests("side", "r1", history...)
 			in.ProtocolVersion = version
-			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 			frames, events := looptest.FramesOf(t, reply, err)
 			if err := agui.Verify(slices.Values(events)); err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSideRun(t *testing.T) {
 			t.Errorf("the store has the threads %q", got)
 		}
 		synctest.Wait()
-		if e.Running() != 0 {
+		if e.Owner.Running() != 0 {
 			t.Error("a run is still there")
 		}
 		// The thread with the id is one like any other once somebody makes it.
@@ -232,7 +232,7 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 				e := looptest.Start(t, s, nil, charger(&j, slow))
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				reply, err := e.Post(ctx, looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
+				reply, err := e.Owner.Post(ctx, looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -246,8 +246,8 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 				}
 				<-ended
 				synctest.Wait()
-				if e.Running() != 0 || len(threadsOf(t, s)) > 0 || len(m.asked()) > 0 {
-					t.Errorf("%d run, %q stored", e.Running(), threadsOf(t, s))
+				if e.Owner.Running() != 0 || len(threadsOf(t, s)) > 0 || len(m.asked()) > 0 {
+					t.Errorf("%d run, %q stored", e.Owner.Running(), threadsOf(t, s))
 				}
 			})
 		})
@@ -267,7 +267,7 @@ func TestSideRunIsCutOff(t *testing.T) {
 			},
 		)
 		e := looptest.Start(t, memstore.New(), nil, charger(&j, slow))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestSideRunIsCutOff(t *testing.T) {
 			!strings.Contains(end.FullText(), "again") {
 			t.Errorf("the stream ends with %s", agui.Append(nil, looptest.LastOf(events)))
 		}
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -312,11 +312,11 @@ func TestSideRunCounts(t *testing.T) {
 		e := looptest.Start(t, s, func(c *looptest.Config) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Runs, q.PerUser.Threads = 1, 1 })
 		}, charger(&j, m))
-		reply, err := e.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -332,14 +332,14 @@ func TestSideRunCounts(t *testing.T) {
 		looptest.FramesOf(
 			t,
 			looptest.Must(
-				e.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))),
+				e.Owner.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))),
 			)(
 				t,
 			),
 			nil,
 		)
 		synctest.Wait()
-		if usage := e.Running(); usage != 0 || len(threadsOf(t, s)) > 0 {
+		if usage := e.Owner.Running(); usage != 0 || len(threadsOf(t, s)) > 0 {
 			t.Errorf("%d run, %q stored", usage, threadsOf(t, s))
 		}
 	})
@@ -458,7 +458,7 @@ func TestToolChoiceAfterACrash(t *testing.T) {
 		first := looptest.Start(t, dying, nil, charger(&j, waits()))
 		in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 		in.ForwardedProps = json.RawMessage(`{"toolChoice":{"type":"function","function":{"name":"charge"}}}`)
-		looptest.Must(first.Post(t.Context(), looptest.Alice, "", in))(t)
+		looptest.Must(first.Owner.Post(t.Context(), looptest.Alice, "", in))(t)
 		synctest.Wait()
 		dying.Dead.Store(true)
 		m := answersWith(looptest.Calls("charge", "{}"))
@@ -493,7 +493,7 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		} {
 			in := looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 			in.ForwardedProps = json.RawMessage(props)
-			if _, err := e.Post(
+			if _, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -505,12 +505,12 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		}
 		in := looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 		in.ForwardedProps = json.RawMessage(`{"toolChoice":"required"}`)
-		if _, err := e.Post(t.Context(), looptest.Alice, "bare", in); looptest.Code(err) != "invalid_input" {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "bare", in); looptest.Code(err) != "invalid_input" {
 			t.Errorf("required without tools: %v", err)
 		}
 		in = looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 		in.Side = true
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",

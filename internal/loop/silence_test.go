@@ -42,7 +42,7 @@ func abandoned(t *testing.T) *memstore.Store {
 	shared := memstore.New()
 	owner := &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, nil, mute())
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -72,7 +72,7 @@ func posting(ctx context.Context, e *looptest.Engine, in *agui.RunAgentInput) <-
 	c := make(chan answer, 1)
 	go func() {
 		begun := time.Now()
-		reply, err := e.Post(ctx, looptest.Alice, "", in)
+		reply, err := e.Owner.Post(ctx, looptest.Alice, "", in)
 		c <- answer{reply, err, time.Since(begun)}
 	}()
 	return c
@@ -100,7 +100,7 @@ func TestResumeMeansResume(t *testing.T) {
 						t.Errorf("the stream is not that of a resumed run:\n%s", shown)
 					}
 					if run := looptest.Must(
-						e.Thread(t.Context(), looptest.Alice, "t"),
+						e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 					)(
 						t,
 					).Run; run != map[bool]string{true: "r1", false: "r2"}[recover] {
@@ -143,8 +143,8 @@ func TestSilentOwnerIsAwaited(t *testing.T) {
 		default:
 		}
 		// Nobody is held up by the one that waits.
-		e.Engine.Lock(looptest.KeyOf("t"))()
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); err != nil {
+		e.Owner.Lock(looptest.KeyOf("t"))()
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t"); err != nil {
 			t.Error(err)
 		}
 		if err := shared.Retire(t.Context(), running(t, shared).Process); err != nil {
@@ -172,7 +172,7 @@ func TestLivingOwnerIsNotAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				owner := looptest.Start(t, shared, nil, mute())
-				if _, err := owner.Post(
+				if _, err := owner.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -249,7 +249,7 @@ func TestPanicLeavesTheQueue(t *testing.T) {
 		)
 		for range 10 {
 			err := routine.Caught(func() error {
-				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+				_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 				return err
 			})
 			var p *routine.PanicError

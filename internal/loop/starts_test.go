@@ -153,7 +153,7 @@ func TestStopAfterApproval(t *testing.T) {
 						leaving := looptest.Start(t, h, nil, payTwo(j, true, nil))
 						open := looptest.OpenOf(t, looptest.Started(t, leaving, "t"))
 						go func() {
-							_, _ = leaving.Post(
+							_, _ = leaving.Owner.Post(
 								t.Context(),
 								looptest.Alice,
 								"",
@@ -200,7 +200,7 @@ func TestStopBeforeTheTools(t *testing.T) {
 				s, j := memstore.New(), &looptest.Notebook{}
 				h := holdBack(s, before, intends(2))
 				leaving := looptest.Start(t, h, nil, payTwo(j, false, nil))
-				if _, err := leaving.Post(
+				if _, err := leaving.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -225,7 +225,7 @@ func TestStopAmongTheTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, j := memstore.New(), &looptest.Notebook{}
 		leaving := looptest.Start(t, s, oneByOne, payTwo(j, false, hang))
-		if _, err := leaving.Post(
+		if _, err := leaving.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -273,7 +273,7 @@ func TestStopBehindAHook(t *testing.T) {
 				}}
 				leaving := looptest.Start(t, s, nil, payTwo(j, true, nil, gate))
 				open := looptest.OpenOf(t, looptest.Started(t, leaving, "t"))
-				if _, err := leaving.Post(
+				if _, err := leaving.Owner.Post(
 					t.Context(),
 					looptest.Alice,
 					"",
@@ -317,10 +317,15 @@ func TestCancelBeforeTheTools(t *testing.T) {
 			),
 		)
 		open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{}`, open...)); err != nil {
+		if _, err := e.Owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.Answers("t", "r2", `{}`, open...),
+		); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Cancel(t.Context(), looptest.Alice, "t", "r2"); err != nil {
+		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r2"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

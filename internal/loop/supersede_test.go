@@ -78,7 +78,7 @@ func TestReasoningIsTakenBack(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				e := looptest.Start(t, dying, nil, agent)
 				if n == 0 {
-					if _, err := e.Post(
+					if _, err := e.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"",
@@ -94,7 +94,7 @@ func TestReasoningIsTakenBack(t *testing.T) {
 				}
 			}
 			e := looptest.Start(t, shared, nil, agent)
-			reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+			reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 			events := looptest.Collect(t, reply, err)
 			looptest.Succeeded(t, events)
 			if n := calls.Load(); n != 3 {

@@ -65,14 +65,14 @@ func TestRoomAgain(t *testing.T) {
 				)
 				for i := range runs {
 					in := looptest.RunInput(fmt.Sprint("t", i), "r1", looptest.UserSays("u1", "go"))
-					if _, err := e.Post(t.Context(), looptest.Alice, "", in); err != nil {
+					if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {
 						t.Fatal(err)
 					}
 				}
 				synctest.Wait()
 				c.full.Store(true)
 				time.Sleep(20 * time.Second)
-				if n := e.Running(); n > 0 {
+				if n := e.Owner.Running(); n > 0 {
 					t.Errorf("%d runs were not given up", n)
 				}
 				before := c.commits.Load()
@@ -82,12 +82,12 @@ func TestRoomAgain(t *testing.T) {
 				}
 				c.full.Store(false)
 				time.Sleep(500 * time.Millisecond)
-				if n := e.Running(); n != runs {
+				if n := e.Owner.Running(); n != runs {
 					t.Errorf("of %d runs, %d go on", runs, n)
 				}
 				time.Sleep(time.Minute)
 				for i := range runs {
-					info, err := e.Thread(t.Context(), looptest.Alice, fmt.Sprint("t", i))
+					info, err := e.Keeper.Thread(t.Context(), looptest.Alice, fmt.Sprint("t", i))
 					if err != nil || info.Status != threads.StatusIdle || info.Outcome != holdfast.OutcomeSuccess {
 						t.Fatalf("t%d is %+v, %v", i, info, err)
 					}

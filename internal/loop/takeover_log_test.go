@@ -19,7 +19,7 @@ func TestTakeoverInTheLog(t *testing.T) {
 	leave := map[string]func(owner *looptest.Engine, dying *looptest.Mortal){
 		"why=silent after=(2|3)[.0-9]*s": func(_ *looptest.Engine, dying *looptest.Mortal) { dying.Dead.Store(true) },
 		`why="handed over" after=0s`: func(owner *looptest.Engine, _ *looptest.Mortal) {
-			_ = owner.Shutdown(context.Background())
+			_ = owner.Owner.Shutdown(context.Background())
 		},
 	}
 	for want, leave := range leave {
@@ -35,7 +35,7 @@ func TestTakeoverInTheLog(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, dying, nil, naps(1, time.Second, &started))
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
-				if _, err := owner.Post(t.Context(), looptest.Alice, "", in); err != nil {
+				if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

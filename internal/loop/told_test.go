@@ -68,13 +68,18 @@ func TestCauseOfCancel(t *testing.T) {
 				},
 			)
 			looptest.Must(
-				e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+				e.Owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				),
 			)(
 				t,
 			)
 			synctest.Wait()
 			if cancels {
-				looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+				looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 			} else {
 				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 				defer stop()

@@ -126,7 +126,7 @@ func TestToolset(t *testing.T) {
 	if got := strings.Count(log.String(), "a tool is left out"); got != 3+1 { // own, b and no name; then no name again
 		t.Errorf("the log says %d times that a tool is left out:\n%s", got, log.String())
 	}
-	if got := e.Tools("a"); len(got) != 3 || got[1].Name != "b" || len(e.Tools("nobody")) != 0 {
+	if got := e.Owner.Tools("a"); len(got) != 3 || got[1].Name != "b" || len(e.Owner.Tools("nobody")) != 0 {
 		t.Errorf("the tools are %+v", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestToolsetPanics(t *testing.T) {
 			s.list.Store(nil)
 		}
 		looptest.Succeeded(t, looptest.Started(t, e, fmt.Sprint("t", n)))
-		if got := len(e.Tools("a")); got != want {
+		if got := len(e.Owner.Tools("a")); got != want {
 			t.Errorf("%d tools, want %d", got, want)
 		}
 	}
@@ -189,7 +189,7 @@ func TestToolVanished(t *testing.T) {
 					}
 					one := looptest.Start(t, mortal, nil, agent)
 					looptest.Must(
-						one.Post(
+						one.Owner.Post(
 							t.Context(),
 							looptest.Alice,
 							"",
@@ -328,7 +328,7 @@ func TestToolComesLate(t *testing.T) {
 				}
 				first := looptest.Start(t, mortal, nil, agent)
 				looptest.Must(
-					first.Post(
+					first.Owner.Post(
 						t.Context(),
 						looptest.Alice,
 						"",
@@ -416,7 +416,12 @@ func TestToolAwaitedInVain(t *testing.T) {
 		}
 		first := looptest.Start(t, mortal, nil, agent)
 		looptest.Must(
-			first.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			first.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -428,7 +433,7 @@ func TestToolAwaitedInVain(t *testing.T) {
 		for two.waited.Load() == 0 {
 			time.Sleep(time.Second)
 		}
-		looptest.Must(second.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(second.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		time.Sleep(2 * time.Second)
 		if info := settled(t, second, "t"); info.Status == threads.StatusRunning {
 			t.Errorf("it still runs: %+v", info)
@@ -456,7 +461,12 @@ func TestKeptAndVanished(t *testing.T) {
 		}
 		one := looptest.Start(t, mortal, nil, agent)
 		looptest.Must(
-			one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			one.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+			),
 		)(
 			t,
 		)
@@ -529,7 +539,7 @@ func BenchmarkToolset(b *testing.B) {
 						if fresh {
 							s.put(slices.Clone(tools)...)
 						}
-						if _, err := e.Post(
+						if _, err := e.Owner.Post(
 							b.Context(),
 							looptest.Alice,
 							"",

@@ -47,7 +47,7 @@ func TestTraceSurvives(t *testing.T) {
 		one := looptest.Start(t, mortal, nil, agent(true))
 		in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 		in.Traceparent = first
-		looptest.Must(one.Post(t.Context(), looptest.Alice, "", in))(t)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "", in))(t)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
 		var log bytes.Buffer

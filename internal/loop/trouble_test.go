@@ -49,7 +49,7 @@ func TestStoreFails(t *testing.T) {
 			func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) },
 			talker(&started),
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -123,7 +123,7 @@ func TestStoreFailsAtTheEnd(t *testing.T) {
 			[]holdfast.Delta{{Text: "dul"}, {Text: "ci"}, {Text: "mer"}, {Finish: holdfast.FinishStop}},
 		)
 		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model})
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -153,7 +153,7 @@ func TestStopOnStoreFailure(t *testing.T) {
 		var started atomic.Int32
 		store := &looptest.Mortal{Store: memstore.New()}
 		e := looptest.Start(t, store, func(c *looptest.Config) { c.StopOnStoreFailure = true }, talker(&started))
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -164,14 +164,14 @@ func TestStopOnStoreFailure(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		store.Dead.Store(true)
 		time.Sleep(100 * time.Millisecond)
-		if n := e.Running(); n != 0 {
+		if n := e.Owner.Running(); n != 0 {
 			t.Errorf("%d runs go on", n)
 		}
 		other := looptest.Start(t, store.Store, nil, talker(&started))
 		time.Sleep(20 * time.Second)
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
 		if info := looptest.Must(
-			other.Thread(t.Context(), looptest.Alice, "t"),
+			other.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 		)(
 			t,
 		); info.Status != threads.StatusIdle ||

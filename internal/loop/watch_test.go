@@ -70,7 +70,7 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
 		other := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
-		first, err := e.Post(
+		first, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -104,21 +104,26 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		back := map[string]string{} // the cursors of those who come back
 		for i := range len(deltas[0]) + len(deltas[1]) + 2 {
 			synctest.Wait()
-			got, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
+			got, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			watch(fmt.Sprintf("attached at step %d", i), got)
-			posted, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprintf("page-%d", i)))
+			posted, err := e.Owner.Post(
+				t.Context(),
+				looptest.Alice,
+				"",
+				looptest.RunInput("t", fmt.Sprintf("page-%d", i)),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			watch(fmt.Sprintf("posted at step %d", i), posted)
-			at := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Cursor
+			at := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).Cursor
 			for replica, e := range []*looptest.Engine{e, other} {
 				for _, run := range []string{"r1", ""} {
 					name := fmt.Sprintf("back at replica %d, run %q, at step %d", replica, run, i)
-					reply, err := e.Events(
+					reply, err := e.Owner.Events(
 						t.Context(),
 						looptest.Alice,
 						"t",
@@ -137,7 +142,7 @@ func TestAttachAtEveryMoment(t *testing.T) {
 			step <- struct{}{}
 		}
 		synctest.Wait()
-		info, err := e.Thread(t.Context(), looptest.Alice, "t")
+		info, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil || info.Status == threads.StatusRunning {
 			t.Fatalf("the run has not ended: %+v %v", info, err)
 		}
@@ -210,7 +215,7 @@ func TestCancel(t *testing.T) {
 			nil,
 			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}},
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -220,7 +225,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if info, err := e.Cancel(
+		if info, err := e.Owner.Cancel(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -234,7 +239,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("%s", looptest.Show(events))
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
-		if info, err := e.Cancel(
+		if info, err := e.Owner.Cancel(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -244,12 +249,12 @@ func TestCancel(t *testing.T) {
 			t.Errorf("cancelled twice: %+v %v", info, err)
 		}
 		// A cut connection and an empty-messages POST after a cancel show the end.
-		reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+		reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 		if f, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished); !ok ||
 			f.Outcome.Type != agui.OutcomeCancelled {
 			t.Errorf("hydrate after a cancel: %+v", f)
 		}
-		reply, err = e.Post(
+		reply, err = e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -277,7 +282,7 @@ func TestCancelAndRun(t *testing.T) {
 			},
 		)
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model})
-		if _, err := e.Post(
+		if _, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -287,11 +292,11 @@ func TestCancelAndRun(t *testing.T) {
 		}
 		synctest.Wait()
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "stop"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
 			t.Fatal(err)
 		}
 		in.ForwardedProps = json.RawMessage(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:so", "user:stop", "assistant:so be it")
 	})
@@ -325,12 +330,12 @@ func TestInterruptBesideFrontendCall(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: two, Tools: []holdfast.Tool{ask}})
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 	in.Tools = []agui.Tool{{Name: "page"}}
-	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome
 	if open.Type != agui.OutcomeInterrupt {
 		t.Fatalf("%+v", open)
 	}
-	info, err := e.Thread(t.Context(), looptest.Alice, "t")
+	info, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 	if err != nil || len(info.PendingToolCalls) != 1 || len(info.Interrupts) != 1 {
 		t.Fatalf("%+v %v", info, err)
 	}
@@ -341,7 +346,7 @@ func TestInterruptBesideFrontendCall(t *testing.T) {
 	next.Resume = []agui.ResumeEntry{
 		{InterruptID: open.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)},
 	}
-	reply, err = e.Post(t.Context(), looptest.Alice, "", next)
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", next)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:clicked", `tool:"yes"`, "assistant:ok")
 }
@@ -364,7 +369,7 @@ func TestNewerFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Post(
+	if _, err := e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -391,7 +396,7 @@ func TestAgentIsGone(t *testing.T) {
 			},
 		)
 		one := looptest.Start(t, first, nil, holdfast.Agent{Name: "old", Model: never})
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -408,7 +413,7 @@ func TestAgentIsGone(t *testing.T) {
 			holdfast.Agent{Name: "new", Model: never},
 		)
 		time.Sleep(time.Minute)
-		if info, err := two.Thread(
+		if info, err := two.Keeper.Thread(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -417,7 +422,12 @@ func TestAgentIsGone(t *testing.T) {
 			t.Errorf("%+v %v", info, err)
 		}
 		time.Sleep(time.Minute)
-		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Code != codes.AgentNotFound {
+		if info, err := two.Keeper.Thread(
+			t.Context(),
+			looptest.Alice,
+			"t",
+		); err != nil ||
+			info.Code != codes.AgentNotFound {
 			t.Errorf("%+v %v", info, err)
 		}
 	})
@@ -489,7 +499,7 @@ func TestGoldenRun(t *testing.T) {
 			if version == "" {
 				in.RunID, in.Messages = "old-client", nil
 			}
-			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,7 +120,7 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			owner := looptest.Start(t, shared, nil, stepped(step))
 			other := looptest.Start(t, counted, func(c *looptest.Config) { c.TailBytes = 300 }, stepped(nil))
 			var first, all crowd
-			reply, err := owner.Post(
+			reply, err := owner.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -130,7 +130,7 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			say := func() { synctest.Wait(); step <- struct{}{}; synctest.Wait() }
 			say()
 			for range watchers {
-				reply, err := other.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
+				reply, err := other.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
 				all.add(t, reply, err, nil)
 			}
 			synctest.Wait()
@@ -153,7 +153,7 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			var joined crowd
 			for _, c := range []struct{ back, reads int }{{1, 1}, {2, 1}, {words, 2}} {
 				counted.reads.Store(0)
-				reply, err := other.Events(
+				reply, err := other.Owner.Events(
 					t.Context(),
 					looptest.Alice,
 					"t",
@@ -168,7 +168,7 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 				}
 			}
 			hold := make(chan struct{})
-			reply, err = other.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
+			reply, err = other.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
 			all.add(t, reply, err, hold)
 			for range words {
 				say()
@@ -208,7 +208,7 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		mortal := &looptest.Mortal{Store: shared}
 		owner := looptest.Start(t, mortal, nil, stepped(step))
 		var seen crowd
-		reply, err := owner.Post(
+		reply, err := owner.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -227,7 +227,7 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		}
 		for range 10 {
 			for e := range others {
-				reply, err := e.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
+				reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
 				seen.add(t, reply, err, nil)
 			}
 		}
@@ -244,10 +244,10 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 			synctest.Wait()
 		}
 		for e, counted := range others {
-			if got := counted.reads.Load(); got > words || (got == 0) != (e.Running() == 1) {
+			if got := counted.reads.Load(); got > words || (got == 0) != (e.Owner.Running() == 1) {
 				t.Errorf(
 					"10 watchers at a server that has %d runs read the log %d times for %d words",
-					e.Running(),
+					e.Owner.Running(),
 					got,
 					words,
 				)
@@ -278,7 +278,7 @@ func TestStoreAwayFromWatchers(t *testing.T) {
 		owner := looptest.Start(t, shared, nil, stepped(step))
 		other := looptest.Start(t, counted, nil, stepped(nil))
 		var first, cut, again crowd
-		reply, err := owner.Post(
+		reply, err := owner.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -288,7 +288,7 @@ func TestStoreAwayFromWatchers(t *testing.T) {
 		synctest.Wait()
 		const watchers = 100
 		for range watchers {
-			reply, err := other.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
+			reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
 			cut.add(t, reply, err, nil)
 		}
 		synctest.Wait()
@@ -310,7 +310,7 @@ func TestStoreAwayFromWatchers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reply, err := other.Events(t.Context(), looptest.Alice, "t", "r", at, agui.DialectV1)
+			reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r", at, agui.DialectV1)
 			again.add(t, reply, err, nil)
 		}
 		close(step)
@@ -334,7 +334,7 @@ func TestArchivedUnderWatchers(t *testing.T) {
 		owner := looptest.Start(t, shared, nil, stepped(step))
 		other := looptest.Start(t, late, nil, stepped(nil))
 		var first, seen crowd
-		reply, err := owner.Post(
+		reply, err := owner.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -346,7 +346,7 @@ func TestArchivedUnderWatchers(t *testing.T) {
 		synctest.Wait()
 		const watchers = 10
 		for range watchers {
-			reply, err := other.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
+			reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r", store.Cursor{}, agui.DialectV1)
 			seen.add(t, reply, err, nil)
 		}
 		synctest.Wait()

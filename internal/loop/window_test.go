@@ -81,12 +81,12 @@ func TestASummaryIsPaidForOnce(t *testing.T) {
 					),
 				)
 			}
-			if err := before.Engine.Shutdown(t.Context()); err != nil { // or it would take over
+			if err := before.Owner.Shutdown(t.Context()); err != nil { // or it would take over
 				t.Fatal(err)
 			}
 			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, agent(true))
-			_, _ = one.Post(
+			_, _ = one.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",

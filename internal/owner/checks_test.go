@@ -65,7 +65,7 @@ func TestSchemasOfClientsEnd(t *testing.T) {
 			looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), c.schema)),
 		)
 		in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":`+c.edited+`}`, open...), c.schema)
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if c.wrong == "" {
 			looptest.Collect(t, reply, err)
 		} else if looptest.Code(err) != codes.InvalidAnswer || !strings.Contains(fmt.Sprint(err), c.wrong) {
@@ -81,7 +81,7 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const requests = 400
 		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxRuns = 2 * requests }, asksAboutAll())
-		release, err := owner.HoldChecks(t.Context(), e.Engine)
+		release, err := owner.HoldChecks(t.Context(), e.Owner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 			)
 			in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":{"x":"y"}}`, open...), endless)
 			all.Go(func() {
-				_, err := e.Post(ctx, looptest.Alice, "", in)
+				_, err := e.Owner.Post(ctx, looptest.Alice, "", in)
 				failed <- err
 			})
 		}
@@ -104,10 +104,15 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 		other := holdfast.Principal{Tenant: "other", User: "bob"}
 		for i := range 300 {
 			id := fmt.Sprintf("other%d", i)
-			reply, err := e.Post(t.Context(), other, "", looptest.RunInput(id, "r1", looptest.UserSays("u", "go")))
+			reply, err := e.Owner.Post(
+				t.Context(),
+				other,
+				"",
+				looptest.RunInput(id, "r1", looptest.UserSays("u", "go")),
+			)
 			looptest.Collect(t, reply, err)
 		}
-		if _, err := e.Delete(t.Context(), looptest.Alice, "t7", "", false); err != nil {
+		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t7", "", false); err != nil {
 			t.Errorf("a thread with an answer that is checked cannot be deleted: %v", err)
 		}
 		if n := len(failed); n != 0 {

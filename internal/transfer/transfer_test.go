@@ -82,7 +82,7 @@ func TestTransfer(t *testing.T) {
 			) > 0 {
 				t.Errorf("%+v", problems)
 			}
-			if _, err := other.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+			if _, err := other.Keeper.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 				t.Errorf("its old owner: %v", err)
 			}
 			messages := looptest.Must(other.Messages(t.Context(), bob, "t"))(t)
@@ -98,7 +98,7 @@ func TestTransfer(t *testing.T) {
 				}
 			}
 			if runs := looptest.Must(
-				other.Runs(t.Context(), bob, "t", "", 0),
+				other.Keeper.Runs(t.Context(), bob, "t", "", 0),
 			)(
 				t,
 			); len(runs) != 1 ||
@@ -106,14 +106,14 @@ func TestTransfer(t *testing.T) {
 				t.Errorf("%+v", runs)
 			}
 			if list := looptest.Must(
-				other.Checkpoints(t.Context(), bob, "t", "", time.Time{}, 10),
+				other.Keeper.Checkpoints(t.Context(), bob, "t", "", time.Time{}, 10),
 			)(
 				t,
 			); len(list) != 4 ||
 				list[3].Metadata.Parent != "" {
 				t.Errorf("%+v", list)
 			}
-			reply, err := other.Post(
+			reply, err := other.Owner.Post(
 				t.Context(),
 				bob,
 				"",
@@ -147,7 +147,7 @@ func TestExportOfAnotherThread(t *testing.T) {
 		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
 	)
 	post := func(who holdfast.Principal) {
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			who,
 			"",
@@ -158,7 +158,7 @@ func TestExportOfAnotherThread(t *testing.T) {
 	post(looptest.Alice)
 	d, _ := desk(e)
 	write := looptest.Must(d.Export(t.Context(), looptest.Alice, "t"))(t)
-	looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+	looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
 	post(holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "carol"})
 	var out bytes.Buffer
 	if err := write(&out); looptest.Code(err) != codes.NotFound || out.Len() > 0 {
@@ -275,7 +275,7 @@ func TestNoAnswersFromOutside(t *testing.T) {
 	if info.Status != threads.StatusIdle || len(info.Interrupts) != 0 {
 		t.Errorf("%+v", info)
 	}
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("forged", "r2"))
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("forged", "r2"))
 	looptest.Collect(t, reply, err)
 	if did := ran.Take(); len(did) != 0 {
 		t.Errorf("the tool did %q", did)
@@ -315,7 +315,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %q", what, text)
 		}
 	}
-	if _, err := e.Thread(t.Context(), looptest.Alice, "x"); looptest.Code(err) != codes.NotFound {
+	if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "x"); looptest.Code(err) != codes.NotFound {
 		t.Errorf("a refused document has left something: %v", err)
 	}
 	if _, err := d.Export(t.Context(), bob, "t"); looptest.Code(err) != codes.NotFound {

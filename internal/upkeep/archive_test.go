@@ -25,7 +25,7 @@ func TestArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -58,7 +58,7 @@ func TestArchive(t *testing.T) {
 		}
 		whole := looptest.Collect(
 			t,
-			looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
+			looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
 			nil,
 		)
 		if got := looptest.Reduce(whole); !slices.Equal(got, want) {
@@ -69,7 +69,7 @@ func TestArchive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rest, err := e.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1)
+			rest, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1)
 			if n == len(frames)-1 {
 				if err != nil || rest != nil {
 					t.Errorf("after the last frame: %v, %v", rest, err)
@@ -85,7 +85,7 @@ func TestArchive(t *testing.T) {
 			}
 		}
 		other := store.Cursor{Number: 5, Tag: "zzzzzz"}
-		resync, err := e.Events(t.Context(), looptest.Alice, "t", "r1", other, agui.DialectV1)
+		resync, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", other, agui.DialectV1)
 		if _, shown := looptest.FramesOf(t, resync, err); !slices.Equal(looptest.Reduce(shown), want) {
 			t.Errorf("a cursor of another log is shown %q", looptest.Reduce(shown))
 		}
@@ -97,7 +97,7 @@ func TestRunAfterArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		e := looptest.Start(t, store, nil, looptest.Wordy())
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -106,16 +106,16 @@ func TestRunAfterArchive(t *testing.T) {
 		first := looptest.Collect(t, reply, err)
 		time.Sleep(2 * time.Minute)
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))
-		reply, err = e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		second := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, second)
 		// From the store, as another process would.
 		other := looptest.Start(t, store, nil, looptest.Wordy())
-		reply, err = other.Post(t.Context(), looptest.Alice, "", in)
+		reply, err = other.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if again := looptest.Collect(t, reply, err); looptest.Show(again) != looptest.Show(second) {
 			t.Errorf("the replay of the second run:\n%s\nwant\n%s", looptest.Show(again), looptest.Show(second))
 		}
-		reply, err = other.Post(
+		reply, err = other.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -125,7 +125,7 @@ func TestRunAfterArchive(t *testing.T) {
 			t.Errorf("the replay of the first run shows %q, want %q", looptest.Reduce(again), looptest.Reduce(first))
 		}
 		time.Sleep(2 * time.Minute)
-		reply, err = other.Post(t.Context(), looptest.Alice, "", in)
+		reply, err = other.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if again := looptest.Collect(t, reply, err); !slices.Equal(looptest.Reduce(again), looptest.Reduce(second)) {
 			t.Errorf("archived, the second run shows %q, want %q", looptest.Reduce(again), looptest.Reduce(second))
 		}
@@ -138,7 +138,7 @@ func TestArchiveUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -146,7 +146,7 @@ func TestArchiveUnderAReader(t *testing.T) {
 		)
 		want := looptest.Reduce(looptest.Collect(t, reply, err))
 		other := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err = other.Post(
+		reply, err = other.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -229,7 +229,7 @@ func FuzzArchive(f *testing.F) {
 func TestPrunedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, looptest.Wordy())
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -238,14 +238,14 @@ func TestPrunedText(t *testing.T) {
 		frames, _ := looptest.FramesOf(t, reply, err)
 		time.Sleep(2 * time.Minute)
 		at := looptest.Checkpoints(t, e, "t")[1] // after the first answer
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID}))(t)
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID}))(t)
+		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		reasons := map[string]int{}
 		for _, f := range frames[:len(frames)-3] { // up to the second answer's last word
 			after := looptest.Must(store.ParseCursor(f.ID))(t)
 			shown := looptest.Collect(
 				t,
-				looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t),
+				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t),
 				nil,
 			)
 			reasons[string(shown[0].(agui.RunStarted).Metadata)]++
@@ -263,12 +263,16 @@ func TestPrunedUnderAReader(t *testing.T) {
 		db := memstore.New()
 		e, other := looptest.Start(t, db, nil, looptest.Wordy()), looptest.Start(t, db, nil, looptest.Wordy())
 		first := looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
 		time.Sleep(45 * time.Millisecond)
-		slow := looptest.Must(other.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t)
+		slow := looptest.Must(
+			other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1),
+		)(
+			t,
+		)
 		next, stop := iter.Pull2(slow.Whole())
 		defer stop()
 		frames, err, _ := next()
@@ -279,13 +283,13 @@ func TestPrunedUnderAReader(t *testing.T) {
 		looptest.Collect(t, first, nil)
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))))
 		time.Sleep(2 * time.Minute)
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		if frames, err, _ := next(); looptest.Code(err) != codes.StreamCut || !errors.Is(err, store.ErrCursor) {
 			t.Errorf("%d frames, %v", len(frames), err)
 		}
 		back := looptest.Collect(
 			t,
-			looptest.Must(other.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t),
+			looptest.Must(other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t),
 			nil,
 		)
 		if started := back[0].(agui.RunStarted); string(

@@ -56,13 +56,13 @@ func wantCounts(t *testing.T, e *looptest.Engine, when string, limits ...*quota.
 	}
 	tenant := [2]int64{}
 	for _, who := range []holdfast.Principal{looptest.Alice, bob} {
-		list, err := e.Threads(t.Context(), who, time.Time{}, 1000)
+		list, err := e.Keeper.Threads(t.Context(), who, time.Time{}, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
 		user := [2]int64{int64(len(list)), 0}
 		for _, info := range list {
-			full, err := e.Thread(t.Context(), who, info.ID)
+			full, err := e.Keeper.Thread(t.Context(), who, info.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func compare(t *testing.T, ledger store.Ledger, when, scope string, want [2]int6
 func work(t *testing.T, one, other *looptest.Engine, part string) {
 	t.Helper()
 	run := func(e *looptest.Engine, who holdfast.Principal, id, run string) {
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			who,
 			"",
@@ -112,7 +112,7 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 		switch n {
 		case 1:
 			looptest.Must(
-				one.Mark(
+				one.Keeper.Mark(
 					t.Context(),
 					who,
 					id,
@@ -123,7 +123,7 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 			)
 		case 2:
 			looptest.Must(
-				other.Rewind(
+				other.Keeper.Rewind(
 					t.Context(),
 					who,
 					id,
@@ -133,11 +133,11 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 				t,
 			)
 		case 3:
-			looptest.Must(other.Fork(t.Context(), who, id, threads.Travel{}))(t)
+			looptest.Must(other.Keeper.Fork(t.Context(), who, id, threads.Travel{}))(t)
 		case 4:
-			looptest.Must(one.Prune(t.Context(), who, id, "", 1, false))(t)
+			looptest.Must(one.Keeper.Prune(t.Context(), who, id, "", 1, false))(t)
 		case 5:
-			looptest.Must(other.Delete(t.Context(), who, id, "", false))(t)
+			looptest.Must(other.Keeper.Delete(t.Context(), who, id, "", false))(t)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestCounts(t *testing.T) {
 			one, limits := counting(t, s, now)
 			other, others := counting(t, s, now)
 			settled(t, one)
-			if err := one.Count(t.Context()); err != nil {
+			if err := one.Keeper.Count(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wantCounts(t, one, "limits are new", limits, others)
@@ -193,7 +193,7 @@ func TestCounts(t *testing.T) {
 			if err := s.Delete(t.Context(), key, head.Position()); err != nil {
 				t.Fatal(err)
 			}
-			if err := one.Count(t.Context()); err != nil {
+			if err := one.Keeper.Count(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wantCounts(t, one, "put right", limits, others)
@@ -206,12 +206,12 @@ func TestCounts(t *testing.T) {
 func settled(t *testing.T, e *looptest.Engine) {
 	t.Helper()
 	for _, who := range []holdfast.Principal{looptest.Alice, bob} {
-		list, err := e.Threads(t.Context(), who, time.Time{}, 1000)
+		list, err := e.Keeper.Threads(t.Context(), who, time.Time{}, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, info := range list {
-			if err := e.Archive(t.Context(), store.ThreadKey{Tenant: who.Tenant, Thread: info.ID}); err != nil {
+			if err := e.Keeper.Archive(t.Context(), store.ThreadKey{Tenant: who.Tenant, Thread: info.ID}); err != nil {
 				t.Fatal(err)
 			}
 		}

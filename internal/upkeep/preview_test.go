@@ -20,11 +20,11 @@ func TestPreview(t *testing.T) {
 			e, _ := looptest.Travelled(t)
 			do := func(to threads.Travel) (*threads.Traveled, error) {
 				if where == "t" {
-					return e.Rewind(t.Context(), looptest.Alice, "t", to)
+					return e.Keeper.Rewind(t.Context(), looptest.Alice, "t", to)
 				}
-				return e.Fork(t.Context(), looptest.Alice, "t", to)
+				return e.Keeper.Fork(t.Context(), looptest.Alice, "t", to)
 			}
-			before := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+			before := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 			list := looptest.Checkpoints(t, e, "t")
 			to := threads.Travel{Checkpoint: list[1].ID, Thread: "f", Preview: true}
 			shown := looptest.Must(do(to))(t)
@@ -34,14 +34,14 @@ func TestPreview(t *testing.T) {
 				t.Errorf("%+v", shown)
 			}
 			if now := looptest.Must(
-				e.Thread(t.Context(), looptest.Alice, "t"),
+				e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 			)(
 				t,
 			); now.ETag != before.ETag || now.Status != before.Status ||
 				len(looptest.Checkpoints(t, e, "t")) != len(list) {
 				t.Errorf("the thread has moved: %+v", now)
 			}
-			if _, err := e.Thread(t.Context(), looptest.Alice, "f"); looptest.Code(err) != codes.NotFound {
+			if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "f"); looptest.Code(err) != codes.NotFound {
 				t.Errorf("there is a fork: %v", err)
 			}
 			looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
@@ -76,7 +76,7 @@ func TestReuseSome(t *testing.T) {
 			reuse := []string{}
 			ids := map[string]string{}
 			path := looptest.Must(
-				e.Checkpoint(t.Context(), looptest.Alice, "t", looptest.Checkpoints(t, e, "t")[3].ID),
+				e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", looptest.Checkpoints(t, e, "t")[3].ID),
 			)(
 				t,
 			)
@@ -90,9 +90,9 @@ func TestReuseSome(t *testing.T) {
 				reuse = append(reuse, ids[tool])
 			}
 			to.Reuse = reuse
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", to))(t)
+			looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", to))(t)
 			to.Preview = false
-			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", to))(t)
+			looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", to))(t)
 			looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 			looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
 			var did []string
@@ -104,7 +104,7 @@ func TestReuseSome(t *testing.T) {
 				t.Errorf("%q ran again, want %q", got, again)
 			}
 			if state := looptest.Must(
-				e.State(t.Context(), looptest.Alice, "t"),
+				e.Keeper.State(t.Context(), looptest.Alice, "t"),
 			)(
 				t,
 			); string(
@@ -124,7 +124,7 @@ func TestReuseRefused(t *testing.T) {
 		"all and some":     {Message: "u1", Reuse: []string{}, ReuseResults: true},
 		"a preview of one": {Message: "u1", Reuse: []string{"nope"}, Preview: true},
 	} {
-		if _, err := e.Rewind(t.Context(), looptest.Alice, "t", to); looptest.Code(err) != codes.InvalidInput {
+		if _, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", to); looptest.Code(err) != codes.InvalidInput {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -29,7 +29,7 @@ func TestRetention(t *testing.T) {
 			c.Lease = time.Hour // it is renewed in each of the eight days
 		}, looptest.Traveller(&looptest.Notebook{}))
 		for _, id := range []string{"idle", "stopped"} {
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -38,7 +38,7 @@ func TestRetention(t *testing.T) {
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		}
 		looptest.Must(
-			e.Rewind(
+			e.Keeper.Rewind(
 				t.Context(),
 				looptest.Alice,
 				"stopped",
@@ -58,7 +58,7 @@ func TestRetention(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * day)
-		if _, err := e.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("after eight days the idle thread is still there: %v", err)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r2"))
@@ -97,7 +97,7 @@ func TestRetentionReachesOldThreads(t *testing.T) {
 		db := memstore.New()
 		longLease := func(c *looptest.Config) { c.Lease = 10 * day }
 		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
-		reply, err := before.Post(
+		reply, err := before.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -135,7 +135,7 @@ func TestRetentionDeletesOldThreads(t *testing.T) {
 		db := memstore.New()
 		longLease := func(c *looptest.Config) { c.Lease = 1000 * time.Hour }
 		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
-		reply, err := before.Post(
+		reply, err := before.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -148,7 +148,7 @@ func TestRetentionDeletesOldThreads(t *testing.T) {
 			c.Retention = upkeep.Retention{Every: time.Hour, Threads: 10 * time.Second}
 		}, looptest.Traveller(&looptest.Notebook{}))
 		time.Sleep(90 * time.Minute)
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("the thread is still there: %v", err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestRetentionArchives(t *testing.T) {
 			func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour },
 			looptest.Traveller(&looptest.Notebook{}),
 		)
-		reply, err := dead.Post(
+		reply, err := dead.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -213,7 +213,12 @@ func TestThreadMaxBytes(t *testing.T) {
 		func(c *looptest.Config) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 },
 		wide(),
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	events := looptest.Collect(t, reply, err)
 	ended, ok := looptest.LastOf(events).(agui.RunError)
 	if !ok || ended.Code != codes.ThreadTooLarge || !strings.Contains(ended.FullText(), "Prune it") {
@@ -229,25 +234,25 @@ func TestThreadMaxBytes(t *testing.T) {
 		t.Errorf("the stream warned %d times, want once", warned)
 	}
 	if info := looptest.Must(
-		e.Thread(t.Context(), looptest.Alice, "t"),
+		e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 	)(
 		t,
 	); info.Status != threads.StatusStopped ||
 		info.Size["messages"] < 20_000 {
 		t.Errorf("the thread is %+v", info)
 	}
-	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	_, err = e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 	var pub *holdfast.Error
 	if !errors.As(err, &pub) || pub.Code != codes.ThreadTooLarge {
 		t.Errorf("going on: %v", err)
 	}
 	// Back at the beginning, and pruned, it fits again.
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
-	if err := e.Archive(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+	if err := e.Keeper.Archive(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
 	if err != nil {
 		t.Fatalf("after pruning: %v", err)
 	}
@@ -267,10 +272,10 @@ func TestPruneBytes(t *testing.T) {
 		for _, run := range []string{"r1", "r2"} {
 			in := looptest.RunInput("t", run, looptest.UserSays("u1", "go"))
 			if run == "r2" {
-				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+				looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 				in.Messages = nil
 			}
-			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		}
 		time.Sleep(3 * time.Hour)

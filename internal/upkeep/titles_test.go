@@ -26,7 +26,7 @@ import (
 func TestTitles(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	titles := upkeep.Titles{Keeper: e.Keeper}
-	first := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+	first := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 	if first.Title == "" || first.CreatedAt.IsZero() || first.CreatedAt.After(first.UpdatedAt) {
 		t.Fatalf("%+v", first)
 	}
@@ -48,17 +48,17 @@ func TestTitles(t *testing.T) {
 		t.Errorf("%+v, then %+v", got, again)
 	}
 	cp := looptest.Checkpoints(t, e, "t")
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread
 	if fork.Title != mine || fork.Hidden || fork.CreatedAt.Before(first.CreatedAt) {
 		t.Errorf("the fork is %+v", fork)
 	}
 	back := looptest.Must(
-		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp[len(cp)-1].ID}),
+		e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp[len(cp)-1].ID}),
 	)(
 		t,
 	).Thread
 	looptest.Resumed(t, e, "t", "r9")
-	list := looptest.Must(e.Threads(t.Context(), looptest.Alice, back.UpdatedAt.AddDate(1, 0, 0), 10))(t)
+	list := looptest.Must(e.Keeper.Threads(t.Context(), looptest.Alice, back.UpdatedAt.AddDate(1, 0, 0), 10))(t)
 	for _, info := range list {
 		if info.Title != mine || info.Hidden != (info.ID == "t") ||
 			info.ID == "t" && !info.CreatedAt.Equal(first.CreatedAt) {
@@ -122,7 +122,12 @@ func TestTitleWhileItRuns(t *testing.T) {
 			e := looptest.Start(t, shared, nil, holding(hold))
 			other := looptest.Start(t, shared, nil, holding(hold))
 			reply := looptest.Must(
-				e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+				e.Owner.Post(
+					t.Context(),
+					looptest.Alice,
+					"",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+				),
 			)(
 				t,
 			)
@@ -147,7 +152,7 @@ func TestTitleWhileItRuns(t *testing.T) {
 					t.Errorf("%+v, want the title %q", info, want)
 				}
 			}
-			before := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+			before := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 			last := "last"
 			if _, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(
 				t.Context(),
@@ -203,7 +208,7 @@ func TestTitleWhileItRuns(t *testing.T) {
 			) {
 				t.Errorf("the stream says %q, want %q", said, want)
 			}
-			info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+			info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 			if left := looptest.Must(
 				shared.Inbox(t.Context(), looptest.KeyOf("t")),
 			)(
@@ -224,7 +229,7 @@ func TestTitleOutlivesTheOwner(t *testing.T) {
 		mortal := &looptest.Mortal{Store: shared}
 		e := looptest.Start(t, mortal, nil, holding(nil))
 		looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -251,7 +256,7 @@ func TestTitleOutlivesTheOwner(t *testing.T) {
 		close(hold)
 		synctest.Wait()
 		if info := looptest.Must(
-			other.Thread(t.Context(), looptest.Alice, "t"),
+			other.Keeper.Thread(t.Context(), looptest.Alice, "t"),
 		)(
 			t,
 		); info.Title != title ||
@@ -271,7 +276,7 @@ func TestTitleInTheMiddleOfAnAnswer(t *testing.T) {
 		}
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
 		reply := looptest.Must(
-			e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
+			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
 		)(
 			t,
 		)
@@ -294,7 +299,7 @@ func TestTitleInTheMiddleOfAnAnswer(t *testing.T) {
 				t.Errorf("%+v", info)
 			}
 		}
-		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		title := "the end"
 		if info := looptest.Must(
 			upkeep.Titles{
@@ -313,7 +318,7 @@ func TestTitleInTheMiddleOfAnAnswer(t *testing.T) {
 		}
 		events := looptest.Collect(t, reply, nil)
 		shown := looptest.Texts(t, e, "t")
-		info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+		info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 		if len(shown) != 2 || !strings.HasPrefix(shown[1], "assistant:0 1 2 3 ") ||
 			info.Outcome != holdfast.OutcomeCancelled ||
 			info.Title != title {

@@ -39,12 +39,12 @@ func TestHistoryLists(t *testing.T) {
 			t.Errorf("the parent of %s is %s, want %s", all[i].ID, all[i].Metadata.Parent, all[i-1].ID)
 		}
 	}
-	page := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", all[3].ID, time.Time{}, 2))(t)
+	page := looptest.Must(e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", all[3].ID, time.Time{}, 2))(t)
 	if len(page) != 2 || page[0].ID != all[2].ID || page[1].ID != all[1].ID {
 		t.Errorf("two before the newest are %v", page)
 	}
 	if none := looptest.Must(
-		e.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt, 10),
+		e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt, 10),
 	)(
 		t,
 	); len(
@@ -52,7 +52,7 @@ func TestHistoryLists(t *testing.T) {
 	) != 0 {
 		t.Errorf("before the first one there is %v", none)
 	}
-	detail := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", all[1].ID))(t)
+	detail := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", all[1].ID))(t)
 	if len(detail.History) != 3 || string(detail.State) != `{"last":"look"}` || detail.Iteration != 1 {
 		t.Errorf(
 			"after the first iteration there were %d messages, the state %s, iteration %d",
@@ -61,11 +61,11 @@ func TestHistoryLists(t *testing.T) {
 			detail.Iteration,
 		)
 	}
-	_, err := e.Checkpoint(t.Context(), looptest.Alice, "t", "nope")
+	_, err := e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", "nope")
 	if looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
-	if _, err := e.Checkpoints(
+	if _, err := e.Keeper.Checkpoints(
 		t.Context(),
 		holdfast.Principal{Tenant: "acme", User: "bob"},
 		"t",
@@ -82,7 +82,7 @@ func TestHistoryLists(t *testing.T) {
 func TestRewindAndGoOn(t *testing.T) {
 	e, j := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
+	got := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || got.Effects[0].Effect != "once" ||
 		string(got.Effects[0].Arguments) != `{"n": 2}` {
 		t.Errorf("what has happened since is %+v, want the charge", got.Effects)
@@ -92,11 +92,22 @@ func TestRewindAndGoOn(t *testing.T) {
 		t.Errorf("the thread is %+v at %+v", got.Thread, m)
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip[:3]...)
-	if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"last":"look"}` {
+	if state := looptest.Must(
+		e.Keeper.State(t.Context(), looptest.Alice, "t"),
+	)(
+		t,
+	); string(
+		state.State,
+	) != `{"last":"look"}` {
 		t.Errorf("the state is %s", state.State)
 	}
 	// New messages do not fit in the middle of a run; continuing it does.
-	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
+	_, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")),
+	)
 	if looptest.Code(err) != codes.MidExecution {
 		t.Errorf("new messages: %v", err)
 	}
@@ -110,7 +121,7 @@ func TestRewindAndGoOn(t *testing.T) {
 func TestRewindToTheEndIsIdle(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[3].ID}))(t)
+	got := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[3].ID}))(t)
 	if got.Thread.Status != threads.StatusIdle || len(got.Effects) != 0 {
 		t.Errorf("at its last checkpoint the thread is %+v", got)
 	}
@@ -118,7 +129,7 @@ func TestRewindToTheEndIsIdle(t *testing.T) {
 
 func TestRewindToAMessage(t *testing.T) {
 	e, j := looptest.Travelled(t)
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	got := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	if got.Thread.Status != threads.StatusIdle || len(got.Effects) != 1 {
 		t.Errorf("back at the question the thread is %+v", got)
 	}
@@ -128,7 +139,7 @@ func TestRewindToAMessage(t *testing.T) {
 	if did := j.Take(); len(did) != 2 {
 		t.Errorf("answering anew did %q", did)
 	}
-	if _, err := e.Rewind(
+	if _, err := e.Keeper.Rewind(
 		t.Context(),
 		looptest.Alice,
 		"t",
@@ -138,7 +149,7 @@ func TestRewindToAMessage(t *testing.T) {
 	) != codes.NotFound {
 		t.Errorf("an unknown message: %v", err)
 	}
-	if _, err := e.Rewind(
+	if _, err := e.Keeper.Rewind(
 		t.Context(),
 		looptest.Alice,
 		"t",
@@ -156,9 +167,9 @@ func TestReuseResults(t *testing.T) {
 			e, j := looptest.Travelled(t)
 			to := threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, ReuseResults: true, Thread: "f"}
 			if where == "t" {
-				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", to))(t)
+				looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", to))(t)
 			} else {
-				looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
+				looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", to))(t)
 			}
 			looptest.Succeeded(t, looptest.Resumed(t, e, where, "r2"))
 			looptest.WantTexts(t, e, where, looptest.WholeTrip...)
@@ -166,7 +177,7 @@ func TestReuseResults(t *testing.T) {
 				t.Errorf("with recorded results the tools did %q", did)
 			}
 			if state := looptest.Must(
-				e.State(t.Context(), looptest.Alice, where),
+				e.Keeper.State(t.Context(), looptest.Alice, where),
 			)(
 				t,
 			); string(
@@ -175,7 +186,7 @@ func TestReuseResults(t *testing.T) {
 				t.Errorf("the recorded calls left the state %s", state.State)
 			}
 			// Each is used once.
-			reply, err := e.Post(t.Context(), looptest.Alice, "", &agui.RunAgentInput{
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", &agui.RunAgentInput{
 				ThreadID:        where,
 				RunID:           "r3",
 				ProtocolVersion: agui.ProtocolVersion,
@@ -210,17 +221,22 @@ func TestOnlyRecorded(t *testing.T) {
 	)
 	amount.Store(2)
 	e := looptest.Start(t, memstore.New(), nil, agent)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	j.Take()
 	to := threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, OnlyRecorded: true, Thread: "same"}
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", to))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "same", "r2"))
 	looptest.WantTexts(t, e, "same", looptest.WholeTrip...)
 
 	amount.Store(3)
 	to.Thread = "other"
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", to))(t)
 	ended, ok := looptest.LastOf(looptest.Resumed(t, e, "other", "r2")).(agui.RunError)
 	if !ok || ended.Code != codes.NotRecorded ||
 		!strings.Contains(ended.FullText(), "calls charge in a way that was not recorded") {
@@ -230,7 +246,7 @@ func TestOnlyRecorded(t *testing.T) {
 	if did := j.Take(); len(did) != 0 {
 		t.Errorf("with only recorded results the tools did %q", did)
 	}
-	reply, err = e.Post(
+	reply, err = e.Owner.Post(
 		t.Context(),
 		looptest.Alice,
 		"",
@@ -244,9 +260,9 @@ func TestOnlyRecorded(t *testing.T) {
 
 func TestForkLeavesTheOther(t *testing.T) {
 	e, j := looptest.Travelled(t)
-	before := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+	before := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[2].ID}))(t)
+	got := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[2].ID}))(t)
 	fork := got.Thread.ID
 	if fork == "" || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != all[2].ID || len(got.Effects) != 0 {
 		t.Fatalf("the fork is %+v", got)
@@ -257,15 +273,15 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if did := j.Take(); len(did) != 0 {
 		t.Errorf("after the last call the fork did %q", did)
 	}
-	after := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+	after := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 	if after.ETag != before.ETag {
 		t.Error("forking changed the thread")
 	}
-	children := looptest.Must(e.Children(t.Context(), looptest.Alice, "t"))(t)
+	children := looptest.Must(e.Keeper.Children(t.Context(), looptest.Alice, "t"))(t)
 	if len(children) != 1 || children[0].ID != fork {
 		t.Errorf("the children are %v", children)
 	}
-	if _, err := e.Fork(
+	if _, err := e.Keeper.Fork(
 		t.Context(),
 		looptest.Alice,
 		"t",
@@ -276,20 +292,20 @@ func TestForkLeavesTheOther(t *testing.T) {
 		t.Errorf("forking onto a thread: %v", err)
 	}
 	// Without a place it begins where the thread stands.
-	whole := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "whole"}))(t)
+	whole := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "whole"}))(t)
 	if whole.Thread.Status != threads.StatusIdle {
 		t.Errorf("the fork of the whole thread is %+v", whole.Thread)
 	}
 	looptest.WantTexts(t, e, "whole", looptest.WholeTrip...)
-	n := looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", true))(t)
+	n := looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", true))(t)
 	if n != 3 {
 		t.Errorf("%d threads were deleted with the children, want 3", n)
 	}
-	if _, err := e.Children(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+	if _, err := e.Keeper.Children(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 		t.Errorf("the children of nobody: %v", err)
 	}
 	for _, id := range []string{"t", fork, "whole"} {
-		if _, err := e.Thread(t.Context(), looptest.Alice, id); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, id); looptest.Code(err) != codes.NotFound {
 			t.Errorf("%s is still there: %v", id, err)
 		}
 	}
@@ -299,21 +315,31 @@ func TestForkLeavesTheOther(t *testing.T) {
 // earlier one, and is deleted without them.
 func TestChildrenOfAnEarlierThread(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	old := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
-	looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	old := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	if list := looptest.Must(e.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 0 {
+	if list := looptest.Must(e.Keeper.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 0 {
 		t.Errorf("the new thread has the children %+v", list)
 	}
-	mine := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
-	if list := looptest.Must(e.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 1 || list[0].ID != mine {
+	mine := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	if list := looptest.Must(
+		e.Keeper.Children(t.Context(), looptest.Alice, "t"),
+	)(
+		t,
+	); len(list) != 1 ||
+		list[0].ID != mine {
 		t.Errorf("after a fork the new thread has the children %+v", list)
 	}
-	if n := looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", true))(t); n != 2 {
+	if n := looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", true))(t); n != 2 {
 		t.Errorf("%d threads were deleted, want the new one and its fork", n)
 	}
-	looptest.Must(e.Thread(t.Context(), looptest.Alice, old))(t)
+	looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, old))(t)
 }
 
 // TestApprovalsAreUsedOnce: a thread that goes back to where a person had said yes
@@ -338,14 +364,19 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 			Tools: []holdfast.Tool{ask},
 		},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	asked := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	yes := func(thread, run, id string) []agui.Event {
 		in := looptest.RunInput(thread, run)
 		in.Resume = []agui.ResumeEntry{
 			{InterruptID: id, Status: agui.ResumeResolved, Payload: json.RawMessage(`"yes"`)},
 		}
-		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		return looptest.Collect(t, reply, err)
 	}
 	looptest.Succeeded(t, yes("t", "r2", asked[0].ID))
@@ -358,7 +389,7 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 			answered = cp.ID
 		}
 	}
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: answered}))(t)
+	got := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: answered}))(t)
 	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 ||
 		got.Thread.Interrupts[0].ID == asked[0].ID {
 		t.Fatalf("back where the person had said yes, the thread is %+v", got.Thread)
@@ -412,7 +443,7 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, slow}}
 		one := looptest.Start(t, store, func(c *looptest.Config) { c.Recover = false }, agent)
-		if _, err := one.Post(
+		if _, err := one.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -435,7 +466,11 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 			t.Fatalf("the first run did %q", did)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
-		got := looptest.Must(other.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: input}))(t)
+		got := looptest.Must(
+			other.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: input}),
+		)(
+			t,
+		)
 		if got.Thread.Status != threads.StatusStopped {
 			t.Fatalf("the thread is %+v", got.Thread)
 		}
@@ -451,35 +486,35 @@ func TestETags(t *testing.T) {
 	cp := looptest.Checkpoints(t, e, "t")[1].ID
 	for name, do := range map[string]func(etag string) error{
 		"rewind": func(tag string) error {
-			_, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
+			_, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
 			return err
 		},
 		"fork": func(tag string) error {
-			_, err := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
+			_, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
 			return err
 		},
 		"mark": func(tag string) error {
-			_, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{ETag: tag})
+			_, err := e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{ETag: tag})
 			return err
 		},
 		"prune": func(tag string) error {
-			_, err := e.Prune(t.Context(), looptest.Alice, "t", tag, 1, false)
+			_, err := e.Keeper.Prune(t.Context(), looptest.Alice, "t", tag, 1, false)
 			return err
 		},
 		"delete": func(tag string) error {
-			_, err := e.Delete(t.Context(), looptest.Alice, "t", tag,
+			_, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", tag,
 				false)
 			return err
 		},
 	} {
-		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
+		now := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
 		err := do("old")
 		var pub *holdfast.Error
 		if !errors.As(err, &pub) || pub.Code != codes.CheckpointConflict || pub.Details["expected"] != "old" ||
 			pub.Details["actual"] != now {
 			t.Errorf("%s with an old ETag: %v", name, err)
 		}
-		if after := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag; after != now {
+		if after := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).ETag; after != now {
 			t.Errorf("%s with an old ETag changed the thread", name)
 		}
 	}
@@ -488,7 +523,7 @@ func TestETags(t *testing.T) {
 func TestMark(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	cp := looptest.Must(
-		e.Mark(
+		e.Keeper.Mark(
 			t.Context(),
 			looptest.Alice,
 			"t",
@@ -500,10 +535,16 @@ func TestMark(t *testing.T) {
 	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
 		t.Errorf("the checkpoint is %+v", cp)
 	}
-	if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"edited":true}` {
+	if state := looptest.Must(
+		e.Keeper.State(t.Context(), looptest.Alice, "t"),
+	)(
+		t,
+	); string(
+		state.State,
+	) != `{"edited":true}` {
 		t.Errorf("the state is %s", state.State)
 	}
-	if _, err := e.Mark(
+	if _, err := e.Keeper.Mark(
 		t.Context(),
 		looptest.Alice,
 		"t",
@@ -517,15 +558,15 @@ func TestMark(t *testing.T) {
 
 func TestPruneTakesBranches(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must(e.Store.Messages(t.Context(), key))(t)
-	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, true))(t)
+	dry := looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 2, true))(t)
 	if after := looptest.Must(e.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
 		t.Error("a dry run removed messages")
 	}
-	did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
+	did := looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	if did.Checkpoints != dry.Checkpoints || did.Messages != dry.Messages || did.Messages != 5 {
 		t.Errorf("pruning did %+v, the dry run said %+v; 5 messages are on the old branch", did, dry)
 	}
@@ -536,14 +577,19 @@ func TestPruneTakesBranches(t *testing.T) {
 		t.Errorf("%d versions of the state are left", len(blobs))
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 	looptest.Collect(t, reply, err) // its log can still be shown
-	if err := e.Archive(t.Context(), key); err != nil {
+	if err := e.Keeper.Archive(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	// The log of the first run is pruned; a watcher that asks for it gets what there is.
-	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err = e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	if got := looptest.Reduce(looptest.Collect(t, reply, err)); len(got) < len(looptest.WholeTrip) {
 		t.Errorf("a run whose log was pruned shows %q", got)
 	}
@@ -559,7 +605,7 @@ func TestAllCheckpointsAreKept(t *testing.T) {
 			func(c *looptest.Config) { c.KeepCheckpoints = keep },
 			looptest.Traveller(&looptest.Notebook{}),
 		)
-		reply, err := e.Post(
+		reply, err := e.Owner.Post(
 			t.Context(),
 			looptest.Alice,
 			"",
@@ -567,9 +613,9 @@ func TestAllCheckpointsAreKept(t *testing.T) {
 		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		for range marks {
-			looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
+			looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
 		}
-		list := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1000))(t)
+		list := looptest.Must(e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1000))(t)
 		if len(list) != want {
 			t.Errorf("keeping %d: %d checkpoints are listed, want %d", keep, len(list), want)
 		}
@@ -579,20 +625,25 @@ func TestAllCheckpointsAreKept(t *testing.T) {
 func TestLatestKeepsNoHistory(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(j))
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	_, listErr := e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 10)
-	_, loadErr := e.Checkpoint(t.Context(), looptest.Alice, "t", "x")
-	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: "x"})
+	_, listErr := e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 10)
+	_, loadErr := e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", "x")
+	_, rewindErr := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: "x"})
 	for _, err := range []error{listErr, loadErr, rewindErr} {
 		if looptest.Code(err) != codes.HistoryNotKept {
 			t.Errorf("got %v, want history_not_kept", err)
 		}
 	}
-	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t); did.Checkpoints != 0 {
+	if did := looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t); did.Checkpoints != 0 {
 		t.Errorf("pruning did %+v", did)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.WantTexts(t, e, "t", "user:go")
 }
 
@@ -604,7 +655,7 @@ func TestCleanUps(t *testing.T) {
 			if id == "new" {
 				time.Sleep(10 * 24 * time.Hour)
 			}
-			reply, err := e.Post(
+			reply, err := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
@@ -613,7 +664,7 @@ func TestCleanUps(t *testing.T) {
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			if id == "stopped" {
 				looptest.Must(
-					e.Rewind(
+					e.Keeper.Rewind(
 						t.Context(),
 						looptest.Alice,
 						id,
@@ -625,8 +676,8 @@ func TestCleanUps(t *testing.T) {
 			}
 		}
 		week := time.Now().Add(-7 * 24 * time.Hour)
-		dry := looptest.Must(e.DeleteOlderThan(t.Context(), looptest.Alice, week, true))(t)
-		did := looptest.Must(e.DeleteOlderThan(t.Context(), looptest.Alice, week, false))(t)
+		dry := looptest.Must(e.Keeper.DeleteOlderThan(t.Context(), looptest.Alice, week, true))(t)
+		did := looptest.Must(e.Keeper.DeleteOlderThan(t.Context(), looptest.Alice, week, false))(t)
 		if did.Threads != 2 || did.Checkpoints != dry.Checkpoints || did.Checkpoints != 3+4 {
 			t.Errorf("deleting old checkpoints did %+v, the dry run said %+v", did, dry)
 		}
@@ -635,18 +686,22 @@ func TestCleanUps(t *testing.T) {
 				t.Errorf("%s has %d checkpoints, want its newest", id, len(left))
 			}
 		}
-		dry = looptest.Must(e.DeleteInactive(t.Context(), looptest.Alice, week, true))(t)
+		dry = looptest.Must(e.Keeper.DeleteInactive(t.Context(), looptest.Alice, week, true))(t)
 		if dry.Threads != 1 || dry.Kept != 1 {
 			t.Errorf("a dry run would delete %+v, want old, and not the one that is stopped", dry)
 		}
-		looptest.Must(e.Thread(t.Context(), looptest.Alice, "old"))(t)
-		if did := looptest.Must(e.DeleteInactive(t.Context(), looptest.Alice, week, false))(t); did.Threads != 1 {
+		looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "old"))(t)
+		if did := looptest.Must(
+			e.Keeper.DeleteInactive(t.Context(), looptest.Alice, week, false),
+		)(
+			t,
+		); did.Threads != 1 {
 			t.Errorf("deleting inactive threads did %+v", did)
 		}
-		if _, err := e.Thread(t.Context(), looptest.Alice, "old"); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "old"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("old is still there: %v", err)
 		}
-		looptest.Must(e.Thread(t.Context(), looptest.Alice, "new"))(t)
+		looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "new"))(t)
 		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r2"))
 	})
 }
@@ -664,14 +719,19 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 			Tools: []holdfast.Tool{slow},
 		},
 	)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
-	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
-	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: []byte(`{"a":1}`)})
-	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", "", 1, false)
+	_, deleteErr := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false)
+	_, rewindErr := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
+	_, markErr := e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: []byte(`{"a":1}`)})
+	_, pruneErr := e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false)
 	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
 		if looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("got %v, want run_in_progress", err)
@@ -686,7 +746,12 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 func TestStale(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	looptest.Must(
-		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+		e.Keeper.Rewind(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
+		),
 	)(
 		t,
 	)
@@ -706,17 +771,17 @@ func TestStale(t *testing.T) {
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 	if looptest.Code(err) != codes.CheckpointStale ||
 		!strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
 		t.Fatalf("got %v", err)
 	}
 	in := looptest.RunInput("t", "r2")
 	in.ForwardedProps = json.RawMessage(`{"holdfast":{"allowStale":true}}`)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	for _, cp := range looptest.Checkpoints(t, e, "t") {
-		detail := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", cp.ID))(t)
+		detail := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", cp.ID))(t)
 		if cp.Messages != len(detail.History) && cp.Run == "r2" {
 			t.Errorf("checkpoint %s counts %d messages, its history has %d", cp.ID, cp.Messages, len(detail.History))
 		}
@@ -729,10 +794,20 @@ func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.Must(
-		e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}),
+		e.Keeper.Rewind(
+			t.Context(),
+			looptest.Alice,
+			"t",
+			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
+		),
 	)(
 		t,
 	)
@@ -753,11 +828,11 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, front)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 	in.Tools = []agui.Tool{{Name: "ask_browser", Description: "asks", Parameters: json.RawMessage(`{}`)}}
-	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	looptest.Collect(t, reply, err)
 	raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	asks := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
-	if _, err := e.Rewind(
+	if _, err := e.Keeper.Rewind(
 		t.Context(),
 		looptest.Alice,
 		"t",

@@ -63,7 +63,12 @@ func threeThreads(t *testing.T, change func(*looptest.Config)) (*looptest.Engine
 	db := &looptest.Bad{Store: memstore.New(), Key: looptest.KeyOf("b")}
 	e := looptest.Start(t, db, change, looptest.Traveller(&looptest.Notebook{}))
 	for _, id := range []string{"a", "b", "c"} {
-		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
+		reply, err := e.Owner.Post(
+			t.Context(),
+			looptest.Alice,
+			"",
+			looptest.RunInput(id, "r", looptest.UserSays("u1", "go")),
+		)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	return e, db
@@ -96,7 +101,7 @@ func bad(t *testing.T, f func(t *testing.T, e *looptest.Engine, code string)) {
 // alone; nobody else learns that it is there.
 func TestUnreadableIsListed(t *testing.T) {
 	bad(t, func(t *testing.T, e *looptest.Engine, code string) {
-		list := looptest.Must(e.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t)
+		list := looptest.Must(e.Keeper.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t)
 		if len(list) != 3 {
 			t.Fatalf("%d threads are listed", len(list))
 		}
@@ -112,17 +117,17 @@ func TestUnreadableIsListed(t *testing.T) {
 				t.Errorf("thread %s is %s, want %s", info.ID, info.Status, want)
 			}
 		}
-		_, err := e.Thread(t.Context(), looptest.Alice, "b")
+		_, err := e.Keeper.Thread(t.Context(), looptest.Alice, "b")
 		if pub := holdfast.AsError(err); pub.Code != code || pub.Details["threadId"] != "b" {
 			t.Errorf("its owner gets %v, with %v", err, pub.Details)
 		}
 		bob := holdfast.Principal{Tenant: "acme", User: "bob"}
-		_, err = e.Thread(t.Context(), bob, "b")
-		_, missing := e.Thread(t.Context(), bob, "none")
+		_, err = e.Keeper.Thread(t.Context(), bob, "b")
+		_, missing := e.Keeper.Thread(t.Context(), bob, "none")
 		if looptest.Code(err) != codes.NotFound || strings.ReplaceAll(err.Error(), `"b"`, `"none"`) != missing.Error() {
 			t.Errorf("another user gets %v, and for one that is not there %v", err, missing)
 		}
-		if list := looptest.Must(e.Threads(t.Context(), bob, time.Time{}, 10))(t); len(list) != 0 {
+		if list := looptest.Must(e.Keeper.Threads(t.Context(), bob, time.Time{}, 10))(t); len(list) != 0 {
 			t.Errorf("another user's list has %v", list)
 		}
 	})
@@ -132,10 +137,10 @@ func TestUnreadableIsListed(t *testing.T) {
 func TestUnreadableIsDeleted(t *testing.T) {
 	bad(t, func(t *testing.T, e *looptest.Engine, _ string) {
 		bob := holdfast.Principal{Tenant: "acme", User: "bob"}
-		if _, err := e.Delete(t.Context(), bob, "b", "", false); looptest.Code(err) != codes.NotFound {
+		if _, err := e.Keeper.Delete(t.Context(), bob, "b", "", false); looptest.Code(err) != codes.NotFound {
 			t.Errorf("another user gets %v", err)
 		}
-		if _, err := e.Delete(
+		if _, err := e.Keeper.Delete(
 			t.Context(),
 			looptest.Alice,
 			"b",
@@ -146,13 +151,13 @@ func TestUnreadableIsDeleted(t *testing.T) {
 		) != codes.CheckpointConflict {
 			t.Errorf("with another ETag: %v", err)
 		}
-		if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", true); n != 1 || err != nil {
+		if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", true); n != 1 || err != nil {
 			t.Errorf("%d deleted, %v", n, err)
 		}
 		if _, err := e.Store.Head(t.Context(), looptest.KeyOf("b")); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("it is still there: %v", err)
 		}
-		if list := looptest.Must(e.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t); len(list) != 2 {
+		if list := looptest.Must(e.Keeper.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t); len(list) != 2 {
 			t.Errorf("%d threads are left", len(list))
 		}
 	})
@@ -169,7 +174,7 @@ func (nameless) Head(context.Context, store.ThreadKey) (*store.Head, error) {
 // and its owner is not told that there is none.
 func TestUnreadableNameIsKept(t *testing.T) {
 	e := looptest.Start(t, nameless{memstore.New()}, nil, looptest.Traveller(&looptest.Notebook{}))
-	_, err := e.Delete(t.Context(), looptest.Alice, "b", "", false)
+	_, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false)
 	if pub := holdfast.AsError(err); pub.Code != codes.CheckpointUnreadable || strings.Contains(pub.Hint, "DELETE") {
 		t.Errorf("got %v, with the hint %q", err, pub.Hint)
 	}
@@ -183,13 +188,21 @@ func TestUnreadableThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	ownBad(t, db, "other")
-	if _, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); looptest.Code(err) != codes.RunInProgress {
+	if _, err := e.Keeper.Delete(
+		t.Context(),
+		looptest.Alice,
+		"b",
+		"",
+		false,
+	); looptest.Code(
+		err,
+	) != codes.RunInProgress {
 		t.Errorf("while it runs: %v", err)
 	}
 	if err := db.Retire(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+	if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
 }
@@ -206,7 +219,7 @@ func TestUnreadableThatRanHere(t *testing.T) {
 		}
 	})
 	ownBad(t, db, *owner.Load())
-	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+	if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
 }
@@ -256,7 +269,7 @@ func TestCountSurvivesABadThread(t *testing.T) {
 		if used[0]-used[1] != 3 {
 			t.Errorf("%d threads are counted, %d removed", used[0], used[1])
 		}
-		if err := e.Count(t.Context()); err != nil {
+		if err := e.Keeper.Count(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -295,14 +308,14 @@ func TestCountNeedsTheStore(t *testing.T) {
 	}
 	before := counted()
 	db.Break(looptest.ErrUnreachable)
-	if err := e.Count(t.Context()); !errors.Is(err, looptest.ErrUnreachable) {
+	if err := e.Keeper.Count(t.Context()); !errors.Is(err, looptest.ErrUnreachable) {
 		t.Errorf("the count ends with %v", err)
 	}
 	if got := counted(); got != before {
 		t.Errorf("%d bytes are counted, %d were", got, before)
 	}
 	db.Break(store.ErrUnreadable)
-	if err := e.Count(t.Context()); err != nil {
+	if err := e.Keeper.Count(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := counted(); got >= before {
@@ -316,18 +329,18 @@ func TestCleanUpsLeaveUnreadable(t *testing.T) {
 	bad(t, func(t *testing.T, e *looptest.Engine, _ string) {
 		cutoff := time.Now().Add(time.Hour)
 		for _, dryRun := range []bool{true, false} {
-			got, err := e.DeleteOlderThan(t.Context(), looptest.Alice, cutoff, dryRun)
+			got, err := e.Keeper.DeleteOlderThan(t.Context(), looptest.Alice, cutoff, dryRun)
 			if err != nil || got.Threads != 2 || got.Checkpoints != 6 || got.Unreadable != 1 || got.Kept != 0 {
 				t.Errorf("delete-older-than: %+v, %v", got, err)
 			}
 		}
 		for _, dryRun := range []bool{true, false} {
-			got, err := e.DeleteInactive(t.Context(), looptest.Alice, cutoff, dryRun)
+			got, err := e.Keeper.DeleteInactive(t.Context(), looptest.Alice, cutoff, dryRun)
 			if err != nil || got.Threads != 2 || got.Unreadable != 1 || got.Kept != 0 {
 				t.Errorf("delete-inactive: %+v, %v", got, err)
 			}
 		}
-		if list := looptest.Must(e.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t); len(list) != 1 {
+		if list := looptest.Must(e.Keeper.Threads(t.Context(), looptest.Alice, time.Time{}, 10))(t); len(list) != 1 {
 			t.Errorf("%d threads are left", len(list))
 		}
 	})
@@ -338,7 +351,7 @@ func TestCleanUpsLeaveUnreadable(t *testing.T) {
 func TestCleanUpSurvivesAPanic(t *testing.T) {
 	e, db := threeThreads(t, nil)
 	db.Panics.Store(true)
-	got, err := e.DeleteOlderThan(t.Context(), looptest.Alice, time.Now().Add(time.Hour), false)
+	got, err := e.Keeper.DeleteOlderThan(t.Context(), looptest.Alice, time.Now().Add(time.Hour), false)
 	if err != nil || got.Threads != 2 || got.Unreadable != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -406,10 +419,15 @@ func TestHoleInTheHistory(t *testing.T) {
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	_, posted := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
+	_, posted := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
+	)
 	_, read := e.Messages(t.Context(), looptest.Alice, "t")
-	_, rewound := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[len(all)-1].ID})
-	_, forked := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
+	_, rewound := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[len(all)-1].ID})
+	_, forked := e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
 	for what, err := range map[string]error{"post": posted, "messages": read, "rewind": rewound,
 		"fork of the damaged head": forked} {
 		if pub := holdfast.AsError(err); pub.Code != codes.CheckpointUnreadable || pub.Details["threadId"] != "t" {
@@ -421,7 +439,7 @@ func TestHoleInTheHistory(t *testing.T) {
 			continue
 		}
 		got := looptest.Must(
-			e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: "saved"}),
+			e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: "saved"}),
 		)(
 			t,
 		)
@@ -432,7 +450,7 @@ func TestHoleInTheHistory(t *testing.T) {
 	looptest.Succeeded(t, looptest.Resumed(t, e, "saved", "f1"))
 	looptest.WantTexts(t, e, "saved", looptest.WholeTrip...)
 	// A thread with a damaged message can still be deleted.
-	if n, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); n != 1 || err != nil {
+	if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
 }
@@ -443,7 +461,12 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 	j := &looptest.Notebook{}
 	db := memstore.New()
 	e := looptest.Start(t, db, nil, looptest.Traveller(j))
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	reply, err := e.Owner.Post(
+		t.Context(),
+		looptest.Alice,
+		"",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
+	)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	// A checkpoint with the open call, as a process leaves it that dies in the call.
 	all := looptest.Checkpoints(t, e, "t")
@@ -480,7 +503,7 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 	}
 	j.Take()
 	got := looptest.Must(
-		e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID, Thread: "saved"}),
+		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID, Thread: "saved"}),
 	)(
 		t,
 	)
@@ -504,13 +527,13 @@ func TestPoisonedStates(t *testing.T) {
 			if code == "" {
 				code = codes.CheckpointUnreadable
 			}
-			_, posted := e.Post(
+			_, posted := e.Owner.Post(
 				t.Context(),
 				looptest.Alice,
 				"",
 				looptest.RunInput("b", "r9", looptest.UserSays("u9", "more")),
 			)
-			_, resumed := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("b", "r9"))
+			_, resumed := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("b", "r9"))
 			_, read := e.Messages(t.Context(), looptest.Alice, "b")
 			for what, err := range map[string]error{"post": posted, "resume": resumed, "messages": read} {
 				if looptest.Code(err) != code {
@@ -518,19 +541,19 @@ func TestPoisonedStates(t *testing.T) {
 				}
 			}
 			travel := threads.Travel{Checkpoint: "000000000001"}
-			_, attached := e.Attach(t.Context(), looptest.Alice, "b", 0)
-			_, cancelled := e.Cancel(t.Context(), looptest.Alice, "b", "r")
-			_, state := e.State(t.Context(), looptest.Alice, "b")
-			_, forked := e.Fork(t.Context(), looptest.Alice, "b", travel)
-			_, rewound := e.Rewind(t.Context(), looptest.Alice, "b", travel)
-			_, pruned := e.Prune(t.Context(), looptest.Alice, "b", "", 1, true)
+			_, attached := e.Owner.Attach(t.Context(), looptest.Alice, "b", 0)
+			_, cancelled := e.Owner.Cancel(t.Context(), looptest.Alice, "b", "r")
+			_, state := e.Keeper.State(t.Context(), looptest.Alice, "b")
+			_, forked := e.Keeper.Fork(t.Context(), looptest.Alice, "b", travel)
+			_, rewound := e.Keeper.Rewind(t.Context(), looptest.Alice, "b", travel)
+			_, pruned := e.Keeper.Prune(t.Context(), looptest.Alice, "b", "", 1, true)
 			for what, err := range map[string]error{"attach": attached, "cancel": cancelled, "state": state,
 				"fork": forked, "rewind": rewound, "prune": pruned} {
 				if err != nil && looptest.Code(err) != code && looptest.Code(err) != codes.NotFound {
 					t.Errorf("%s: %v, want %s", what, err, code)
 				}
 			}
-			if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("a", "r9")); err != nil {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("a", "r9")); err != nil {
 				t.Errorf("another thread: %v", err)
 			}
 		})
@@ -542,21 +565,25 @@ func TestPoisonedStates(t *testing.T) {
 func TestWentBackHasNotFailed(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	at := looptest.Checkpoints(t, e, "t")[1].ID
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "t2"}))(t)
-	back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
+	fork := looptest.Must(
+		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "t2"}),
+	)(
+		t,
+	)
+	back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	for _, info := range []threads.Info{fork.Thread, back.Thread,
-		*looptest.Must(e.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
+		*looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
 		if info.Status != threads.StatusStopped || info.Outcome != "" || info.Code != "" ||
 			!strings.Contains(info.Text, "went back to iteration 1") {
 			t.Errorf("%+v", info)
 		}
 	}
-	detail := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t2", fork.Checkpoint.ID))(t)
+	detail := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t2", fork.Checkpoint.ID))(t)
 	if detail.Outcome != "" || detail.Code != "" || detail.Text == "" {
 		t.Errorf("its checkpoint reads %q %q %q", detail.Outcome, detail.Code, detail.Text)
 	}
 	if runs := looptest.Must(
-		e.Runs(t.Context(), looptest.Alice, "t2", "", 0),
+		e.Keeper.Runs(t.Context(), looptest.Alice, "t2", "", 0),
 	)(
 		t,
 	); len(runs) != 1 || runs[0].Outcome != "" ||

@@ -33,8 +33,8 @@ import (
 
 // Engine is an engine and its keeper, on one store.
 type Engine struct {
-	*owner.Engine
-	*upkeep.Keeper
+	Owner  *owner.Engine  // runs agents
+	Keeper *upkeep.Keeper // keeps the threads
 	// Store is the store that both work on.
 	Store store.Store
 }
@@ -49,26 +49,26 @@ type Config struct {
 // Start starts both.
 func (e *Engine) Start(ctx context.Context) error {
 	e.Keeper.Start()
-	return e.Engine.Start(ctx)
+	return e.Owner.Start(ctx)
 }
 
 // Shutdown ends both.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.Keeper.Stop()
-	return e.Engine.Shutdown(ctx)
+	return e.Owner.Shutdown(ctx)
 }
 
 // New returns both, not started.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{Store: cfg.Store}
-	cfg.Ended = func(key store.ThreadKey) { e.ArchiveSoon(key) }
+	cfg.Ended = func(key store.ThreadKey) { e.Keeper.ArchiveSoon(key) }
 	var err error
-	if e.Engine, err = owner.New(cfg.Config); err != nil {
+	if e.Owner, err = owner.New(cfg.Config); err != nil {
 		return nil, err
 	}
 	e.Keeper = upkeep.New(upkeep.Config{
 		Store:           cfg.Store,
-		Engine:          e.Engine,
+		Engine:          e.Owner,
 		Limits:          cfg.Limits,
 		KeepCheckpoints: cfg.KeepCheckpoints,
 		ArchiveAfter:    cfg.ArchiveAfter,
@@ -432,7 +432,7 @@ func Traveller(j *Notebook) holdfast.Agent {
 // Checkpoints lists the thread's checkpoints, oldest first.
 func Checkpoints(t *testing.T, e *Engine, id string) []threads.Checkpoint {
 	t.Helper()
-	list := Must(e.Checkpoints(t.Context(), Alice, id, "", time.Time{}, 100))(t)
+	list := Must(e.Keeper.Checkpoints(t.Context(), Alice, id, "", time.Time{}, 100))(t)
 	slices.Reverse(list)
 	return list
 }
@@ -440,7 +440,7 @@ func Checkpoints(t *testing.T, e *Engine, id string) []threads.Checkpoint {
 // Resumed continues a thread with an empty-messages POST.
 func Resumed(t *testing.T, e *Engine, id, run string) []agui.Event {
 	t.Helper()
-	reply, err := e.Post(t.Context(), Alice, "", RunInput(id, run))
+	reply, err := e.Owner.Post(t.Context(), Alice, "", RunInput(id, run))
 	return Collect(t, reply, err)
 }
 
@@ -448,7 +448,7 @@ func Resumed(t *testing.T, e *Engine, id, run string) []agui.Event {
 func Travelled(t *testing.T) (*Engine, *Notebook) {
 	j := &Notebook{}
 	e := Start(t, memstore.New(), nil, Traveller(j))
-	reply, err := e.Post(t.Context(), Alice, "", RunInput("t", "r1", UserSays("u1", "go")))
+	reply, err := e.Owner.Post(t.Context(), Alice, "", RunInput("t", "r1", UserSays("u1", "go")))
 	Succeeded(t, Collect(t, reply, err))
 	j.Take()
 	return e, j
@@ -457,7 +457,7 @@ func Travelled(t *testing.T) (*Engine, *Notebook) {
 // Posted posts an input and reads the reply to its end.
 func Posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
 	t.Helper()
-	reply, err := e.Post(t.Context(), Alice, "", in)
+	reply, err := e.Owner.Post(t.Context(), Alice, "", in)
 	return Collect(t, reply, err)
 }
 

@@ -302,7 +302,7 @@ func (tr *trial) at(at int) error {
 	})
 	tr.made.Take()
 	id := fmt.Sprint("t", at)
-	reply, err := tr.e.Post(
+	reply, err := tr.e.Owner.Post(
 		tr.t.Context(),
 		looptest.Alice,
 		"",
@@ -325,7 +325,7 @@ func (tr *trial) judge(id string, at int, reply *agui.Reply) error {
 		return err
 	}
 	// Clients from before 1.0 attach to what is stored.
-	old, err := tr.e.Events(tr.t.Context(), looptest.Alice, id, "r1", store.Cursor{}, agui.DialectLegacy)
+	old, err := tr.e.Owner.Events(tr.t.Context(), looptest.Alice, id, "r1", store.Cursor{}, agui.DialectLegacy)
 	if err != nil {
 		return err
 	}
