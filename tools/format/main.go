@@ -1,7 +1,6 @@
 // Command format keeps Go code within 120 columns, and literals of more than four keyed
 // elements at one element a line. It lists the files that it would change, and with -w it
-// changes them. golines does most of it; what golines breaks into more lines than a reader
-// wants (log lines, long texts) is broken here first.
+// changes them.
 //
 //	format [-w] FILE…
 package main
@@ -13,8 +12,6 @@ import (
 	"go/format"
 	"os"
 	"strings"
-
-	"github.com/golangci/golines/shorten"
 )
 
 // columns is how wide a line may be; a tab counts as tabWidth.
@@ -67,17 +64,22 @@ func file(path string, write bool) (bool, error) {
 // stay as they are: cases are read by column. Nothing here can break raw strings of several
 // lines, what examples print, and pairs that gofmt aligns.
 func source(src []byte, test bool) ([]byte, error) {
-	golines := shorten.NewShortener(&shorten.Config{MaxLen: columns, TabLen: tabWidth, ChainSplitDots: true})
-	shortened := func(src []byte) ([]byte, error) {
-		if !tooLong(src) {
-			return src, nil
-		}
-		return golines.Process(src)
-	}
-	steps := []step{logLines, shortened, texts, conditions}
+	first, breaking := []step{joined}, []step{logLines, conditions, texts}
 	if !test {
-		steps = []step{literals, logLines, shortened, literals, texts, conditions}
+		first = append(first, literals)
 	}
+	return repeated(src, func(src []byte) ([]byte, error) {
+		src, err := repeated(src, first...)
+		if err != nil {
+			return nil, err
+		}
+		return repeated(src, breaking...)
+	})
+}
+
+// repeated takes steps again and again, until they change nothing: one can make room for
+// another.
+func repeated(src []byte, steps ...step) ([]byte, error) {
 	for range rounds {
 		before := src
 		for _, next := range steps {
@@ -99,15 +101,5 @@ func source(src []byte, test bool) ([]byte, error) {
 // step is one pass over a file's text.
 type step func([]byte) ([]byte, error)
 
-// rounds is how often the steps are repeated at most: one step can make room for another.
-const rounds = 12
-
-// tooLong reports whether a line of src is too long. Only then is it worth the time to ask golines.
-func tooLong(src []byte) bool {
-	for line := range strings.Lines(string(src)) {
-		if width(strings.TrimSuffix(line, "\n")) > columns {
-			return true
-		}
-	}
-	return false
-}
+// rounds is how often steps are repeated at most.
+const rounds = 20

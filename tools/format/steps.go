@@ -11,10 +11,10 @@ import (
 // The steps of the formatter. Each reads a file, decides where lines break, and returns the
 // new text; none has to know of the others, since they are repeated until nothing changes.
 
-// edit puts text at an offset of a file.
+// edit puts text at an offset of a file, in the place of what stands there up to another one.
 type edit struct {
-	at   int
-	text string
+	at, to int
+	text   string
 }
 
 // parsed is a file and what is put into it.
@@ -37,7 +37,12 @@ func (p *parsed) offset(pos token.Pos) int { return p.fset.Position(pos).Offset 
 func (p *parsed) line(pos token.Pos) int { return p.fset.Position(pos).Line }
 
 func (p *parsed) put(at token.Pos, text string) {
-	p.edits = append(p.edits, edit{p.offset(at), text})
+	p.edits = append(p.edits, edit{p.offset(at), p.offset(at), text})
+}
+
+// replace puts text in the place of what stands between two places.
+func (p *parsed) replace(from, to token.Pos, text string) {
+	p.edits = append(p.edits, edit{p.offset(from), p.offset(to), text})
 }
 
 // text returns the file with all edits.
@@ -47,7 +52,7 @@ func (p *parsed) text() []byte {
 	last := 0
 	for _, e := range p.edits {
 		out = append(append(out, p.src[last:e.at]...), e.text...)
-		last = e.at
+		last = e.to
 	}
 	return append(out, p.src[last:]...)
 }
@@ -196,7 +201,7 @@ func (p *parsed) breakText(l *ast.BasicLit) {
 	}
 	quote := l.Value[:1]
 	if at := breakAt(l.Value, min(room, len([]rune(l.Value))-least)); at > 0 {
-		p.edits = append(p.edits, edit{p.offset(l.Pos()) + at, quote + " +\n" + quote})
+		p.edits = append(p.edits, edit{p.offset(l.Pos()) + at, p.offset(l.Pos()) + at, quote + " +\n" + quote})
 	}
 }
 
@@ -239,7 +244,7 @@ func conditions(src []byte) ([]byte, error) {
 			depth++
 		}
 		for _, at := range p.breaks(n) {
-			p.consider(best, at, depth)
+			p.consider(best, at, depth*finer+worse(n))
 		}
 		return true
 	})
@@ -269,6 +274,28 @@ func (p *parsed) consider(best map[int]place, at token.Pos, depth int) {
 	}
 }
 
+// finer is how many kinds of places of one depth can be told apart.
+const finer = 10
+
+// worse is how much deeper a place in n counts than its depth: operators that bind closer are
+// broken later, and what is compared belongs together, so it is broken if there is no other
+// place.
+func worse(n ast.Node) int {
+	b, ok := n.(*ast.BinaryExpr)
+	if !ok {
+		return 0
+	}
+	switch b.Op {
+	case token.LAND:
+		return 1
+	case token.ADD:
+		return 2
+	case token.EQL, token.NEQ:
+		return 100 * finer
+	}
+	return 0
+}
+
 func nested(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.CallExpr, *ast.CompositeLit, *ast.ParenExpr, *ast.FuncType:
@@ -292,6 +319,11 @@ func (p *parsed) breaks(n ast.Node) (at []token.Pos) {
 		several(n.Elts)
 	case *ast.CallExpr:
 		several(n.Args)
+		if link, ok := n.Fun.(*ast.SelectorExpr); ok {
+			if _, chain := link.X.(*ast.CallExpr); chain {
+				at = append(at, link.Sel.Pos())
+			}
+		}
 	case *ast.ReturnStmt:
 		several(n.Results)
 	case *ast.AssignStmt:
@@ -312,10 +344,6 @@ func (p *parsed) breaks(n ast.Node) (at []token.Pos) {
 		switch n.Op {
 		case token.LOR, token.LAND, token.ADD, token.EQL, token.NEQ:
 			at = append(at, n.Y.Pos())
-		}
-	case *ast.SelectorExpr:
-		if _, chain := n.X.(*ast.CallExpr); chain {
-			at = append(at, n.Sel.Pos())
 		}
 	}
 	return at
