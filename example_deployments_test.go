@@ -49,11 +49,10 @@ var (
 	// mailUnmigrated and mailBroken are version 2 of the state: one without a migration,
 	// one with a migration that fails.
 	mailUnmigrated = state.Register(state.Spec[MailV2]{Name: "acme.mail", Version: 2})
-	mailBroken     = state.Register(
-		state.Spec[MailV2]{Name: "acme.mail", Version: 2, Migrations: map[int]state.Migration{
+	mailBroken     = state.Register(state.Spec[MailV2]{Name: "acme.mail", Version: 2,
+		Migrations: map[int]state.Migration{
 			1: state.Migrate(func(MailV1) (MailV2, error) { return MailV2{}, errors.New("who was it sent to?") }),
-		}},
-	)
+		}})
 )
 
 // deploymentA and deploymentB are the middleware of an agent in two versions of a
@@ -188,9 +187,7 @@ func (d *deployments) deploy(name string, cfg server.Config, middleware []holdfa
 	var log bytes.Buffer
 	cfg.OpenStore, cfg.Log = unclosed{
 		d.store,
-	}.open, slog.New(
-		slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime}),
-	)
+	}.open, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 	cfg.Agents = []holdfast.Agent{{Name: "helper", Model: holdfast.ModelFunc(hello), Middleware: middleware}}
 	s, err := server.New(cfg)
 	if err == nil {
@@ -235,12 +232,8 @@ var times = regexp.MustCompile(`"timestamp":("[^"]*"|\d+)`)
 // post sends a message and returns the error or the record about the schema.
 func (d *deployments) post(url string) string {
 	d.runs++
-	body := fmt.Sprintf(
-		`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"Good `+
-			`day."}],"forwardedProps":{"holdfast":{"onUnfinished":"abandon"}}}`,
-		d.runs,
-		d.runs,
-	)
+	body := fmt.Sprintf(`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"Good `+
+		`day."}],"forwardedProps":{"holdfast":{"onUnfinished":"abandon"}}}`, d.runs, d.runs)
 	answer := answered(http.Post(url+"/runs", "application/json", strings.NewReader(body)))
 	var said strings.Builder
 	for line := range strings.Lines(answer) {
@@ -276,11 +269,7 @@ func (d *deployments) needed(name string, middleware []holdfast.Middleware) {
 
 // needs prints which states of which threads have another version than these agents.
 func needs(db store.Store, agents []holdfast.Agent) error {
-	return offline.CheckStates(
-		context.Background(),
-		db,
-		agents,
-		nil,
+	return offline.CheckStates(context.Background(), db, agents, nil,
 		func(thread store.ThreadKey, states []state.PendingMigration) {
 			for _, s := range states {
 				switch {
@@ -292,8 +281,7 @@ func needs(db store.Store, agents []holdfast.Agent) error {
 					fmt.Printf("%s: %s will be migrated from %d to %d\n", thread, s.Name, s.From, s.To)
 				}
 			}
-		},
-	)
+		})
 }
 
 // stored prints what the newest checkpoint says about middleware, and the schemas of

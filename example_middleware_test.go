@@ -55,10 +55,8 @@ func Example_hookAlone() {
 	m := MailLimit(2)
 	states := state.NewLive(nil)
 	ctx := state.ContextWith(context.Background(), states)
-	batch := holdfast.NewBatch(
-		&holdfast.Iteration{},
-		[]holdfast.ToolCall{{Name: "send_mail"}, {Name: "look"}, {Name: "send_mail"}, {Name: "send_mail"}},
-	)
+	batch := holdfast.NewBatch(&holdfast.Iteration{},
+		[]holdfast.ToolCall{{Name: "send_mail"}, {Name: "look"}, {Name: "send_mail"}, {Name: "send_mail"}})
 	if err := m.Batch(ctx, batch); err != nil {
 		fmt.Println(err)
 		return
@@ -266,15 +264,8 @@ func TestDocumentedCode(t *testing.T) {
 	plain := func(text string) string {
 		return blanks.ReplaceAllString(lineStarts.ReplaceAllString(text, ""), "")
 	}
-	examples := plain(
-		readFile(t, "example_middleware_test.go"),
-	) + plain(
-		readFile(t, "example_deployments_test.go"),
-	) + plain(
-		readFile(t, "example_models_test.go"),
-	) + plain(
-		readFile(t, "example_prompt_test.go"),
-	)
+	examples := plain(readFile(t, "example_middleware_test.go")) + plain(readFile(t, "example_deployments_test.go")) +
+		plain(readFile(t, "example_models_test.go")) + plain(readFile(t, "example_prompt_test.go"))
 	for _, page := range []string{"docs/models.md", "docs/prompt-cache.md", "docs/middleware.md",
 		"docs/checkpointing.md", "docs/state-evolution.md"} {
 		blocks := codeBlocks.FindAllStringSubmatch(readFile(t, page), -1)

@@ -20,10 +20,8 @@ func ExampleAgent_fallbacks() {
 	opus := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			if yield(holdfast.Delta{Text: "The capital of Fra"}, nil) {
-				yield(
-					holdfast.Delta{},
-					&holdfast.ModelError{Kind: failure.Cut, Retryable: true, Err: errors.New("connection reset")},
-				)
+				yield(holdfast.Delta{},
+					&holdfast.ModelError{Kind: failure.Cut, Retryable: true, Err: errors.New("connection reset")})
 			}
 		}
 	})
@@ -37,13 +35,11 @@ func ExampleAgent_fallbacks() {
 		Model:     opus,
 		Fallbacks: []holdfast.Model{gpt},
 	}
-	s, err := server.New(
-		server.Config{
-			Store:  "memory:",
-			Agents: []holdfast.Agent{agent},
-			Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
-		},
-	)
+	s, err := server.New(server.Config{
+		Store:  "memory:",
+		Agents: []holdfast.Agent{agent},
+		Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

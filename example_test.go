@@ -33,10 +33,8 @@ func ExampleNewTool() {
 	fmt.Println(result.Text, err)
 
 	// The model gets all violations in one message, so it can correct all of them.
-	_, err = tool.Call(
-		context.Background(),
-		holdfast.ToolCall{Arguments: json.RawMessage(`{"town": "Rome", "days": 500}`)},
-	)
+	_, err = tool.Call(context.Background(),
+		holdfast.ToolCall{Arguments: json.RawMessage(`{"town": "Rome", "days": 500}`)})
 	fmt.Println(err)
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"the city's name"},"days":{"type":"integer","minimum":-128,"maximum":127}},"required":["city"],"additionalProperties":false}
@@ -88,14 +86,14 @@ func ExampleMiddleware() {
 			}
 		},
 	}
-	restart := holdfast.NewTool("restart", "Restarts the machine.",
-		func(context.Context, struct{}) (string, error) { return "Restarted.", nil })
+	restart := holdfast.NewTool("restart", "Restarts the machine.", func(context.Context, struct{}) (string, error) {
+		return "Restarted.", nil
+	})
 
-	handler := guard.Tool(
-		func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-			return tool.Call(ctx, call)
-		},
-	)
+	handler := guard.Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
+		error) {
+		return tool.Call(ctx, call)
+	})
 	for _, user := range []string{"guest", "admin"} {
 		call := holdfast.ToolCall{Name: "restart", Principal: holdfast.Principal{User: user}}
 		result, err := handler(context.Background(), restart, call)
@@ -189,16 +187,13 @@ func Example_states() {
 			}
 		},
 	}
-	look := holdfast.NewTool(
-		"look",
-		"Looks around.",
-		func(context.Context, struct{}) (string, error) { return "Nothing.", nil },
-	)
-	handler := limit.Tool(
-		func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-			return tool.Call(ctx, call)
-		},
-	)
+	look := holdfast.NewTool("look", "Looks around.", func(context.Context, struct{}) (string, error) {
+		return "Nothing.", nil
+	})
+	handler := limit.Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
+		error) {
+		return tool.Call(ctx, call)
+	})
 
 	// The server makes this context; a test makes its own.
 	states := state.NewLive(nil)
@@ -238,11 +233,8 @@ func Example_migrate() {
 		return
 	}
 	old := state.SchemaInfo{Signature: "example.counts", Version: 1, StateVersions: map[string]int{"example.counts": 1}}
-	states := schema.Restore(
-		old,
-		[]state.Value{{Name: "example.counts", Version: 1, Data: json.RawMessage(`{"count":3}`)}},
-		nil,
-	)
+	states := schema.Restore(old, []state.Value{{Name: "example.counts", Version: 1,
+		Data: json.RawMessage(`{"count":3}`)}}, nil)
 	fmt.Println(schema.Compare(states).Changed)
 	fmt.Println(key.Get(states))
 	// Output:

@@ -33,14 +33,8 @@ type Output struct {
 func OutputOf[T any](name string) *Output {
 	s, err := schema.For(reflect.TypeFor[T]())
 	if err != nil {
-		panic(
-			fmt.Sprintf(
-				"holdfast.OutputOf(%q): %s cannot be described as JSON Schema: %v",
-				name,
-				reflect.TypeFor[T](),
-				err,
-			),
-		)
+		panic(fmt.Sprintf("holdfast.OutputOf(%q): %s cannot be described as JSON Schema: %v", name,
+			reflect.TypeFor[T](), err))
 	}
 	return &Output{Name: name, Schema: s.JSON()}
 }

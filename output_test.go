@@ -16,9 +16,7 @@ func TestOutputOf(t *testing.T) {
 		Note  string  `json:"note,omitempty"`
 	}
 	o := holdfast.OutputOf[invoice]("invoice")
-	if s := string(
-		o.Schema,
-	); o.Name != "invoice" || !strings.Contains(s, `"required":["total"]`) ||
+	if s := string(o.Schema); o.Name != "invoice" || !strings.Contains(s, `"required":["total"]`) ||
 		!strings.Contains(s, "in euros") {
 		t.Errorf("%s: %s", o.Name, s)
 	}

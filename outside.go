@@ -57,13 +57,8 @@ func (o *Outside) Validate() error {
 		return fmt.Errorf("the field ExpiresAfter is %s: use 0 for calls that wait for ever", o.ExpiresAfter)
 	case o.FinishedBy != "" && o.FinishedBy != access.RoleService && o.FinishedBy != access.RoleApprover &&
 		o.FinishedBy != access.RoleUser:
-		return fmt.Errorf(
-			"the field FinishedBy is %q: use %s, %s or %s",
-			o.FinishedBy,
-			access.RoleService,
-			access.RoleApprover,
-			access.RoleUser,
-		)
+		return fmt.Errorf("the field FinishedBy is %q: use %s, %s or %s", o.FinishedBy, access.RoleService,
+			access.RoleApprover, access.RoleUser)
 	case len(o.Result) == 0:
 		return nil
 	}

@@ -25,11 +25,8 @@ func TestProgramOnThePages(t *testing.T) {
 			examples.WriteString(blanks.ReplaceAllString(string(text), ""))
 		}
 	}
-	block, onlyGo := regexp.MustCompile(
-		"(?ms)^```(?:go|yaml)\n(.*?)^```$",
-	), regexp.MustCompile(
-		"(?ms)^```go\n(.*?)^```$",
-	)
+	block, onlyGo := regexp.MustCompile("(?ms)^```(?:go|yaml)\n(.*?)^```$"),
+		regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/mcp.md", "docs/tools.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
 		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files internal/command has a test

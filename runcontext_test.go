@@ -38,20 +38,12 @@ func TestRunContext(t *testing.T) {
 	if l, err := store.LedgerFrom(ctx); l != (emptyLedger{}) || err != nil {
 		t.Errorf("%v, %v", l, err)
 	}
-	if err := holdfast.Notify(
-		ctx,
-		"acme.tripped",
-		5,
-	); err == nil || len(told) != 2 || told[0] != "acme.tripped" ||
+	if err := holdfast.Notify(ctx, "acme.tripped", 5); err == nil || len(told) != 2 || told[0] != "acme.tripped" ||
 		told[1] != 5 {
 		t.Errorf("%v, %v", err, told)
 	}
-	if err := holdfast.Record(
-		ctx,
-		"acme.seen",
-		map[string]int{"n": 1},
-	); err != nil || len(told) != 4 || told[2] != "acme.seen" ||
-		told[3] != `{"n":1}` {
+	if err := holdfast.Record(ctx, "acme.seen", map[string]int{"n": 1}); err != nil || len(told) != 4 ||
+		told[2] != "acme.seen" || told[3] != `{"n":1}` {
 		t.Errorf("%v, %v", err, told)
 	}
 	for name, content := range map[string]any{"": struct{}{}, "acme.list": []int{}, "acme.never": make(chan int)} {
@@ -59,10 +51,7 @@ func TestRunContext(t *testing.T) {
 			t.Errorf("%q was recorded: %v", name, told)
 		}
 	}
-	if err := holdfast.Mark(
-		ctx,
-		"before the payment",
-	); err != nil || len(told) != 5 ||
+	if err := holdfast.Mark(ctx, "before the payment"); err != nil || len(told) != 5 ||
 		told[4] != "before the payment" {
 		t.Errorf("%v, %v", err, told)
 	}
@@ -128,8 +117,7 @@ func TestRunContextWithin(t *testing.T) {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 	if holdfast.IterationFrom(ctx).Thread != "t" || len(holdfast.HistoryFrom(ctx)) != 1 ||
-		holdfast.Notify(ctx, "a.b", 1) == nil ||
-		holdfast.Mark(ctx, "here") == nil {
+		holdfast.Notify(ctx, "a.b", 1) == nil || holdfast.Mark(ctx, "here") == nil {
 		t.Error("the rest of the run is gone")
 	}
 	if err := holdfast.Record(ctx, "a.b", struct{}{}); err != nil || run.Keep != nil {

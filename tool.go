@@ -241,9 +241,7 @@ func WithInDoubt(d Doubt) ToolOption { return func(s *ToolSpec) { s.InDoubt = d 
 // NewTool panics if the name is empty or Args cannot be described: that is a mistake
 // in the program, and this way it shows up at startup.
 func NewTool[Args, Result any](
-	name, description string,
-	f func(context.Context, Args) (Result, error),
-	options ...ToolOption,
+	name, description string, f func(context.Context, Args) (Result, error), options ...ToolOption,
 ) Tool {
 	if name == "" {
 		panic("holdfast.NewTool: a tool needs a name")

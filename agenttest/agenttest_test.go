@@ -24,12 +24,9 @@ type wordArgs struct {
 
 // echo is a tool that returns its word.
 func echo(effect holdfast.Effect) holdfast.Tool {
-	return holdfast.NewTool(
-		"echo",
-		"Says a word.",
-		func(_ context.Context, a wordArgs) (string, error) { return a.Word + "!", nil },
-		holdfast.WithEffect(effect),
-	)
+	return holdfast.NewTool("echo", "Says a word.", func(_ context.Context, a wordArgs) (string, error) {
+		return a.Word + "!", nil
+	}, holdfast.WithEffect(effect))
 }
 
 // both runs a test twice: with the real clock, and in a bubble with a fake one, where
@@ -48,10 +45,8 @@ func ended(t *testing.T, r *agenttest.Result, want agenttest.Outcome) {
 
 func TestAResultHasAllThatCameOfARun(t *testing.T) {
 	both(t, func(t *testing.T) {
-		model := agenttest.Say(
-			agenttest.Call("echo", `{"word":"a"}`).And("echo", `{"word":"b"}`).Tokens(10, 5),
-			agenttest.Turn{Reasoning: "hm", Text: "Both are there."},
-		)
+		model := agenttest.Say(agenttest.Call("echo", `{"word":"a"}`).And("echo", `{"word":"b"}`).Tokens(10, 5),
+			agenttest.Turn{Reasoning: "hm", Text: "Both are there."})
 		h := agenttest.New(t, agenttest.Config{Model: model, Tools: []holdfast.Tool{echo("")}})
 		r := h.Run("say a and b")
 		ended(t, r, agenttest.Success)
@@ -90,11 +85,8 @@ func TestTurnsThatFail(t *testing.T) {
 	refused := &holdfast.ModelError{Public: "No credit.", Err: errors.New("402")}
 	busy := &holdfast.ModelError{Retryable: true, Err: errors.New("529")}
 	both(t, func(t *testing.T) {
-		model := agenttest.Say(
-			agenttest.Fail(refused),
-			agenttest.Fail(busy), agenttest.Truncate("It beg"), agenttest.Text("It ends."),
-			agenttest.Turn{Text: "It is lo", Finish: holdfast.FinishLength},
-		)
+		model := agenttest.Say(agenttest.Fail(refused), agenttest.Fail(busy), agenttest.Truncate("It beg"),
+			agenttest.Text("It ends."), agenttest.Turn{Text: "It is lo", Finish: holdfast.FinishLength})
 		h := agenttest.New(t, agenttest.Config{Model: model})
 		r := h.Run("hello")
 		ended(t, r, agenttest.Failed)
@@ -278,11 +270,7 @@ func TestThreadsAndPrincipals(t *testing.T) {
 		},
 	}
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(
-			agenttest.Text("1"),
-			agenttest.Text("2"),
-			agenttest.Text("3"),
-		),
+		Model:      agenttest.Say(agenttest.Text("1"), agenttest.Text("2"), agenttest.Text("3")),
 		Middleware: []holdfast.Middleware{admit, counting(visitsV1)},
 	})
 	ended(t, h.Run("a"), agenttest.Success)

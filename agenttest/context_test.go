@@ -39,15 +39,12 @@ func TestRunsMayShareALedger(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return ledger.Reserve(
-			ctx,
-			&store.Reservation{
-				Tenant:  "acme",
-				ID:      id,
-				Now:     time.Now(),
-				Entries: []store.Entry{{Account: "a", Amount: 1, Limit: 1}},
-			},
-		)
+		return ledger.Reserve(ctx, &store.Reservation{
+			Tenant:  "acme",
+			ID:      id,
+			Now:     time.Now(),
+			Entries: []store.Entry{{Account: "a", Amount: 1, Limit: 1}},
+		})
 	}
 	one, _ := agenttest.Context(t)
 	two, _ := agenttest.Context(t)

@@ -47,10 +47,7 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 			Batch:           func(context.Context, *holdfast.Batch) error { note("batch"); return nil },
 		}
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("pay", `{}`),
-				agenttest.Text("never said"),
-			),
+			Model:      agenttest.Say(agenttest.Call("pay", `{}`), agenttest.Text("never said")),
 			Tools:      []holdfast.Tool{pay},
 			Middleware: []holdfast.Middleware{witness},
 		})
@@ -60,18 +57,16 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 		}
 		var used []int64
 		var err error
-		h.Restart(
-			holdfast.Middleware{
-				Name: "test.reader",
-				BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
-					ledger, e := store.LedgerFrom(ctx)
-					if e == nil {
-						used, err = ledger.Used(ctx, "default", []string{"a"})
-					}
-					return e
-				},
+		h.Restart(holdfast.Middleware{
+			Name: "test.reader",
+			BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+				ledger, e := store.LedgerFrom(ctx)
+				if e == nil {
+					used, err = ledger.Used(ctx, "default", []string{"a"})
+				}
+				return e
 			},
-		)
+		})
 		ended(t, h.Resume(), agenttest.Success)
 		if err != nil || len(used) != 1 || used[0] != 1 {
 			t.Errorf("the ledger has %v, %v; want what was reserved before the crash", used, err)
@@ -91,10 +86,8 @@ func TestAToolThatIgnoresItsContextIsFound(t *testing.T) {
 				<-release
 				return "", nil
 			})
-			h := agenttest.New(
-				t,
-				agenttest.Config{Model: agenttest.Say(agenttest.Call("deaf", `{}`)), Tools: []holdfast.Tool{deaf}},
-			)
+			h := agenttest.New(t, agenttest.Config{Model: agenttest.Say(agenttest.Call("deaf", `{}`)),
+				Tools: []holdfast.Tool{deaf}})
 			go h.Run("go")
 			<-started
 			h.Restart()

@@ -30,17 +30,13 @@ func ExampleNew() {
 			}
 		},
 	}
-	order := holdfast.NewTool(
-		"order",
-		"Orders an item.",
-		func(context.Context, struct{}) (string, error) { return "ordered", nil },
-	)
+	order := holdfast.NewTool("order", "Orders an item.", func(context.Context, struct{}) (string, error) {
+		return "ordered", nil
+	})
 
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(
-			agenttest.Call("order", `{}`).And("order", `{}`),
-			agenttest.Text("Both are ordered."),
-		),
+		Model: agenttest.Say(agenttest.Call("order", `{}`).And("order", `{}`),
+			agenttest.Text("Both are ordered.")),
 		Tools:      []holdfast.Tool{order},
 		Middleware: []holdfast.Middleware{counter},
 	})

@@ -230,10 +230,8 @@ func (h *Harness) Answers(payloads map[string]any) *Result {
 	h.t.Helper()
 	in := &agui.RunAgentInput{}
 	for id, payload := range payloads {
-		in.Resume = append(
-			in.Resume,
-			agui.ResumeEntry{InterruptID: id, Status: agui.ResumeResolved, Payload: h.json(payload)},
-		)
+		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: id, Status: agui.ResumeResolved,
+			Payload: h.json(payload)})
 	}
 	slices.SortFunc(in.Resume, func(a, b agui.ResumeEntry) int { return cmp.Compare(a.InterruptID, b.InterruptID) })
 	return h.post(in)

@@ -122,14 +122,8 @@ func (m *Model) take(req *holdfast.ModelRequest) (Turn, error) {
 	asked.Messages = slices.Clone(req.Messages)
 	m.requests = append(m.requests, asked)
 	if m.next >= len(m.turns) {
-		m.lacks = fmt.Errorf(
-			"the script has no turn left: %d were asked for, it has %d (thread %s, iteration %d, attempt %d)",
-			len(m.requests),
-			len(m.turns),
-			req.Thread,
-			req.Iteration,
-			req.Attempt,
-		)
+		m.lacks = fmt.Errorf("the script has no turn left: %d were asked for, it has %d (thread %s, "+
+			"iteration %d, attempt %d)", len(m.requests), len(m.turns), req.Thread, req.Iteration, req.Attempt)
 		return Turn{}, m.lacks
 	}
 	turn := m.turns[m.next]

@@ -30,11 +30,7 @@ type process struct {
 
 // start starts a process with one agent on the store.
 func start(
-	ctx context.Context,
-	cfg server.Config,
-	agent holdfast.Agent,
-	db store.Store,
-	log io.Writer,
+	ctx context.Context, cfg server.Config, agent holdfast.Agent, db store.Store, log io.Writer,
 ) (*process, error) {
 	p := &process{life: make(life), gone: make(chan struct{})}
 	p.store = &mortal{Store: db, life: p.life}

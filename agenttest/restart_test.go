@@ -71,12 +71,8 @@ func countingNow() holdfast.Middleware {
 func TestStatesSurviveARestartAndAnotherDeployment(t *testing.T) {
 	both(t, func(t *testing.T) {
 		h := agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Text("1"),
-				agenttest.Text("2"),
-				agenttest.Text("3"),
-				agenttest.Text("4"),
-			),
+			Model: agenttest.Say(agenttest.Text("1"), agenttest.Text("2"), agenttest.Text("3"),
+				agenttest.Text("4")),
 			Middleware: []holdfast.Middleware{counting(visitsV1)},
 		})
 		ended(t, h.Run("a"), agenttest.Success)
@@ -125,10 +121,7 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 			return "", ctx.Err()
 		}, holdfast.WithEffect(holdfast.EffectOnce))
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("pay", `{}`),
-				agenttest.Text("I do not know whether it was paid."),
-			),
+			Model: agenttest.Say(agenttest.Call("pay", `{}`), agenttest.Text("I do not know whether it was paid.")),
 			Tools: []holdfast.Tool{pay},
 		})
 		r := h.Run("pay")
@@ -148,11 +141,8 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 		if n := r.Notices(); len(n) != 1 || n[0].Name != "holdfast.takeover" {
 			t.Errorf("notices: %s", n)
 		}
-		if log := strings.Join(
-			h.Log(),
-			"\n",
-		); strings.Count(log, "run started") != 2 || strings.Count(log, "run ended") != 1 ||
-			strings.Contains(log, "time=") {
+		if log := strings.Join(h.Log(), "\n"); strings.Count(log, "run started") != 2 ||
+			strings.Count(log, "run ended") != 1 || strings.Contains(log, "time=") {
 			t.Errorf("the log:\n%s", log)
 		}
 		if again := h.Resume(); again.Outcome != agenttest.Success || again.Answer() != r.Answer() {
@@ -230,11 +220,8 @@ func TestTheHarnessLeavesNothing(t *testing.T) {
 				gone := make(chan struct{})
 				t.Cleanup(func() { <-gone }) // after the harness has ended
 				h := agenttest.New(t, agenttest.Config{
-					Model: agenttest.Say(
-						agenttest.Call("hang", `{}`),
-						agenttest.Call("ask", `{"word":"well"}`),
-						agenttest.Text("done"),
-					),
+					Model: agenttest.Say(agenttest.Call("hang", `{}`), agenttest.Call("ask", `{"word":"well"}`),
+						agenttest.Text("done")),
 					Tools:  []holdfast.Tool{hang, asking()},
 					Server: server.Config{ToolTimeout: time.Hour},
 				})

@@ -174,10 +174,8 @@ func (h *Harness) post(in *agui.RunAgentInput) *Result {
 	h.posts++
 	in.ThreadID, in.RunID, in.ProtocolVersion = h.on.name, fmt.Sprintf("run%d", h.posts), agui.ProtocolVersion
 	for _, tool := range h.cfg.FrontendTools {
-		in.Tools = append(
-			in.Tools,
-			agui.Tool{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters},
-		)
+		in.Tools = append(in.Tools, agui.Tool{Name: tool.Name, Description: tool.Description,
+			Parameters: tool.Parameters})
 	}
 	return h.result(in.RunID, h.ask("POST", "/runs", in.AppendJSON(nil), ""))
 }

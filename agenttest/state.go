@@ -43,11 +43,8 @@ func (h *Harness) StateJSON() json.RawMessage {
 // them redacted.
 func (h *Harness) states() *state.States {
 	h.t.Helper()
-	states, err := offline.StoredStates(
-		h.t.Context(),
-		h.cfg.Store,
-		store.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name},
-	)
+	states, err := offline.StoredStates(h.t.Context(), h.cfg.Store,
+		store.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
 	if err != nil {
 		h.t.Fatalf("agenttest: the states cannot be read: %v", err)
 	}

@@ -51,18 +51,11 @@ func ExampleHarness_Finish() {
 // TestFinish: what is not taken, what does not go on yet, and an error.
 func TestFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		approve := contract.New[purchase](
-			"approve",
-			"Asks.",
-			holdfast.Outside{ExpiresAfter: time.Hour, Result: json.RawMessage(`{"type":"string"}`)},
-		)
+		approve := contract.New[purchase]("approve", "Asks.",
+			holdfast.Outside{ExpiresAfter: time.Hour, Result: json.RawMessage(`{"type":"string"}`)})
 		h := agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("approve", `{"item":"a"}`).And("approve", `{"item":"b"}`),
-				agenttest.Text("done"),
-				agenttest.Call("approve", `{"item":"c"}`),
-				agenttest.Text("late"),
-			),
+			Model: agenttest.Say(agenttest.Call("approve", `{"item":"a"}`).And("approve", `{"item":"b"}`),
+				agenttest.Text("done"), agenttest.Call("approve", `{"item":"c"}`), agenttest.Text("late")),
 			Tools: []holdfast.Tool{approve},
 		})
 		r := h.Run("go")
@@ -73,18 +66,14 @@ func TestFinish(t *testing.T) {
 		if r := h.Finish(a, 7); r.Outcome != agenttest.Refused || r.Code != codes.InvalidInput {
 			t.Errorf("what does not fit: %+v", r)
 		}
-		if r := h.Finish(
-			a,
-			"yes",
-		); r.Outcome != agenttest.Success || len(r.OutsideCalls) != 1 ||
+		if r := h.Finish(a, "yes"); r.Outcome != agenttest.Success || len(r.OutsideCalls) != 1 ||
 			r.OutsideCalls[0].ID != b {
 			t.Errorf("the first: %+v", r)
 		}
 		h.Restart()
 		r = h.Finish(b, errors.New("the department is closed"))
 		if results := r.Results(); r.Answer() != "done" || results[a] != "yes" ||
-			results[b] != "the department is closed" ||
-			len(r.Started) != 0 {
+			results[b] != "the department is closed" || len(r.Started) != 0 {
 			t.Errorf("the second: %s, %q, %+v", r.Answer(), r.Results(), r.Started)
 		}
 		r = h.Run("again")
@@ -111,23 +100,17 @@ func TestToolsets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		set := &changing{}
-		read := holdfast.NewTool(
-			"files_read",
-			"Reads.",
-			func(context.Context, struct{}) (string, error) { return "text", nil },
-		)
+		read := holdfast.NewTool("files_read", "Reads.", func(context.Context, struct{}) (string, error) {
+			return "text", nil
+		})
 		pay := holdfast.NewTool("bank_pay", "Pays.", func(ctx context.Context, _ struct{}) (string, error) {
 			h.Crash()
 			return "", ctx.Err()
 		}, holdfast.WithEffect(holdfast.EffectOnce))
 		set.list.Store(&agenttest.Toolset{read})
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("files_read", `{}`),
-				agenttest.Text("read"),
-				agenttest.Call("bank_pay", `{}`),
-				agenttest.Text("paid?"),
-			),
+			Model: agenttest.Say(agenttest.Call("files_read", `{}`), agenttest.Text("read"),
+				agenttest.Call("bank_pay", `{}`), agenttest.Text("paid?")),
 			Toolsets: []holdfast.Toolset{set},
 		})
 		if r := h.Run("read"); r.Answer() != "read" || len(r.Started) != 1 || r.Started[0].Name != "files_read" {
@@ -149,17 +132,14 @@ func TestADeadProcessHandsNothingOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		handedOut, asked := 0, 0
-		approve := contract.New[purchase](
-			"approve",
-			"Asks.",
+		approve := contract.New[purchase]("approve", "Asks.",
 			holdfast.Outside{Deliver: func(ctx context.Context, _ holdfast.OutsideCall) error {
 				if handedOut++; handedOut == 1 {
 					h.Crash()
 					return ctx.Err()
 				}
 				return nil
-			}},
-		)
+			}})
 		pay := holdfast.NewTool("pay", "Pays.", func(ctx context.Context, _ struct{}) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
@@ -168,10 +148,7 @@ func TestADeadProcessHandsNothingOut(t *testing.T) {
 			return holdfast.ToolResult{Text: "paid"}, holdfast.FateDone, nil
 		}))
 		h = agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("approve", `{"item":"a"}`).And("pay", `{}`),
-				agenttest.Text("done"),
-			),
+			Model: agenttest.Say(agenttest.Call("approve", `{"item":"a"}`).And("pay", `{}`), agenttest.Text("done")),
 			Tools: []holdfast.Tool{approve, pay},
 		})
 		if r := h.Run("go"); r.Outcome != agenttest.Cut {
@@ -193,11 +170,8 @@ func TestADeadProcessHandsNothingOut(t *testing.T) {
 func TestFrontendTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := agenttest.New(t, agenttest.Config{
-			Model: agenttest.Say(
-				agenttest.Call("confirm", `{}`),
-				agenttest.Text("done"),
-				agenttest.Text("again"),
-			),
+			Model: agenttest.Say(agenttest.Call("confirm", `{}`), agenttest.Text("done"),
+				agenttest.Text("again")),
 			FrontendTools: []holdfast.ToolSpec{{Name: "confirm", Parameters: json.RawMessage(`{"type":"object"}`)}},
 		})
 		r := h.Run("Are you sure?")

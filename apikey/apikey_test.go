@@ -63,10 +63,8 @@ func TestAuthenticate(t *testing.T) {
 	old, oldEntry := newKey(t, "acme", "alice")
 	fresh, freshEntry := newKey(t, "acme", "alice")
 	odd, oddEntry := newKey(t, "a/b:c, d", "a+b@example.com #1")
-	keys := parse(
-		t,
-		oldEntry+",\n "+freshEntry+" "+strings.Replace(oddEntry, sum(odd), strings.ToUpper(sum(odd)), 1)+"\n",
-	)
+	keys := parse(t, oldEntry+",\n "+freshEntry+" "+strings.Replace(oddEntry, sum(odd), strings.ToUpper(sum(odd)), 1)+
+		"\n")
 	if keys.Len() != 3 {
 		t.Errorf("%d keys", keys.Len())
 	}
@@ -173,14 +171,14 @@ func TestParseMistakes(t *testing.T) {
 		"no tenant":    {"alice:sha256:" + hash, "API key 1: before :sha256: there must be tenant/user"},
 		"empty tenant": {"/alice:sha256:" + hash, "the tenant is empty"},
 		"empty user":   {"acme/:sha256:" + hash, "the user is empty"},
-		"short": {example + hash[:63], "API key 1 (acme/alice): what follows sha256: must be " +
-			"exactly 64 hexadecimal digits"},
+		"short": {example + hash[:63],
+			"API key 1 (acme/alice): what follows sha256: must be exactly 64 hexadecimal digits"},
 		"long":         {example + hash + "0", "exactly 64"},
 		"very long":    {example + strings.Repeat("0", 1<<16), "exactly 64"},
 		"not hex":      {example + strings.Replace(hash, hash[:1], "x", 1), "exactly 64"},
 		"a second one": {example + hash + ", topsecretkey", "API key 2: not an entry"},
-		"twice": {example + hash + ",acme/bob:sha256:" + strings.ToUpper(hash), "API key 2 (acme/bob): the " +
-			"same key is already at API key 1 (acme/alice)"},
+		"twice": {example + hash + ",acme/bob:sha256:" + strings.ToUpper(hash),
+			"API key 2 (acme/bob): the same key is already at API key 1 (acme/alice)"},
 		"empty key":      {example + sum(""), "the key was empty when it was hashed"},
 		"echo of empty":  {example + sum("\n"), "the key was empty when it was hashed"},
 		"raw plus":       {"acme/a+b:sha256:" + hash, "write + as %2B"},
@@ -227,10 +225,8 @@ func TestParseFile(t *testing.T) {
 			return []byte(data), nil
 		}
 	}
-	keys, err := apikey.Parse(
-		spareEntry+",@/run/secrets/keys",
-		read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"),
-	)
+	keys, err := apikey.Parse(spareEntry+",@/run/secrets/keys",
+		read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"))
 	if err != nil || keys.Len() != 2 {
 		t.Fatalf("%v, %v", keys, err)
 	}
@@ -245,10 +241,7 @@ func TestParseFile(t *testing.T) {
 		"/run/secrets/keys: the file has no API key":                          "# later\n",
 		"keys:2 (acme/alice): the same key is already at /run/secrets/keys:1": entry + "\n" + entry,
 	} {
-		if _, err := apikey.Parse(
-			"@/run/secrets/keys",
-			read(data),
-		); err == nil ||
+		if _, err := apikey.Parse("@/run/secrets/keys", read(data)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}

@@ -59,10 +59,8 @@ func read(s string, readFile func(path string) ([]byte, error)) (*table, error) 
 		p.entry(fmt.Sprintf("API key %d", i+1), text)
 	}
 	if len(p.mistakes) == 0 && p.keys.count == 0 {
-		p.mistakes = append(
-			p.mistakes,
-			errors.New("no API key is configured; make one with: holdfast key --tenant TENANT --user USER"),
-		)
+		p.mistakes = append(p.mistakes,
+			errors.New("no API key is configured; make one with: holdfast key --tenant TENANT --user USER"))
 	}
 	if err := errors.Join(p.mistakes...); err != nil {
 		return nil, err
@@ -144,10 +142,7 @@ func (p *parser) entry(where, text string) {
 	}
 	where = fmt.Sprintf("%s (%s)", where, formatName(principal))
 	var d digest
-	if n, err := hex.Decode(
-		d[:],
-		[]byte(sum[:min(len(sum), 2*len(d))]),
-	); err != nil || n != len(d) ||
+	if n, err := hex.Decode(d[:], []byte(sum[:min(len(sum), 2*len(d))])); err != nil || n != len(d) ||
 		len(sum) != 2*len(d) {
 		p.mistake(where, "what follows sha256: must be exactly 64 hexadecimal digits")
 		return
@@ -180,13 +175,11 @@ func parseName(s string) (holdfast.Principal, error) {
 	case strings.Contains(s, "+"):
 		// Query escaping reads a plus as a space, but people who write an address like
 		// a+b@example.com mean a plus. A guess could let one user in as another.
-		return holdfast.Principal{}, errors.New(
-			"tenant and user must be query-escaped: write + as %2B and a space as %20",
-		)
+		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write + " +
+			"as %2B and a space as %20")
 	case strings.Contains(s, keyPrefix) && len(s) > keyLength:
-		return holdfast.Principal{}, errors.New(
-			"this looks like the key itself, which must not be configured; write tenant/user:sha256:HEX",
-		)
+		return holdfast.Principal{}, errors.New("this looks like the key itself, which must not be configured; " +
+			"write tenant/user:sha256:HEX")
 	}
 	var principal holdfast.Principal
 	var err error

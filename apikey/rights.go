@@ -67,9 +67,8 @@ func parseAgents(list string) ([]string, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		agent, err := url.QueryUnescape(name)
 		if err != nil || agent == "" || strings.ContainsAny(name, "+=") {
-			return nil, errors.New(
-				"agents is not a list of names: write agents=support,billing, and query-escape other characters",
-			)
+			return nil, errors.New("agents is not a list of names: write agents=support,billing, and " +
+				"query-escape other characters")
 		}
 		agents = append(agents, agent)
 	}

@@ -90,21 +90,13 @@ func TestRightsMistakes(t *testing.T) {
 
 // TestExpired: a key is good until its time, and then the caller is told so.
 func TestExpired(t *testing.T) {
-	keys := parse(
-		t,
-		"acme/alice;expires=2020-01-01T00:00:00Z:sha256:"+sum(
-			"old",
-		)+" acme/alice;expires=2199-01-01T00:00:00Z:sha256:"+sum(
-			"new",
-		),
-	)
+	keys := parse(t, "acme/alice;expires=2020-01-01T00:00:00Z:sha256:"+sum("old")+
+		" acme/alice;expires=2199-01-01T00:00:00Z:sha256:"+sum("new"))
 	if _, err := keys.Authenticate(request("Bearer new")); err != nil {
 		t.Error(err)
 	}
 	who, err := keys.Authenticate(request("Bearer old"))
-	if e := holdfast.AsError(
-		err,
-	); err == nil || who.User != "" || e.Code != "unauthenticated" ||
+	if e := holdfast.AsError(err); err == nil || who.User != "" || e.Code != "unauthenticated" ||
 		e.Message != "The API key has expired." {
 		t.Errorf("%+v, %v", who, err)
 	}
@@ -120,10 +112,8 @@ func TestNewFor(t *testing.T) {
 		Expires: time.Date(2199, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
 	}}
 	key, entry, err := apikey.NewFor(rand.Reader, who)
-	if want := "acme/alice;agents=a%2Cb,c%20d;roles=read,approver;expires=2199-01-02T02:04:05Z:sha256:" + sum(
-		key,
-	); err != nil ||
-		entry != want {
+	if want := "acme/alice;agents=a%2Cb,c%20d;roles=read,approver;expires=2199-01-02T02:04:05Z:sha256:" +
+		sum(key); err != nil || entry != want {
 		t.Errorf("%s, %v; want %s", entry, err, want)
 	}
 	got, err := parse(t, entry).Authenticate(request("Bearer " + key))
@@ -135,10 +125,8 @@ func TestNewFor(t *testing.T) {
 		{}, {Roles: []access.Role{"admin"}}, {Roles: []access.Role{access.RoleUser}, Agents: []string{}},
 		{Roles: []access.Role{access.RoleUser}, Agents: []string{""}},
 	} {
-		if _, _, err := apikey.NewFor(
-			rand.Reader,
-			holdfast.Principal{Tenant: "acme", User: "alice", Rights: &wrong},
-		); err == nil {
+		if _, _, err := apikey.NewFor(rand.Reader,
+			holdfast.Principal{Tenant: "acme", User: "alice", Rights: &wrong}); err == nil {
 			t.Errorf("a key was made with %+v", wrong)
 		}
 	}
@@ -187,9 +175,7 @@ func TestReload(t *testing.T) {
 	if _, err := keys.Authenticate(request("Bearer b")); err == nil {
 		t.Error("a key that was removed is still valid")
 	}
-	if who, err := keys.Authenticate(
-		request("Bearer c"),
-	); err != nil || who.Rights.Has(access.RoleUser) ||
+	if who, err := keys.Authenticate(request("Bearer c")); err != nil || who.Rights.Has(access.RoleUser) ||
 		who.Rights.Revoked.Err() != nil {
 		t.Errorf("%+v, %v", who, err)
 	}

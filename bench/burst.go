@@ -101,9 +101,7 @@ func starts(t *target) (*result, error) {
 	r, err2 := others()
 	if err == nil {
 		r.values = map[string]float64{
-			"a run has begun, p50, ms": ms(
-				percentile(began.first, 50),
-			),
+			"a run has begun, p50, ms":   ms(percentile(began.first, 50)),
 			"the last run has begun, ms": ms(percentile(began.first, 100)),
 		}
 	}
@@ -122,10 +120,8 @@ func watchRun(t *target) ([]comeback, error) {
 	for client := range 10 {
 		clients.Go(func() {
 			for n := client; n < stormRuns; n += 10 {
-				one, err := c.leave(
-					t.thread(n, 0),
-					script{tokens: stormTokens, every: time.Millisecond, hold: time.Minute},
-				)
+				one, err := c.leave(t.thread(n, 0),
+					script{tokens: stormTokens, every: time.Millisecond, hold: time.Minute})
 				mu.Lock()
 				back[n], failed = one, errors.Join(failed, err)
 				mu.Unlock()
@@ -311,13 +307,8 @@ func (b *comeback) come(addr string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(
-		conn,
-		"GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nLast-Event-ID: %s\r\n\r\n",
-		b.path,
-		addr,
-		b.cursor,
-	); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: "+
+		"text/event-stream\r\nLast-Event-ID: %s\r\n\r\n", b.path, addr, b.cursor); err != nil {
 		return err
 	}
 	r := bufio.NewReaderSize(conn, 1024)

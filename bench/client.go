@@ -90,11 +90,8 @@ func (c *client) run(ctx context.Context, thread string, s script) (seen, error)
 
 // stream posts a run and passes each line to f until f returns false.
 func (c *client) stream(ctx context.Context, thread string, s script, f func(line []byte) bool) error {
-	body := fmt.Sprintf(
-		`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":%q}]}`,
-		thread,
-		s,
-	)
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u",`+
+		`"role":"user","content":%q}]}`, thread, s)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/runs", strings.NewReader(body))
 	if err != nil {
 		return err

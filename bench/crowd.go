@@ -22,8 +22,8 @@ func startCrowd(a attack, url string, clients int) (stop func() error, err error
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("nice", "-n", "10", self, "-serve", "crowd", "-addr", url, "-only", a.name,
-		"-crowd", strconv.Itoa(clients))
+	cmd := exec.Command("nice", "-n", "10", self, "-serve", "crowd", "-addr", url, "-only", a.name, "-crowd",
+		strconv.Itoa(clients))
 	cmd.Stderr = os.Stderr
 	leash, err := cmd.StdinPipe()
 	if err != nil {

@@ -40,12 +40,8 @@ type fairness struct {
 
 // flags declares what can be changed.
 func (f *fairness) flags(fs *flag.FlagSet) {
-	fs.IntVar(
-		&f.commits,
-		"commits",
-		1500,
-		"with -fairness: how many commits of the quiet tenant are measured, without and with the loud one",
-	)
+	fs.IntVar(&f.commits, "commits", 1500,
+		"with -fairness: how many commits of the quiet tenant are measured, without and with the loud one")
 	f.enough = 1
 	fs.DurationVar(&f.lasts, "lasts", 15*time.Second, "with -fairness: how long each phase lasts, at least")
 	fs.IntVar(&f.clients, "loud", 8, "with -fairness: how many requests of the loud tenant are under way at a time")
@@ -79,13 +75,8 @@ func shapes() []shape {
 	}
 	messages, text := list.String()[1:], prose(largestBody)
 	request := func(n int, messages, more string) string {
-		return fmt.Sprintf(
-			`{"threadId":"loud-%x-%d","runId":"r","messages":[%s]%s}`,
-			len(more)+len(messages),
-			n,
-			messages,
-			more,
-		)
+		return fmt.Sprintf(`{"threadId":"loud-%x-%d","runId":"r","messages":[%s]%s}`, len(more)+len(messages), n,
+			messages, more)
 	}
 	return []shape{
 		{"10,000 messages", func(n int) string { return request(n, messages, "") }},
@@ -132,12 +123,8 @@ func (f *fairness) run() error {
 // append-only file, and stands still while it forks for that.
 func (s *redisServer) sayRewrites() error {
 	figures, err := s.info("persistence", "stats")
-	fmt.Printf(
-		"(Redis has rewritten its append-only file %.0f times so far, and stood still for %.1f "+
-			"ms when it forked last)\n",
-		figures["aof_rewrites"],
-		figures["latest_fork_usec"]/1000,
-	)
+	fmt.Printf("(Redis has rewritten its append-only file %.0f times so far, and stood still for %.1f "+
+		"ms when it forked last)\n", figures["aof_rewrites"], figures["latest_fork_usec"]/1000)
 	return err
 }
 
@@ -154,8 +141,8 @@ func (m *fairMeasure) held() bool {
 
 // String is a row of the table in docs/benchmarks.md.
 func (m *fairMeasure) String() string {
-	return fmt.Sprintf("%s | %s | %d (%d refused) | %s",
-		spread(m.quiet), spread(m.beside), m.loud, m.refused, verdict(m.held()))
+	return fmt.Sprintf("%s | %s | %d (%d refused) | %s", spread(m.quiet), spread(m.beside), m.loud, m.refused,
+		verdict(m.held()))
 }
 
 // against measures the quiet tenant alone, and then beside the loud one.

@@ -51,12 +51,8 @@ func TestFairnessSample(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v", shape.name, err)
 				} else if m.refused > 0 || len(m.beside) < f.commits {
-					t.Errorf(
-						"%s: %d of the largest requests were refused; %d commits of the other tenant",
-						shape.name,
-						m.refused,
-						len(m.beside),
-					)
+					t.Errorf("%s: %d of the largest requests were refused; %d commits of the other tenant", shape.name,
+						m.refused, len(m.beside))
 				}
 			}
 		})

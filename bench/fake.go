@@ -28,16 +28,8 @@ type script struct {
 
 // String is the message.
 func (s script) String() string {
-	return fmt.Sprintf(
-		"bench %d %d %d %d %d %d %d end",
-		s.rounds,
-		s.calls,
-		s.tokens,
-		s.said,
-		s.every.Nanoseconds(),
-		s.hold.Nanoseconds(),
-		s.result,
-	)
+	return fmt.Sprintf("bench %d %d %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.said, s.every.Nanoseconds(),
+		s.hold.Nanoseconds(), s.result)
 }
 
 func parseScript(body []byte) (s script, err error) {
@@ -46,17 +38,8 @@ func parseScript(body []byte) (s script, err error) {
 		return s, fmt.Errorf("no script in the request")
 	}
 	var every, hold int64
-	_, err = fmt.Sscanf(
-		string(body[at:min(len(body), at+120)]),
-		"bench %d %d %d %d %d %d %d",
-		&s.rounds,
-		&s.calls,
-		&s.tokens,
-		&s.said,
-		&every,
-		&hold,
-		&s.result,
-	)
+	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d %d %d", &s.rounds, &s.calls,
+		&s.tokens, &s.said, &every, &hold, &s.result)
 	s.every, s.hold = time.Duration(every), time.Duration(hold)
 	return s, err
 }
@@ -130,9 +113,8 @@ func (m *modelAnswer) calls(s script) {
 			arguments,
 		)
 	}
-	m.buf = append(
-		m.buf,
-		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"...)
+	m.buf = append(m.buf, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+
+		"\n\ndata: [DONE]\n\n"...)
 	m.flush()
 }
 
@@ -143,9 +125,8 @@ func (m *modelAnswer) say(tokens int, s script) {
 			next = next.Add(s.every)
 			time.Sleep(time.Until(next))
 		}
-		m.buf = append(
-			m.buf,
-			`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"`...)
+		m.buf = append(m.buf, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk",`+
+			`"choices":[{"index":0,"delta":{"content":"`...)
 		if s.result > 0 {
 			m.buf = append(append(m.buf, word()...), ' ')
 		} else {

@@ -79,19 +79,11 @@ func (f *floor) run(w http.ResponseWriter, r *http.Request) {
 		fresh := []floorMessage{{"role": "assistant", "tool_calls": calls}}
 		var results [][]byte
 		for _, c := range calls {
-			fresh = append(
-				fresh,
-				floorMessage{"role": "tool", "tool_call_id": c.ID, "content": strings.Repeat("x", 200)},
-			)
-			results = append(
-				results,
-				fmt.Appendf(
-					nil,
-					`{"type":"TOOL_CALL_RESULT","toolCallId":%q,"messageId":"m","content":"%s"}`,
-					c.ID,
-					strings.Repeat("x", 200),
-				),
-			)
+			fresh = append(fresh, floorMessage{"role": "tool", "tool_call_id": c.ID,
+				"content": strings.Repeat("x", 200)})
+			results = append(results, fmt.Appendf(nil,
+				`{"type":"TOOL_CALL_RESULT","toolCallId":%q,"messageId":"m","content":"%s"}`, c.ID,
+				strings.Repeat("x", 200)))
 		}
 		pipe := f.redis.TxPipeline()
 		for _, m := range fresh {
@@ -103,9 +95,8 @@ func (f *floor) run(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if len(calls) == 0 {
-			s.show(
-				[][]byte{fmt.Appendf(nil, `{"type":"RUN_FINISHED","threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)},
-			)
+			s.show([][]byte{fmt.Appendf(nil, `{"type":"RUN_FINISHED","threadId":%q,"runId":%q}`, in.ThreadID,
+				in.RunID)})
 			return
 		}
 		s.show(results)
@@ -139,10 +130,8 @@ func (s *floorStream) show(events [][]byte) {
 	s.buf = s.buf[:0]
 	for _, e := range events {
 		s.events++
-		pipe.XAdd(
-			s.ctx,
-			&redis.XAddArgs{Stream: "floor:l:" + s.thread, ID: strconv.Itoa(s.events) + "-0", Values: []any{"d", e}},
-		)
+		pipe.XAdd(s.ctx, &redis.XAddArgs{Stream: "floor:l:" + s.thread, ID: strconv.Itoa(s.events) + "-0",
+			Values: []any{"d", e}})
 		s.buf = append(append(append(s.buf, "data: "...), e...), "\n\n"...)
 	}
 	if _, err := pipe.Exec(s.ctx); err != nil {
@@ -266,10 +255,8 @@ func (s *floorStream) iterate(messages []floorMessage) ([]floorCall, error) {
 func (s *floorStream) event(batch [][]byte, chunk []byte, calls *[]floorCall) [][]byte {
 	if _, text, ok := bytes.Cut(chunk, []byte(`"content":"`)); ok {
 		text, _, _ = bytes.Cut(text, []byte(`"`))
-		return append(
-			batch,
-			append(append([]byte(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"`), text...), `"}`...),
-		)
+		return append(batch, append(append([]byte(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"`),
+			text...), `"}`...))
 	}
 	if !bytes.Contains(chunk, []byte(`"tool_calls":`)) {
 		return batch
@@ -284,10 +271,8 @@ func (s *floorStream) event(batch [][]byte, chunk []byte, calls *[]floorCall) []
 	if json.Unmarshal(bytes.TrimPrefix(chunk, []byte("data: ")), &v) == nil && len(v.Choices) > 0 {
 		for _, c := range v.Choices[0].Delta.ToolCalls {
 			*calls = append(*calls, c)
-			batch = append(
-				batch,
-				fmt.Appendf(nil, `{"type":"TOOL_CALL_START","toolCallId":%q,"toolCallName":%q}`, c.ID, c.Function.Name),
-			)
+			batch = append(batch, fmt.Appendf(nil, `{"type":"TOOL_CALL_START","toolCallId":%q,"toolCallName":%q}`,
+				c.ID, c.Function.Name))
 		}
 	}
 	return batch

@@ -24,17 +24,8 @@ func measureGrowth() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := launch(
-		0,
-		nil,
-		binary,
-		"--addr",
-		"{addr}",
-		"--store",
-		"file:"+filepath.Join(dir, "growth"),
-		"--demo-delay=1ms",
-		"--max-iterations=1100",
-	)
+	p, err := launch(0, nil, binary, "--addr", "{addr}", "--store", "file:"+filepath.Join(dir, "growth"),
+		"--demo-delay=1ms", "--max-iterations=1100")
 	if err != nil {
 		return err
 	}
@@ -52,13 +43,8 @@ func measureGrowth() error {
 	}
 	early := float64(at[window]-at[0]) / window
 	late := float64(at[999]-at[999-window]) / window
-	fmt.Printf(
-		"written to disk per iteration: %.1f KB around iteration 20, %.1f KB around iteration 980: %.2f x (limit %g)\n",
-		early/1024,
-		late/1024,
-		late/early,
-		growthLimit,
-	)
+	fmt.Printf("written to disk per iteration: %.1f KB around iteration 20, %.1f KB around iteration "+
+		"980: %.2f x (limit %g)\n", early/1024, late/1024, late/early, growthLimit)
 	if late/early > growthLimit {
 		return errors.New("an iteration writes more when the thread is longer")
 	}

@@ -36,12 +36,8 @@ type hostile struct {
 }
 
 func (h *hostile) flags(fs *flag.FlagSet) {
-	fs.IntVar(
-		&h.runs,
-		"quiet-runs",
-		400,
-		"with -hostile: how many runs of the quiet tenant are measured, without and with the crowd",
-	)
+	fs.IntVar(&h.runs, "quiet-runs", 400,
+		"with -hostile: how many runs of the quiet tenant are measured, without and with the crowd")
 	fs.IntVar(&h.clients, "crowd", 400, "with -hostile: how many requests of the crowd are open at a time")
 }
 
@@ -87,8 +83,8 @@ func (m *hostileMeasure) held() bool {
 
 // String is a row of the table in docs/benchmarks.md.
 func (m *hostileMeasure) String() string {
-	return fmt.Sprintf("%s | %s | %.1f ms | %.1f s | %s",
-		spread(m.quiet), spread(m.beside), ms(slices.Max(m.ready)), m.end.Seconds(), verdict(m.held()))
+	return fmt.Sprintf("%s | %s | %.1f ms | %.1f s | %s", spread(m.quiet), spread(m.beside), ms(slices.Max(m.ready)),
+		m.end.Seconds(), verdict(m.held()))
 }
 
 // against measures the quiet tenant alone, then beside a crowd, and then the server's end.
@@ -147,16 +143,9 @@ func answersWithSchemas(ctx context.Context, url string, n int) {
 		schema, arguments := hostileSchema(n + round)
 		tools := fmt.Sprintf(`"tools":[{"name":"f","description":"x","parameters":%s}]`, schema)
 		id := fmt.Sprintf("hostile-%d-%d", n, round)
-		_, text, err := post(
-			ctx,
-			url,
-			tenantLoud,
-			fmt.Sprintf(
-				`{"threadId":%q,"runId":"r1",%s,"messages":[{"id":"u","role":"user","content":"use f"}]}`,
-				id,
-				tools,
-			),
-		)
+		_, text, err := post(ctx, url, tenantLoud,
+			fmt.Sprintf(`{"threadId":%q,"runId":"r1",%s,"messages":[{"id":"u","role":"user","content":"use f"}]}`, id,
+				tools))
 		_, question, asked := strings.Cut(text, `"interrupts":[{"id":"`)
 		if err != nil || !asked {
 			continue
@@ -185,38 +174,23 @@ func hostileSchema(n int) (schema, arguments string) {
 	}
 	switch n % 5 {
 	case 0:
-		return fmt.Sprintf(
-			`{"type":"object","$defs":{%s,"a40":{"type":"object"}},"allOf":[{"$ref":"#/$defs/a0"}]}`,
+		return fmt.Sprintf(`{"type":"object","$defs":{%s,"a40":{"type":"object"}},"allOf":[{"$ref":"#/$defs/a0"}]}`,
 			list(40, func(i int) string {
 				return fmt.Sprintf(`"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i, i+1, i+1)
-			}),
-		), `{}`
+			})), `{}`
 	case 1:
 		return `{"type":"object","$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},` +
 				`{"properties":{"a":{"$ref":"#/$defs/n"}}}]}},"allOf":[{"$ref":"#/$defs/n"}]}`,
-			strings.Repeat(
-				`{"a":`,
-				22,
-			) + "{}" + strings.Repeat(
-				"}",
-				22,
-			)
+			strings.Repeat(`{"a":`, 22) + "{}" + strings.Repeat("}", 22)
 	case 2:
-		return `{"type":"object","properties":{"l":{"uniqueItems":true}}}`, `{"l":[` + list(
-			30_000,
-			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) },
-		) + `]}`
+		return `{"type":"object","properties":{"l":{"uniqueItems":true}}}`,
+			`{"l":[` + list(30_000, func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) }) + `]}`
 	case 3:
-		return `{"type":"object","properties":{"e":{"enum":[` + list(
-			100_000,
-			func(i int) string { return fmt.Sprint(i) },
-		) + `]}}}`, `{"e":"x"}`
+		return `{"type":"object","properties":{"e":{"enum":[` +
+			list(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}}}`, `{"e":"x"}`
 	}
 	return `{"type":"object","properties":{"x":{"items":{"pattern":"(([a-z]{10}){10}x?){9}$"}}}}`, `{"x":["` +
-		strings.Repeat(
-			"abcdefghij",
-			6_000,
-		) + `"]}`
+		strings.Repeat("abcdefghij", 6_000) + `"]}`
 }
 
 // serveHostile is the server that is measured. It asks a person about every call.
@@ -235,10 +209,9 @@ func asksAboutCalls(_ context.Context, b *holdfast.Batch) error {
 		b.Ask(i, &holdfast.Interrupt{
 			Reason:  holdfast.ReasonToolCall,
 			Message: "May it?",
-			ResponseSchema: []byte(
-				`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
-					`"editedArgs":{"type":"object"}}}`,
-			),
+			ResponseSchema: []byte(`{"type":"object","required":["approved"],` +
+				`"properties":{"approved":{"type":"boolean"},` +
+				`"editedArgs":{"type":"object"}}}`),
 		})
 	}
 	return nil

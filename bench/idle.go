@@ -81,15 +81,9 @@ func measureQuiet(redis *redisServer, fleet []*process, n int, runs string) erro
 	lasted := time.Since(began).Seconds()
 	per := func(name string) float64 { return (after[name] - before[name]) / lasted }
 	// Asking for these figures is two commands.
-	fmt.Printf(
-		"| %d | %s | %.0f | %.1f | %.2f %% | %.2f %% |\n",
-		n,
-		runs,
-		per("total_commands_processed")-2/lasted,
+	fmt.Printf("| %d | %s | %.0f | %.1f | %.2f %% | %.2f %% |\n", n, runs, per("total_commands_processed")-2/lasted,
 		(per("total_net_input_bytes")+per("total_net_output_bytes"))/1000,
-		100*(per("used_cpu_sys")+per("used_cpu_user")),
-		100*(cpuAfter-cpuBefore).Seconds()/lasted/float64(len(fleet)),
-	)
+		100*(per("used_cpu_sys")+per("used_cpu_user")), 100*(cpuAfter-cpuBefore).Seconds()/lasted/float64(len(fleet)))
 	return nil
 }
 

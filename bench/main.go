@@ -61,12 +61,8 @@ func main() {
 type role struct{ what, addr, control, store, model, redis string }
 
 func (r *role) flags(fs *flag.FlagSet) {
-	fs.StringVar(
-		&r.what,
-		"serve",
-		"",
-		"act as a helper: model, floor, fairness, hostile, crowd, watched, bare or storm",
-	)
+	fs.StringVar(&r.what, "serve", "", "act as a helper: model, floor, fairness, hostile, "+
+		"crowd, watched, bare or storm")
 	fs.StringVar(&r.addr, "addr", "", "the address on which a helper listens; for a crowd, the server's URL")
 	fs.StringVar(&r.control, "control", "", "another address on which a helper listens")
 	fs.StringVar(&r.store, "store", "", "the store of a helper")

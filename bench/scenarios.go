@@ -107,18 +107,14 @@ func idle(t *target) (*result, error) {
 			for i := range 100 {
 				streams.Go(func() {
 					told := false
-					err := c.stream(
-						ctx,
-						t.thread(hundred, i),
-						script{tokens: 1, hold: time.Minute},
+					err := c.stream(ctx, t.thread(hundred, i), script{tokens: 1, hold: time.Minute},
 						func(line []byte) bool {
 							if !told && bytes.Contains(line, contentMark) {
 								told = true
 								opened <- nil
 							}
 							return true
-						},
-					)
+						})
 					if !told {
 						opened <- fmt.Errorf("a stream did not open: %w", err)
 					}

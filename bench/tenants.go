@@ -49,10 +49,7 @@ type measure interface {
 // onBothStores measures loads on both stores, each with a new server of a kind, and prints a
 // row for each.
 func onBothStores(
-	kind, only string,
-	redis *redisServer,
-	loads []string,
-	take func(p *process, load int) (measure, error),
+	kind, only string, redis *redisServer, loads []string, take func(p *process, load int) (measure, error),
 ) error {
 	dir, err := os.MkdirTemp("", "holdfast-bench-")
 	if err != nil {

@@ -230,16 +230,9 @@ func (l *watchers) idle(w *watched, path string) (float64, error) {
 		return 0, err
 	}
 	per := func(bytes int64) float64 { return float64(bytes) / 1024 / float64(l.clients) }
-	fmt.Printf(
-		"      %.1f KB a watcher, %.1f before garbage is collected: stacks %.1f, heap %.1f, %.1f goroutines\n",
-		per(after.After-before.After),
-		per(after.Before-before.Before),
-		per(
-			after.Stacks-before.Stacks,
-		),
-		per(after.Heap-before.Heap),
-		float64(after.Goroutines-before.Goroutines)/float64(l.clients),
-	)
+	fmt.Printf("      %.1f KB a watcher, %.1f before garbage is collected: stacks %.1f, heap %.1f, %.1f goroutines\n",
+		per(after.After-before.After), per(after.Before-before.Before), per(after.Stacks-before.Stacks),
+		per(after.Heap-before.Heap), float64(after.Goroutines-before.Goroutines)/float64(l.clients))
 	return per(after.After - before.After), nil
 }
 

@@ -19,33 +19,20 @@ type args struct {
 // TestNew: a contract describes its arguments, checks them, and says that the call is
 // finished from outside.
 func TestNew(t *testing.T) {
-	tool := contract.New[args](
-		"approve",
-		"asks",
-		holdfast.Outside{ExpiresAfter: time.Hour},
-		holdfast.WithTimeout(time.Minute),
-	)
+	tool := contract.New[args]("approve", "asks", holdfast.Outside{ExpiresAfter: time.Hour},
+		holdfast.WithTimeout(time.Minute))
 	spec := tool.Spec()
 	if spec.Name != "approve" || spec.Effect != holdfast.EffectOnce || spec.Timeout != time.Minute ||
-		spec.Outside.ExpiresAfter != time.Hour ||
-		!strings.Contains(string(spec.Parameters), `"amount"`) {
+		spec.Outside.ExpiresAfter != time.Hour || !strings.Contains(string(spec.Parameters), `"amount"`) {
 		t.Errorf("%+v", spec)
 	}
-	if e := contract.New[args](
-		"a",
-		"b",
-		holdfast.Outside{},
-		holdfast.WithEffect(holdfast.EffectIdempotent),
-	).Spec().
+	if e := contract.New[args]("a", "b", holdfast.Outside{}, holdfast.WithEffect(holdfast.EffectIdempotent)).Spec().
 		Effect; e != holdfast.EffectIdempotent {
 		t.Errorf("the effect is %s", e)
 	}
 	var ask *holdfast.Interrupt
-	if _, err := tool.Call(
-		t.Context(),
-		holdfast.ToolCall{Arguments: json.RawMessage(`{"amount":1}`)},
-	); !errors.As(err, &ask) ||
-		ask.Reason != "holdfast:outside_call" {
+	if _, err := tool.Call(t.Context(), holdfast.ToolCall{Arguments: json.RawMessage(`{"amount":1}`)}); !errors.As(err,
+		&ask) || ask.Reason != "holdfast:outside_call" {
 		t.Errorf("%v", err)
 	}
 	for _, bad := range []string{`{"amount":"x"}`, `{`, ``, `{"amount":1,"more":2}`} {

@@ -66,11 +66,8 @@ func TestTransport(t *testing.T) {
 		asked = append(asked, r)
 		return secret.New("for-" + r.Principal.User), nil
 	})
-	ctx := holdfast.ContextWithCall(
-		t.Context(),
-		holdfast.ToolCall{Name: "search", Principal: holdfast.Principal{Tenant: "acme", User: "alice"}},
-		nil,
-	)
+	ctx := holdfast.ContextWithCall(t.Context(),
+		holdfast.ToolCall{Name: "search", Principal: holdfast.Principal{Tenant: "acme", User: "alice"}}, nil)
 	for name, c := range map[string]struct {
 		transport credential.Transport
 		url       string
@@ -114,8 +111,7 @@ func TestTransport(t *testing.T) {
 			if c.set == "" && r.Header.Get(c.header) != "" {
 				t.Error("the caller's request was changed")
 			}
-			if ours := c.want != "" &&
-				c.set == ""; ours != (len(asked) == 1) ||
+			if ours := c.want != "" && c.set == ""; ours != (len(asked) == 1) ||
 				ours && fmt.Sprint(asked[0]) != "{{acme alice <nil>} api.example search [read]}" {
 				t.Errorf("asked %v", asked)
 			}
@@ -127,9 +123,9 @@ func TestTransport(t *testing.T) {
 // a credential.
 func TestTransportRefuses(t *testing.T) {
 	value := func(v string, err error) credential.Source {
-		return credential.SourceFunc(
-			func(context.Context, credential.Request) (secret.Text, error) { return secret.New(v), err },
-		)
+		return credential.SourceFunc(func(context.Context, credential.Request) (secret.Text, error) {
+			return secret.New(v), err
+		})
 	}
 	for want, tr := range map[string]credential.Transport{
 		"the field Source":  {Server: "https://x.example"},
@@ -145,10 +141,8 @@ func TestTransportRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = (&http.Client{Transport: &tr}).Do(
-			r,
-		); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") ||
-			len(got) > 0 {
+		if _, err = (&http.Client{Transport: &tr}).Do(r); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "hidden") || len(got) > 0 {
 			t.Errorf("%v, want %s; sent %d", err, want, len(got))
 		}
 	}
@@ -160,10 +154,8 @@ func TestTransportRefuses(t *testing.T) {
 // TestLoginRequired: however it is wrapped, the error is a question, and its text has no
 // address.
 func TestLoginRequired(t *testing.T) {
-	err := fmt.Errorf(
-		"search: %w",
-		&credential.LoginRequired{URL: "https://login.example/?state=hidden", Server: "files"},
-	)
+	err := fmt.Errorf("search: %w", &credential.LoginRequired{URL: "https://login.example/?state=hidden",
+		Server: "files"})
 	var ask *holdfast.Interrupt
 	if !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin ||
 		string(ask.Metadata) != `{"server":"files","url":"https://login.example/?state=hidden"}` ||

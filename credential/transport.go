@@ -73,10 +73,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	call := holdfast.CallFrom(r.Context())
 	name := cmp.Or(t.Name, server.Host)
-	value, err := t.Source.Credential(
-		r.Context(),
-		Request{Principal: call.Principal, Server: name, Tool: call.Name, Scopes: t.Scopes},
-	)
+	value, err := t.Source.Credential(r.Context(),
+		Request{Principal: call.Principal, Server: name, Tool: call.Name, Scopes: t.Scopes})
 	if err == nil && value.IsZero() {
 		err = errors.New("the source has no credential")
 	}

@@ -99,10 +99,8 @@ func scalar(name string, value json.RawMessage) (string, error) {
 		err := json.Unmarshal(value, &s)
 		return s, err
 	case '{', '[':
-		return "", fmt.Errorf(
-			"%s must be a string, a number or a boolean, because it becomes part of the URL or of a text",
-			name,
-		)
+		return "", fmt.Errorf("%s must be a string, a number or a boolean, because it becomes part "+
+			"of the URL or of a text", name)
 	}
 	return string(value), nil
 }

@@ -49,11 +49,11 @@ func TestBombs(t *testing.T) {
 			}
 		}, httptool.Result{}, "http_no_answer: "},
 		"deep JSON": {func(w http.ResponseWriter, _ *http.Request) { packed(w, strings.Repeat("[", 900)) },
-			httptool.Result{Select: []string{"/0/0"}}, "[The service answered 200 OK. It is no JSON, so nothing " +
-				"could be taken out of it.]\n[[["},
+			httptool.Result{Select: []string{"/0/0"}},
+			"[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[[["},
 		"an index that is none": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `[1,2]`) },
-			httptool.Result{Select: []string{"/99999999999999999999"}}, "[The service answered 200 OK. It has no " +
-				"/99999999999999999999.]"},
+			httptool.Result{Select: []string{"/99999999999999999999"}},
+			"[The service answered 200 OK. It has no /99999999999999999999.]"},
 		"a large number": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":1e999999999,"m":-0.10}`) },
 			httptool.Result{Template: "{/n} {/m} {/x}"}, "1e999999999 -0.10 "},
 		"a template in it": {func(w http.ResponseWriter, _ *http.Request) { packed(w, `{"n":"{/m}","m":"hidden"}`) },
@@ -73,11 +73,8 @@ func TestBombs(t *testing.T) {
 			t.Parallel()
 			s := newService(t, c.answer)
 			c.result.MaxBytes = 1000
-			result, err := call(
-				t,
-				newTool(t, httptool.Options{URL: s.URL, Method: "POST", Effect: holdfast.EffectOnce, Result: c.result}),
-				"",
-			)
+			result, err := call(t, newTool(t,
+				httptool.Options{URL: s.URL, Method: "POST", Effect: holdfast.EffectOnce, Result: c.result}), "")
 			if err != nil {
 				result.Text = public(err)
 			}

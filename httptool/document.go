@@ -221,10 +221,8 @@ func (d *document) find(ref string) (place, error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(pointer)
 	if !local || err != nil || pointer != "" && pointer[0] != '/' {
-		return place{}, fmt.Errorf(
-			"$ref %q: only references within the document are read, like #/components/schemas/Order",
-			ref,
-		)
+		return place{}, fmt.Errorf("$ref %q: only references within the document are read, like "+
+			"#/components/schemas/Order", ref)
 	}
 	p := d.at()
 	if pointer == "" {

@@ -71,8 +71,7 @@ type Fetcher struct{ tool *Tool }
 // anywhere follows redirects, but none from https to http. The guard looks at each.
 func anywhere(next *http.Request, done []*http.Request) error {
 	if len(done) > maxRedirects || next.URL.Scheme != "https" && next.URL.Scheme != "http" ||
-		next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" ||
-		next.URL.User != nil {
+		next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
 	next.Header.Del("Referer")
@@ -119,10 +118,8 @@ func pageRequest(text string) (*request, error) {
 	u, err := url.Parse(text)
 	switch {
 	case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || c == '\\' }):
-		return nil, errors.New(
-			"url must be in ASCII, without spaces and backslashes: escape the rest, and write the xn-- form " +
-				"of an international name",
-		)
+		return nil, errors.New("url must be in ASCII, without spaces and backslashes: escape the rest, and write the " +
+			"xn-- form of an international name")
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "":
 		return nil, errors.New("url must be absolute, like https://example.com/page")
 	case u.User != nil:
@@ -188,10 +185,9 @@ func pageText(page string) string {
 // tagName returns the name of the element that begins or ends here, in lower case.
 func tagName(s string) string {
 	s = strings.TrimPrefix(s, "/")
-	end := strings.IndexFunc(
-		s,
-		func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) },
-	)
+	end := strings.IndexFunc(s, func(c rune) bool {
+		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	})
 	if end < 0 {
 		end = len(s)
 	}

@@ -38,11 +38,8 @@ func TestFetch(t *testing.T) {
 		switch r.URL.Path {
 		case "/page":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = io.WriteString(
-				w,
-				`<!DOCTYPE html><html><head><title>A &amp; B</title><style>p{}</style></head><BODY><script>if (a<b) alert("x</p>")</SCRIPT >
-				<!-- <p>no</p> --><h1>Head<b>ing</b></h1><p>1 &lt; 2 and 3 < 4<br>next</p><template><p>no</p></template><ul><li>one<li>two</ul><p></p><p></p><p>end &copy;</p><a href="x>y`,
-			)
+			_, _ = io.WriteString(w, `<!DOCTYPE html><html><head><title>A &amp; B</title><style>p{}</style></head><BODY><script>if (a<b) alert("x</p>")</SCRIPT >
+				<!-- <p>no</p> --><h1>Head<b>ing</b></h1><p>1 &lt; 2 and 3 < 4<br>next</p><template><p>no</p></template><ul><li>one<li>two</ul><p></p><p></p><p>end &copy;</p><a href="x>y`)
 		case "/json":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"a": "<p>"}`)
@@ -65,8 +62,8 @@ func TestFetch(t *testing.T) {
 	for path, want := range map[string]string{
 		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`,
 		"/to": `{"a": "<p>"}`,
-		"/file": strings.TrimPrefix(s.URL, "http://") + " answered 302 Found. It points to file:///etc/passwd, which " +
-			"was not followed.\nFound.",
+		"/file": strings.TrimPrefix(s.URL, "http://") +
+			" answered 302 Found. It points to file:///etc/passwd, which was not followed.\nFound.",
 		"/none": strings.TrimPrefix(s.URL, "http://") + " answered 404 Not Found.\nnone",
 	} {
 		result, err := fetch(t, f, s.URL+path)
@@ -76,13 +73,9 @@ func TestFetch(t *testing.T) {
 	}
 	for _, url := range []string{s.URL + "/inside", s.URL + "/metadata", "http://[::1]/", "http://localhost:1/",
 		"http://0x7f000001/"} {
-		if result, err := fetch(
-			t,
-			f,
-			url,
-		); !strings.HasPrefix(public(err), "http_address_refused: Nothing was sent") &&
-			!strings.HasPrefix(public(err), "http_address_refused: The request was redirected, and not sent on") &&
-			!strings.HasPrefix(public(err), "http_unreachable") {
+		if result, err := fetch(t, f, url); !strings.HasPrefix(public(err),
+			"http_address_refused: Nothing was sent") && !strings.HasPrefix(public(err), "http_address_refused: The "+
+			"request was redirected, and not sent on") && !strings.HasPrefix(public(err), "http_unreachable") {
 			t.Errorf("%s: %+v, %v", url, result, err)
 		}
 	}

@@ -273,10 +273,7 @@ func (im *importer) request(op *operation, o *Options) (*request, error) {
 	own := in.request.headers
 	in.request.headers = nil
 	for name, value := range im.Headers {
-		if t, err := parseTemplate(
-			value,
-			im.Getenv,
-		); err == nil &&
+		if t, err := parseTemplate(value, im.Getenv); err == nil &&
 			slices.ContainsFunc(t.names(), func(name string) bool { return name != callKey }) {
 			return nil, fmt.Errorf("headers: %s: these headers have no arguments but {call.key}", name)
 		}
@@ -291,11 +288,8 @@ func (im *importer) request(op *operation, o *Options) (*request, error) {
 	}
 	var err error
 	if o.Parameters, err = json.Marshal(schema); err == nil && len(o.Parameters) > maxParameters {
-		err = op.op.errorf(
-			"the schema of its arguments has %d bytes, and goes into every prompt; at most %d are read",
-			len(o.Parameters),
-			maxParameters,
-		)
+		err = op.op.errorf("the schema of its arguments has %d bytes, and goes into every prompt; at most %d are read",
+			len(o.Parameters), maxParameters)
 	}
 	return in.request, err
 }
@@ -311,9 +305,8 @@ func (im *importer) setURL(in *inputs, op *operation) error {
 	}
 	literal := strings.NewReplacer(in.without...).Replace(op.path)
 	if strings.ContainsAny(literal, "{}$?#") || strings.ContainsAny(server, "?#") {
-		return op.op.errorf(
-			"its path has a name in braces that is no parameter, or it or the URL of its server has a $, ? or #",
-		)
+		return op.op.errorf("its path has a name in braces that is no parameter, or it or the URL of " +
+			"its server has a $, ? or #")
 	}
 	if !strings.HasPrefix(literal, "/") { // or it would belong to the name of the host
 		return op.op.errorf("its path must begin with a slash")
@@ -324,12 +317,8 @@ func (im *importer) setURL(in *inputs, op *operation) error {
 	}
 	host := in.request.base.String()
 	if im.host != "" && im.host != host {
-		return fmt.Errorf(
-			"%s goes to %s, the operations before it to %s: set server, so that headers go to one place only",
-			op,
-			host,
-			im.host,
-		)
+		return fmt.Errorf("%s goes to %s, the operations before it to %s: set server, so that "+
+			"headers go to one place only", op, host, im.host)
 	}
 	im.host = host
 	return nil
@@ -355,8 +344,7 @@ func (im *importer) server(op *operation) (string, error) {
 			value = v.text("default")
 		}
 		if allowed := v.get("enum").
-			items(); len(allowed) > 0 &&
-			!slices.ContainsFunc(allowed, func(p place) bool { return p.value == value }) {
+			items(); len(allowed) > 0 && !slices.ContainsFunc(allowed, func(p place) bool { return p.value == value }) {
 			return "", v.errorf("%q is not one of its values", value)
 		}
 		u = strings.ReplaceAll(u, "{"+name+"}", value)
@@ -449,17 +437,13 @@ func (in *inputs) addParameter(op *operation, p place, name, kind string) error 
 		in.without = append(in.without, "{"+name+"}", "")
 	case "query":
 		short := in.add(p, name, kind, s, p.yes("required"))
-		in.request.query = append(
-			in.request.query,
-			queryMember{name: template{{text: escape(name)}}, value: template{{name: short}}, style: how},
-		)
+		in.request.query = append(in.request.query,
+			queryMember{name: template{{text: escape(name)}}, value: template{{name: short}}, style: how})
 	case "header":
 		// These belong to the content and the credentials, not to the model (OpenAPI 3.1, 4.8.12).
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if slices.Contains(
-			[]string{"Accept", "Content-Type", "Authorization", "Cookie", idempotency.Header, otherKey},
-			canonical,
-		) {
+		if slices.Contains([]string{"Accept", "Content-Type", "Authorization", "Cookie", idempotency.Header, otherKey},
+			canonical) {
 			return nil
 		}
 		value := template{{name: "x"}}
@@ -501,10 +485,8 @@ func styleOf(p place, in, kind string, isJSON bool) (style, error) {
 		}
 		return styleJSON, nil
 	}
-	given := cmp.Or(
-		p.text("style"),
-		map[string]string{"path": "simple", "query": "form", "header": "simple", "cookie": "form"}[in],
-	)
+	given := cmp.Or(p.text("style"), map[string]string{"path": "simple", "query": "form", "header": "simple",
+		"cookie": "form"}[in])
 	explode := given == "form"
 	if b, ok := p.get("explode").value.(bool); ok {
 		explode = b
@@ -533,9 +515,7 @@ func styleOf(p place, in, kind string, isJSON bool) (style, error) {
 func jsonType(content place) string {
 	for _, name := range slices.Sorted(maps.Keys(content.object())) {
 		kind, _, _ := strings.Cut(strings.ToLower(name), ";")
-		if kind = strings.TrimSpace(
-			kind,
-		); kind == "application/json" || strings.HasSuffix(kind, "+json") ||
+		if kind = strings.TrimSpace(kind); kind == "application/json" || strings.HasSuffix(kind, "+json") ||
 			kind == "*/*" {
 			return name
 		}
@@ -555,10 +535,8 @@ func (in *inputs) addBody(op *operation) error {
 		if !body.yes("required") {
 			return nil
 		}
-		return content.errorf(
-			"its body must be JSON, not %s",
-			strings.Join(slices.Sorted(maps.Keys(content.object())), ", "),
-		)
+		return content.errorf("its body must be JSON, not %s",
+			strings.Join(slices.Sorted(maps.Keys(content.object())), ", "))
 	}
 	if in.request.method == http.MethodGet || in.request.method == http.MethodHead {
 		return body.errorf("a %s request has no body", in.request.method)

@@ -131,14 +131,8 @@ func TestOpenAPI(t *testing.T) {
 		spec := tools[i].Spec()
 		if spec.Name != want.name || spec.Description != want.description || spec.Effect != want.effect ||
 			string(spec.Parameters) != want.parameters {
-			t.Errorf(
-				"%s, %q, %s\n%s, want\n%s",
-				spec.Name,
-				spec.Description,
-				spec.Effect,
-				spec.Parameters,
-				want.parameters,
-			)
+			t.Errorf("%s, %q, %s\n%s, want\n%s", spec.Name, spec.Description, spec.Effect, spec.Parameters,
+				want.parameters)
 		}
 	}
 	for _, c := range []struct {
@@ -162,8 +156,8 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("got\n%s, want\n%s", got, c.want)
 		}
 		if header.Get("Authorization") != "Bearer t0ken-of-us" ||
-			c.tool == 1 &&
-				(header.Get("Content-Type") != "application/vnd.shop+json" || header.Get("Idempotency-Key") != "key1") {
+			c.tool == 1 && (header.Get("Content-Type") != "application/vnd.shop+json" ||
+				header.Get("Idempotency-Key") != "key1") {
 			t.Error(header)
 		}
 	}
@@ -178,10 +172,8 @@ func TestOpenAPI31(t *testing.T) {
 	const doc = `{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"get":{"operationId":"a","parameters":[
 		{"name":"x","in":"query","schema":{"$ref":"#/components/schemas/X","description":"an x"}},{"name":"x","in":"header","schema":true},{"name":"ü","in":"query","schema":{"type":["array","null"],"prefixItems":[{"const":1.50}]}}]}}},
 		"components":{"schemas":{"X":{"type":["string","null"],"if":{"minLength":1},"then":{"$ref":"#/components/schemas/Y~1Z"},"$id":"http://x","nullable":true},"Y/Z":{"anyOf":[{"const":"\ud83d\ude00"},false]}}}}`
-	tools, err := httptool.FromOpenAPI(
-		[]byte(doc),
-		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}},
-	)
+	tools, err := httptool.FromOpenAPI([]byte(doc),
+		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,34 +204,37 @@ func TestOpenAPIMistakes(t *testing.T) {
 	}{
 		{httptool.OpenAPIOptions{}, "operations: list those that become tools; the document has evil, circle, env, " +
 			"far, matrix, object, list, POST /orders, order.get, other, upload, missing"},
-		{httptool.OpenAPIOptions{Operations: pick("list", "nope")}, "operations[1] (nope): the document has no such " +
-			"operation; it has evil, circle, "},
-		{httptool.OpenAPIOptions{Operations: pick("list", "GET /orders")}, "operations[1] (GET /orders): name: list " +
-			"is already the tool of GET /orders"},
+		{httptool.OpenAPIOptions{Operations: pick("list", "nope")},
+			"operations[1] (nope): the document has no such operation; it has evil, circle, "},
+		{httptool.OpenAPIOptions{Operations: pick("list", "GET /orders")},
+			"operations[1] (GET /orders): name: list is already the tool of GET /orders"},
 		{httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "list", Effect: "x"}}},
 			"operations[0] (list): effect: "},
-		{httptool.OpenAPIOptions{Operations: pick("upload")}, "operations[0] (upload): " +
-			"paths./upload.post.requestBody.content: its body must be JSON, not multipart/form-data"},
-		{httptool.OpenAPIOptions{Operations: pick("list", "other")}, "operations[1] (other): GET /other goes to " +
-			"https://other.example, "},
-		{httptool.OpenAPIOptions{Operations: pick("missing")}, "operations[0] (missing): paths./{x}.get: its " +
-			"path has a name in braces"},
+		{httptool.OpenAPIOptions{Operations: pick("upload")},
+			"operations[0] (upload): paths./upload.post.requestBody.content: its body must be JSON, " +
+				"not multipart/form-data"},
+		{httptool.OpenAPIOptions{Operations: pick("list", "other")},
+			"operations[1] (other): GET /other goes to https://other.example, "},
+		{httptool.OpenAPIOptions{Operations: pick("missing")},
+			"operations[0] (missing): paths./{x}.get: its path has a name in braces"},
 		{httptool.OpenAPIOptions{Operations: pick("evil"), Server: "https://a.example"},
 			"operations[0] (evil): paths..evil.example/.get: its path must begin with a slash"},
-		{httptool.OpenAPIOptions{Operations: pick("env")}, "operations[0] (env): paths./env/${SECRET}.get: its " +
-			"path has a name in braces"},
-		{httptool.OpenAPIOptions{Operations: pick("circle")}, "operations[0] (circle): " +
-			"paths./circle.get.parameters[0]: its $ref leads in a circle"},
+		{httptool.OpenAPIOptions{Operations: pick("env")},
+			"operations[0] (env): paths./env/${SECRET}.get: its path has a name in braces"},
+		{httptool.OpenAPIOptions{Operations: pick("circle")},
+			"operations[0] (circle): paths./circle.get.parameters[0]: its $ref leads in a circle"},
 		{httptool.OpenAPIOptions{Operations: pick("far")},
 			`operations[0] (far): paths./far.get.parameters[0].schema: $ref "other.yaml#/A": only references within`},
-		{httptool.OpenAPIOptions{Operations: pick("matrix")}, "operations[0] (matrix): " +
-			"paths./matrix/{m}.get.parameters[0]: a parameter of this type cannot be written in the style matrix"},
-		{httptool.OpenAPIOptions{Operations: pick("object")}, "operations[0] (object): " +
-			"paths./object.get.parameters[0]: a parameter of this type cannot be written in the style form"},
+		{httptool.OpenAPIOptions{Operations: pick("matrix")},
+			"operations[0] (matrix): paths./matrix/{m}.get.parameters[0]: a parameter of this type cannot be " +
+				"written in the style matrix"},
+		{httptool.OpenAPIOptions{Operations: pick("object")},
+			"operations[0] (object): paths./object.get.parameters[0]: a parameter of this type cannot be " +
+				"written in the style form"},
 		{httptool.OpenAPIOptions{Operations: pick("list"), Variables: map[string]string{"version": "v3"}},
 			`operations[0] (list): servers[0].variables.version: "v3" is not one`},
-		{httptool.OpenAPIOptions{Operations: pick("list"), Server: "/v1"}, "operations[0] (list): paths./orders.get: " +
-			"the URL: it must be absolute"},
+		{httptool.OpenAPIOptions{Operations: pick("list"), Server: "/v1"},
+			"operations[0] (list): paths./orders.get: the URL: it must be absolute"},
 		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "{a}"}},
 			"operations[0] (list): headers: X: these headers have no arguments"},
 		{httptool.OpenAPIOptions{Operations: pick("list"), Headers: map[string]string{"X": "${UNSET_X}"}},
@@ -260,10 +255,7 @@ func TestOpenAPIMistakes(t *testing.T) {
 			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n" +
 			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f]": "the document cannot be read: ",
 	} {
-		if _, err := httptool.FromOpenAPI(
-			[]byte(doc),
-			httptool.OpenAPIOptions{},
-		); err == nil ||
+		if _, err := httptool.FromOpenAPI([]byte(doc), httptool.OpenAPIOptions{}); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s…", doc, err, want)
 		}
@@ -279,33 +271,29 @@ func TestSchemasThatGrow(t *testing.T) {
 		schemas[string(c)] = map[string]any{"allOf": []any{ref, ref, ref}}
 	}
 	schemas["z"] = map[string]any{"type": "string"}
-	doc, err := json.Marshal(
-		map[string]any{
-			"openapi":    "3.1.0",
-			"servers":    []any{map[string]any{"url": "https://a.example"}},
-			"components": map[string]any{"schemas": schemas},
-			"paths": map[string]any{
-				"/a": map[string]any{
-					"get": map[string]any{
-						"parameters": []any{
-							map[string]any{
-								"name":   "q",
-								"in":     "query",
-								"schema": map[string]any{"$ref": "#/components/schemas/a"},
-							},
+	doc, err := json.Marshal(map[string]any{
+		"openapi":    "3.1.0",
+		"servers":    []any{map[string]any{"url": "https://a.example"}},
+		"components": map[string]any{"schemas": schemas},
+		"paths": map[string]any{
+			"/a": map[string]any{
+				"get": map[string]any{
+					"parameters": []any{
+						map[string]any{
+							"name":   "q",
+							"in":     "query",
+							"schema": map[string]any{"$ref": "#/components/schemas/a"},
 						},
 					},
 				},
 			},
 		},
-	)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := httptool.FromOpenAPI(
-		doc,
-		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}},
-	); err == nil ||
+	if _, err := httptool.FromOpenAPI(doc,
+		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}}); err == nil ||
 		!strings.Contains(err.Error(), "more than 2000 others") {
 		t.Error(err)
 	}
@@ -315,28 +303,23 @@ func TestSchemasThatGrow(t *testing.T) {
 // schema that every provider takes, and goes to the server that was set.
 func FuzzOpenAPI(f *testing.F) {
 	f.Add([]byte(shop), "order.get")
-	f.Add(
-		[]byte(`{"openapi":"3.1.0","paths":{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","schema":{}}]}}}}`),
-		"GET /a/{b}",
-	)
+	f.Add([]byte(`{"openapi":"3.1.0","paths":{"/a/{b}":{"get":{"parameters":[{"name":"b",`+
+		`"in":"path","schema":{}}]}}}}`), "GET /a/{b}")
 	f.Add([]byte(`{"openapi":"3.1.0","paths":{"@evil.example/":{"get":{}}}}`), "GET @evil.example/")
 	f.Fuzz(func(t *testing.T, doc []byte, name string) {
-		tools, err := httptool.FromOpenAPI(
-			doc,
-			httptool.OpenAPIOptions{
-				Operations: []httptool.Operation{{Operation: name}},
-				Server:     "https://a.example",
-				Getenv:     func(string) string { return "secret" },
-				RoundTripper: func(http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(r *http.Request) (*http.Response, error) {
-						if r.URL.Host != "a.example" || strings.Contains(r.URL.String(), "secret") {
-							t.Errorf("sent to %s", r.URL)
-						}
-						return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
-					})
-				},
+		tools, err := httptool.FromOpenAPI(doc, httptool.OpenAPIOptions{
+			Operations: []httptool.Operation{{Operation: name}},
+			Server:     "https://a.example",
+			Getenv:     func(string) string { return "secret" },
+			RoundTripper: func(http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Host != "a.example" || strings.Contains(r.URL.String(), "secret") {
+						t.Errorf("sent to %s", r.URL)
+					}
+					return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+				})
 			},
-		)
+		})
 		if err != nil {
 			return
 		}
@@ -354,12 +337,10 @@ func FuzzOpenAPI(f *testing.F) {
 func TestOpenAPIThatWantsMore(t *testing.T) {
 	t.Parallel()
 	doc := func(parameters string) []byte {
-		return []byte(
-			`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],` +
-				`"paths":{"/a":{"post":{"operationId":"a","parameters":[` +
-				parameters +
-				`]}}}}`,
-		)
+		return []byte(`{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],` +
+			`"paths":{"/a":{"post":{"operationId":"a","parameters":[` +
+			parameters +
+			`]}}}}`)
 	}
 	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}
 	for parameters, want := range map[string]string{
@@ -372,10 +353,8 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 			t.Errorf("%.60s: %.200v", parameters, err)
 		}
 	}
-	tools, err := httptool.FromOpenAPI(
-		doc(`{"name":"X-Idempotency-Key","in":"header","required":true,"schema":{}}`),
-		one,
-	)
+	tools, err := httptool.FromOpenAPI(doc(`{"name":"X-Idempotency-Key","in":"header","required":true,"schema":{}}`),
+		one)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,7 @@ func TestSpec(t *testing.T) {
 		c.o.Description, c.o.InDoubt = "Orders.", "ask"
 		s := newTool(t, c.o).Spec()
 		if s.Effect != c.effect || (s.Query != nil) != (c.effect == "query") || s.Timeout <= 0 ||
-			s.Description != "Orders." ||
-			s.InDoubt != "ask" {
+			s.Description != "Orders." || s.InDoubt != "ask" {
 			t.Errorf("%+v: %+v", c.o, s)
 		}
 		want := `{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"string"},` +
@@ -146,26 +145,26 @@ func TestResults(t *testing.T) {
 		{"application/json", object, httptool.Result{Select: []string{"/a~1b/l/1"}}, `{"z": null}`},
 		{"application/json", object, httptool.Result{Select: []string{"/a~1b/l/0", "/none", "/a~1b/l/01"}},
 			`{"/a~1b/l/0":1.0,"/none":null,"/a~1b/l/01":null}`},
-		{"application/json", object, httptool.Result{Select: []string{"/none/x"}}, "[The service answered 200 " +
-			"OK. It has no /none/x.]"},
+		{"application/json", object, httptool.Result{Select: []string{"/none/x"}},
+			"[The service answered 200 OK. It has no /none/x.]"},
 		{"application/json", object, httptool.Result{Template: "n is {/a~1b/n}, {s} is {/a~1b/s}, {/none}."},
 			`n is 9007199254740993, {s} is x "y", .`},
-		{"application/json", "[1,", httptool.Result{Select: []string{"/0"}}, "[The service answered 200 OK. It is no " +
-			"JSON, so nothing could be taken out of it.]\n[1,"},
+		{"application/json", "[1,", httptool.Result{Select: []string{"/0"}},
+			"[The service answered 200 OK. It is no JSON, so nothing could be taken out of it.]\n[1,"},
 		{"text/html; charset=utf-8", "<p>héllo</p>", httptool.Result{}, "<p>héllo</p>"},
 		{"text/plain; charset=iso-8859-1", "h\xe9llo", httptool.Result{}, "h�llo"},
 		{"", "héllo", httptool.Result{}, "héllo"},
 		{"text/plain", "", httptool.Result{}, "The service answered 200 OK without content."},
-		{"text/plain", "hééé", httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer has more than " +
-			"4 bytes; this is its beginning.]\nhé"},
+		{"text/plain", "hééé", httptool.Result{MaxBytes: 4},
+			"[The service answered 200 OK. The answer has more than 4 bytes; this is its beginning.]\nhé"},
 		{"application/json", object, httptool.Result{MaxBytes: 4, Select: []string{"/t"}},
 			"[The service answered 200 OK. The answer has more than 4 bytes, so nothing could be taken out of it.]"},
-		{"application/pdf", "%PDF\x00", httptool.Result{}, "[The service answered 200 OK. The answer is no text: " +
-			"application/pdf, 5 bytes. It was left out.]"},
-		{"audio/wav", "RIFF", httptool.Result{}, "[The service answered 200 OK. The answer is no text: audio/wav, 4 " +
-			"bytes. It was left out.]"},
-		{"image/png", png, httptool.Result{MaxBytes: 4}, "[The service answered 200 OK. The answer is no text: " +
-			"image/png, more than 4 bytes. It was left out.]"},
+		{"application/pdf", "%PDF\x00", httptool.Result{},
+			"[The service answered 200 OK. The answer is no text: application/pdf, 5 bytes. It was left out.]"},
+		{"audio/wav", "RIFF", httptool.Result{},
+			"[The service answered 200 OK. The answer is no text: audio/wav, 4 bytes. It was left out.]"},
+		{"image/png", png, httptool.Result{MaxBytes: 4},
+			"[The service answered 200 OK. The answer is no text: image/png, more than 4 bytes. It was left out.]"},
 		{"image/png", png, httptool.Result{}, "image"},
 	} {
 		s := newService(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -174,14 +173,11 @@ func TestResults(t *testing.T) {
 		})
 		result, err := call(
 			t,
-			newTool(
-				t,
-				httptool.Options{
-					URL:     s.URL,
-					Result:  c.shape,
-					Headers: map[string]string{"Authorization": "Bearer t0ken-of-us"},
-				},
-			),
+			newTool(t, httptool.Options{
+				URL:     s.URL,
+				Result:  c.shape,
+				Headers: map[string]string{"Authorization": "Bearer t0ken-of-us"},
+			}),
 			"",
 		)
 		if c.want == "image" {
@@ -235,10 +231,7 @@ func FuzzArguments(f *testing.F) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		segments := strings.Split(r.URL.EscapedPath(), "/")
 		if err != nil || r.URL.Scheme != "https" || r.URL.Host != "a.example:8443" || r.URL.User != nil ||
-			r.URL.Fragment != "" ||
-			len(segments) != 4 ||
-			segments[1] != "v1" ||
-			strings.Count(r.URL.Path, "/") != 3 {
+			r.URL.Fragment != "" || len(segments) != 4 || segments[1] != "v1" || strings.Count(r.URL.Path, "/") != 3 {
 			t.Fatalf("%s: %v", r.URL, err)
 		}
 		if len(query) != 3 || query.Get("q") != given["b"] || query.Get("r") != "1-"+given["c"] ||
@@ -250,8 +243,7 @@ func FuzzArguments(f *testing.F) {
 		}
 		var body map[string]string
 		if err := json.NewDecoder(r.Body).
-			Decode(&body); err != nil || body["x"] != given["a"] ||
-			body["y"] != "- "+given["b"] {
+			Decode(&body); err != nil || body["x"] != given["a"] || body["y"] != "- "+given["b"] {
 			t.Errorf("%v, %v", body, err)
 		}
 	})

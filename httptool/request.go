@@ -140,14 +140,11 @@ func (r *request) setBase(t template) (template, error) {
 
 // checkLiteral refuses what cannot stand in a URL as it is.
 func checkLiteral(text string) error {
-	if strings.ContainsFunc(
-		text,
-		func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("#\"<>\\^`|", c) },
-	) {
-		return errors.New(
-			`it must have no fragment, spaces, quotes, <, >, \, ^, | and characters beyond ASCII: write ` +
-				`them as %20 and the like`,
-		)
+	if strings.ContainsFunc(text, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("#\"<>\\^`|", c)
+	}) {
+		return errors.New(`it must have no fragment, spaces, quotes, <, >, \, ^, | and characters beyond ASCII: ` +
+			`write them as %20 and the like`)
 	}
 	if _, err := url.PathUnescape(text); err != nil {
 		return errors.New("it has a % without two hexadecimal digits after it: write %25")
@@ -190,10 +187,8 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 		if len(t.names()) == 0 {
 			whole, _, err := t.expand(&arguments{}, inHeader)
 			if err != nil {
-				return fmt.Errorf(
-					"headers: %s: its value has a line ending or a character that headers cannot have",
-					name,
-				)
+				return fmt.Errorf("headers: %s: its value has a line ending or a character that headers cannot have",
+					name)
 			}
 			if secrets.IsName(name) { // it may be written down, without a variable
 				r.secrets = append(r.secrets, strings.Fields(whole)...)
@@ -267,9 +262,8 @@ func (r *request) parameters() json.RawMessage {
 			required = append(required, name)
 		}
 	}
-	b, _ := json.Marshal(
-		map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false},
-	)
+	b, _ := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": required,
+		"additionalProperties": false})
 	return b // of texts and lists there is always JSON
 }
 
@@ -379,10 +373,8 @@ func (r *request) url(a *arguments) (string, error) {
 			return "", err
 		}
 		if isDots(segment) {
-			return "", fmt.Errorf(
-				"%s must not be . or .., which would lead to another place",
-				strings.Join(t.names(), " and "),
-			)
+			return "", fmt.Errorf("%s must not be . or .., which would lead to another place",
+				strings.Join(t.names(), " and "))
 		}
 		b.WriteString("/" + segment)
 	}
@@ -427,10 +419,8 @@ func (m *queryMember) expand(a *arguments) ([]string, error) {
 	switch m.style {
 	case styleComma, stylePipe, styleSpace:
 		return []string{
-			name + "=" + strings.Join(
-				values,
-				map[style]string{styleComma: ",", stylePipe: "%7C", styleSpace: "%20"}[m.style],
-			),
+			name + "=" + strings.Join(values,
+				map[style]string{styleComma: ",", stylePipe: "%7C", styleSpace: "%20"}[m.style]),
 		}, nil
 	}
 	for i := range values {

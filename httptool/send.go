@@ -229,8 +229,8 @@ func (t *Tool) inDoubt(r *request, err error) error {
 		}
 		return refusal(refused, "The request was redirected, and not sent on").Wrap(err)
 	case once:
-		return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s and no answer came. "+
-			"It may have taken effect.", r.host()).
+		return holdfast.Errorf(CodeNoAnswer,
+			"The request was sent to %s and no answer came. It may have taken effect.", r.host()).
 			Wrap(errors.Join(holdfast.ErrOutcomeUnknown, err))
 	}
 	what := "the connection broke before the answer was complete"
@@ -250,8 +250,8 @@ func (t *Tool) resultOf(a *answer) (holdfast.ToolResult, error) {
 	case a.ok():
 		return t.shape.result(a, t.client), nil
 	case a.status >= 500 && unrepeatable(t.spec.Effect) && !slices.Contains(t.notDone, a.status):
-		return holdfast.ToolResult{}, holdfast.Errorf(CodeFailed, "%s answered %s, which leaves open "+
-			"whether the call took effect.", t.request.host(), statusText(a.status)).
+		return holdfast.ToolResult{}, holdfast.Errorf(CodeFailed,
+			"%s answered %s, which leaves open whether the call took effect.", t.request.host(), statusText(a.status)).
 			Wrap(fmt.Errorf("%w: status %d", holdfast.ErrOutcomeUnknown, a.status))
 	case a.status == http.StatusSeeOther && t.spec.Effect != holdfast.EffectPure:
 		// It says that the request was handled, and where its result is.

@@ -31,11 +31,8 @@ func newShape(r Result) (*shape, error) {
 	}
 	for i, p := range r.Select {
 		if !isPointer(p) {
-			return nil, fmt.Errorf(
-				`result.select[%d]: %q must be a JSON pointer, like /items/0/id, or "" for all of it`,
-				i,
-				p,
-			)
+			return nil, fmt.Errorf(`result.select[%d]: %q must be a JSON pointer, like `+
+				`/items/0/id, or "" for all of it`, i, p)
 		}
 	}
 	for rest := r.Template; rest != ""; {
@@ -101,24 +98,15 @@ func (s *shape) result(a *answer, c *client) holdfast.ToolResult {
 	case len(s.selected) == 0 && len(s.template) == 0:
 		if a.cut {
 			return holdfast.ToolResult{
-				Text: c.clean(
-					a,
-					s.note(
-						a,
-						fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max),
-						plain(a),
-					),
-				),
+				Text: c.clean(a, s.note(a,
+					fmt.Sprintf("The answer has more than %d bytes; this is its beginning.", s.max), plain(a))),
 			}
 		}
 		return holdfast.ToolResult{Text: c.clean(a, plain(a))}
 	case a.cut:
 		return holdfast.ToolResult{
-			Text: s.note(
-				a,
-				fmt.Sprintf("The answer has more than %d bytes, so nothing could be taken out of it.", s.max),
-				"",
-			),
+			Text: s.note(a, fmt.Sprintf("The answer has more than %d bytes, so nothing could be taken out of it.",
+				s.max), ""),
 		}
 	}
 	return holdfast.ToolResult{Text: c.clean(a, s.pick(a))}
@@ -223,10 +211,7 @@ func mediaType(a *answer) string {
 // that is known, by what is in it.
 func isText(a *answer) bool {
 	kind := mediaType(a)
-	if major, _, _ := strings.Cut(
-		kind,
-		"/",
-	); slices.Contains([]string{"image", "audio", "video", "font"}, major) &&
+	if major, _, _ := strings.Cut(kind, "/"); slices.Contains([]string{"image", "audio", "video", "font"}, major) &&
 		kind != "image/svg+xml" {
 		return false
 	}

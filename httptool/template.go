@@ -172,10 +172,8 @@ func unescape(s string) string {
 func inPath(p piece, value string) (string, error) {
 	for v := value; ; {
 		if v == "" || strings.ContainsAny(v, `/\`) || strings.ContainsFunc(v, unicode.IsControl) {
-			return "", fmt.Errorf(
-				"%s must not be empty and must not have slashes, backslashes or control characters",
-				p.name,
-			)
+			return "", fmt.Errorf("%s must not be empty and must not have slashes, backslashes or control characters",
+				p.name)
 		}
 		next := unescape(v)
 		if next == v {

@@ -353,9 +353,7 @@ func (t *Tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.Tool
 
 // look asks the service once. later means that it may be able to answer later.
 func (t *Tool) look(
-	ctx context.Context,
-	call holdfast.ToolCall,
-	a *arguments,
+	ctx context.Context, call holdfast.ToolCall, a *arguments,
 ) (_ holdfast.ToolResult, _ holdfast.Fate, later bool, _ error) {
 	answer, err := t.send(ctx, call, t.lookUp, a)
 	switch {
@@ -367,11 +365,8 @@ func (t *Tool) look(
 		return holdfast.ToolResult{}, holdfast.FateNotDone, false, nil
 	case !answer.ok() || answer.broken != nil:
 		later = answer.broken != nil || answer.status >= 500 || answer.status == http.StatusTooManyRequests
-		return holdfast.ToolResult{}, holdfast.FateUnknown, later, fmt.Errorf(
-			"%s answered %s",
-			t.lookUp.host(),
-			statusText(answer.status),
-		)
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later,
+			fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
 	}
 	result, err := t.resultOf(answer)
 	return result, holdfast.FateDone, false, err

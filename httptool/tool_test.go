@@ -141,10 +141,8 @@ func TestArgumentsThatLeadElsewhere(t *testing.T) {
 		}
 	}
 	s := newService(t, nil)
-	two := newTool(
-		t,
-		httptool.Options{URL: s.URL + "/orders/{a}{b}?q={q}", Headers: map[string]string{"X-Region": "r-{c}"}},
-	)
+	two := newTool(t, httptool.Options{URL: s.URL + "/orders/{a}{b}?q={q}",
+		Headers: map[string]string{"X-Region": "r-{c}"}})
 	for _, arguments := range []string{
 		`{"a":".","b":".","c":"x"}`, `{"a":"x","b":"y","c":"a\r\nX-Admin: 1"}`, `{"a":"x","b":"y","c":"a","q":["x"]}`,
 		`{"a":"x","b":"y","c":"a","more":1}`, `{"a":"x"}`, `[]`, `{"a":"x","a":"y","b":"z","c":""}`,
@@ -177,16 +175,14 @@ func TestHeaders(t *testing.T) {
 				"X-Other":       "{other}",
 				"content-type":  "application/vnd.api+json",
 			},
-			Parameters: json.RawMessage(
-				`{"type":"object","properties":{"region":{"type":"string"},"other":{"type":"string"},"text":{}}}`,
-			),
+			Parameters: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"},` +
+				`"other":{"type":"string"},"text":{}}}`),
 		})
 		if _, err := call(t, tool, `{"region":"1","text":"x"}`); err != nil {
 			t.Fatal(err)
 		}
 		if got.Get("Authorization") != "Bearer t0ken-of-us" || got.Get("X-Region") != "eu-1" ||
-			len(got.Values("X-Other")) > 0 ||
-			got.Get("Content-Type") != "application/vnd.api+json" {
+			len(got.Values("X-Other")) > 0 || got.Get("Content-Type") != "application/vnd.api+json" {
 			t.Error(got)
 		}
 		if got.Get("Idempotency-Key") != key {
@@ -241,8 +237,8 @@ func TestStatuses(t *testing.T) {
 				got = err.Error()
 			case result.Failed:
 				got = refused
-				if c.status >= 400 &&
-					(!strings.Contains(result.Text, "7s") || !strings.Contains(result.Text, "because")) {
+				if c.status >= 400 && (!strings.Contains(result.Text, "7s") ||
+					!strings.Contains(result.Text, "because")) {
 					t.Errorf("%d: %s", c.status, result.Text)
 				}
 			}
@@ -348,16 +344,13 @@ func TestDeaths(t *testing.T) {
 						t.Errorf("%+v, %v", result, err)
 					}
 				} else if !strings.HasPrefix(port.ReplaceAllString(public(err), ":PORT"), text) ||
-					strings.HasSuffix(
-						public(err),
-						"taken effect.",
-					) != (want.sent > 0 && effect != holdfast.EffectPure) {
+					strings.HasSuffix(public(err),
+						"taken effect.") != (want.sent > 0 && effect != holdfast.EffectPure) {
 					t.Errorf("%v", err)
 				}
-				if unknown := errors.Is(
-					err,
-					holdfast.ErrOutcomeUnknown,
-				); unknown != (effect == holdfast.EffectOnce && want.sent > 0 && text != "") {
+				if unknown := errors.Is(err,
+					holdfast.ErrOutcomeUnknown); unknown != (effect == holdfast.EffectOnce && want.sent > 0 &&
+					text != "") {
 					t.Errorf("unknown is %t: %v", unknown, err)
 				}
 				if strings.Contains(fmt.Sprint(err), "t0ken") || strings.Contains(public(err), "10.1.2.3") {
@@ -395,9 +388,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 			}
 			_, err := call(t, tool, "")
 			again := effect == holdfast.EffectPure && (method == "GET" || method == "HEAD")
-			if want := 2; !again &&
-				(len(s.seen()) != want || !errors.Is(err, holdfast.ErrOutcomeUnknown) &&
-					effect != holdfast.EffectPure) {
+			if want := 2; !again && (len(s.seen()) != want ||
+				!errors.Is(err, holdfast.ErrOutcomeUnknown) && effect != holdfast.EffectPure) {
 				t.Errorf("%s %s: %v, %v", effect, method, s.seen(), err)
 			}
 			if again && len(s.seen()) != 3 { // or this test shows nothing
@@ -419,22 +411,18 @@ func TestLookUp(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"id":"o7"}`)
 		})
-		tool := newTool(
-			t,
-			httptool.Options{
-				URL:    s.URL + "/orders",
-				Method: "POST",
-				LookUp: s.URL + "/by-key/{call.key}?n={n}",
-				Body:   json.RawMessage(`"{n}"`),
-				Result: httptool.Result{Select: []string{"/id"}},
-			},
-		)
+		tool := newTool(t, httptool.Options{
+			URL:    s.URL + "/orders",
+			Method: "POST",
+			LookUp: s.URL + "/by-key/{call.key}?n={n}",
+			Body:   json.RawMessage(`"{n}"`),
+			Result: httptool.Result{Select: []string{"/id"}},
+		})
 		spec := tool.Spec()
 		c := holdfast.ToolCall{Name: spec.Name, Key: "key7", Arguments: json.RawMessage(`{"n":"1"}`)}
 		result, fate, err := spec.Query(holdfast.ContextWithCall(t.Context(), c, nil), c)
 		if fate != want || spec.Effect != holdfast.EffectQuery ||
-			(fate == holdfast.FateDone) != (result.Text == "o7") ||
-			(fate == holdfast.FateUnknown) != (err != nil) {
+			(fate == holdfast.FateDone) != (result.Text == "o7") || (fate == holdfast.FateUnknown) != (err != nil) {
 			t.Errorf("%d: %s, %+v, %v", status, fate, result, err)
 		}
 		if seen := s.seen(); len(seen) != 1 || seen[0] != "GET /by-key/key7?n=1" {
@@ -461,10 +449,8 @@ func TestLookUpAgain(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
 		})
-		tool := newTool(
-			t,
-			httptool.Options{URL: s.URL, Method: "POST", LookUp: s.URL + "/{call.key}", Timeout: c.timeout},
-		)
+		tool := newTool(t, httptool.Options{URL: s.URL, Method: "POST", LookUp: s.URL + "/{call.key}",
+			Timeout: c.timeout})
 		call := holdfast.ToolCall{Name: tool.Spec().Name, Key: "key7"}
 		_, fate, err := tool.Spec().Query(holdfast.ContextWithCall(t.Context(), call, nil), call)
 		if fate != c.want || (err == nil) != (fate == holdfast.FateDone) {
@@ -495,14 +481,8 @@ func TestRedirects(t *testing.T) {
 	}{{"/stay", "GET", false, 1}, {"/stay", "GET", true, 2}, {"/leave", "GET", true, 1}, {"/stay", "POST", true, 1},
 		{"/leave", "POST", true, 1}, {"/loop", "GET", true, 6}} {
 		before := len(s.seen())
-		result, err := call(
-			t,
-			newTool(
-				t,
-				httptool.Options{URL: s.URL + c.path, Method: c.method, FollowRedirects: c.follow, Effect: "pure"},
-			),
-			"",
-		)
+		result, err := call(t, newTool(t,
+			httptool.Options{URL: s.URL + c.path, Method: c.method, FollowRedirects: c.follow, Effect: "pure"}), "")
 		if err != nil || len(s.seen())-before != c.want || result.Failed != (c.want != 2) {
 			t.Errorf("%+v: %+v, %v: %v", c, result, err, s.seen()[before:])
 		}
@@ -529,14 +509,8 @@ func TestRoundTripper(t *testing.T) {
 	if err != nil || result.Text != "for user key1" {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if _, err := call(
-		t,
-		newTool(t, httptool.Options{URL: "http://[::1]/", RoundTripper: wrap}),
-		"",
-	); !strings.HasPrefix(
-		public(err),
-		"http_address_refused",
-	) {
+	if _, err := call(t, newTool(t, httptool.Options{URL: "http://[::1]/", RoundTripper: wrap}),
+		""); !strings.HasPrefix(public(err), "http_address_refused") {
 		t.Error(err)
 	}
 }
@@ -566,15 +540,12 @@ func TestHTTP2(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	tool := newTool(
-		t,
-		httptool.Options{
-			URL:          s.URL,
-			Method:       "POST",
-			Body:         json.RawMessage(`{}`),
-			RoundTripper: func(http.RoundTripper) http.RoundTripper { return s.Client().Transport },
-		},
-	)
+	tool := newTool(t, httptool.Options{
+		URL:          s.URL,
+		Method:       "POST",
+		Body:         json.RawMessage(`{}`),
+		RoundTripper: func(http.RoundTripper) http.RoundTripper { return s.Client().Transport },
+	})
 	if _, err := call(t, tool, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -593,10 +564,8 @@ func TestTraceparent(t *testing.T) {
 	const parent, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-11111111111111111111111111111111-2222222222222222-00"
 	var got []string
 	s := newService(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("traceparent")) })
-	ctx := holdfast.ContextWithRun(
-		t.Context(),
-		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }},
-	)
+	ctx := holdfast.ContextWithRun(t.Context(),
+		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
 	page, err := httptool.Fetch(httptool.FetchOptions{Allow: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -626,21 +595,15 @@ func TestCredentials(t *testing.T) {
 	s := newService(t, func(w http.ResponseWriter, r *http.Request) {
 		got := r.Header.Get("Authorization")
 		escaped, _ := json.Marshal(got)
-		_, _ = fmt.Fprintf(
-			w,
-			"%s %s %s %s",
-			got,
-			escaped,
-			strings.ReplaceAll(string(escaped), "/", `\/`),
-			url.QueryEscape(got),
-		)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s", got, escaped, strings.ReplaceAll(string(escaped), "/", `\/`),
+			url.QueryEscape(got))
 	})
 	for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce,
 		holdfast.EffectQuery} {
 		var missing error
-		source := credential.SourceFunc(
-			func(context.Context, credential.Request) (secret.Text, error) { return secret.New(token), missing },
-		)
+		source := credential.SourceFunc(func(context.Context, credential.Request) (secret.Text, error) {
+			return secret.New(token), missing
+		})
 		o := httptool.Options{
 			URL:    s.URL,
 			Method: "POST",
@@ -653,31 +616,19 @@ func TestCredentials(t *testing.T) {
 			o.LookUp = s.URL
 		}
 		tool := newTool(t, o)
-		if result, err := call(
-			t,
-			tool,
-			"",
-		); err != nil || strings.Contains(result.Text, "t0ken") ||
+		if result, err := call(t, tool, ""); err != nil || strings.Contains(result.Text, "t0ken") ||
 			!strings.Contains(result.Text, "[secret]") {
 			t.Errorf("%s: %+v, %v", effect, result, err)
 		}
 		before := len(s.seen())
 		missing = &credential.LoginRequired{URL: "https://login.example"}
 		var ask *holdfast.Interrupt
-		if _, err := call(
-			t,
-			tool,
-			"",
-		); !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin ||
+		if _, err := call(t, tool, ""); !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin ||
 			errors.Is(err, holdfast.ErrOutcomeUnknown) {
 			t.Errorf("%s: %v", effect, err)
 		}
 		missing = errors.New("the vault is sealed")
-		if _, err := call(
-			t,
-			tool,
-			"",
-		); errors.Is(err, holdfast.ErrOutcomeUnknown) ||
+		if _, err := call(t, tool, ""); errors.Is(err, holdfast.ErrOutcomeUnknown) ||
 			!strings.HasPrefix(public(err), httptool.CodeNoCredential+": Nothing was sent: the vault is sealed") {
 			t.Errorf("%s: %v", effect, err)
 		}
@@ -707,11 +658,7 @@ func TestSecretsInAnswers(t *testing.T) {
 			"Authorization": "Bearer written-down",
 		},
 	})
-	if result, err := call(
-		t,
-		tool,
-		"",
-	); err != nil ||
+	if result, err := call(t, tool, ""); err != nil ||
 		result.Text != "[secret]! application/json 2026-01-31 Bearer [secret]" {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -732,10 +679,8 @@ func TestOtherNamesOfTheKey(t *testing.T) {
 			}
 			first = false
 		})
-		tool := newTool(
-			t,
-			httptool.Options{URL: s.URL, Method: method, Headers: map[string]string{"X-Idempotency-Key": "{call.key}"}},
-		)
+		tool := newTool(t, httptool.Options{URL: s.URL, Method: method,
+			Headers: map[string]string{"X-Idempotency-Key": "{call.key}"}})
 		for range 2 {
 			_, _ = call(t, tool, "")
 		}
@@ -754,19 +699,15 @@ func TestRebindingRedirect(t *testing.T) {
 		http.Redirect(w, r, "/next", http.StatusFound)
 	})
 	names := &changing{first: "127.0.0.1", then: "10.0.0.1"}
-	tool := newTool(
-		t,
-		httptool.Options{
-			URL:             "http://shop.example:" + s.port(t),
-			Effect:          "once",
-			FollowRedirects: true,
-			Resolver:        names,
-		},
-	)
+	tool := newTool(t, httptool.Options{
+		URL:             "http://shop.example:" + s.port(t),
+		Effect:          "once",
+		FollowRedirects: true,
+		Resolver:        names,
+	})
 	_, err := call(t, tool, "")
 	if !errors.Is(err, holdfast.ErrOutcomeUnknown) || !strings.HasPrefix(public(err), httptool.CodeRefused) ||
-		strings.Contains(public(err), "Nothing was sent") ||
-		len(s.seen()) != 1 {
+		strings.Contains(public(err), "Nothing was sent") || len(s.seen()) != 1 {
 		t.Errorf("%v, %v", err, s.seen())
 	}
 }

@@ -97,13 +97,11 @@ func New(o Options) (*Verifier, error) {
 	u, err := url.Parse(o.JWKS)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New(
-			"the URL of the keys cannot be used: write it in full, like https://id.example.com/.well-known/jwks.json",
-		)
+		return nil, errors.New("the URL of the keys cannot be used: write it in full, like " +
+			"https://id.example.com/.well-known/jwks.json")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return nil, errors.New(
-			"the URL of the keys must be https: anyone who can change them on their way can sign tokens",
-		)
+		return nil, errors.New("the URL of the keys must be https: anyone who can change them on " +
+			"their way can sign tokens")
 	case u.User != nil:
 		return nil, errors.New("the URL of the keys must not contain a user or a password: the keys are public")
 	case o.Issuer == "":

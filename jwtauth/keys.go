@@ -70,8 +70,8 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 	if f == nil || s.now().Sub(f.at) >= trustFor {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return nil, holdfast.Errorf(codes.AuthUnavailable, "Tokens cannot be checked, because the keys of the "+
-			"identity provider cannot be fetched.").
+		return nil, holdfast.Errorf(codes.AuthUnavailable,
+			"Tokens cannot be checked, because the keys of the identity provider cannot be fetched.").
 			WithHint("Try again in a while; the server's log has the cause.").
 			Wrap(s.failed)
 	}

@@ -34,10 +34,8 @@ func BenchmarkCall(b *testing.B) {
 		}
 		cmd := exec.Command(self)
 		cmd.Env = []string{serverEnv + "=plain"}
-		client := sdk.NewClient(
-			&sdk.Implementation{Name: "bench", Version: "1"},
-			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}},
-		)
+		client := sdk.NewClient(&sdk.Implementation{Name: "bench", Version: "1"},
+			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
 		x, err := client.Connect(b.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 		if err != nil {
 			b.Fatal(err)
@@ -56,15 +54,8 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkTools(b *testing.B) {
 	var all []string
 	for i := range 1000 {
-		all = append(
-			all,
-			fmt.Sprintf(
-				`{"name":"tool%d","description":"does `+
-					`%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`,
-				i,
-				i,
-			),
-		)
+		all = append(all, fmt.Sprintf(`{"name":"tool%d","description":"does `+
+			`%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`, i, i))
 	}
 	f := newFake(b, strings.Join(all, ","), func(w http.ResponseWriter, m message) {})
 	s := open(b, mcp.Options{URL: f.URL})

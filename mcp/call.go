@@ -78,11 +78,8 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 			return holdfast.ToolResult{}, err
 		}
 	}
-	return holdfast.ToolResult{}, holdfast.Errorf(
-		codeAnswer,
-		"The MCP server %s asks again and again to be called, and does not answer.",
-		c.peer.o.Name,
-	)
+	return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer,
+		"The MCP server %s asks again and again to be called, and does not answer.", c.peer.o.Name)
 }
 
 // next takes up a call that was held open or, if there is none, calls the tool.
@@ -144,8 +141,8 @@ func (c *calling) keep(ctx context.Context) error {
 	case err == nil || errors.Is(err, holdfast.ErrNoCall):
 		return nil
 	case len(data) > maxKept:
-		return holdfast.Errorf(codeAnswer, "%s was called, and what the MCP server %s asks for "+
-			"is too large to be kept.", c.spec.Name, c.peer.o.Name).
+		return holdfast.Errorf(codeAnswer,
+			"%s was called, and what the MCP server %s asks for is too large to be kept.", c.spec.Name, c.peer.o.Name).
 			Wrap(err)
 	}
 	return c.lost("its state could not be saved", err)
@@ -181,8 +178,8 @@ func (c *calling) connect(ctx context.Context) (err error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, c.peer.o.Timeout, errTimeout)
 	defer cancel()
 	if c.x, err = c.peer.conn.session(bounded); err != nil && ctx.Err() == nil {
-		err = holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent "+
-			"to it. Try again later.", c.peer.o.Name).
+		err = holdfast.Errorf(codeUnreachable,
+			"The MCP server %s cannot be reached; nothing was sent to it. Try again later.", c.peer.o.Name).
 			Wrap(err)
 	}
 	return err

@@ -107,8 +107,7 @@ func TestFates(t *testing.T) {
 			failed},
 		"no result": {func(w http.ResponseWriter, m message) { m.result(w, `7`) }, failed},
 		"an unknown type": {func(w http.ResponseWriter, m message) {
-			m.result(w,
-				`{"resultType":"riddle","content":[]}`)
+			m.result(w, `{"resultType":"riddle","content":[]}`)
 		},
 			failed},
 		"unknown content": {func(w http.ResponseWriter, m message) { m.result(w, `{"content":[{"type":"smell"}]}`) },

@@ -61,11 +61,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Unlock()
 	switch m.Method {
 	case "server/discover":
-		m.result(
-			w,
-			`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,`+
-				`"cacheScope":"private"}`,
-		)
+		m.result(w, `{"resultType":"complete","supportedVersions":["2026-07-28"],`+
+			`"capabilities":{"tools":{}},"ttlMs":0,`+
+			`"cacheScope":"private"}`)
 	case "tools/list":
 		m.result(w, `{"resultType":"complete",`+next+`"tools":[`+tools+`],"ttlMs":0,"cacheScope":"private"}`)
 	default:

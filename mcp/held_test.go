@@ -22,8 +22,7 @@ import (
 // of a call. It counts the calls that run, and those that ran beside another one.
 func eliciting(t *testing.T, running, beside *atomic.Int32) mcp.Options {
 	s := newServer(func(s *sdk.Server) {
-		s.AddTool(
-			&sdk.Tool{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		s.AddTool(&sdk.Tool{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				if running.Add(1) > 1 {
 					beside.Add(1)
@@ -31,19 +30,15 @@ func eliciting(t *testing.T, running, beside *atomic.Int32) mcp.Options {
 				defer running.Add(-1)
 				ctx, cancel := context.WithCancel(ctx) // the client may be gone for good
 				defer context.AfterFunc(t.Context(), cancel)()
-				res, err := r.Session.Elicit(
-					ctx,
-					&sdk.ElicitParams{
-						Message:         "Which size?",
-						RequestedSchema: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer"}}}`),
-					},
-				)
+				res, err := r.Session.Elicit(ctx, &sdk.ElicitParams{
+					Message:         "Which size?",
+					RequestedSchema: json.RawMessage(`{"type":"object","properties":{"size":{"type":"integer"}}}`),
+				})
 				if err != nil {
 					return text("it cannot be asked"), nil
 				}
 				return text("%s %v", res.Action, res.Content["size"]), nil
-			},
-		)
+			})
 	})
 	return mcp.Options{
 		URL:         serveWeb(t, s, false).URL,

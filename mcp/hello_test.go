@@ -179,9 +179,8 @@ func TestRefusedTools(t *testing.T) {
 			t.Errorf("%s has %d characters", name, len(name))
 		}
 	}
-	if got := string(
-		tool(t, s, "srv_good").Spec().Parameters,
-	); got != `{"properties":{"a":{},"b":{"const":9007199254740993}},"type":"object"}` {
+	if got := string(tool(t, s, "srv_good").
+		Spec().Parameters); got != `{"properties":{"a":{},"b":{"const":9007199254740993}},"type":"object"}` {
 		t.Errorf("the schema is %s", got)
 	}
 	for _, name := range []string{"null", "none", "list", "string", "wrong", "elsewhere", `"a name"`, "twice",
@@ -205,9 +204,8 @@ func TestParamHeaders(t *testing.T) {
 		`"none":{"type":"string","x-mcp-header":"None"}}}}`,
 		func(w http.ResponseWriter, m message) { m.result(w, `{"content":[]}`) })
 	s := open(t, mcp.Options{URL: f.URL, Headers: map[string]string{"Authorization": "Bearer swordfish"}})
-	if got := fate(
-		do(t, s, "srv_work", `{"city":"Köln","count":3,"sure":true,"deep":{"er":"x"},"none":null}`),
-	); got != fine {
+	if got := fate(do(t, s, "srv_work",
+		`{"city":"Köln","count":3,"sure":true,"deep":{"er":"x"},"none":null}`)); got != fine {
 		t.Fatalf("the call is %s", got)
 	}
 	h := f.got("tools/call")[0].Header

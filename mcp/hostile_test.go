@@ -235,20 +235,15 @@ func TestHostileLists(t *testing.T) {
 	}
 	var log logged
 	f := newFake(t, strings.Join(list, ","), nil)
-	s := open(
-		t,
-		mcp.Options{URL: f.URL, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
-	)
+	s := open(t, mcp.Options{URL: f.URL,
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if got := len(s.Tools()); got < mcp.DefaultMaxTools-5 || got > mcp.DefaultMaxTools {
 		t.Errorf("%d tools", got)
 	}
 	if n := len(s.Refused()); n != 100 {
 		t.Errorf("%d are listed as refused", n)
 	}
-	if n := strings.Count(
-		log.String(),
-		"is not used",
-	); n > 101 ||
+	if n := strings.Count(log.String(), "is not used"); n > 101 ||
 		!has(log.String(), "more tools of an MCP server are not used") {
 		t.Errorf("%d lines of what is not used", n)
 	}
@@ -260,10 +255,7 @@ func TestHostileLists(t *testing.T) {
 		t.Errorf("a list that is too large: %v", err)
 	}
 	deeper := newFake(t, `{"name":"deep","inputSchema":`+deep(4000)+`}`, nil)
-	if err := opened(
-		t,
-		mcp.Options{URL: deeper.URL},
-	).Ready(t.Context()); err == nil ||
+	if err := opened(t, mcp.Options{URL: deeper.URL}).Ready(t.Context()); err == nil ||
 		!has(err.Error(), "cannot be read") {
 		t.Errorf("a list that is too deep: %v", err)
 	}
@@ -311,8 +303,8 @@ func TestToolsInAll(t *testing.T) {
 	t.Parallel()
 	var list []string
 	for i := range 100 {
-		list = append(list, fmt.Sprintf(`{"name":"tool%d","description":"%s","inputSchema":{"type":"object"}}`,
-			i, strings.Repeat("x", 100_000)))
+		list = append(list, fmt.Sprintf(`{"name":"tool%d","description":"%s","inputSchema":{"type":"object"}}`, i,
+			strings.Repeat("x", 100_000)))
 	}
 	s := open(t, mcp.Options{URL: newFake(t, strings.Join(list, ","), nil).URL})
 	if n := len(s.Tools()); n != 41 {
@@ -381,13 +373,9 @@ func TestPagesFirst(t *testing.T) {
 		var m message
 		_ = json.Unmarshal([]byte(body), &m)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(
-			w,
-			`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log `+
-				`in","data":{"elicitations":[{"mode":"url","message":"Please log `+
-				`in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`,
-			m.ID,
-		)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log `+
+			`in","data":{"elicitations":[{"mode":"url","message":"Please log `+
+			`in.","url":"https://example.com/login","elicitationId":"e1"}]}}}`, m.ID)
 		return true
 	})
 	k := &talk{t: t, tool: "srv_wrong", o: mcp.Options{URL: w.URL}, call: holdfast.ToolCall{ID: "c1", Key: "key1"}}
@@ -406,8 +394,7 @@ func TestNotFoundIsNotOld(t *testing.T) {
 		"404": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no route", http.StatusNotFound) },
 		"502": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"307": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location",
-				"/x")
+			w.Header().Set("Location", "/x")
 			w.WriteHeader(307)
 		},
 		"timeout": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -452,8 +439,7 @@ func TestSecrets(t *testing.T) {
 	f := newFake(t, oneTool, nil)
 	f.call = func(w http.ResponseWriter, m message) {
 		if m.Header.Get("Authorization") != "Bearer swordfish-bearer" ||
-			m.Header.Get("X-Call-Token") != "swordfish-call" ||
-			m.body.URL.Query().Get("api_key") != "swordfish-query" {
+			m.Header.Get("X-Call-Token") != "swordfish-call" || m.body.URL.Query().Get("api_key") != "swordfish-query" {
 			t.Errorf("the request has %v %s", m.Header, m.body.URL)
 		}
 		switch step.Load() {
@@ -468,13 +454,10 @@ func TestSecrets(t *testing.T) {
 		case "page":
 			fmt.Fprint(w, strings.Repeat("x", 190)+given) // as much as is quoted ends in a secret
 		case "question":
-			m.result(
-				w,
-				`{"resultType":"input_required",`+
-					`"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+
-					given+
-					`","requestedSchema":{"type":"object"}}}}}`,
-			)
+			m.result(w, `{"resultType":"input_required",`+
+				`"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+
+				given+
+				`","requestedSchema":{"type":"object"}}}}}`)
 		case "progress":
 			w.Header().Set("Content-Type", "text/event-stream")
 			var meta struct {
@@ -493,12 +476,7 @@ func TestSecrets(t *testing.T) {
 	}
 	var log logged
 	s := open(t, mcp.Options{
-		URL: strings.Replace(
-			f.URL,
-			"http://",
-			"http://user:swordfish-user@",
-			1,
-		) + "/?api_key=swordfish-query",
+		URL: strings.Replace(f.URL, "http://", "http://user:swordfish-user@", 1) + "/?api_key=swordfish-query",
 		Log: log.logger(),
 		Headers: map[string]string{
 			"Authorization": "Bearer swordfish-bearer",
@@ -533,19 +511,10 @@ func TestSecrets(t *testing.T) {
 		}
 		all, _ := json.Marshal(r)
 		notices, _ := json.Marshal(recorded.Notices())
-		if got := fmt.Sprintf(
-			"%s %s %s %s %s",
-			all,
-			said,
-			notices,
-			recorded.Kept("c1"),
-			log.String(),
-		); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") ||
-			strings.Contains(
-				got,
-				`sword\"fish`,
-			) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) ||
-			strings.Contains(got, "shark%2F") {
+		if got := fmt.Sprintf("%s %s %s %s %s", all, said, notices, recorded.Kept("c1"),
+			log.String()); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") ||
+			strings.Contains(got, `sword\"fish`) || strings.Contains(got, "shark/fin") ||
+			strings.Contains(got, `shark\/fin`) || strings.Contains(got, "shark%2F") {
 			t.Errorf("%s: it is told: %s", what, got)
 		}
 		if what == "unauthorized" && !has(fmt.Sprint(err), "Only an operator can change that: it wants a credential") {
@@ -579,13 +548,8 @@ func TestStderrSecrets(t *testing.T) {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {
-		m.result(
-			w,
-			fmt.Sprintf(
-				`{"content":[{"type":"text","text":%q}]}`,
-				strings.Map(func(r rune) rune { return r + 1 }, m.Header.Get("X-User")),
-			),
-		)
+		m.result(w, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`,
+			strings.Map(func(r rune) rune { return r + 1 }, m.Header.Get("X-User"))))
 	})
 	loggedIn := false
 	s := open(t, mcp.Options{URL: f.URL, CallHeaders: func(ctx context.Context) (http.Header, error) {
@@ -598,12 +562,7 @@ func TestLogin(t *testing.T) {
 	c := holdfast.ToolCall{Principal: holdfast.Principal{User: "HAL"}}
 	ctx, _ := agenttest.Context(t)
 	var login *credential.LoginRequired
-	if _, err := call(
-		t,
-		ctx,
-		tool(t, s, "srv_work"),
-		c,
-	); !errors.As(err, &login) ||
+	if _, err := call(t, ctx, tool(t, s, "srv_work"), c); !errors.As(err, &login) ||
 		login.URL != "https://example.com/login" {
 		t.Errorf("the error is %v", err)
 	}
@@ -699,14 +658,8 @@ func TestSameList(t *testing.T) {
 // for again and again.
 func TestOversizedTask(t *testing.T) {
 	t.Parallel()
-	f := tasking(
-		t,
-		nil,
-		`{`+complete+`"status":"completed","result":{"content":[{"type":"text","text":"`+strings.Repeat(
-			"x",
-			200_000,
-		)+`"}]}}`,
-	)
+	f := tasking(t, nil, `{`+complete+`"status":"completed","result":{"content":[{"type":"text","text":"`+
+		strings.Repeat("x", 200_000)+`"}]}}`)
 	s := open(t, mcp.Options{URL: f.URL, MaxMessageBytes: 100_000})
 	if got := fate(do(t, s, "srv_work", `{}`)); got != failed {
 		t.Errorf("the call is %s", got)

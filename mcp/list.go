@@ -87,10 +87,9 @@ func (s *Server) choose(l *listing, used []offered, modern bool) {
 		}
 		l.tools = append(l.tools, t)
 	}
-	slices.SortFunc(
-		l.tools,
-		func(a, b holdfast.Tool) int { return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name) },
-	)
+	slices.SortFunc(l.tools, func(a, b holdfast.Tool) int {
+		return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name)
+	})
 }
 
 // maxName is how long a tool's name may be for every provider of models.

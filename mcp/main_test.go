@@ -131,24 +131,18 @@ func newServer(more ...func(*sdk.Server)) *sdk.Server {
 			f,
 		)
 	}
-	add(
-		"echo",
-		&sdk.ToolAnnotations{ReadOnlyHint: true},
+	add("echo", &sdk.ToolAnnotations{ReadOnlyHint: true},
 		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return text("%s", r.Params.Arguments), nil
-		},
-	)
+		})
 	add("meta", nil, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		data, err := json.Marshal(r.Params.Meta)
 		return text("%s", data), err
 	})
-	add(
-		"set",
-		&sdk.ToolAnnotations{IdempotentHint: true},
+	add("set", &sdk.ToolAnnotations{IdempotentHint: true},
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return text("set"), nil
-		},
-	)
+		})
 	add("die", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		note("called", "die")
 		os.Exit(1)
@@ -242,10 +236,8 @@ type web struct {
 // serveWeb serves over HTTP; stateless is the newer revision.
 func serveWeb(t testing.TB, s *sdk.Server, stateless bool) *web {
 	t.Helper()
-	h := sdk.NewStreamableHTTPHandler(
-		func(*http.Request) *sdk.Server { return s },
-		&sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true},
-	)
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 	w := &web{}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
@@ -308,10 +300,7 @@ func call(t testing.TB, ctx context.Context, tool holdfast.Tool, c holdfast.Tool
 // do calls a tool of a server once, in a run of its own.
 func do(t testing.TB, s *mcp.Server, name, arguments string) (holdfast.ToolResult, error) {
 	t.Helper()
-	ctx, _ := agenttest.Context(
-		t,
-		agenttest.At(holdfast.Iteration{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
-	)
+	ctx, _ := agenttest.Context(t, agenttest.At(holdfast.Iteration{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}))
 	return call(t, ctx, tool(t, s, name), holdfast.ToolCall{Key: "key1", Arguments: json.RawMessage(arguments)})
 }
 

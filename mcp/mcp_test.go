@@ -123,12 +123,10 @@ func TestListChanges(t *testing.T) {
 			server := newServer()
 			s := open(t, mcp.Options{URL: serveWeb(t, server, stateless).URL})
 			before := s.Tools()
-			server.AddTool(
-				&sdk.Tool{Name: "added", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			server.AddTool(&sdk.Tool{Name: "added", InputSchema: json.RawMessage(`{"type":"object"}`)},
 				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 					return text("new"), nil
-				},
-			)
+				})
 			wait.Until(t, "the new tool is listed", func() bool { return len(s.Tools()) == len(before)+1 })
 			if r, err := do(t, s, "srv_added", `{}`); r.Text != "new" || err != nil {
 				t.Errorf("got %+v, %v", r, err)

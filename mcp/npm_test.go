@@ -133,31 +133,17 @@ func checkEverything(t *testing.T, s *mcp.Server) {
 		err != nil {
 		t.Errorf("an image: %.300v, %v", r, err)
 	}
-	if r, err = do(
-		t,
-		s,
-		"srv_get-structured-content",
-		`{"location":"New York"}`,
-	); !has(r.Text, `"temperature":`) ||
+	if r, err = do(t, s, "srv_get-structured-content", `{"location":"New York"}`); !has(r.Text, `"temperature":`) ||
 		err != nil {
 		t.Errorf("structured content, which the text repeats: %+v, %v", r, err)
 	}
-	if r, err = do(
-		t,
-		s,
-		"srv_get-resource-links",
-		`{"count":2}`,
-	); len(r.Parts) != 3 || !has(r.Parts[1].Text, "[a resource: ") ||
-		err != nil {
+	if r, err = do(t, s, "srv_get-resource-links", `{"count":2}`); len(r.Parts) != 3 ||
+		!has(r.Parts[1].Text, "[a resource: ") || err != nil {
 		t.Errorf("links: %+v, %v", r, err)
 	}
 	ctx, recorded := agenttest.Context(t)
-	r, err = call(
-		t,
-		ctx,
-		tool(t, s, "srv_trigger-long-running-operation"),
-		holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":0.2,"steps":2}`)},
-	)
+	r, err = call(t, ctx, tool(t, s, "srv_trigger-long-running-operation"),
+		holdfast.ToolCall{Arguments: json.RawMessage(`{"duration":0.2,"steps":2}`)})
 	if !has(r.Text, "completed") || err != nil || len(recorded.Notices()) == 0 {
 		t.Errorf("progress: %+v, %v, %v", r, err, recorded.Notices())
 	}
@@ -178,11 +164,9 @@ func killEverything(t *testing.T, s *mcp.Server, d *daemon, addr string) {
 		t.Errorf("the call is %s", got)
 	}
 	d.start(addr)
-	wait.Until(
-		t,
-		"a call is served again",
-		func() bool { return fate(do(t, s, "srv_echo", `{"message":"hello"}`)) == fine },
-	)
+	wait.Until(t, "a call is served again", func() bool {
+		return fate(do(t, s, "srv_echo", `{"message":"hello"}`)) == fine
+	})
 }
 
 // modern returns the options for the official server of the revision 2026-07-28.
@@ -221,29 +205,16 @@ func TestModern(t *testing.T) {
 			for _, p := range r.Parts {
 				kinds = append(kinds, string(p.Type))
 			}
-			if got := strings.Join(
-				kinds,
-				" ",
-			); got != "text image audio text text document text" || r.Parts[6].Text != `{"large":9007199254740991}` ||
-				err != nil {
+			if got := strings.Join(kinds, " "); got != "text image audio text text document text" ||
+				r.Parts[6].Text != `{"large":9007199254740991}` || err != nil {
 				t.Errorf("all kinds of content: %s, %.300v, %v", got, r, err)
 			}
 			ctx, recorded := agenttest.Context(t)
-			if r, err = call(
-				t,
-				ctx,
-				tool(t, s, "srv_steps"),
-				holdfast.ToolCall{},
-			); r.Text != "done" || len(recorded.Notices()) == 0 ||
-				err != nil {
+			if r, err = call(t, ctx, tool(t, s, "srv_steps"), holdfast.ToolCall{}); r.Text != "done" ||
+				len(recorded.Notices()) == 0 || err != nil {
 				t.Errorf("progress: %+v, %v", r, err)
 			}
-			if r, err = do(
-				t,
-				s,
-				"srv_meta",
-				`{}`,
-			); !has(r.Text, `"io.github.holdfast-agents/key":"key1"`) ||
+			if r, err = do(t, s, "srv_meta", `{}`); !has(r.Text, `"io.github.holdfast-agents/key":"key1"`) ||
 				err != nil {
 				t.Errorf("the key: %+v, %v", r, err)
 			}
@@ -287,9 +258,7 @@ func checkTasks(t *testing.T, s *mcp.Server, o mcp.Options, notes string) {
 	k := &talk{t: t, o: o, call: holdfast.ToolCall{ID: "c1"}, tool: "srv_job-asks"}
 	_, _ = k.next()
 	k.question("Which size?", `"mode":"form"`)
-	if r, err := k.answer(
-		`{"size":3}`,
-	); r.Text != `job-asks done {"action":"accept","content":{"size":3}}` ||
+	if r, err := k.answer(`{"size":3}`); r.Text != `job-asks done {"action":"accept","content":{"size":3}}` ||
 		err != nil {
 		t.Errorf("a task that asks: %+v, %v", r, err)
 	}

@@ -215,10 +215,8 @@ func (o *Options) checkEffects() error {
 		switch e {
 		case "", holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce:
 		case holdfast.EffectQuery:
-			errs = append(
-				errs,
-				fmt.Errorf("%s: a tool of an MCP server cannot be asked what became of a call; use once", field),
-			)
+			errs = append(errs, fmt.Errorf("%s: a tool of an MCP server cannot be asked what "+
+				"became of a call; use once", field))
 		default:
 			errs = append(errs, fmt.Errorf("%s: %q is not pure, idempotent or once", field, e))
 		}

@@ -57,11 +57,8 @@ func TestValidate(t *testing.T) {
 // TestToolSays: a tool tells where it is from, and what its server says of it.
 func TestToolSays(t *testing.T) {
 	t.Parallel()
-	f := newFake(
-		t,
-		`{"name":"a.b","title":"The title","inputSchema":{"type":"object"},"annotations":{"destructiveHint": true}}`,
-		nil,
-	)
+	f := newFake(t, `{"name":"a.b","title":"The `+
+		`title","inputSchema":{"type":"object"},"annotations":{"destructiveHint": true}}`, nil)
 	s := open(t, mcp.Options{URL: f.URL, InDoubt: holdfast.DoubtAsk})
 	got := tool(t, s, "srv_a_b").(*mcp.Tool)
 	if got.Server() != s || s.Name() != "srv" || got.Remote() != "a.b" ||

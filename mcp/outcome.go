@@ -28,22 +28,18 @@ func (c *calling) failure(ctx context.Context, r *wire.Request, err error) error
 		}
 		return holdfast.Errorf(codeRefused, "The MCP server %s has not started the call: %s.", server, said).Wrap(err)
 	case errors.Is(err, errBusy):
-		return holdfast.Errorf(codeUnreachable, "The MCP server %s takes one call at a time and is busy; nothing was "+
-			"sent to it. Try again later.", server).
+		return holdfast.Errorf(codeUnreachable,
+			"The MCP server %s takes one call at a time and is busy; nothing was sent to it. Try again later.", server).
 			Wrap(err)
 	case !r.Sent():
-		return holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent "+
-			"to it. Try again later.", server).
+		return holdfast.Errorf(codeUnreachable,
+			"The MCP server %s cannot be reached; nothing was sent to it. Try again later.", server).
 			Wrap(err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	text := fmt.Sprintf(
-		"%s was called, and the MCP server %s has not said what came of it: %s.",
-		c.spec.Name,
-		server,
-		said,
-	)
+	text := fmt.Sprintf("%s was called, and the MCP server %s has not said what came of it: %s.", c.spec.Name, server,
+		said)
 	switch c.spec.Effect {
 	case holdfast.EffectPure: // nothing is at risk, so it has failed
 		return holdfast.Errorf(codeNoAnswer, "%s", text).Wrap(err)

@@ -58,15 +58,11 @@ func (a *annotated) collect(path []string, found *[]paramHeader) error {
 				return errors.New("one of its arguments goes into a header without a proper name (x-mcp-header)")
 			}
 			if p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {
-				return fmt.Errorf(
-					"its argument %s goes into a header and is no string, integer or boolean (x-mcp-header)",
-					strings.Join(at, "."),
-				)
+				return fmt.Errorf("its argument %s goes into a header and is no string, integer "+
+					"or boolean (x-mcp-header)", strings.Join(at, "."))
 			}
-			*found = append(
-				*found,
-				paramHeader{path: slices.Clone(at), name: http.CanonicalHeaderKey(paramPrefix + header)},
-			)
+			*found = append(*found, paramHeader{path: slices.Clone(at),
+				name: http.CanonicalHeaderKey(paramPrefix + header)})
 		}
 		if err := p.collect(at, found); err != nil {
 			return err

@@ -128,11 +128,9 @@ func TestKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(
-		t,
-		"the server runs",
-		func() bool { return len(noted(o, "started")) == 1 && len(noted(o, "child")) == 1 },
-	)
+	wait.Until(t, "the server runs", func() bool {
+		return len(noted(o, "started")) == 1 && len(noted(o, "child")) == 1
+	})
 	wait.Until(t, "the client has the server's tools", func() bool { return len(noted(o, "ready")) == 1 })
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)

@@ -103,13 +103,9 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[key]
 		wrong := func(text string) error {
-			return holdfast.Errorf(
-				codeAnswer,
-				"%s was called, and the MCP server %s asks for something that it cannot get: %s.",
-				c.spec.Name,
-				c.peer.o.Name,
-				text,
-			)
+			return holdfast.Errorf(codeAnswer,
+				"%s was called, and the MCP server %s asks for something that it cannot get: %s.", c.spec.Name,
+				c.peer.o.Name, text)
 		}
 		q := question{Key: key}
 		if r.Method != "elicitation/create" {
@@ -119,18 +115,15 @@ func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
 			return nil, wrong("a question that cannot be read")
 		}
 		q.Key = key
-		if u, err := url.Parse(
-			q.URL,
-		); q.url() &&
+		if u, err := url.Parse(q.URL); q.url() &&
 			(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 			return nil, wrong("a page that has no address in the web")
 		}
 		if q.url() {
 			q.Schema = json.RawMessage(urlSchema)
 		} else if _, err := schema.Compile(q.Schema); schema.IsBound(err) {
-			return nil, wrong(
-				fmt.Sprintf("an answer to %s whose schema cannot be used: %v", strconv.Quote(shorten(key, 50)), err),
-			)
+			return nil, wrong(fmt.Sprintf("an answer to %s whose schema cannot be used: %v",
+				strconv.Quote(shorten(key, 50)), err))
 		} else if err != nil {
 			return nil, wrong("an answer whose schema cannot be used")
 		}

@@ -80,8 +80,7 @@ func (k *talk) answer(payload string) (holdfast.ToolResult, error) {
 func (k *talk) question(message, metadata string) {
 	k.t.Helper()
 	if k.asked == nil || !strings.HasPrefix(k.asked.Message, message) || !has(string(k.asked.Metadata), metadata) ||
-		!k.asked.TellDeclined ||
-		k.asked.Reason != "input_required" {
+		!k.asked.TellDeclined || k.asked.Reason != "input_required" {
 		k.t.Fatalf("asked: %+v, want %s %s", k.asked, message, metadata)
 	}
 }
@@ -130,9 +129,8 @@ func TestQuestions(t *testing.T) {
 				string(last["requestState"]) != `"state \u003c1\u003e"` {
 				t.Errorf("the state is %s", last["requestState"])
 			}
-			if got, want := string(
-				last["inputResponses"],
-			), `{"a":{"action":"accept","content":{"size":9007199254740993}},"b":{"action":"accept"}}`; got != want {
+			if got, want := string(last["inputResponses"]),
+				`{"a":{"action":"accept","content":{"size":9007199254740993}},"b":{"action":"accept"}}`; got != want {
 				t.Errorf("the answers are %s, want %s", got, want)
 			}
 			if string(last["arguments"]) != `{"n":1}` ||
@@ -154,9 +152,8 @@ func TestDeclined(t *testing.T) {
 	if r, err := k.answer(`{"action":"cancel"}`); r.Text != "done" || err != nil {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if got := string(
-		f.got("tools/call")[1].Params["inputResponses"],
-	); got != `{"a":{"action":"decline"},"b":{"action":"cancel"}}` {
+	if got := string(f.got("tools/call")[1].Params["inputResponses"]); got !=
+		`{"a":{"action":"decline"},"b":{"action":"cancel"}}` {
 		t.Errorf("the answers are %s", got)
 	}
 }

@@ -52,12 +52,8 @@ const maxParts = 1000
 func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult, error) {
 	unreadable := func(format string, args ...any) (holdfast.ToolResult, error) {
 		text := fmt.Sprintf(format, args...)
-		return holdfast.ToolResult{}, holdfast.Errorf(
-			codeAnswer,
-			"%s was called and has answered, but its answer cannot be used: %s.",
-			tool,
-			text,
-		)
+		return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer,
+			"%s was called and has answered, but its answer cannot be used: %s.", tool, text)
 	}
 	if len(raw) > limit {
 		return unreadable("it has %d bytes, and %d are allowed", len(raw), limit)
@@ -74,16 +70,12 @@ func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult,
 		parts = append(parts, part(raw))
 	}
 	if more := len(r.Content) - maxParts; more > 0 {
-		parts = append(
-			parts,
-			named(fmt.Sprintf("%d more pieces of content, which are left out", more), "left_out", nil),
-		)
+		parts = append(parts, named(fmt.Sprintf("%d more pieces of content, which are left out", more), "left_out",
+			nil))
 	}
 	if structured := bytes.TrimSpace(r.Structured); len(structured) > 0 && !repeats(parts, structured) {
-		parts = append(
-			parts,
-			holdfast.Part{Type: holdfast.PartText, Text: string(structured), Metadata: about("structuredContent", nil)},
-		)
+		parts = append(parts, holdfast.Part{Type: holdfast.PartText, Text: string(structured),
+			Metadata: about("structuredContent", nil)})
 	}
 	if len(parts) == 1 && parts[0].Type == holdfast.PartText {
 		return holdfast.ToolResult{Text: parts[0].Text, Failed: r.IsError}, nil
@@ -96,9 +88,7 @@ func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult,
 func repeats(parts []holdfast.Part, structured []byte) bool {
 	want, ok := exactly(structured)
 	for _, p := range parts {
-		if got, same := exactly(
-			[]byte(p.Text),
-		); p.Type == holdfast.PartText && ok && same &&
+		if got, same := exactly([]byte(p.Text)); p.Type == holdfast.PartText && ok && same &&
 			reflect.DeepEqual(got, want) {
 			return true
 		}
@@ -136,11 +126,8 @@ func part(raw json.RawMessage) holdfast.Part {
 	}
 	data := func(kind holdfast.PartType) holdfast.Part {
 		if !holdsData(c.Data, c.MIMEType, string(kind)) {
-			return named(
-				"content of the type \""+string(kind)+"\", which cannot be read",
-				"unknown",
-				map[string]any{"contentType": string(kind)},
-			)
+			return named("content of the type \""+string(kind)+"\", which cannot be read", "unknown",
+				map[string]any{"contentType": string(kind)})
 		}
 		return holdfast.Part{
 			Type:   kind,
@@ -159,11 +146,8 @@ func part(raw json.RawMessage) holdfast.Part {
 	case c.Type == "resource" && c.Resource != nil:
 		return embedded(c.Resource)
 	}
-	return named(
-		fmt.Sprintf("content of the type %q, which cannot be shown", shorten(c.Type, 50)),
-		"unknown",
-		map[string]any{"contentType": shorten(c.Type, 50)},
-	)
+	return named(fmt.Sprintf("content of the type %q, which cannot be shown", shorten(c.Type, 50)), "unknown",
+		map[string]any{"contentType": shorten(c.Type, 50)})
 }
 
 // mimeType is what the type of a file may be.

@@ -64,12 +64,8 @@ func described(r holdfast.ToolResult, err error) string {
 
 // FuzzResult: any answer becomes a result or an error.
 func FuzzResult(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"content":[{"type":"text","text":"a"},{"type":"image"},7,{"type":"resource","resource":{}}],` +
-				`"structuredContent":[1e999],"isError":true}`,
-		),
-	)
+	f.Add([]byte(`{"content":[{"type":"text","text":"a"},{"type":"image"},7,{"type":"resource","resource":{}}],` +
+		`"structuredContent":[1e999],"isError":true}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := resultOf("work", raw, 1<<20)
 		if err != nil && (r.Text != "" || r.Parts != nil) {
@@ -81,11 +77,8 @@ func FuzzResult(f *testing.F) {
 // FuzzSchema: any schema of a server is refused or becomes the same JSON, whichever order its
 // members had.
 func FuzzSchema(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"const":9007199254740993}}}`,
-		),
-	)
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},` +
+		`"b":{"const":9007199254740993}}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := canonical(raw)

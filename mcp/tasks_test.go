@@ -119,9 +119,8 @@ func TestTaskAsks(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	updates := f.got("tasks/update")
-	if len(updates) != 1 ||
-		string(updates[0].Params["inputResponses"]) != `{"a":{"action":"accept","content":{"size":3}}}` ||
-		string(updates[0].Params["taskId"]) != `"t1"` {
+	if len(updates) != 1 || string(updates[0].Params["inputResponses"]) !=
+		`{"a":{"action":"accept","content":{"size":3}}}` || string(updates[0].Params["taskId"]) != `"t1"` {
 		t.Errorf("the updates are %v", updates)
 	}
 	if n := len(f.got("tools/call")); n != 1 {
@@ -181,18 +180,15 @@ func TestTaskLogin(t *testing.T) {
 	t.Parallel()
 	f := tasking(t, nil, finished)
 	answers := []error{errors.New("the vault is sealed"), &credential.LoginRequired{URL: "https://example.com/login"}}
-	k := newTalk(
-		t,
-		f,
-		mcp.Options{MaxDuration: 5 * time.Second, CallHeaders: func(context.Context) (http.Header, error) {
+	k := newTalk(t, f, mcp.Options{MaxDuration: 5 * time.Second,
+		CallHeaders: func(context.Context) (http.Header, error) {
 			if len(answers) > 0 {
 				err := answers[0]
 				answers = answers[1:]
 				return nil, err
 			}
 			return http.Header{"X-User": {"HAL"}}, nil
-		}},
-	)
+		}})
 	k.call.Kept = json.RawMessage(`{"task":{"id":"t1"}}`)
 	if _, err := k.next(); k.asked == nil || k.asked.Reason != credential.ReasonLogin {
 		t.Fatalf("the error is %v", err)
@@ -200,9 +196,7 @@ func TestTaskLogin(t *testing.T) {
 	if r, err := k.next(); r.Text != "done" || err != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if got := f.got(
-		"tasks/get",
-	); len(got) != 1 || got[0].Header.Get("X-User") != "HAL" ||
+	if got := f.got("tasks/get"); len(got) != 1 || got[0].Header.Get("X-User") != "HAL" ||
 		len(f.got("tasks/cancel")) > 0 {
 		t.Errorf("the task was asked about: %+v", got)
 	}

@@ -68,11 +68,8 @@ func (o CircuitBreakerOptions) withDefaults() CircuitBreakerOptions {
 func (o CircuitBreakerOptions) Validate() error {
 	o = o.withDefaults()
 	if o.MaxIdenticalCalls < 0 || o.MaxIdenticalCalls == 1 {
-		return fmt.Errorf(
-			"maxIdenticalCalls is %d: write 2 or more, or leave it out for %d",
-			o.MaxIdenticalCalls,
-			breakerMaximum,
-		)
+		return fmt.Errorf("maxIdenticalCalls is %d: write 2 or more, or leave it out for %d", o.MaxIdenticalCalls,
+			breakerMaximum)
 	}
 	if !slices.Contains([]string{BreakerEnd, BreakerTell}, o.Then) {
 		return fmt.Errorf("then is %q: write %q or %q", o.Then, BreakerEnd, BreakerTell)
@@ -240,31 +237,21 @@ type openCircuit struct {
 }
 
 func (o *openCircuit) err() error {
-	return holdfast.Errorf(
-		codes.CircuitOpen,
+	return holdfast.Errorf(codes.CircuitOpen,
 		"The agent goes round in circles: it has called %s %d times in a row with the same arguments, and the limit "+
-			"is %d. The last call was not run.",
-		o.Tool,
-		o.Count,
-		o.Limit,
-	).WithHint(hintResume).With("tool", o.Tool).With("count", o.Count).With("limit", o.Limit)
+			"is %d. The last call was not run.", o.Tool, o.Count, o.Limit).WithHint(hintResume).With("tool", o.Tool).
+		With("count", o.Count).With("limit", o.Limit)
 }
 
 // text returns what the model reads as the result of a call of the tool.
 func (o *openCircuit) text(tool string) string {
 	if tool != o.Tool {
-		return fmt.Sprintf(
-			"Not run, because %s was called in the same step, %d times in a row now with the same arguments. "+
-				"Call %s again without that call.",
-			o.Tool,
-			o.Count,
-			tool,
-		)
+		return fmt.Sprintf("Not run, because %s was called in the same step, %d times in a row now with the same "+
+			"arguments. Call %s again without that call.", o.Tool, o.Count, tool)
 	}
 	return fmt.Sprintf("Not run: %s has been called %d times in a row with the same arguments, and the limit is %d. "+
 		"To repeat it will not help. Use other arguments or another tool, or answer with what you know "+
-		"and say what is missing.",
-		o.Tool, o.Count, o.Limit)
+		"and say what is missing.", o.Tool, o.Count, o.Limit)
 }
 
 func breakerTool(c holdfast.ToolCall) string { return cmp.Or(c.Name, unnamedTool) }

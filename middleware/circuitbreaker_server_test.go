@@ -38,10 +38,7 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 				t.Errorf("the error lacks %q: %s", want, got.Hint)
 			}
 		}
-		if n := hooktest.Notices(
-			got,
-			"holdfast.circuit_open",
-		); len(n) != 1 ||
+		if n := hooktest.Notices(got, "holdfast.circuit_open"); len(n) != 1 ||
 			n[0] != `{"tool":"search","count":3,"limit":3}` {
 			t.Errorf("notices: %q", n)
 		}

@@ -17,18 +17,14 @@ import (
 
 func TestBreakerOptions(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(
-		t,
-		"middleware.CircuitBreaker",
-		middleware.CircuitBreaker,
+	hooktest.WantInvalid(t, "middleware.CircuitBreaker", middleware.CircuitBreaker,
 		map[string]middleware.CircuitBreakerOptions{
 			"maxIdenticalCalls is -1: write 2 or more": {MaxIdenticalCalls: -1},
 			"maxIdenticalCalls is 1: write 2 or more":  {MaxIdenticalCalls: 1},
 			`then is "stop": write "end" or "tell"`:    {Then: "stop"},
 			"tools: poll is 1: write 2 or more, or 0":  {Tools: map[string]int{"poll": 1}},
 			"tools: poll is -2":                        {Tools: map[string]int{"poll": -2}},
-		},
-	)
+		})
 }
 
 func TestBreakerState(t *testing.T) {
@@ -43,16 +39,7 @@ func TestBreakerState(t *testing.T) {
 	if n := one.Predicted("a", "x"); n != 2 {
 		t.Errorf("a second call: %d", n)
 	}
-	if n, b, first := two.Predicted(
-		"a",
-		"x",
-	), two.Predicted(
-		"b",
-		"x",
-	), two.Predicted(
-		"a",
-		"y",
-	); n != 3 || b != 1 ||
+	if n, b, first := two.Predicted("a", "x"), two.Predicted("b", "x"), two.Predicted("a", "y"); n != 3 || b != 1 ||
 		first != 1 {
 		t.Errorf("a third call: %d, of another tool: %d, with other arguments: %d", n, b, first)
 	}
@@ -133,10 +120,8 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 		}
 		h.Crash()
 	}
-	if s := h.State(
-		"holdfast.circuit_breaker",
-	); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":"`) ||
-		!strings.HasSuffix(s, ` 2"}}`) {
+	if s := h.State("holdfast.circuit_breaker"); strings.Contains(s, "abc") ||
+		!strings.HasPrefix(s, `{"tools":{"search":"`) || !strings.HasSuffix(s, ` 2"}}`) {
 		t.Errorf("stored: %s", s)
 	}
 	_, err := h.batch(`search {"secret":"abc"}`)
@@ -194,12 +179,8 @@ func TestBreakerTrouble(t *testing.T) {
 	}
 	// A count below zero would put off the limit.
 	h = bareStored(t, h.m, `{"states":{"holdfast.circuit_breaker":{"tools":{"a":"9af832660a7ac441 -4"}}}}`)
-	hooktest.WantCode(
-		t,
-		h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}),
-		codes.StateUnreadable,
-		"holdfast.circuit_breaker",
-	)
+	hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}), codes.StateUnreadable,
+		"holdfast.circuit_breaker")
 }
 
 // TestBreakerCountText: a count is read as it was written, and nothing else is read.

@@ -68,29 +68,17 @@ func (o ContinuationOptions) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case o.MaxIterations < 0:
-		return fmt.Errorf(
-			"maxIterations is %d: write 1 or more, or leave it out for %d",
-			o.MaxIterations,
-			continuationMaximum,
-		)
+		return fmt.Errorf("maxIterations is %d: write 1 or more, or leave it out for %d", o.MaxIterations,
+			continuationMaximum)
 	case o.MaxTotal < 0:
-		return fmt.Errorf(
-			"maxTotal is %d: write more than maxIterations, or leave it out for ten times as many",
-			o.MaxTotal,
-		)
+		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for ten times as many",
+			o.MaxTotal)
 	case o.MaxTotal <= o.MaxIterations:
-		return fmt.Errorf(
-			"maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal",
-			o.MaxTotal,
-			o.MaxIterations,
-		)
+		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: "+
+			"write a larger maxTotal", o.MaxTotal, o.MaxIterations)
 	case !slices.Contains([]string{"", RememberRun, RememberThread}, o.Remember):
-		return fmt.Errorf(
-			"remember is %q: write %q or %q, or leave it out to ask at each limit",
-			o.Remember,
-			RememberRun,
-			RememberThread,
-		)
+		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember,
+			RememberRun, RememberThread)
 	}
 	return nil
 }
@@ -214,20 +202,14 @@ func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, e
 
 // take applies a person's answer.
 func (c *continuation) take(
-	ctx context.Context,
-	it *holdfast.Iteration,
-	s ContinuationState,
+	ctx context.Context, it *holdfast.Iteration, s ContinuationState,
 ) (ContinuationState, error) {
 	said, no := c.read(it.Answer)
 	s.Answered = it.Answer.InterruptID
 	if no != "" {
 		s.Ended = it.Run
-		if err := noteContinuation(
-			ctx,
-			s,
-			NoticeContinuationRefused,
-			map[string]any{"used": s.Used, "why": no},
-		); err != nil {
+		if err := noteContinuation(ctx, s, NoticeContinuationRefused,
+			map[string]any{"used": s.Used, "why": no}); err != nil {
 			return s, err
 		}
 		return s, c.refused(it, s, no)
@@ -247,12 +229,8 @@ func (c *continuation) take(
 
 // proceed notes that the run continues.
 func (c *continuation) proceed(ctx context.Context, s ContinuationState, remembered bool) error {
-	return noteContinuation(
-		ctx,
-		s,
-		NoticeContinuationGranted,
-		map[string]any{"iterations": c.allowed(s), "remembered": remembered},
-	)
+	return noteContinuation(ctx, s, NoticeContinuationGranted,
+		map[string]any{"iterations": c.allowed(s), "remembered": remembered})
 }
 
 // noteContinuation stores the state and sends the notice.
@@ -311,23 +289,19 @@ func (c *continuation) most() int { return c.limit * continuationFactor }
 func (c *continuation) question(s ContinuationState) *holdfast.Interrupt {
 	always := ""
 	if c.remember != "" {
-		always = fmt.Sprintf(
-			`,"always":{"type":"boolean","description":"Go on without asking, for the rest of this %s."}`,
-			c.remember,
-		)
+		always = fmt.Sprintf(`,"always":{"type":"boolean","description":"Go on without asking, `+
+			`for the rest of this %s."}`, c.remember)
 	}
 	return &holdfast.Interrupt{
 		Reason:  continuationReason,
 		Message: fmt.Sprintf("The agent has used its %s. Go on?", iterations(s.Used)),
-		ResponseSchema: json.RawMessage(
-			fmt.Sprintf(`{"type":"object","properties":{"continue":{"type":"boolean","description":"Go on?"},`+
-				`"iterations":{"type":"integer","minimum":1,"maximum":%d,"description":"How many more; %d `+
-				`if it is left out."}%s},`+
-				`"required":["continue"],"additionalProperties":false}`, c.most(), c.limit, always),
-		),
-		Metadata: json.RawMessage(
-			fmt.Sprintf(`{"used":%d,"limit":%d,"total":%d,"maxTotal":%d}`, s.Used, c.allowed(s), s.Total, c.total),
-		),
+		ResponseSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"continue":{"type":"boolean",`+
+			`"description":"Go on?"},`+
+			`"iterations":{"type":"integer","minimum":1,"maximum":%d,"description":"How many more; %d `+
+			`if it is left out."}%s},`+
+			`"required":["continue"],"additionalProperties":false}`, c.most(), c.limit, always)),
+		Metadata: json.RawMessage(fmt.Sprintf(`{"used":%d,"limit":%d,"total":%d,"maxTotal":%d}`, s.Used, c.allowed(s),
+			s.Total, c.total)),
 	}
 }
 
@@ -340,8 +314,9 @@ func (c *continuation) refused(it *holdfast.Iteration, s ContinuationState, no s
 }
 
 func (c *continuation) exhausted(it *holdfast.Iteration) error {
-	return holdfast.Errorf(codes.MaxIterations, "The run stopped before iteration %d: it has used all of the %d "+
-		"iterations that a run may use.", it.Number, c.total).
+	return holdfast.Errorf(codes.MaxIterations,
+		"The run stopped before iteration %d: it has used all of the %d iterations that a run may use.", it.Number,
+		c.total).
 		WithHint(`To begin another run, send a new message with forwardedProps.holdfast.onUnfinished set to `+
 			`"abandon": finished results are kept.`).
 		With("limit", c.total).

@@ -20,17 +20,13 @@ import (
 
 func TestContinuationOptions(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(
-		t,
-		"middleware.Continuation",
-		middleware.Continuation,
+	hooktest.WantInvalid(t, "middleware.Continuation", middleware.Continuation,
 		map[string]middleware.ContinuationOptions{
 			"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
 			"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
 			"maxTotal is 20 and maxIterations 20, so nobody": {MaxTotal: 20},
 			`remember is "ever": write "run" or "thread"`:    {Remember: "ever"},
-		},
-	)
+		})
 }
 
 // use has the run use n iterations, with each hook called as the engine does.
@@ -125,11 +121,8 @@ func TestContinuationAnswers(t *testing.T) {
 		if tt.granted > 0 {
 			h.use(t, tt.granted, it)
 			h.asks(t, it)
-			if want := fmt.Sprintf(
-				`holdfast.continuation_granted {"iterations":%d,"remembered":false}`,
-				tt.granted,
-			); len(h.Notices) != 1 ||
-				h.Notices[0] != want {
+			if want := fmt.Sprintf(`holdfast.continuation_granted {"iterations":%d,"remembered":false}`,
+				tt.granted); len(h.Notices) != 1 || h.Notices[0] != want {
 				t.Errorf("%s: notices %q", tt.payload, h.Notices)
 			}
 			continue
@@ -184,10 +177,8 @@ func TestContinuationCountsByItself(t *testing.T) {
 func TestContinuationRemembers(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"run", "thread"} {
-		h := bare(
-			t,
-			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}),
-		)
+		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7,
+			Remember: scope}))
 		it := &holdfast.Iteration{Run: "r1"}
 		h.use(t, 2, it)
 		h.asks(t, it)
@@ -195,10 +186,7 @@ func TestContinuationRemembers(t *testing.T) {
 		h.use(t, 3, it)
 		h.Crash()
 		h.use(t, 2, it)
-		if err := h.m.BeforeIteration(
-			h.Context(),
-			it,
-		); hooktest.Code(err) != codes.MaxIterations ||
+		if err := h.m.BeforeIteration(h.Context(), it); hooktest.Code(err) != codes.MaxIterations ||
 			!strings.Contains(err.Error(), "it has used all of the 7 iterations") {
 			t.Errorf("%s: at the total: %v", scope, err)
 		}
@@ -244,13 +232,8 @@ func TestContinuationTrouble(t *testing.T) {
 	}
 	for _, member := range []string{"used", "total", "granted"} {
 		h := bareStored(t, m, `{"states":{"holdfast.continuation":{"`+member+`":-3}}}`)
-		hooktest.WantCode(
-			t,
-			h.m.BeforeIteration(h.Context(), it),
-			codes.StateUnreadable,
-			"holdfast.continuation",
-			member+" is -3",
-		)
+		hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), it), codes.StateUnreadable, "holdfast.continuation",
+			member+" is -3")
 	}
 	for _, it := range []*holdfast.Iteration{yes, no} {
 		h := unreadable("holdfast.other")
@@ -326,12 +309,8 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 		}, nil)
 		q := hooktest.Question(t, c.Run("work"))
 		got := c.Answer(q, json.RawMessage(`{"continue":true,"always":true}`))
-		if n := hooktest.Notices(
-			got,
-			"holdfast.continuation_granted",
-		); got.Outcome != agenttest.Success ||
-			len(n) != 2 ||
-			n[1] != `{"iterations":2,"remembered":true}` {
+		if n := hooktest.Notices(got, "holdfast.continuation_granted"); got.Outcome != agenttest.Success ||
+			len(n) != 2 || n[1] != `{"iterations":2,"remembered":true}` {
 			t.Errorf("%s: ended with %+v, notices %q", remember, got, n)
 		}
 		left = 5

@@ -24,10 +24,7 @@ func TestDuration(t *testing.T) {
 	}
 	for _, text := range []string{`"soon"`, `"30"`, `"-1s"`, `""`, `30`} {
 		var d middleware.Duration
-		if err := json.Unmarshal(
-			[]byte(text),
-			&d,
-		); err == nil ||
+		if err := json.Unmarshal([]byte(text), &d); err == nil ||
 			text != `30` && !strings.Contains(err.Error(), "write it with its unit, like 30s or 2m") {
 			t.Errorf("%s: got %v", text, err)
 		}

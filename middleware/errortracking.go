@@ -31,11 +31,8 @@ func (o ErrorTrackingOptions) withDefaults() ErrorTrackingOptions {
 func (o ErrorTrackingOptions) Validate() error {
 	o = o.withDefaults()
 	if o.MaxFailingIterations < 0 {
-		return fmt.Errorf(
-			"maxFailingIterations is %d: write 1 or more, or leave it out for %d",
-			o.MaxFailingIterations,
-			failingMaximum,
-		)
+		return fmt.Errorf("maxFailingIterations is %d: write 1 or more, or leave it out for %d",
+			o.MaxFailingIterations, failingMaximum)
 	}
 	return nil
 }
@@ -89,10 +86,9 @@ func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
 			// The error can be ignored: a state that cannot be read ends the run before
 			// its next iteration.
-			_, _ = errorTrackingState.Update(
-				ctx,
-				func(s ErrorTrackingState) ErrorTrackingState { return s.After(done.Calls) },
-			)
+			_, _ = errorTrackingState.Update(ctx, func(s ErrorTrackingState) ErrorTrackingState {
+				return s.After(done.Calls)
+			})
 		},
 	}
 }
@@ -104,17 +100,13 @@ func checkFailing(ctx context.Context, it *holdfast.Iteration, limit int) error 
 		return err
 	}
 	if it.Granted == 0 && it.Number > 0 {
-		_, err := errorTrackingState.Update(
-			ctx,
-			func(ErrorTrackingState) ErrorTrackingState { return ErrorTrackingState{} },
-		)
+		_, err := errorTrackingState.Update(ctx, func(ErrorTrackingState) ErrorTrackingState {
+			return ErrorTrackingState{}
+		})
 		return err
 	}
-	if err := holdfast.Notify(
-		ctx,
-		NoticeTooManyErrors,
-		map[string]int{"failures": s.Failing, "limit": limit},
-	); err != nil {
+	if err := holdfast.Notify(ctx, NoticeTooManyErrors,
+		map[string]int{"failures": s.Failing, "limit": limit}); err != nil {
 		return err
 	}
 	return holdfast.Errorf(codes.TooManyErrors, "%s; the limit is %d.", haveFailed(s.Failing), limit).

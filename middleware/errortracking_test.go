@@ -27,14 +27,10 @@ var (
 
 func TestErrorTrackingOptions(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(
-		t,
-		"middleware.ErrorTracking",
-		middleware.ErrorTracking,
+	hooktest.WantInvalid(t, "middleware.ErrorTracking", middleware.ErrorTracking,
 		map[string]middleware.ErrorTrackingOptions{
 			"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
-		},
-	)
+		})
 }
 
 func TestWhatFailsAnIteration(t *testing.T) {
@@ -67,16 +63,10 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 		}
 		// A process that dies before the commit sees the iteration again.
 		lost := bareStored(t, h.m, h.Stored())
-		lost.m.AfterIteration(
-			lost.Context(),
-			&holdfast.Iteration{Number: i},
-			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}},
-		)
-		h.m.AfterIteration(
-			h.Context(),
-			&holdfast.Iteration{Number: i},
-			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}},
-		)
+		lost.m.AfterIteration(lost.Context(), &holdfast.Iteration{Number: i},
+			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		h.m.AfterIteration(h.Context(), &holdfast.Iteration{Number: i},
+			&holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
 		h.Crash()
 	}
 	for range 2 { // and so it does when it dies before the run's end is stored
@@ -100,15 +90,10 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 
 func TestErrorTrackingTrouble(t *testing.T) {
 	t.Parallel()
-	h := bareStored(
-		t,
-		middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}),
-		`{"states":{"holdfast.error_tracking":{"failing":1}}}`,
-	)
-	if err := h.m.BeforeIteration(
-		h.Context(),
-		&holdfast.Iteration{Granted: 1},
-	); hooktest.Code(err) != codes.TooManyErrors ||
+	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}),
+		`{"states":{"holdfast.error_tracking":{"failing":1}}}`)
+	if err := h.m.BeforeIteration(h.Context(),
+		&holdfast.Iteration{Granted: 1}); hooktest.Code(err) != codes.TooManyErrors ||
 		!strings.Contains(err.Error(), "An iteration has failed") {
 		t.Errorf("got %v", err)
 	}
@@ -123,13 +108,8 @@ func TestErrorTrackingTrouble(t *testing.T) {
 	}
 	// A count below zero would put off the limit.
 	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":{"failing":-5}}}`)
-	hooktest.WantCode(
-		t,
-		h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}),
-		codes.StateUnreadable,
-		"holdfast.error_tracking",
-		"failing is -5",
-	)
+	hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}), codes.StateUnreadable,
+		"holdfast.error_tracking", "failing is -5")
 }
 
 // flaky is a tool that works in the listed calls and fails in all others.

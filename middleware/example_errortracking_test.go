@@ -29,9 +29,8 @@ func ExampleErrorTracking() {
 			middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2}),
 		},
 	}
-	fmt.Println(
-		strings.Contains(hooktest.RunAgent(agent, "Fetch it."), "2 iterations in a row have failed; the limit is 2."),
-	)
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Fetch it."),
+		"2 iterations in a row have failed; the limit is 2."))
 	// Output:
 	// fetch: the network is down
 	// fetch: the network is down

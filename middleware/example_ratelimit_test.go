@@ -21,11 +21,9 @@ func ExampleRateLimit() {
 		Now: func() time.Time { return time.Date(2026, 3, 4, 12, 30, 0, 0, time.UTC) }, // for the example
 	})
 
-	search := holdfast.NewTool(
-		"web_search",
-		"Searches the web.",
-		func(context.Context, struct{}) (string, error) { return "found", nil },
-	)
+	search := holdfast.NewTool("web_search", "Searches the web.", func(context.Context, struct{}) (string, error) {
+		return "found", nil
+	})
 	curious := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			last := req.Messages[len(req.Messages)-1]

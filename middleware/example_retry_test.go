@@ -24,13 +24,11 @@ func ExampleRetry() {
 	agent := holdfast.Agent{
 		Name: "helper", Model: hooktest.CallThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{
-			middleware.Retry(
-				middleware.RetryOptions{
-					Tools:    []string{"fetch_*"},
-					Attempts: 3,
-					Backoff:  middleware.Duration(time.Millisecond),
-				},
-			),
+			middleware.Retry(middleware.RetryOptions{
+				Tools:    []string{"fetch_*"},
+				Attempts: 3,
+				Backoff:  middleware.Duration(time.Millisecond),
+			}),
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(10 * time.Second)}),
 		},
 	}
@@ -51,11 +49,7 @@ func ExampleTimeout() {
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(20 * time.Millisecond)}),
 		},
 	}
-	fmt.Println(
-		strings.Contains(
-			hooktest.RunAgent(agent, "What is there?"),
-			"fetch_page did not finish within 20ms and was given up.",
-		),
-	)
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "What is there?"),
+		"fetch_page did not finish within 20ms and was given up."))
 	// Output: true
 }

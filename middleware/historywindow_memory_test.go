@@ -38,8 +38,7 @@ func TestTheWindowMovesInSteps(t *testing.T) {
 			cuts, history := 0, shape(form)
 			for n := range history {
 				if calls := history[n].Calls; len(calls) > 0 || history[n].Role == holdfast.RoleReasoning ||
-					strings.HasPrefix(form[n:], "Ct") ||
-					strings.HasPrefix(form[n:], "tt") {
+					strings.HasPrefix(form[n:], "Ct") || strings.HasPrefix(form[n:], "tt") {
 					continue // the model is not asked here
 				}
 				run.History.Set(history[:n+1])

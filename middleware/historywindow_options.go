@@ -70,18 +70,15 @@ func (o HistoryWindowOptions) withDefaults() HistoryWindowOptions {
 // Validate says what is wrong with the options, and what to write instead.
 func (o HistoryWindowOptions) Validate() error {
 	if o.Then != WindowSummarise && (o.SummaryPrompt != "" || o.SummaryEvery != 0) {
-		return fmt.Errorf(
-			"summaryPrompt and summaryEvery are for summaries; add then: %s, or leave them out",
-			WindowSummarise,
-		)
+		return fmt.Errorf("summaryPrompt and summaryEvery are for summaries; add then: %s, or leave them out",
+			WindowSummarise)
 	}
 	onlyOverflow := o.OnOverflow != ""
 	o = o.withDefaults()
 	switch {
 	case o.MaxMessages < 0 || o.MaxBytes < 0:
-		return errors.New(
-			"maxMessages or maxBytes is negative; write how much the model is shown, or leave it out for no limit",
-		)
+		return errors.New("maxMessages or maxBytes is negative; write how much the model is shown, or " +
+			"leave it out for no limit")
 	case o.MaxMessages == 0 && o.MaxBytes == 0 && !onlyOverflow:
 		return errors.New("nothing is bounded; set maxMessages, maxBytes or both, or onOverflow alone")
 	case *o.KeepFirst < 0:

@@ -50,12 +50,8 @@ func (s *small) call(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[ho
 	if !summary {
 		s.requests = append(s.requests, req)
 	}
-	return hooktest.Says(
-		holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop, Usage: hooktest.Usage(1, 1)},
-	)(
-		nil,
-		nil,
-	)
+	return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop,
+		Usage: hooktest.Usage(1, 1)})(nil, nil)
 }
 
 // ask asks for an answer to a history.
@@ -146,10 +142,8 @@ func TestAVeryLongConversation(t *testing.T) {
 		if turns < 40 || s.refused > 30 {
 			t.Errorf("%s: %d turns, %d calls were refused", then, turns, s.refused)
 		}
-		if summaries := strings.Count(
-			strings.Join(s.History.Activities, " "),
-			middleware.ActivitySummary,
-		); (summaries > 0) != (then == middleware.WindowSummarise) {
+		if summaries := strings.Count(strings.Join(s.History.Activities, " "),
+			middleware.ActivitySummary); (summaries > 0) != (then == middleware.WindowSummarise) {
 			t.Errorf("%s: %d summaries", then, summaries)
 		}
 	}
@@ -233,10 +227,8 @@ func TestWhatIsNotAnOverflow(t *testing.T) {
 	if _, err := s.ask(history); !errors.Is(err, errOverflow) || s.refused != 2 || len(s.History.Activities) != 0 {
 		t.Errorf("a window that is to fail: %v after %d", err, s.refused)
 	}
-	if m := middleware.HistoryWindow(
-		middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail},
-	); m.Model != nil ||
-		m.Notices != nil {
+	if m := middleware.HistoryWindow(middleware.HistoryWindowOptions{OnOverflow: middleware.WindowFail}); m.Model !=
+		nil || m.Notices != nil {
 		t.Errorf("a window that does nothing has hooks: %+v", m)
 	}
 	for name, model := range map[string]holdfast.ModelCall{
@@ -324,9 +316,7 @@ func TestAModelKeepsItsBound(t *testing.T) {
 			t.Fatalf("%s: %v after %d", then, err, s.refused)
 		}
 		s.name, s.bytes = "p/larger", 1000
-		if _, err := s.ask(
-			history[:55],
-		); err != nil || s.refused != 1 ||
+		if _, err := s.ask(history[:55]); err != nil || s.refused != 1 ||
 			strings.Contains(s.History.Activities[len(s.History.Activities)-1], `"model"`) {
 			t.Errorf("%s: %v after %d, recorded is %q", then, err, s.refused, s.History.Activities)
 		}

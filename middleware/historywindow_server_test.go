@@ -34,9 +34,8 @@ func TestASummarySurvivesARestart(t *testing.T) {
 	t.Parallel()
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
-		middleware.HistoryWindow(
-			middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4},
-		),
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise,
+			SummaryEvery: 4}),
 	}}
 	c := hooktest.Serve(t, agent, nil)
 	for i := range 4 {
@@ -44,32 +43,18 @@ func TestASummarySurvivesARestart(t *testing.T) {
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
-		if i == 3 &&
-			(!strings.Contains(stream, `"inputTokens":2000`) ||
-				!strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
+		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) ||
+			!strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
 			t.Error(stream)
 		}
 	}
 	c.Restart()
-	if stream := hooktest.Text(
-		c.Run("and now"),
-	); !strings.Contains(
-		stream,
-		`shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`,
-	) ||
-		summaries.Load() != 1 {
+	if stream := hooktest.Text(c.Run("and now")); !strings.Contains(stream,
+		`shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
-	if history := hooktest.Ask(
-		t,
-		c,
-		http.MethodGet,
-		"/threads/t/messages",
-		nil,
-	); strings.Count(
-		history,
-		`"role":"user"`,
-	) != 5 {
+	if history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil); strings.Count(history,
+		`"role":"user"`) != 5 {
 		t.Error(history)
 	}
 }
@@ -86,16 +71,8 @@ func TestAWindowTruncates(t *testing.T) {
 	if !strings.Contains(stream, "shown: 2, The conversation before this point is not shown: 3 messages.") {
 		t.Error(stream)
 	}
-	if history := hooktest.Ask(
-		t,
-		c,
-		http.MethodGet,
-		"/threads/t/messages",
-		nil,
-	); strings.Count(
-		history,
-		`"role":"assistant"`,
-	) != 3 {
+	if history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil); strings.Count(history,
+		`"role":"assistant"`) != 3 {
 		t.Error(history)
 	}
 }
@@ -103,9 +80,8 @@ func TestAWindowTruncates(t *testing.T) {
 // summariser is an agent that summarises early.
 func summariser(summaries *atomic.Int32) holdfast.Agent {
 	return holdfast.Agent{Model: remembering(summaries), Middleware: []holdfast.Middleware{
-		middleware.HistoryWindow(
-			middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4},
-		),
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise,
+			SummaryEvery: 4}),
 	}}
 }
 
@@ -150,17 +126,8 @@ func TestASummaryTravels(t *testing.T) {
 	hooktest.Fork(t, c, "t", "forked")
 	c.Thread("forked")
 	stream := hooktest.Text(c.Run("and now"))
-	if history := hooktest.Ask(
-		t,
-		c,
-		http.MethodGet,
-		"/threads/forked/messages",
-		nil,
-	); !strings.Contains(
-		history,
-		summaryInHistory,
-	) ||
-		!strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
+	if history := hooktest.Ask(t, c, http.MethodGet, "/threads/forked/messages", nil); !strings.Contains(history,
+		summaryInHistory) || !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
 		t.Errorf("the fork: %s\n%s", stream, history)
 	}
 	elsewhere := imported(t, summariser(&summaries), exported(t, db))
@@ -171,17 +138,8 @@ func TestASummaryTravels(t *testing.T) {
 	hooktest.Rewind(t, c, "t", early)
 	c.Thread("t")
 	stream = hooktest.Text(c.Run("something else"))
-	if history := hooktest.Ask(
-		t,
-		c,
-		http.MethodGet,
-		"/threads/t/messages",
-		nil,
-	); strings.Contains(
-		history,
-		summaryInHistory,
-	) ||
-		!strings.Contains(stream, "shown: 3, ") {
+	if history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil); strings.Contains(history,
+		summaryInHistory) || !strings.Contains(stream, "shown: 3, ") {
 		t.Errorf("rewound: %s\n%s", stream, history)
 	}
 }

@@ -47,14 +47,12 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 		{Finish: holdfast.FinishStop, Usage: hooktest.Usage(100, 10)},
 	}
 	s.answer = []holdfast.Delta{{Text: "yes"}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(5, 1)}}
-	s.ctx = holdfast.ContextWithRun(
-		state.ContextWith(t.Context(), s.states),
+	s.ctx = holdfast.ContextWithRun(state.ContextWith(t.Context(), s.states),
 		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 			b, err := json.Marshal(value)
 			s.notices = append(s.notices, name+" "+string(b))
 			return err
-		}, Record: s.history.Record, History: s.history.Messages},
-	)
+		}, Record: s.history.Record, History: s.history.Messages})
 	return s
 }
 
@@ -112,13 +110,8 @@ func (s *summarising) shows(form, messages string, notes ...string) {
 	if got := ids(req.Messages); got != messages {
 		s.t.Errorf("%s: shown are %s, want %s", form, got, messages)
 	}
-	if got, want := strings.Join(
-		req.Instructions,
-		"|",
-	), strings.Join(
-		append([]string{"be kind"}, notes...),
-		"|",
-	); got != want {
+	if got, want := strings.Join(req.Instructions, "|"),
+		strings.Join(append([]string{"be kind"}, notes...), "|"); got != want {
 		s.t.Errorf("%s: the instructions are %q, want %q", form, got, want)
 	}
 }
@@ -160,10 +153,8 @@ func TestHistoryIsSummarised(t *testing.T) {
 	}
 	s.summary[1].Text = "ate."
 	s.shows("uauauauauauau", "u0 u12", "Summary of the first 12 messages of this conversation:\nThey ate.")
-	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(
-		text,
-		"Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 006\n",
-	) {
+	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(text,
+		"Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 006\n") {
 		t.Errorf("summarised is %q", text)
 	}
 }
@@ -226,10 +217,8 @@ func TestSummaryFails(t *testing.T) {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		change(s)
 		s.shows("uauauau", "u0 u6", hidden)
-		want := fmt.Sprintf(
-			`holdfast.summary_failed {"messages":5,"reason":%q} holdfast.history_cut {"messages":5,"reason":"window"}`,
-			reason,
-		)
+		want := fmt.Sprintf(`holdfast.summary_failed {"messages":5,"reason":%q} holdfast.history_cut `+
+			`{"messages":5,"reason":"window"}`, reason)
 		if strings.Join(s.notices, " ") != want {
 			t.Errorf("notices %q, want %s", s.notices, want)
 		}
@@ -243,10 +232,7 @@ func TestSummaryFails(t *testing.T) {
 	s.summary = nil
 	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
 	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
-	if got := strings.Join(
-		s.history.Activities,
-		" ",
-	); strings.Count(got, "holdfast.cut") != 2 ||
+	if got := strings.Join(s.history.Activities, " "); strings.Count(got, "holdfast.cut") != 2 ||
 		strings.Count(got, "holdfast.summary") != 1 {
 		t.Errorf("recorded is %s", got)
 	}

@@ -36,13 +36,8 @@ func shape(form string) []holdfast.Message {
 			m.Role = holdfast.RoleAssistant
 			for n := range map[rune]int{'c': 1, 'C': 2}[f] {
 				id := fmt.Sprintf("call%d.%d", i, n)
-				m.Calls, open = append(
-					m.Calls,
-					holdfast.ToolCall{ID: id, Name: "f", Arguments: json.RawMessage(`{}`)},
-				), append(
-					open,
-					id,
-				)
+				m.Calls, open = append(m.Calls,
+					holdfast.ToolCall{ID: id, Name: "f", Arguments: json.RawMessage(`{}`)}), append(open, id)
 			}
 		}
 		out = append(out, m)
@@ -60,10 +55,7 @@ func ids(messages []holdfast.Message) string {
 
 // asked returns the request that the model gets for a history behind the middleware.
 func asked(
-	t *testing.T,
-	ctx context.Context,
-	m holdfast.Middleware,
-	messages []holdfast.Message,
+	t *testing.T, ctx context.Context, m holdfast.Middleware, messages []holdfast.Message,
 ) *holdfast.ModelRequest {
 	t.Helper()
 	var got *holdfast.ModelRequest
@@ -144,10 +136,8 @@ func TestHistoryWindow(t *testing.T) {
 			got := asked(t, t.Context(), m, history)
 			want := []string{"be kind"}
 			if tt.hidden > 0 {
-				want = append(
-					want,
-					fmt.Sprintf("The conversation before this point is not shown: %d messages.", tt.hidden),
-				)
+				want = append(want, fmt.Sprintf("The conversation before this point is not shown: %d messages.",
+					tt.hidden))
 			}
 			if ids(got.Messages) != tt.want || !slices.Equal(got.Instructions, want) {
 				t.Errorf("got %s with %q, want %s with %q", ids(got.Messages), got.Instructions, tt.want, want)
@@ -193,10 +183,7 @@ func TestHistoryWindowIsWellFormed(t *testing.T) {
 func TestHistoryWindowMistakes(t *testing.T) {
 	t.Parallel()
 	minus := -1
-	hooktest.WantInvalid(
-		t,
-		"middleware.HistoryWindow",
-		middleware.HistoryWindow,
+	hooktest.WantInvalid(t, "middleware.HistoryWindow", middleware.HistoryWindow,
 		map[string]middleware.HistoryWindowOptions{
 			"nothing is bounded":         {},
 			"is negative; write how muc": {MaxMessages: -1},
@@ -205,6 +192,5 @@ func TestHistoryWindowMistakes(t *testing.T) {
 			"summaryEvery is negative":   {MaxBytes: 1, Then: middleware.WindowSummarise, SummaryEvery: -1},
 			"add then: summarise":        {MaxBytes: 1, SummaryPrompt: "Be short."},
 			`onOverflow is "explode"`:    {OnOverflow: "explode"},
-		},
-	)
+		})
 }

@@ -57,11 +57,8 @@ func (o LargeResultsOptions) Validate() error {
 	case o.Off && o.MaxBytes != 0:
 		return errors.New("maxBytes is set although off is true; leave one of them out")
 	case o.withDefaults().MaxBytes < minLarge:
-		return fmt.Errorf(
-			"maxBytes is %d; write at least %d, or off: true to show all results whole",
-			o.MaxBytes,
-			minLarge,
-		)
+		return fmt.Errorf("maxBytes is %d; write at least %d, or off: true to show all results whole", o.MaxBytes,
+			minLarge)
 	}
 	return nil
 }
@@ -81,18 +78,16 @@ func (l *largeResults) model(next holdfast.ModelCall) holdfast.ModelCall {
 		first := slices.IndexFunc(all, func(m holdfast.Message) bool { return l.isLarge(&m) })
 		r := *req
 		if first < 0 {
-			r.Tools = slices.DeleteFunc(
-				slices.Clone(req.Tools),
-				func(t holdfast.ToolSpec) bool { return t.Name == ReadResult },
-			)
+			r.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(t holdfast.ToolSpec) bool {
+				return t.Name == ReadResult
+			})
 			return next(ctx, &r)
 		}
 		// The tool is there from the first large result on. That changes the beginning of
 		// requests, so this call says so.
-		if !slices.ContainsFunc(
-			all[first:],
-			func(m holdfast.Message) bool { return m.Role == holdfast.RoleAssistant },
-		) {
+		if !slices.ContainsFunc(all[first:], func(m holdfast.Message) bool {
+			return m.Role == holdfast.RoleAssistant
+		}) {
 			r.Cut = cutTools
 		}
 		r.Messages = slices.Clone(req.Messages)

@@ -185,10 +185,8 @@ func TestReadResult(t *testing.T) {
 			t.Errorf("%s:\n got %q, %v\nwant %q", c.args, got.Text, err, c.want)
 		}
 	}
-	if _, err := tool.Call(
-		run.Context(),
-		holdfast.ToolCall{Arguments: json.RawMessage(`{"offset":"far"}`)},
-	); err == nil ||
+	if _, err := tool.Call(run.Context(),
+		holdfast.ToolCall{Arguments: json.RawMessage(`{"offset":"far"}`)}); err == nil ||
 		!strings.Contains(err.Error(), "nothing was run") {
 		t.Errorf("invalid arguments: %v", err)
 	}
@@ -245,19 +243,13 @@ func TestALargeResultIsReadLater(t *testing.T) {
 
 func TestLargeResultsMistakes(t *testing.T) {
 	t.Parallel()
-	hooktest.WantInvalid(
-		t,
-		"middleware.LargeResults",
-		middleware.LargeResults,
+	hooktest.WantInvalid(t, "middleware.LargeResults", middleware.LargeResults,
 		map[string]middleware.LargeResultsOptions{
 			"write at least 1024":      {MaxBytes: 100},
 			"leave one of them out":    {MaxBytes: 2000, Off: true},
 			"maxBytes is -1; write at": {MaxBytes: -1},
-		},
-	)
-	if m := middleware.LargeResults(
-		middleware.LargeResultsOptions{Off: true},
-	); m.Model != nil || m.Tools != nil ||
+		})
+	if m := middleware.LargeResults(middleware.LargeResultsOptions{Off: true}); m.Model != nil || m.Tools != nil ||
 		m.Name == "" {
 		t.Errorf("turned off it is %+v", m)
 	}

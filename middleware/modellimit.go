@@ -126,12 +126,7 @@ func written(text string) int {
 
 // tooMuch says which limit was reached, and who can raise it.
 func tooMuch(limit int, what, name string) error {
-	public := fmt.Sprintf(
-		"The model was stopped because it wrote more than %d %s. The server's operator can raise "+
-			"%s in the agent's limits.",
-		limit,
-		what,
-		name,
-	)
+	public := fmt.Sprintf("The model was stopped because it wrote more than %d %s. The server's operator can raise "+
+		"%s in the agent's limits.", limit, what, name)
 	return &holdfast.ModelError{Public: public, Err: errTooMuch}
 }

@@ -49,18 +49,15 @@ func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 		case err != nil:
 			return holdfast.ToolResult{NotRun: true}, err
 		case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
-			return notRun(
-				"Not run: the rate limit of %s could not be checked, because the store does not "+
-					"answer. Try again later.",
-				call.Name,
-			), nil
+			return notRun("Not run: the rate limit of %s could not be checked, because the store does not "+
+				"answer. Try again later.", call.Name), nil
 		case outcome.retryAt.IsZero():
 			return next(ctx, tool, call)
 		case l.Then == RateLimitEnd:
 			return holdfast.ToolResult{NotRun: true}, &holdfast.EndRun{Err: l.limited(c, outcome.retryAt)}
 		}
-		return notRun("Not run: %s may be called %d times in %s, and was. Try again at %s.",
-			call.Name, l.Limit, time.Duration(l.Window), outcome.retryAt.Format(time.RFC3339)), nil
+		return notRun("Not run: %s may be called %d times in %s, and was. Try again at %s.", call.Name, l.Limit,
+			time.Duration(l.Window), outcome.retryAt.Format(time.RFC3339)), nil
 	}
 }
 
@@ -69,8 +66,9 @@ func notRun(format string, args ...any) holdfast.ToolResult {
 }
 
 func (l *rateLimiter) counts(tool string) bool {
-	return len(l.Tools) == 0 ||
-		slices.ContainsFunc(l.Tools, func(pattern string) bool { return shared.Matches(pattern, tool) })
+	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool {
+		return shared.Matches(pattern, tool)
+	})
 }
 
 func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {

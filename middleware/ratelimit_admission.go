@@ -179,11 +179,8 @@ func (l *rateLimiter) noteUnchecked(ctx context.Context, c *ratedCall) {
 		n.unchecked = true
 		return sent
 	}) {
-		_ = holdfast.Notify(
-			ctx,
-			NoticeRateLimitUnchecked,
-			rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window},
-		)
+		_ = holdfast.Notify(ctx, NoticeRateLimitUnchecked,
+			rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window})
 	}
 }
 

@@ -107,11 +107,8 @@ func (o RateLimitOptions) Validate() error {
 	case !slices.Contains([]string{RateLimitWait, RateLimitTell, RateLimitEnd}, o.Then):
 		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, RateLimitWait, RateLimitTell, RateLimitEnd)
 	case given < 0 || given > 0 && o.Then != RateLimitWait:
-		return fmt.Errorf(
-			"maxWait is %s with then %q: write a time with then wait, or leave it out",
-			time.Duration(given),
-			o.Then,
-		)
+		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out",
+			time.Duration(given), o.Then)
 	case !slices.Contains([]string{StoreFailureAllow, StoreFailureDeny}, o.OnStoreFailure):
 		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, StoreFailureAllow, StoreFailureDeny)
 	case slices.Contains(o.Tools, ""):

@@ -22,11 +22,10 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 	return holdfast.Agent{
 		Name: "searcher",
 		Tools: []holdfast.Tool{
-			holdfast.NewTool(
-				"search",
-				"searches",
-				func(context.Context, struct{}) (string, error) { return search(), nil },
-			),
+			holdfast.NewTool("search", "searches", func(context.Context, struct{}) (string, error) {
+				return search(),
+					nil
+			}),
 		},
 		Middleware: m,
 		Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -36,10 +35,8 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 					return
 				}
 				for i := range calls {
-					if !yield(
-						holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "search", Arguments: "{}"}},
-						nil,
-					) {
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "search", Arguments: "{}"}},
+						nil) {
 						return
 					}
 				}
@@ -76,10 +73,8 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 		found += counted(r, "found")
-		told += counted(
-			r,
-			"Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.",
-		)
+		told += counted(r, "Not run: search may be called 7 times in 1h0m0s, and was. Try again "+
+			"at 2026-03-04T13:00:00Z.")
 		if got := hooktest.Notices(r, "holdfast.rate_limited"); len(got) != i {
 			t.Errorf("server %d: notices %s", i, got)
 		}
@@ -100,11 +95,8 @@ func TestRateLimitEndsARun(t *testing.T) {
 		nil,
 	)
 	r := s.Run("go")
-	if r.Code != codes.RateLimited ||
-		!strings.Contains(
-			r.Hint,
-			`The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `,
-		) {
+	if r.Code != codes.RateLimited || !strings.Contains(r.Hint,
+		`The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
 		t.Errorf("got %+v", r)
 	}
 	if counted(r, "found") != 1 || counted(r, "The rate limit") != 1 {

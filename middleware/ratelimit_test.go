@@ -70,12 +70,8 @@ func TestRateLimitMistakes(t *testing.T) {
 		"tools has an empty name":     func(o *middleware.RateLimitOptions) { o.Tools = []string{""} },
 		`per has "planet"`:            func(o *middleware.RateLimitOptions) { o.Per = []string{"tenant", "planet"} },
 	} {
-		hooktest.WantInvalid(
-			t,
-			"middleware.RateLimit",
-			middleware.RateLimit,
-			map[string]middleware.RateLimitOptions{want: minute(1, change)},
-		)
+		hooktest.WantInvalid(t, "middleware.RateLimit", middleware.RateLimit,
+			map[string]middleware.RateLimitOptions{want: minute(1, change)})
 	}
 }
 
@@ -85,9 +81,11 @@ func TestRateLimitTells(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	m := middleware.RateLimit(
-		minute(2, func(o *middleware.RateLimitOptions) { o.Now = func() time.Time { return now } }),
-	)
+	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) {
+		o.Now = func() time.Time {
+			return now
+		}
+	}))
 	for _, id := range []string{"c1", "c1", "c2", "c1"} {
 		if result, err := use(h, m, "search", id); err != nil || result.Text != "ran" {
 			t.Fatalf("%s: got %+v, %v", id, result, err)
@@ -103,10 +101,8 @@ func TestRateLimitTells(t *testing.T) {
 	if result, err := use(h, m, "search", "c3"); err != nil || result.Text != "ran" {
 		t.Errorf("in the next window: got %+v, %v", result, err)
 	}
-	h.WantNotices(
-		`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s",` +
-			`"retryAt":"2026-03-04T05:07:00Z"}`,
-	)
+	h.WantNotices(`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s",` +
+		`"retryAt":"2026-03-04T05:07:00Z"}`)
 }
 
 // TestRateLimitPer: what is counted separately, and which tools are counted.
@@ -159,12 +155,8 @@ func TestRateLimitEnds(t *testing.T) {
 	if !errors.As(err, &end) || !result.NotRun {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	hooktest.WantCode(
-		t,
-		end,
-		codes.RateLimited,
-		`The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `,
-	)
+	hooktest.WantCode(t, end, codes.RateLimited,
+		`The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
 }
 
 // TestRateLimitOfModelCalls: every attempt is counted, but not again if another process
@@ -307,10 +299,8 @@ func TestRateLimitWithoutAStore(t *testing.T) {
 	} else {
 		hooktest.WantCode(t, err, codes.StoreUnavailable, "The rate limit could not be checked")
 	}
-	if err := h.Ask(
-		middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Model = true })),
-		done,
-	); err != nil {
+	if err := h.Ask(middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Model = true })),
+		done); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 }

@@ -103,11 +103,8 @@ func searchable(pattern string, size int) (*regexp.Regexp, error) {
 	// A pattern that cannot be compiled here cannot be compiled below, which says why.
 	program, err := syntax.Compile(parsed.Simplify())
 	if most := min(maxProgram, maxSearch/max(size, 1)); err == nil && len(program.Inst) > most {
-		return nil, fmt.Errorf(
-			"for a result of this size it may have %d instructions, and it has %d: leave out repetitions like {1000}",
-			most,
-			len(program.Inst),
-		)
+		return nil, fmt.Errorf("for a result of this size it may have %d instructions, and it has %d: leave out "+
+			"repetitions like {1000}", most, len(program.Inst))
 	}
 	return regexp.Compile(pattern)
 }
@@ -126,10 +123,8 @@ func resultOf(history []holdfast.Message, call string) (string, error) {
 			return "", fmt.Errorf("the call %q has no result yet", call)
 		}
 	}
-	return "", fmt.Errorf(
-		"there is no call %q in this conversation; the note in a shortened result has the id of its call",
-		call,
-	)
+	return "", fmt.Errorf("there is no call %q in this conversation; the note in a shortened "+
+		"result has the id of its call", call)
 }
 
 // piece returns a part of a text, and where it stands.

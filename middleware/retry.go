@@ -69,17 +69,11 @@ func (o RetryOptions) Validate() error {
 	case slices.Contains(o.Tools, ""):
 		return errors.New("tools has an empty name; write a tool's name, or a glob like fetch_*")
 	case o.Attempts < 2 || o.Attempts > maxAttempts:
-		return fmt.Errorf(
-			"attempts is %d; write a number from 2 to %d, which counts the first try too",
-			o.Attempts,
-			maxAttempts,
-		)
+		return fmt.Errorf("attempts is %d; write a number from 2 to %d, which counts the first try too", o.Attempts,
+			maxAttempts)
 	case o.Backoff < 0 || o.MaxBackoff < o.Backoff:
-		return fmt.Errorf(
-			"backoff is %s and maxBackoff is %s; write durations like 500ms and 10s, the second not below the first",
-			time.Duration(o.Backoff),
-			time.Duration(o.MaxBackoff),
-		)
+		return fmt.Errorf("backoff is %s and maxBackoff is %s; write durations like 500ms and 10s, the "+
+			"second not below the first", time.Duration(o.Backoff), time.Duration(o.MaxBackoff))
 	case o.On != RetryOnError && o.On != RetryOnTimeout:
 		return fmt.Errorf("on is %q; write %s or %s", o.On, RetryOnError, RetryOnTimeout)
 	}
@@ -116,15 +110,13 @@ func (r *retrier) applies(tool holdfast.Tool, name string) bool {
 	default:
 		return false
 	}
-	return len(r.Tools) == 0 ||
-		slices.ContainsFunc(r.Tools, func(pattern string) bool { return shared.Matches(pattern, name) })
+	return len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool {
+		return shared.Matches(pattern, name)
+	})
 }
 
 func (r *retrier) attempts(
-	ctx context.Context,
-	next holdfast.ToolHandler,
-	tool holdfast.Tool,
-	call holdfast.ToolCall,
+	ctx context.Context, next holdfast.ToolHandler, tool holdfast.Tool, call holdfast.ToolCall,
 ) (holdfast.ToolResult, error) {
 	for n := 1; ; n++ {
 		var held heldUpdates

@@ -68,20 +68,15 @@ func TestTimedOutRun(t *testing.T) {
 			Model: hooktest.CallThenSay("hang"),
 			Tools: []holdfast.Tool{hang},
 			Middleware: []holdfast.Middleware{
-				middleware.Retry(
-					fastRetry(),
-				),
+				middleware.Retry(fastRetry()),
 				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)}),
 			},
 		},
 		nil,
 	)
 	stream := hooktest.Text(c.Run("go"))
-	if tries.Load() != 3 ||
-		!strings.Contains(
-			stream,
-			`within 5ms and was given up. It may still have taken effect.\n[It was tried 3 times.]`,
-		) ||
+	if tries.Load() != 3 || !strings.Contains(stream,
+		`within 5ms and was given up. It may still have taken effect.\n[It was tried 3 times.]`) ||
 		!strings.Contains(stream, `"delta":"Got: `) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
 	}

@@ -48,17 +48,14 @@ func (t *trying) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.Too
 
 // through calls the tool through middleware and returns the notices too.
 func (t *trying) through(
-	ctx context.Context,
-	chain ...holdfast.Middleware,
+	ctx context.Context, chain ...holdfast.Middleware,
 ) (result holdfast.ToolResult, notices []string, err error) {
-	ctx = holdfast.ContextWithRun(
-		ctx,
-		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
-			b, err := json.Marshal(value)
-			notices = append(notices, name+" "+string(b))
-			return err
-		}},
-	)
+	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Notify: func(_ context.Context, name string,
+		value any) error {
+		b, err := json.Marshal(value)
+		notices = append(notices, name+" "+string(b))
+		return err
+	}})
 	call := func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)
 	}
@@ -289,18 +286,13 @@ func TestRetryPauses(t *testing.T) {
 			3 * time.Second,
 			6 * time.Second,
 			9 * time.Second,
-		}; !slices.Equal(
-			tool.at,
-			want,
-		) {
+		}; !slices.Equal(tool.at, want) {
 			t.Errorf("tries at %v, want %v", tool.at, want)
 		}
 		tool = &trying{tries: []tryOutcome{brokenTry}}
 		_, _, _ = tool.through(t.Context(), middleware.Retry(middleware.RetryOptions{}))
 		if first, second := tool.at[1], tool.at[2]-tool.at[1]; first < 250*time.Millisecond ||
-			first > 500*time.Millisecond ||
-			second < 500*time.Millisecond ||
-			second > time.Second {
+			first > 500*time.Millisecond || second < 500*time.Millisecond || second > time.Second {
 			t.Errorf("pauses of %s and %s", first, second)
 		}
 	})
@@ -315,11 +307,8 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		tool := &trying{tries: []tryOutcome{brokenTry}}
-		if _, notices, err := tool.through(
-			ctx,
-			middleware.Retry(o),
-		); tool.n != 1 || err.Error() != "broken" || time.Since(tool.began) != 500*time.Millisecond ||
-			notices != nil {
+		if _, notices, err := tool.through(ctx, middleware.Retry(o)); tool.n != 1 || err.Error() != "broken" ||
+			time.Since(tool.began) != 500*time.Millisecond || notices != nil {
 			t.Errorf("cancelled in a pause: %d tries, %v", tool.n, err)
 		}
 		tool = &trying{tries: []tryOutcome{brokenTry}}
@@ -329,11 +318,8 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		tool = &trying{tries: []tryOutcome{brokenTry}}
-		if _, _, err := tool.through(
-			ctx,
-			middleware.Retry(o),
-		); tool.n != 2 || err.Error() != "broken (tried 2 times)" ||
-			time.Since(tool.began) != time.Second {
+		if _, _, err := tool.through(ctx, middleware.Retry(o)); tool.n != 2 ||
+			err.Error() != "broken (tried 2 times)" || time.Since(tool.began) != time.Second {
 			t.Errorf("a deadline: %d tries, %v, after %s", tool.n, err, time.Since(tool.began))
 		}
 	})
@@ -346,10 +332,9 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		update := func(ctx context.Context, text string) {
-			if err := holdfast.UpdateState(
-				ctx,
-				func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(text), nil },
-			); err != nil {
+			if err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(text), nil
+			}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -389,12 +374,8 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 			t.Errorf("the state was changed by %v", got)
 		}
 		tool = &trying{tries: tool.tries[2:]}
-		if _, _, err := tool.through(
-			holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil),
-			chain...); !errors.Is(
-			err,
-			holdfast.ErrNoCall,
-		) {
+		if _, _, err := tool.through(holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil),
+			chain...); !errors.Is(err, holdfast.ErrNoCall) {
 			t.Errorf("a state that cannot be changed: %v", err)
 		}
 	})
@@ -407,11 +388,8 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tool := &trying{tries: []tryOutcome{hangingTry}}
 			o := middleware.RetryOptions{On: on, Attempts: 2, Backoff: middleware.Duration(time.Second), Jitter: asIs}
-			result, _, err := tool.through(
-				t.Context(),
-				middleware.Retry(o),
-				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}),
-			)
+			result, _, err := tool.through(t.Context(), middleware.Retry(o),
+				middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}))
 			want := "fetch did not finish within 5s and was given up. It may still have taken " +
 				"effect.\n[It was tried 2 times.]"
 			if err != nil || !result.Failed || result.Text != want ||

@@ -89,8 +89,9 @@ func cutParts(parts []holdfast.Part, limit int) []holdfast.Part {
 			p.Text = cut(p.Text, left)
 			left = 0
 		default:
-			p = holdfast.Part{Type: holdfast.PartText, ID: p.ID, Text: fmt.Sprintf(
-				"[This %s was left out: it has %d bytes, and a result may have %d.]", p.Type, size, limit)}
+			p = holdfast.Part{Type: holdfast.PartText, ID: p.ID,
+				Text: fmt.Sprintf("[This %s was left out: it has %d bytes, and a result may have %d.]", p.Type, size,
+					limit)}
 		}
 		out = append(out, p)
 	}

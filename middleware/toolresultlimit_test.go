@@ -47,11 +47,7 @@ func TestToolResultLimitOfErrorsAndQuestions(t *testing.T) {
 		t.Errorf("a long error: got %+v, %v", result, err)
 	}
 	long := fmt.Errorf("%s: %w", strings.Repeat("x", 100), holdfast.ErrArguments)
-	if _, err := run(
-		t.Context(),
-		fails(long),
-		ToolResultLimit(10),
-	); !errors.Is(err, holdfast.ErrArguments) ||
+	if _, err := run(t.Context(), fails(long), ToolResultLimit(10)); !errors.Is(err, holdfast.ErrArguments) ||
 		len(err.Error()) > 80 {
 		t.Errorf("a long error with a cause: got %v", err)
 	}
@@ -63,8 +59,7 @@ func TestToolResultLimitOfErrorsAndQuestions(t *testing.T) {
 	var known *holdfast.Error
 	_, err = run(t.Context(), fails(public), ToolResultLimit(5))
 	if !errors.As(err, &known) || !strings.HasPrefix(known.Message, "It is\n[") ||
-		strings.Contains(known.Message, "secret") ||
-		!errors.Is(err, public) {
+		strings.Contains(known.Message, "secret") || !errors.Is(err, public) {
 		t.Errorf("a long public error: got %v", err)
 	}
 }
@@ -98,11 +93,9 @@ func TestToolResultLimitOfParts(t *testing.T) {
 func TestNoResultLimit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
-	result, err := run(
-		t.Context(),
-		stub{f: func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{Text: long}, nil }},
-		ToolResultLimit(0),
-	)
+	result, err := run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) {
+		return holdfast.ToolResult{Text: long}, nil
+	}}, ToolResultLimit(0))
 	if err != nil || result.Text != long {
 		t.Errorf("got %d bytes, %v", len(result.Text), err)
 	}

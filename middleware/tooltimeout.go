@@ -120,19 +120,15 @@ func saysItself(err error) bool {
 // timeUp returns what comes of a call whose time is up.
 func (b toolBound) timeUp(name string) (holdfast.ToolResult, error) {
 	if b.unrepeatable {
-		return holdfast.ToolResult{}, fmt.Errorf(
-			"%s did not finish within %s and was given up: %w",
-			name,
-			b.limit,
-			holdfast.ErrOutcomeUnknown,
-		)
+		return holdfast.ToolResult{}, fmt.Errorf("%s did not finish within %s and was given up: %w", name, b.limit,
+			holdfast.ErrOutcomeUnknown)
 	}
 	return timedOut(name, b.limit), nil
 }
 
 func timedOut(name string, limit time.Duration) holdfast.ToolResult {
-	return holdfast.ToolResult{Failed: true, Text: fmt.Sprintf(
-		"%s did not finish within %s and was given up. It may still have taken effect.", name, limit)}
+	return holdfast.ToolResult{Failed: true,
+		Text: fmt.Sprintf("%s did not finish within %s and was given up. It may still have taken effect.", name, limit)}
 }
 
 // isTimedOut reports whether a result is that of a call whose time was up. The text tells

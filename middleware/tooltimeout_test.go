@@ -179,11 +179,8 @@ func TestPanicsCrossTheBound(t *testing.T) {
 			t.Errorf("the panic is %v", p)
 		}
 	}()
-	_, _ = run(
-		t.Context(),
-		stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("burnt") }},
-		ToolTimeout(time.Minute, &group),
-	)
+	_, _ = run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("burnt") }},
+		ToolTimeout(time.Minute, &group))
 }
 
 // TestLateErrorsAreTimeouts: a tool that returns an error of its own when its context is
@@ -261,10 +258,7 @@ func TestToolTimeoutLeavesDoubt(t *testing.T) {
 			if d := time.Since(begun); d != time.Minute {
 				t.Errorf("%s: it took %s", name, d)
 			}
-			if got := errors.Is(
-				err,
-				holdfast.ErrOutcomeUnknown,
-			); got != tt.unknown ||
+			if got := errors.Is(err, holdfast.ErrOutcomeUnknown); got != tt.unknown ||
 				!tt.unknown && (err != nil || !result.Failed) {
 				t.Errorf("%s: got %+v, %v", name, result, err)
 			}

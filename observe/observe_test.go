@@ -26,8 +26,7 @@ func TestJoin(t *testing.T) {
 	}
 	two := observe.Observer{
 		Grown: func(at holdfast.Iteration, bytes int64) {
-			said = append(said,
-				fmt.Sprint("two ", at.Thread, bytes))
+			said = append(said, fmt.Sprint("two ", at.Thread, bytes))
 		},
 		LeaseRenewed: func(err error) { said = append(said, fmt.Sprint("lease ", err)) },
 	}
@@ -72,15 +71,13 @@ func TestJoinSetsAll(t *testing.T) {
 // count by.
 func TestListsAreWhole(t *testing.T) {
 	listed := map[string]int{
-		"Outcome": len(observe.Outcomes()) - 4, // the four of the root package
-		"TakeoverResult": len(
-			observe.TakeoverResults(),
-		),
-		"ModelResult":   len(observe.ModelResults()),
-		"ToolResult":    len(observe.ToolResults()),
-		"OutsideResult": len(observe.OutsideResults()),
-		"NextStep":      len(observe.NextSteps()),
-		"PromptCut":     len(observe.PromptCuts()),
+		"Outcome":        len(observe.Outcomes()) - 4, // the four of the root package
+		"TakeoverResult": len(observe.TakeoverResults()),
+		"ModelResult":    len(observe.ModelResults()),
+		"ToolResult":     len(observe.ToolResults()),
+		"OutsideResult":  len(observe.OutsideResults()),
+		"NextStep":       len(observe.NextSteps()),
+		"PromptCut":      len(observe.PromptCuts()),
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "observe.go", nil, 0)
 	if err != nil {
@@ -106,10 +103,8 @@ func TestListsAreWhole(t *testing.T) {
 }
 
 func ExampleObserver() {
-	o := observe.Join(
-		observe.Observer{RunEnded: nil},
-		observe.Observer{Notified: func(at holdfast.Iteration, name string) { fmt.Println(at.Thread, name) }},
-	)
+	o := observe.Join(observe.Observer{RunEnded: nil},
+		observe.Observer{Notified: func(at holdfast.Iteration, name string) { fmt.Println(at.Thread, name) }})
 	o.Notified(holdfast.Iteration{Thread: "order-17"}, "budget_low")
 	// Output: order-17 budget_low
 }

@@ -33,18 +33,13 @@ func ExampleCheck() {
 		return
 	}
 	defer db.Close()
-	done, err := offline.Check(
-		context.Background(),
-		db,
-		nil,
-		func(p offline.Problem) { fmt.Println(p.Key, p.What, p.Detail) },
-	)
+	done, err := offline.Check(context.Background(), db, nil, func(p offline.Problem) {
+		fmt.Println(p.Key, p.What, p.Detail)
+	})
 	fmt.Println(done.Threads, "thread checked,", done.Problems, "problems,", err)
-	err = offline.List(
-		context.Background(),
-		db,
-		func(s *offline.Summary) { fmt.Println(s.Key, s.Status, s.Messages, "messages") },
-	)
+	err = offline.List(context.Background(), db, func(s *offline.Summary) {
+		fmt.Println(s.Key, s.Status, s.Messages, "messages")
+	})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -55,13 +50,11 @@ func ExampleCheck() {
 
 // talk runs an agent once, with its threads in a folder.
 func talk(folder string) error {
-	s, err := server.New(
-		server.Config{
-			Store:  "file:" + folder,
-			Agents: []holdfast.Agent{hello},
-			Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
-		},
-	)
+	s, err := server.New(server.Config{
+		Store:  "file:" + folder,
+		Agents: []holdfast.Agent{hello},
+		Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
 	if err != nil {
 		return err
 	}

@@ -44,25 +44,13 @@ func TestExportThroughStores(t *testing.T) {
 		if text.String() != first {
 			t.Errorf("from store %d:\n%s\nwant\n%s", i, text.String(), first)
 		}
-		if got, err := offline.Check(
-			t.Context(),
-			db,
-			nil,
-			func(p offline.Problem) { t.Error(p) },
-		); err != nil ||
+		if got, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Error(p) }); err != nil ||
 			got.Threads != 1 {
 			t.Errorf("store %d: %+v, %v", i, got, err)
 		}
 	}
-	if _, err := offline.Import(
-		t.Context(),
-		stores[0],
-		store.ThreadKey{},
-		strings.NewReader(first),
-	); !errors.Is(
-		err,
-		store.ErrConflict,
-	) {
+	if _, err := offline.Import(t.Context(), stores[0], store.ThreadKey{}, strings.NewReader(first)); !errors.Is(err,
+		store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
 	as := store.ThreadKey{Tenant: "other", Thread: "t9"}

@@ -77,11 +77,8 @@ func folder(at Location) (string, error) {
 }
 
 // ErrRedis means that the store is in Redis, which Holdfast does not back up.
-var ErrRedis = errors.New(
-	"a store in Redis is backed up by Redis: copy its append-only files (BGREWRITEAOF first) or " +
-		"its snapshot (BGSAVE), " +
-		"as its documentation describes, or keep a replica",
-)
+var ErrRedis = errors.New("a store in Redis is backed up by Redis: copy its append-only files (BGREWRITEAOF first) " +
+	"or its snapshot (BGSAVE), as its documentation describes, or keep a replica")
 
 // Backup copies an embedded store to a new directory, which is then a store of its own. If
 // a server has the store open, the server is asked for the copy, which takes a user who
@@ -130,9 +127,8 @@ type Loss struct {
 // [io/fs.ErrExist].
 func Salvage(ctx context.Context, at Location, dir string, lost func(Loss)) (threads int, err error) {
 	if strings.Contains(at.URL, "://") {
-		return 0, errors.New(
-			"only an embedded store can be salvaged: a store in Redis is restored from what Redis has saved",
-		)
+		return 0, errors.New("only an embedded store can be salvaged: a store in Redis is restored " +
+			"from what Redis has saved")
 	}
 	path, err := folder(at)
 	if err != nil {
@@ -202,10 +198,7 @@ func Check(ctx context.Context, db store.Store, only *store.ThreadKey, found fun
 // [state.Schema.Migrations]. It calls found for each thread that has any. It writes
 // nothing. The agents need no models. Threads that cannot be read are left to [Check].
 func CheckStates(
-	ctx context.Context,
-	db store.Store,
-	agents []holdfast.Agent,
-	only *store.ThreadKey,
+	ctx context.Context, db store.Store, agents []holdfast.Agent, only *store.ThreadKey,
 	found func(store.ThreadKey, []state.PendingMigration),
 ) error {
 	schemas, err := thread.Schemas(agents)

@@ -98,12 +98,9 @@ func (o *odd) Walk(ctx context.Context, after string, limit int) ([]store.Head, 
 // in the meantime are not reported as problems.
 func TestCheck(t *testing.T) {
 	db := filled(t, hello, 5)
-	got, err := offline.Check(
-		t.Context(),
-		&odd{Store: db, gone: "t1", busy: "t2"},
-		nil,
-		func(p offline.Problem) { t.Errorf("%+v", p) },
-	)
+	got, err := offline.Check(t.Context(), &odd{Store: db, gone: "t1", busy: "t2"}, nil, func(p offline.Problem) {
+		t.Errorf("%+v", p)
+	})
 	if err != nil || got != (offline.Checked{Threads: 3, Busy: 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -177,9 +174,7 @@ func TestList(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path := t.TempDir() + "/data"
 	for _, url := range []string{path, "file:" + path} {
-		if _, err := offline.Open(
-			offline.Location{URL: url},
-		); err == nil ||
+		if _, err := offline.Open(offline.Location{URL: url}); err == nil ||
 			!strings.Contains(err.Error(), "there is no store at "+path) {
 			t.Errorf("%s: %v", url, err)
 		}

@@ -43,11 +43,7 @@ type ReplayOptions struct {
 // whatever belongs to a listener are ignored. If there is a new thread, it is returned even
 // with an error.
 func Replay(
-	ctx context.Context,
-	db store.Store,
-	key store.ThreadKey,
-	cfg server.Config,
-	o ReplayOptions,
+	ctx context.Context, db store.Store, key store.ThreadKey, cfg server.Config, o ReplayOptions,
 ) (*Replayed, error) {
 	in, err := Inspect(ctx, db, key, o.Checkpoint)
 	if err != nil {
@@ -82,11 +78,7 @@ func Replay(
 
 // replay runs on a server that does not listen.
 func replay(
-	ctx context.Context,
-	cfg server.Config,
-	who holdfast.Principal,
-	thread string,
-	o server.ReplayOptions,
+	ctx context.Context, cfg server.Config, who holdfast.Principal, thread string, o server.ReplayOptions,
 ) (fork string, err error) {
 	s, err := server.New(cfg)
 	if err != nil {

@@ -60,15 +60,10 @@ func TestReplay(t *testing.T) {
 	}
 	first := must(offline.Inspect(t.Context(), db, localKey("t0"), ""))(t).Checkpoints[0].ID
 	var shown []string
-	made, err := offline.Replay(
-		t.Context(),
-		db,
-		localKey("t0"),
-		cfg,
+	made, err := offline.Replay(t.Context(), db, localKey("t0"), cfg,
 		offline.ReplayOptions{Checkpoint: first, Show: func(in *offline.Inspection) {
 			shown = append(shown, in.Shown.Metadata.Source+" "+strconv.Itoa(len(in.History)))
-		}},
-	)
+		}})
 	if err != nil || charged.Load() != 1 {
 		t.Fatalf("%d charges, %v", charged.Load(), err)
 	}
@@ -82,35 +77,16 @@ func TestReplay(t *testing.T) {
 	if after := must(db.Head(t.Context(), localKey("t0")))(t); after.ETag != before.ETag {
 		t.Error("the replay changed the thread")
 	}
-	if got, err := offline.Check(
-		t.Context(),
-		db,
-		nil,
-		func(p offline.Problem) { t.Error(p) },
-	); err != nil ||
+	if got, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Error(p) }); err != nil ||
 		got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := offline.Replay(
-		t.Context(),
-		db,
-		localKey("nope"),
-		cfg,
-		offline.ReplayOptions{Checkpoint: first},
-	); !errors.Is(
-		err,
-		store.ErrNotFound,
-	) {
+	if _, err := offline.Replay(t.Context(), db, localKey("nope"), cfg,
+		offline.ReplayOptions{Checkpoint: first}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
-	if made, err := offline.Replay(
-		t.Context(),
-		db,
-		localKey("t0"),
-		server.Config{},
-		offline.ReplayOptions{Checkpoint: first},
-	); made != nil ||
-		err == nil {
+	if made, err := offline.Replay(t.Context(), db, localKey("t0"), server.Config{},
+		offline.ReplayOptions{Checkpoint: first}); made != nil || err == nil {
 		t.Errorf("without agents: %+v, %v", made, err)
 	}
 }
@@ -119,12 +95,7 @@ func TestReplay(t *testing.T) {
 func TestCopy(t *testing.T) {
 	db := filled(t, hello, 2)
 	copied := must(offline.Copy(t.Context(), db, localKey("t1")))(t)
-	if got, err := offline.Check(
-		t.Context(),
-		copied,
-		nil,
-		func(p offline.Problem) { t.Error(p) },
-	); err != nil ||
+	if got, err := offline.Check(t.Context(), copied, nil, func(p offline.Problem) { t.Error(p) }); err != nil ||
 		got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -33,26 +33,9 @@ func TestSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := fmt.Sprintf(
-		"%v %+v %#v %s %q %x %d",
-		s,
-		s,
-		s,
-		s,
-		s,
-		s,
-		s,
-	) + fmt.Sprintf(
-		"%v %+v %#v",
-		nested,
-		nested,
-		nested,
-	) +
-		fmt.Sprint(
-			&s,
-		) + string(
-		encoded,
-	) + log.String() + fmt.Errorf("with %w %v", errors.New("x"), s).
+	shown := fmt.Sprintf("%v %+v %#v %s %q %x %d", s, s, s, s, s, s, s) +
+		fmt.Sprintf("%v %+v %#v", nested, nested, nested) +
+		fmt.Sprint(&s) + string(encoded) + log.String() + fmt.Errorf("with %w %v", errors.New("x"), s).
 		Error()
 	for _, verb := range []string{"%s", "%q", "%x", "%X", "%p", "%d"} {
 		shown += fmt.Sprintf(verb, nested)

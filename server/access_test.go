@@ -136,13 +136,8 @@ func asked(t *testing.T, key, method, url, body string) *http.Request {
 }
 
 func say(thread, run, text string) string {
-	return fmt.Sprintf(
-		`{"threadId":%q,"runId":%q,"messages":[{"id":"m-%s","role":"user","content":%q}]}`,
-		thread,
-		run,
-		run,
-		text,
-	)
+	return fmt.Sprintf(`{"threadId":%q,"runId":%q,"messages":[{"id":"m-%s","role":"user","content":%q}]}`, thread, run,
+		run, text)
 }
 
 // TestRoles calls all that a role may do and all that it may not, over HTTP, on a thread
@@ -211,11 +206,8 @@ func waits(t *testing.T, s *server.Server, who holdfast.Principal, agent, thread
 	if info.Status != threads.StatusInterrupted || len(info.Interrupts) != 1 {
 		t.Fatalf("%+v", info)
 	}
-	return fmt.Sprintf(
-		`{"threadId":%q,"runId":"answer","messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{}}]}`,
-		thread,
-		info.Interrupts[0].ID,
-	)
+	return fmt.Sprintf(`{"threadId":%q,"runId":"answer","messages":[],"resume":[{"interruptId":%q,`+
+		`"status":"resolved","payload":{}}]}`, thread, info.Interrupts[0].ID)
 }
 
 // TestApprovals: a user answers the questions of their threads, unless the agent leaves
@@ -265,14 +257,8 @@ func TestAgentsOfAKey(t *testing.T) {
 		"all":  {Tenant: "acme", User: "alice"},
 	}
 	h, s, _ := keyed(t, c, nil)
-	if code, body := call(
-		t,
-		"some",
-		"GET",
-		h.URL+"/agents",
-		"",
-	); code != 200 || strings.Contains(body, `"name":"plain"`) ||
-		!strings.Contains(body, `"name":"ask"`) {
+	if code, body := call(t, "some", "GET", h.URL+"/agents", ""); code != 200 ||
+		strings.Contains(body, `"name":"plain"`) || !strings.Contains(body, `"name":"ask"`) {
 		t.Errorf("%d %s", code, body)
 	}
 	for path, want := range map[string]int{
@@ -297,13 +283,7 @@ func TestAgentsOfAKey(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := s.Delete(
-		t.Context(),
-		role("alice", access.RoleRead),
-		"waiting",
-		"",
-		false,
-	); err == nil ||
+	if _, err := s.Delete(t.Context(), role("alice", access.RoleRead), "waiting", "", false); err == nil ||
 		holdfast.AsError(err).Code != codes.Forbidden {
 		t.Errorf("%v", err)
 	}
@@ -314,9 +294,7 @@ func TestAgentsOfAKey(t *testing.T) {
 func TestAuthorize(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	h, _, _ := keyed(
-		t,
-		callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)},
+	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)},
 		func(c *server.Config) {
 			c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
 				mu.Lock()
@@ -330,8 +308,7 @@ func TestAuthorize(t *testing.T) {
 				}
 				return nil
 			}
-		},
-	)
+		})
 	for _, tt := range []struct {
 		key, method, path, body string
 		code                    int
@@ -360,21 +337,18 @@ func TestAuthorize(t *testing.T) {
 // of no other, and the log says who did what.
 func TestOperators(t *testing.T) {
 	c := callers{
-		"operator": role(
-			"ops",
-			access.RoleOperator,
-		),
-		"alice": {Tenant: "acme", User: "alice"},
-		"bob":   {Tenant: "acme", User: "bob"},
-		"eve":   {Tenant: "evil", User: "eve"},
-		"ops":   role("ops", access.RoleUser),
+		"operator": role("ops", access.RoleOperator),
+		"alice":    {Tenant: "acme", User: "alice"},
+		"bob":      {Tenant: "acme", User: "bob"},
+		"eve":      {Tenant: "evil", User: "eve"},
+		"ops":      role("ops", access.RoleUser),
 	}
 	start, later := time.Now(), atomic.Int64{}
-	h, s, log := keyed(
-		t,
-		c,
-		func(c *server.Config) { c.Now = func() time.Time { return start.Add(time.Duration(later.Load())) } },
-	)
+	h, s, log := keyed(t, c, func(c *server.Config) {
+		c.Now = func() time.Time {
+			return start.Add(time.Duration(later.Load()))
+		}
+	})
 	for _, name := range []string{"alice", "bob", "eve"} {
 		for _, id := range []string{"1", "2"} {
 			for range s.Run(t.Context(), c[name], server.Input{Thread: name + id, Text: "hi"}) {

@@ -27,11 +27,8 @@ func validateTools(a holdfast.Agent) error {
 			}
 		}
 		if name == "" || tools[name] {
-			return fmt.Errorf(
-				"agent %q has a tool without a name, or two tools named %q: give each a name of its own",
-				a.Name,
-				name,
-			)
+			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own",
+				a.Name, name)
 		}
 		tools[name] = true
 	}
@@ -51,13 +48,8 @@ func validateClient(a holdfast.Agent) error {
 		{"MediaURLs", a.Client.MediaURLs, []string{"", thread.MediaHTTPS, thread.MediaAny, thread.MediaNone}},
 	} {
 		if !slices.Contains(v.known, v.value) {
-			return fmt.Errorf(
-				"agent %q has an unknown Client.%s %q: use %s",
-				a.Name,
-				v.name,
-				v.value,
-				strings.Join(v.known[1:], ", "),
-			)
+			return fmt.Errorf("agent %q has an unknown Client.%s %q: use %s", a.Name, v.name, v.value,
+				strings.Join(v.known[1:], ", "))
 		}
 	}
 	return nil

@@ -92,8 +92,7 @@ func mediaOf(a holdfast.Agent) (takes, makes map[holdfast.PartType]bool) {
 		differs := func(other map[holdfast.PartType]bool) func(holdfast.PartType, bool) bool {
 			return func(t holdfast.PartType, yes bool) bool {
 				said, declared := other[t]
-				return !declared ||
-					said != yes
+				return !declared || said != yes
 			}
 		}
 		maps.DeleteFunc(takes, differs(in))

@@ -51,10 +51,7 @@ type audited struct {
 
 // Rewind implements [hfhttp.Upkeep].
 func (a *audited) Rewind(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, thread string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	made, err := a.keeper.Rewind(ctx, who, thread, to)
 	if !to.Preview {
@@ -65,11 +62,7 @@ func (a *audited) Rewind(
 
 // Prune implements [hfhttp.Upkeep].
 func (a *audited) Prune(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, etag string,
-	keep int,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool,
 ) (*threads.Cleaned, error) {
 	owner, err := a.ownerOf(ctx, who, thread)
 	if err != nil {
@@ -83,12 +76,7 @@ func (a *audited) Prune(
 }
 
 // Delete implements [hfhttp.Upkeep].
-func (a *audited) Delete(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, etag string,
-	children bool,
-) (int, error) {
+func (a *audited) Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error) {
 	owner, err := a.ownerOf(ctx, who, thread)
 	if err != nil {
 		return 0, err
@@ -100,10 +88,7 @@ func (a *audited) Delete(
 
 // DeleteOlderThan implements [hfhttp.Upkeep].
 func (a *audited) DeleteOlderThan(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	return a.cleanUp(ctx, who, "delete_older_than", dryRun, func(owner holdfast.Principal) (*threads.Cleaned, error) {
 		return a.keeper.DeleteOlderThan(ctx, owner, before, dryRun)
@@ -112,10 +97,7 @@ func (a *audited) DeleteOlderThan(
 
 // DeleteInactive implements [hfhttp.Upkeep].
 func (a *audited) DeleteInactive(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	return a.cleanUp(ctx, who, "delete_inactive", dryRun, func(owner holdfast.Principal) (*threads.Cleaned, error) {
 		return a.keeper.DeleteInactive(ctx, owner, before, dryRun)
@@ -139,10 +121,7 @@ func (a *audited) ownerOf(ctx context.Context, who holdfast.Principal, id string
 // cleanUp cleans up the caller's threads or, for an operator, those of all users of the
 // tenant, one user after the other.
 func (a *audited) cleanUp(
-	ctx context.Context,
-	who holdfast.Principal,
-	action string,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, action string, dryRun bool,
 	clean func(owner holdfast.Principal) (*threads.Cleaned, error),
 ) (*threads.Cleaned, error) {
 	owners := []holdfast.Principal{who}
@@ -203,10 +182,7 @@ func (a *audited) users(ctx context.Context, tenant string) ([]holdfast.Principa
 
 // Finish implements [hfhttp.Calls].
 func (a *audited) Finish(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, call string,
-	r threads.CallResult,
+	ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
 ) (*threads.FinishedCall, error) {
 	f := finishing(r)
 	f.Who, f.Thread, f.Call = who, thread, call
@@ -225,9 +201,7 @@ const byURL = "one-time URL"
 
 // FinishByToken implements [hfhttp.Calls].
 func (a *audited) FinishByToken(
-	ctx context.Context,
-	token string,
-	r threads.CallResult,
+	ctx context.Context, token string, r threads.CallResult,
 ) (*threads.FinishedCall, error) {
 	f := finishing(r)
 	f.Token = token

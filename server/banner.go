@@ -38,10 +38,8 @@ func (s *Server) Banner(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "  recovery    %s; checkpoints %s\n", recovery, s.cfg.CheckpointFrequency)
 	if !s.cfg.Chat && !slices.ContainsFunc(now.Agents, func(a holdfast.Agent) bool { return a.Policy.Chat }) {
-		b.WriteString(
-			"  chat        off: while a run is in progress, new messages and edits at /runs are refused; --chat " +
-				"lets them take over\n",
-		)
+		b.WriteString("  chat        off: while a run is in progress, new messages and edits at /runs are refused; " +
+			"--chat lets them take over\n")
 	}
 	_, err := fmt.Fprint(w, b.String())
 	return err

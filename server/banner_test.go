@@ -139,9 +139,7 @@ func TestBannerFormat(t *testing.T) {
 	}
 	c := config(t)
 	c.DataFormat = "7"
-	if _, err := server.New(
-		c,
-	); err == nil ||
+	if _, err := server.New(c); err == nil ||
 		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 1 or newest`) {
 		t.Errorf("a format that is not written: %v", err)
 	}

@@ -17,9 +17,7 @@ func withBuiltIns(a holdfast.Agent) []holdfast.Middleware {
 	}
 	calls := func(t holdfast.Tool) bool { return t.Spec().Name == middleware.ReadResult }
 	var all []holdfast.Middleware
-	if m := middleware.LargeResults(
-		middleware.LargeResultsOptions{},
-	); !lists(m) &&
+	if m := middleware.LargeResults(middleware.LargeResultsOptions{}); !lists(m) &&
 		!slices.ContainsFunc(a.Tools, calls) {
 		all = append(all, m)
 	}

@@ -15,11 +15,9 @@ import (
 )
 
 // ownRead is a tool with the name of a built-in one.
-var ownRead = holdfast.NewTool(
-	middleware.ReadResult,
-	"reads",
-	func(context.Context, struct{}) (string, error) { return "its own", nil },
-)
+var ownRead = holdfast.NewTool(middleware.ReadResult, "reads", func(context.Context, struct{}) (string, error) {
+	return "its own", nil
+})
 
 // TestEveryAgentGoesOnWithLess: an agent without any middleware answers although its
 // conversation was too long, unless it is turned off.
@@ -36,17 +34,16 @@ func TestEveryAgentGoesOnWithLess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			model := holdfast.ModelFunc(
-				func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					return func(yield func(holdfast.Delta, error) bool) {
-						if len(req.Messages) > 2 {
-							yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.TooLong})
-							return
-						}
-						yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+			model := holdfast.ModelFunc(func(_ context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 2 {
+						yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.TooLong})
+						return
 					}
-				},
-			)
+					yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+				}
+			})
 			s := engineOf(t, holdfast.Agent{Name: "a", Model: model, Middleware: c.middleware})
 			var last string
 			for i, text := range []string{"one", "two"} {
@@ -70,10 +67,9 @@ func TestAnAgentsOwnReadResult(t *testing.T) {
 				yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
 				return
 			}
-			if !slices.ContainsFunc(
-				req.Tools,
-				func(t holdfast.ToolSpec) bool { return t.Name == middleware.ReadResult },
-			) {
+			if !slices.ContainsFunc(req.Tools, func(t holdfast.ToolSpec) bool {
+				return t.Name == middleware.ReadResult
+			}) {
 				t.Error("the tool is not offered")
 			}
 			yield(
@@ -95,17 +91,13 @@ func TestAnAgentsOwnReadResult(t *testing.T) {
 		Tools:      []holdfast.Tool{ownRead},
 		Middleware: []holdfast.Middleware{middleware.LargeResults(middleware.LargeResultsOptions{})},
 	}
-	if _, err := server.New(
-		server.Config{Store: "memory:", Agents: []holdfast.Agent{twice}},
-	); err == nil ||
+	if _, err := server.New(server.Config{Store: "memory:", Agents: []holdfast.Agent{twice}}); err == nil ||
 		!strings.Contains(err.Error(), `two tools named "read_result"`) {
 		t.Errorf("two tools of one name: %v", err)
 	}
 	path := written(t, "agents:\n  - name: a\n    tools: [read_result]\n    middleware: [largeResults]\n")
-	if _, _, err := server.ValidateAgents(
-		path,
-		server.Parts{Getenv: noEnv, Tools: []holdfast.Tool{ownRead}},
-	); err == nil ||
+	if _, _, err := server.ValidateAgents(path,
+		server.Parts{Getenv: noEnv, Tools: []holdfast.Tool{ownRead}}); err == nil ||
 		!strings.Contains(err.Error(), `two tools named "read_result"`) {
 		t.Errorf("in a file: %v", err)
 	}
@@ -114,9 +106,8 @@ func TestAnAgentsOwnReadResult(t *testing.T) {
 // engineOf starts a server of one agent, without a listener.
 func engineOf(t *testing.T, agent holdfast.Agent) *server.Server {
 	t.Helper()
-	s, err := server.New(
-		server.Config{Store: "memory:", Agents: []holdfast.Agent{agent}, Log: slog.New(slog.DiscardHandler)},
-	)
+	s, err := server.New(server.Config{Store: "memory:", Agents: []holdfast.Agent{agent},
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,12 +40,8 @@ func provides(t *testing.T, name string, status int) *provided {
 			http.Error(w, `{"error": {"message": "no"}}`, status)
 			return
 		}
-		_, _ = fmt.Fprintf(
-			w,
-			"data: {\"choices\":[{\"delta\":{\"content\":\"I am "+
-				"%s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
-			name,
-		)
+		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":\"I am "+
+			"%s.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", name)
 	}))
 	t.Cleanup(p.Close)
 	return p
@@ -96,12 +92,7 @@ func TestReplicasShareCircuits(t *testing.T) {
 		post(t, two+"/agents/b", fmt.Sprint("b", n), "hi")
 	}
 	for n := range 10 {
-		if got := post(
-			t,
-			two,
-			fmt.Sprint("u", n),
-			"hi",
-		); !strings.Contains(got, "I am second.") ||
+		if got := post(t, two, fmt.Sprint("u", n), "hi"); !strings.Contains(got, "I am second.") ||
 			strings.Contains(got, "I am first.") {
 			t.Errorf("the answer is %s", got)
 		}

@@ -50,22 +50,21 @@ func TestWhoInstructs(t *testing.T) {
 		cfg := config(t)
 		cfg.Authenticate = c.authenticate
 		cfg.Agents[0].Instructions, cfg.Agents[0].Client = "OPERATOR", c.policy
-		cfg.Agents[0].Model = holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				for _, text := range req.Instructions {
-					seen = append(seen, "system "+shorten(text))
-				}
-				for _, item := range req.Context {
-					seen = append(seen, "context "+item.Value)
-				}
-				for _, m := range req.Messages {
-					seen = append(seen, string(m.Role)+" "+shorten(m.PlainText()))
-				}
-				return func(yield func(holdfast.Delta, error) bool) {
-					yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
-				}
-			},
-		)
+		cfg.Agents[0].Model = holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			for _, text := range req.Instructions {
+				seen = append(seen, "system "+shorten(text))
+			}
+			for _, item := range req.Context {
+				seen = append(seen, "context "+item.Value)
+			}
+			for _, m := range req.Messages {
+				seen = append(seen, string(m.Role)+" "+shorten(m.PlainText()))
+			}
+			return func(yield func(holdfast.Delta, error) bool) {
+				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
+			}
+		})
 		s := must(server.New(cfg))(t)
 		if err := s.StartEngine(t.Context()); err != nil {
 			t.Fatal(err)
@@ -98,10 +97,9 @@ func TestMediaOverHTTP(t *testing.T) {
 			source,
 		)
 		w := answered(s, "POST", "/runs", body)
-		if w.Code != want ||
-			want == 400 &&
-				(!strings.Contains(w.Body.String(), codes.MediaRefused) ||
-					!strings.Contains(w.Body.String(), `"hint":"Send`)) {
+		if w.Code != want || want == 400 &&
+			(!strings.Contains(w.Body.String(), codes.MediaRefused) ||
+				!strings.Contains(w.Body.String(), `"hint":"Send`)) {
 			t.Errorf("%s: %d %s", source, w.Code, w.Body.String())
 		}
 	}

@@ -32,22 +32,17 @@ func TestClocksThatAreOff(t *testing.T) {
 		c := config(t)
 		c.Lease = lease
 		a := lookAndWait(ran, release)
-		limit := middleware.RateLimit(
-			middleware.RateLimitOptions{
-				Tools:  []string{"look"},
-				Limit:  1,
-				Window: middleware.Duration(2 * time.Hour),
-				Then:   middleware.RateLimitEnd,
-			},
-		)
+		limit := middleware.RateLimit(middleware.RateLimitOptions{
+			Tools:  []string{"look"},
+			Limit:  1,
+			Window: middleware.Duration(2 * time.Hour),
+			Then:   middleware.RateLimitEnd,
+		})
 		a.Middleware = []holdfast.Middleware{limit}
 		c.Agents = []holdfast.Agent{a}
 		c.OpenStore = func() (store.Store, error) {
-			return redisstore.Open(
-				context.Background(),
-				"redis://"+redis.Addr(),
-				redisstore.Options{Now: func() time.Time { return time.Now().Add(off) }},
-			)
+			return redisstore.Open(context.Background(), "redis://"+redis.Addr(),
+				redisstore.Options{Now: func() time.Time { return time.Now().Add(off) }})
 		}
 		urls = append(urls, started(t, c))
 	}
@@ -69,10 +64,9 @@ func TestClocksThatAreOff(t *testing.T) {
 	res.Body = io.NopCloser(io.TeeReader(res.Body, &all))
 	for ev := range events(t, res) {
 		if ev.Type == "TOOL_CALL_RESULT" && ev.ToolCallID == "c1" {
-			time.AfterFunc(
-				4*lease,
-				func() { close(release) },
-			) // the other server could have taken it for dead meanwhile
+			time.AfterFunc(4*lease, func() {
+				close(release)
+			}) // the other server could have taken it for dead meanwhile
 		}
 	}
 	if text := all.String(); strings.Contains(text, "holdfast.takeover") || !strings.Contains(text, "RUN_FINISHED") {
@@ -92,8 +86,7 @@ func TestClocksThatAreOff(t *testing.T) {
 			}
 			defer res.Body.Close()
 			if err := json.NewDecoder(res.Body).
-				Decode(&detail); err != nil ||
-				time.Since(detail.UpdatedAt).Abs() > 5*time.Minute {
+				Decode(&detail); err != nil || time.Since(detail.UpdatedAt).Abs() > 5*time.Minute {
 				t.Errorf("thread %s was written at %s, %v", thread, detail.UpdatedAt, err)
 			}
 		}
@@ -128,12 +121,8 @@ func TestRedisClockMoves(t *testing.T) {
 				})
 			}
 			ready(http.StatusOK)
-			res := posted(
-				t,
-				url+"/runs",
-				`{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m",`+
-					`"role":"user","content":"go"}]}`,
-			)
+			res := posted(t, url+"/runs", `{"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"m",`+
+				`"role":"user","content":"go"}]}`)
 			redis.SetTime(time.Now().Add(off))
 			time.AfterFunc(2*c.Lease, func() { close(moved) }) // the lease is renewed by then
 			var all strings.Builder

@@ -53,9 +53,9 @@ func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 	if c.s.cfg.Authenticate == nil {
 		if !c.atThisMachine(r) || !operator.Shows(r, c.s.operators.token) {
 			return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
-				WithHint("Without API keys they open the address with #token= that the server printed " +
-					"when it started, or show that token as a bearer, from the server's own " +
-					"machine and not through a proxy. With API keys it is the role operator.")
+				WithHint("Without API keys they open the address with #token= that the server printed when it " +
+					"started, or show that token as a bearer, from the server's own machine and not through a proxy. " +
+					"With API keys it is the role operator.")
 		}
 		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")
 	}
@@ -136,23 +136,14 @@ func (c *console) Settings(ctx context.Context, who holdfast.Principal) []hfhttp
 
 // CallTool implements [hfhttp.Console].
 func (c *console) CallTool(
-	ctx context.Context,
-	who holdfast.Principal,
-	by hfhttp.ToolByHand,
+	ctx context.Context, who holdfast.Principal, by hfhttp.ToolByHand,
 ) (*hfhttp.ToolOutcome, error) {
 	if c.s.cfg.Authenticate == nil {
 		who = asOperator(who)
 	}
 	if err := c.s.cfg.Authorize(ctx, who, access.Operate, by.Agent); err != nil {
-		c.s.audited.audit.note(
-			ctx,
-			caller(who),
-			"call_tool",
-			"",
-			err,
-			slog.String("agent", by.Agent),
-			slog.String("tool", by.Tool),
-		)
+		c.s.audited.audit.note(ctx, caller(who), "call_tool", "", err, slog.String("agent", by.Agent),
+			slog.String("tool", by.Tool))
 		return nil, err
 	}
 	limits := c.s.served.Load().limits(by.Agent)
@@ -165,27 +156,16 @@ func (c *console) CallTool(
 		Principal: holdfast.Principal{Tenant: who.Tenant, User: who.User},
 	}
 	began := clock.Now()
-	result, started, err := owner.CallByHand(
-		ctx,
-		c.s.engine,
+	result, started, err := owner.CallByHand(ctx, c.s.engine,
 		owner.ByHand{Agent: by.Agent, Call: call, Around: []holdfast.Middleware{
 			middleware.ToolTimeout(limits.ToolTimeout, &c.s.tools), middleware.ToolResultLimit(limits.MaxToolResult),
-		}},
-	)
+		}})
 	refused := err
 	if started {
 		refused = nil
 	}
-	c.s.audited.audit.note(
-		ctx,
-		caller(who),
-		"call_tool",
-		"",
-		refused,
-		slog.String("agent", by.Agent),
-		slog.String("tool", by.Tool),
-		slog.String("key", call.Key),
-	)
+	c.s.audited.audit.note(ctx, caller(who), "call_tool", "", refused, slog.String("agent", by.Agent),
+		slog.String("tool", by.Tool), slog.String("key", call.Key))
 	if !started {
 		return nil, err
 	}
@@ -207,9 +187,8 @@ func outcomeOf(call *holdfast.ToolCall, result holdfast.ToolResult, err error, t
 	case result.Failed:
 		o.Error = cmp.Or(result.Text, "The tool has failed.")
 	default:
-		o.Result = agui.FromDomain(
-			holdfast.Message{Role: holdfast.RoleTool, Text: result.Text, Parts: result.Parts},
-		).Content
+		o.Result = agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, Text: result.Text,
+			Parts: result.Parts}).Content
 	}
 	return o
 }
@@ -230,10 +209,7 @@ func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread s
 
 // ThreadsOfAll implements [hfhttp.Others].
 func (c *console) ThreadsOfAll(
-	r *http.Request,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	r *http.Request, who holdfast.Principal, before time.Time, limit int,
 ) ([]threads.Info, error) {
 	err := c.operates(r, who)
 	c.s.audited.audit.note(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))

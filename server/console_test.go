@@ -35,14 +35,11 @@ func readAs(t *testing.T, key, user, url string) string {
 // them, and the log says so; nobody else does.
 func TestOperatorsRead(t *testing.T) {
 	c := callers{
-		"operator": role(
-			"ops",
-			access.RoleOperator,
-		),
-		"alice": {Tenant: "acme", User: "alice"},
-		"bob":   {Tenant: "acme", User: "bob@home"},
-		"eve":   {Tenant: "evil", User: "eve"},
-		"read":  role("carl", access.RoleRead),
+		"operator": role("ops", access.RoleOperator),
+		"alice":    {Tenant: "acme", User: "alice"},
+		"bob":      {Tenant: "acme", User: "bob@home"},
+		"eve":      {Tenant: "evil", User: "eve"},
+		"read":     role("carl", access.RoleRead),
 	}
 	h, s, log := keyed(t, c, nil)
 	for i, name := range []string{"alice", "bob", "eve", "bob", "alice"} {
@@ -77,30 +74,19 @@ func TestOperatorsRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &second); err != nil || len(second.Threads) != 2 {
 		t.Fatalf("%s: %v", body, err)
 	}
-	code, body := call(
-		t,
-		"operator",
-		"GET",
-		h.URL+"/threads?user=*&before="+second.Threads[1].UpdatedAt.Format(time.RFC3339Nano),
-		"",
-	)
+	code, body := call(t, "operator", "GET",
+		h.URL+"/threads?user=*&before="+second.Threads[1].UpdatedAt.Format(time.RFC3339Nano), "")
 	if got := threadsIn(t, code, body); got != "bob1:bob@home alice0:alice " {
 		t.Errorf("the rest is %s", got)
 	}
-	if code, body := call(
-		t,
-		"alice",
-		"GET",
-		h.URL+"/threads",
-		"",
-	); code != http.StatusOK ||
+	if code, body := call(t, "alice", "GET", h.URL+"/threads", ""); code != http.StatusOK ||
 		strings.Contains(body, `"user"`) {
 		t.Errorf("one's own list: %d %s", code, body)
 	}
 	got := strings.Join(log.audit(), "\n")
 	for _, want := range []string{
-		"who=acme/ops action=read thread=bob1 result=ok user=bob@home", "who=acme/alice action=read thread=bob1 " +
-			"result=forbidden user=bob@home",
+		"who=acme/ops action=read thread=bob1 result=ok user=bob@home",
+		"who=acme/alice action=read thread=bob1 result=forbidden user=bob@home",
 		"who=acme/ops action=list result=ok user=*", "who=evil/eve action=list result=forbidden user=*",
 	} {
 		if !strings.Contains(got, want) {
@@ -138,29 +124,16 @@ func TestOwnRuleForOperators(t *testing.T) {
 	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal,
 		error){"keys": callers{localToken: role("ops", access.RoleOperator)}.authenticate,
 		"none": nil} {
-		h, _, log := keyed(
-			t,
-			nil,
-			func(c *server.Config) { c.Authenticate, c.Authorize, c.OperatorToken = authenticate, no, localToken },
-		)
+		h, _, log := keyed(t, nil, func(c *server.Config) {
+			c.Authenticate, c.Authorize, c.OperatorToken = authenticate, no, localToken
+		})
 		for _, path := range []string{"/overview", "/settings", "/threads?user=*"} {
-			if code, body := call(
-				t,
-				localToken,
-				"GET",
-				h.URL+path,
-				"",
-			); code != http.StatusForbidden ||
+			if code, body := call(t, localToken, "GET", h.URL+path, ""); code != http.StatusForbidden ||
 				strings.Contains(body, "Sundays") {
 				t.Errorf("%s: %s: %d %s", name, path, code, body)
 			}
 		}
-		if got := readAs(
-			t,
-			localToken,
-			"bob",
-			h.URL+"/threads",
-		); !strings.HasPrefix(got, "403") ||
+		if got := readAs(t, localToken, "bob", h.URL+"/threads"); !strings.HasPrefix(got, "403") ||
 			!strings.Contains(log.String(), "user=bob") {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -190,16 +163,8 @@ func TestOperatorWithoutKeys(t *testing.T) {
 				t.Errorf("%s: %s: %d %s", name, path, code, body)
 			}
 		}
-		if code, body := call(
-			t,
-			localToken,
-			"GET",
-			h.URL+"/ui/config.json",
-			"",
-		); strings.Contains(
-			body,
-			`"operator":true`,
-		) != (tt.code == http.StatusOK) {
+		if code, body := call(t, localToken, "GET", h.URL+"/ui/config.json", ""); strings.Contains(body,
+			`"operator":true`) != (tt.code == http.StatusOK) {
 			t.Errorf("%s: the page is told %d %s", name, code, body)
 		}
 		// From elsewhere, as far as the connection says.
@@ -239,13 +204,8 @@ func TestTokenOfThisMachine(t *testing.T) {
 		if !strings.Contains(body, `"operator":false`) || !strings.Contains(body, `"identified":true`) {
 			t.Errorf("the page with %q is told %s", shown, body)
 		}
-		if code, body := call(
-			t,
-			shown,
-			"POST",
-			h.URL+"/runs",
-			say("t", fmt.Sprint("r", i), "hi"),
-		); code != http.StatusOK {
+		if code, body := call(t, shown, "POST", h.URL+"/runs",
+			say("t", fmt.Sprint("r", i), "hi")); code != http.StatusOK {
 			t.Errorf("chatting with %q: %d %s", shown, code, body)
 		}
 	}
@@ -270,65 +230,41 @@ func byHand() []holdfast.Tool {
 	return []holdfast.Tool{
 		holdfast.NewTool("tell", "tells of its call", func(ctx context.Context, _ struct{}) (string, error) {
 			call := holdfast.CallFrom(ctx)
-			err := errors.Join(
-				holdfast.UpdateState(
-					ctx,
-					func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("nobody applies this") },
-				),
-				holdfast.Notify(ctx, "test.note", 1),
-			)
+			err := errors.Join(holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				return nil,
+					errors.New("nobody applies this")
+			}), holdfast.Notify(ctx, "test.note", 1))
 			at := holdfast.IterationFrom(ctx)
-			return fmt.Sprint(
-				call.Key,
-				" ",
-				call.Principal.User,
-				" ",
-				call.Principal.Rights == nil,
-				" ",
-				call.Thread == "",
-				" ",
-				call.State == nil,
-				" ",
-				at.Agent,
-			), err
+			return fmt.Sprint(call.Key, " ", call.Principal.User, " ", call.Principal.Rights == nil, " ",
+				call.Thread == "", " ", call.State == nil, " ", at.Agent), err
 		}),
-		holdfast.NewTool(
-			"add",
-			"adds",
-			func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil },
-		),
-		holdfast.NewTool(
-			"fail",
-			"fails",
-			func(context.Context, struct{}) (string, error) { return "", errors.New("the disk is full") },
-		),
+		holdfast.NewTool("add", "adds", func(_ context.Context, in struct{ A, B int }) (int, error) {
+			return in.A + in.B, nil
+		}),
+		holdfast.NewTool("fail", "fails", func(context.Context, struct{}) (string, error) {
+			return "",
+				errors.New("the disk is full")
+		}),
 		holdfast.NewTool("missing", "fails with a code", func(context.Context, struct{}) (string, error) {
 			return "", holdfast.Errorf(codes.NotFound, "There is no such order.")
 		}),
-		holdfast.NewTool(
-			"burn",
-			"panics",
-			func(context.Context, struct{}) (string, error) { panic("secret of the tool") },
-		),
+		holdfast.NewTool("burn", "panics", func(context.Context, struct{}) (string, error) {
+			panic("secret of the tool")
+		}),
 		holdfast.NewTool("keep", "keeps", func(ctx context.Context, _ struct{}) (string, error) {
 			return "kept", holdfast.Keep(ctx, json.RawMessage("1"))
 		}),
-		holdfast.NewTool(
-			"ask",
-			"asks",
-			func(context.Context, struct{}) (string, error) { return "", &holdfast.Interrupt{Message: "Which one?"} },
-		),
-		holdfast.NewTool(
-			"long",
-			"says much",
-			func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 1000), nil },
-		),
-		holdfast.NewTool(
-			"slow",
-			"waits",
-			func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-			holdfast.WithTimeout(time.Millisecond),
-		),
+		holdfast.NewTool("ask", "asks", func(context.Context, struct{}) (string, error) {
+			return "",
+				&holdfast.Interrupt{Message: "Which one?"}
+		}),
+		holdfast.NewTool("long", "says much", func(context.Context, struct{}) (string, error) {
+			return strings.Repeat("x", 1000), nil
+		}),
+		holdfast.NewTool("slow", "waits", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, holdfast.WithTimeout(time.Millisecond)),
 		contract.New[struct{}]("later", "is finished from outside", holdfast.Outside{}),
 	}
 }
@@ -348,18 +284,17 @@ func TestToolByHand(t *testing.T) {
 	}}
 	h, _, log := keyed(t, c, func(c *server.Config) {
 		c.MaxToolResult = 500
-		c.Agents = append(
-			c.Agents,
-			holdfast.Agent{Name: "tools", Model: hello, Tools: byHand(), Middleware: []holdfast.Middleware{refuse}},
-		)
+		c.Agents = append(c.Agents, holdfast.Agent{Name: "tools", Model: hello, Tools: byHand(),
+			Middleware: []holdfast.Middleware{refuse}})
 	})
 	for _, tt := range []struct{ key, tool, body, want string }{
-		{"operator", "tools/tools/tell", `{"idempotencyKey":"k7"}`, `200 {"result":"k7 ops true true true ` +
-			`tools","idempotencyKey":"k7",`},
+		{"operator", "tools/tools/tell", `{"idempotencyKey":"k7"}`,
+			`200 {"result":"k7 ops true true true tools","idempotencyKey":"k7",`},
 		{"operator", "tools/tools/add", `{"arguments":{"A":2,"B":3}}`, `200 {"result":"5","idempotencyKey":"call`},
 		{"operator", "tools/tools/add", `{"arguments":{"A":"two"}}`, "400 "},
-		{"operator", "tools/tools/add", `{"arguments":[2]}`, `400 {"error":{"code":"invalid_input","message":"The ` +
-			`arguments are not what add takes: [2] is an array, but it must be an object.",`},
+		{"operator", "tools/tools/add", `{"arguments":[2]}`,
+			`400 {"error":{"code":"invalid_input","message":"The arguments are not what add takes: [2] is an array, ` +
+				`but it must be an object.",`},
 		{"operator", "tools/tools/fail", "", `200 {"error":"the disk is full",`},
 		{"operator", "tools/tools/missing", "", `200 {"error":"There is no such order.`},
 		{"operator", "tools/tools/burn", "", `200 {"error":"`},
@@ -374,22 +309,18 @@ func TestToolByHand(t *testing.T) {
 		{"plain only", "tools/tools/add", `{"arguments":{"A":2,"B":3}}`, "403 "},
 	} {
 		code, body := call(t, tt.key, "POST", h.URL+"/agents/"+tt.tool+"/call", tt.body)
-		if got := fmt.Sprint(
-			code,
-			" ",
-			body,
-		); !strings.HasPrefix(got, tt.want) || len(body) > 1500 ||
+		if got := fmt.Sprint(code, " ", body); !strings.HasPrefix(got, tt.want) || len(body) > 1500 ||
 			strings.Contains(body, "secret of the tool") {
 			t.Errorf("%s calls %s with %s: %s", tt.key, tt.tool, tt.body, got)
 		}
 	}
 	got := strings.Join(log.audit(), "\n")
 	for _, want := range []string{
-		"who=acme/ops action=call_tool result=ok agent=tools tool=tell key=k7", "who=acme/ops action=call_tool " +
-			"result=invalid_input agent=tools tool=add key=call",
+		"who=acme/ops action=call_tool result=ok agent=tools tool=tell key=k7",
+		"who=acme/ops action=call_tool result=invalid_input agent=tools tool=add key=call",
 		"who=acme/ops action=call_tool result=not_found agent=tools tool=nosuch",
-		"who=acme/alice action=call_tool result=forbidden", "who=acme/ops action=call_tool " +
-			"result=forbidden agent=tools tool=add",
+		"who=acme/alice action=call_tool result=forbidden",
+		"who=acme/ops action=call_tool result=forbidden agent=tools tool=add",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the log lacks %s:\n%s", want, got)
@@ -420,8 +351,7 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("%d %s: %v", code, body, err)
 	}
 	if o.Version != "v1" || o.Store != "memory" || o.Durability != "none" || len(o.Processes) != 1 ||
-		o.Processes[0] != o.Process ||
-		o.StartedAt.After(o.Now) {
+		o.Processes[0] != o.Process || o.StartedAt.After(o.Now) {
 		t.Errorf("%s", body)
 	}
 	if o.Runs.Running != 0 || o.Runs.Started != 2 || o.Runs.Finished != 1 || o.Runs.Waiting != 1 ||
@@ -475,8 +405,7 @@ func TestKillOnlyTheDemo(t *testing.T) {
 	}{
 		"the demo": {func(*server.Config) {}, true},
 		"another model": {func(c *server.Config) {
-			c.Agents = append(c.Agents,
-				holdfast.Agent{Name: "b", Model: hello})
+			c.Agents = append(c.Agents, holdfast.Agent{Name: "b", Model: hello})
 		},
 			false},
 		"keys":           {func(c *server.Config) { c.Authenticate = callers{}.authenticate }, false},
@@ -501,16 +430,8 @@ func TestKillOnlyTheDemo(t *testing.T) {
 		if tt.killed {
 			<-killed
 		}
-		if _, body := call(
-			t,
-			localToken,
-			"GET",
-			h.URL+"/ui/config.json",
-			"",
-		); strings.Contains(
-			body,
-			`"kill":true`,
-		) != tt.killed {
+		if _, body := call(t, localToken, "GET", h.URL+"/ui/config.json", ""); strings.Contains(body,
+			`"kill":true`) != tt.killed {
 			t.Errorf("%s: the page is told %s", name, body)
 		}
 		if name == "the demo" { // until an agent has another model

@@ -31,8 +31,8 @@ func TestDeclaredMistakes(t *testing.T) {
 	const document = `"openapi": "3.0.3", "servers": [{"url": "https://s.example"}], "paths": {"/a/{x}": {"get": ` +
 		`{"operationId": "a"}}, "/b": {"get": {"operationId": "b"}}}`
 	for name, c := range map[string]struct{ file, want string }{
-		"http url": {"tools:\n  - name: a\n    http: {url: x.example/a}\n", `3:17: url: it must be absolute, like ` +
-			`https://api.example/orders/{id}`},
+		"http url": {"tools:\n  - name: a\n    http: {url: x.example/a}\n",
+			`3:17: url: it must be absolute, like https://api.example/orders/{id}`},
 		"http method": {"tools:\n  - name: a\n    http: {url: \"https://x.example/\", method: FETCH}\n",
 			`3:47: method: "FETCH" must be GET, HEAD, POST, PUT, PATCH or DELETE`},
 		"http header": {"tools:\n  - name: a\n    http:\n      url: https://x.example/\n      headers: {X-A: \"{b\"}\n",
@@ -51,14 +51,15 @@ func TestDeclaredMistakes(t *testing.T) {
 			`3:53: credential: x.example would get the credential unencrypted: use https`},
 		"variable in a host": {"tools:\n  - name: a\n    http: {url: \"https://${HOST}/\"}\n",
 			`3:17: url: scheme and host cannot have arguments: it must begin like https://api.example/`},
-		"server command": {"mcpServers:\n  s: {dir: x}\n", "2:3: command: set command, to start a server, or " +
-			"url, to reach one\nF:2:3: env: env and dir are for a server that is started with command"},
-		"server name": {"mcpServers:\n  my_server: {command: x}\n", `2:3: name: "my_server" is no name of at ` +
-			`most 32 letters, digits and hyphens`},
-		"server url": {"mcpServers:\n  s: {url: nowhere}\n", `2:12: url: it is not the URL of a server, such ` +
-			`as https://example.com/mcp`},
-		"server pattern": {"mcpServers:\n  s: {command: x, tools: [a, \"[\"]}\n", `2:26: tools: "[" is no ` +
-			`pattern of a tool's name`},
+		"server command": {"mcpServers:\n  s: {dir: x}\n",
+			"2:3: command: set command, to start a server, or url, to reach one\nF:2:3: env: env and dir are for a " +
+				"server that is started with command"},
+		"server name": {"mcpServers:\n  my_server: {command: x}\n",
+			`2:3: name: "my_server" is no name of at most 32 letters, digits and hyphens`},
+		"server url": {"mcpServers:\n  s: {url: nowhere}\n",
+			`2:12: url: it is not the URL of a server, such as https://example.com/mcp`},
+		"server pattern": {"mcpServers:\n  s: {command: x, tools: [a, \"[\"]}\n",
+			`2:26: tools: "[" is no pattern of a tool's name`},
 		"server header": {"mcpServers:\n  s: {url: \"https://x.example\", headers: {Mcp-X: a}}\n",
 			`2:50: headers: Mcp-X is set by the protocol`},
 		"webhook": {"tools:\n  - name: a\n    outside:\n      webhook: {headers: {X-A: b}}\n",
@@ -68,12 +69,12 @@ func TestDeclaredMistakes(t *testing.T) {
 			`4:59: headers: host is set by the server`},
 		"outside query": {"tools:\n  - name: a\n    effect: query\n    outside: {}\n",
 			`3:13: effect: a call that is finished from outside cannot be looked up; use once or idempotent`},
-		"directory": {"tools:\n  - files: {directory: ./nosuch}\n", `2:24: directory: open D/nosuch: ` +
-			`no such file or directory`},
-		"fetch": {"tools:\n  - fetch: {proxy: nowhere}\n", `2:20: proxy: it must be a URL like ` +
-			`http://proxy:3128, "environment", or "direct" for none`},
-		"document": {"openapi:\n  - document: bad.json\n    operations: [a]\n", `2:5: openapi: "2.0" is ` +
-			`no version that is known: it must be 3.0 or 3.1`},
+		"directory": {"tools:\n  - files: {directory: ./nosuch}\n",
+			`2:24: directory: open D/nosuch: no such file or directory`},
+		"fetch": {"tools:\n  - fetch: {proxy: nowhere}\n",
+			`2:20: proxy: it must be a URL like http://proxy:3128, "environment", or "direct" for none`},
+		"document": {"openapi:\n  - document: bad.json\n    operations: [a]\n",
+			`2:5: openapi: "2.0" is no version that is known: it must be 3.0 or 3.1`},
 		"operation": {"openapi:\n  - document: doc.json\n    operations: [b, nosuch]\n",
 			`3:21: operations[1] (nosuch): the document has no such operation; it has a, b`},
 		"operation's document": {"openapi:\n  - document: doc.json\n    operations: [a]\n",
@@ -195,22 +196,16 @@ func TestDeclaredTools(t *testing.T) {
 		"list_files pure",
 		"docs_read_file pure",
 		"http_get pure",
-	}; !slices.Equal(
-		got,
-		want,
-	) {
+	}; !slices.Equal(got, want) {
 		t.Errorf("the tools are %q, want %q", got, want)
 	}
 	if s := specs["reserve"]; s.Query == nil || s.InDoubt != holdfast.DoubtAsk ||
-		!strings.Contains(string(s.Parameters), "9007199254740993") ||
-		s.Timeout < 3*time.Second ||
+		!strings.Contains(string(s.Parameters), "9007199254740993") || s.Timeout < 3*time.Second ||
 		s.Timeout > 10*time.Second {
 		t.Errorf("reserve is %+v", s)
 	}
 	if o := specs["request_refund"].Outside; o == nil || o.ExpiresAfter != 72*time.Hour || !o.Abandonable ||
-		o.FinishedBy != access.RoleApprover ||
-		o.Deliver == nil ||
-		!strings.Contains(string(o.Result), "approved") ||
+		o.FinishedBy != access.RoleApprover || o.Deliver == nil || !strings.Contains(string(o.Result), "approved") ||
 		specs["request_refund"].Timeout != time.Minute {
 		t.Errorf("request_refund is %+v", o)
 	}
@@ -218,15 +213,8 @@ func TestDeclaredTools(t *testing.T) {
 	c := config(t)
 	c.Agents = l.Agents
 	url := started(t, c)
-	if got := post(
-		t,
-		url,
-		"t1",
-		`use reserve {"item": "a b", "count": 2}`,
-	); !strings.Contains(
-		got,
-		"9007199254740993",
-	) {
+	if got := post(t, url, "t1", `use reserve {"item": "a b", "count": 2}`); !strings.Contains(got,
+		"9007199254740993") {
 		t.Errorf("the service's answer is not shown: %s", got)
 	}
 	if r := <-asked; r.URL.Path != "/items/a b" || r.Header.Get("X-Team") != "support" ||
@@ -245,15 +233,8 @@ func TestDeclaredTools(t *testing.T) {
 	if r := <-asked; r.URL.Path != "/hook" || r.Header.Get(webhook.HeaderSignature) == "" {
 		t.Errorf("the webhook is asked with %s, %v", r.URL, r.Header)
 	}
-	if got := post(
-		t,
-		url,
-		"t4",
-		`use docs_read_file {"path": "stock.yaml"}`,
-	); !strings.Contains(
-		got,
-		"openapi: 3.0.3",
-	) {
+	if got := post(t, url, "t4", `use docs_read_file {"path": "stock.yaml"}`); !strings.Contains(got,
+		"openapi: 3.0.3") {
 		t.Errorf("the file is not read: %s", got)
 	}
 }
@@ -292,10 +273,8 @@ tools:
 	call := func(name string) (string, error) {
 		for _, tool := range loaded.Declared {
 			if tool.Spec().Name == name {
-				r, err := tool.Call(
-					t.Context(),
-					holdfast.ToolCall{ID: "c", Name: name, Arguments: json.RawMessage("{}")},
-				)
+				r, err := tool.Call(t.Context(),
+					holdfast.ToolCall{ID: "c", Name: name, Arguments: json.RawMessage("{}")})
 				return r.Text, err
 			}
 		}
@@ -336,10 +315,9 @@ tools:
 mcpServers:
   s: {url: "${URL}"}
 `)
-	_, err := server.Load(
-		path,
-		server.Parts{Getenv: func(name string) string { return map[string]string{"URL": "verysecret"}[name] }},
-	)
+	_, err := server.Load(path, server.Parts{Getenv: func(name string) string {
+		return map[string]string{"URL": "verysecret"}[name]
+	}})
 	want := strings.ReplaceAll(`P:10:12: url: it is not the URL of a server, such as https://example.com/mcp
 P:4:56: credential: the environment variable NOT_SET is not set
 P:8:17: url: it must be absolute, like https://api.example/orders/{id}`, "P:", path+":")
@@ -365,20 +343,17 @@ func TestDeclaredKeys(t *testing.T) {
 			if key == "-" || key == "operation" {
 				continue
 			}
-			_, _, err := server.ValidateAgents(
-				written(t, begin+key+": [[]]\nagents: [{name: a}]\n"),
-				server.Parts{Getenv: noEnv},
-			)
+			_, _, err := server.ValidateAgents(written(t, begin+key+": [[]]\nagents: [{name: a}]\n"),
+				server.Parts{Getenv: noEnv})
 			if beside := []string{
 				"name",
 				"description",
 				"effect",
 				"inDoubt",
 				"parameters",
-			}; err == nil ||
-				strings.Contains(err.Error(), "unknown key") &&
-					!(slices.Contains(beside, key) && strings.Contains(err.Error(), "write it beside http")) &&
-					!(key == "name" && begin == "mcpServers:\n  s:\n    ") {
+			}; err == nil || strings.Contains(err.Error(), "unknown key") &&
+				!(slices.Contains(beside, key) && strings.Contains(err.Error(), "write it beside http")) &&
+				!(key == "name" && begin == "mcpServers:\n  s:\n    ") {
 				t.Errorf("%s%s: %v", begin, key, err)
 			}
 		}
@@ -400,10 +375,8 @@ agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_
 	document := `{"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "getItem"}}, ` +
 		`"/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": ` +
 		`{"type": "string"}}]}}}}`
-	if err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
-		os.Mkdir(filepath.Join(dir, "docs"), 0o700),
-	); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
+		os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	agents, _, err := server.ValidateAgents(path, server.Parts{Getenv: noEnv})
@@ -424,10 +397,8 @@ func TestVariablesUnchecked(t *testing.T) {
 		`mcpServers: {a: {url: "http://${HOST}:${PORT}/mcp", proxy: "${PROXY}", credential: {env: C}}}`,
 		`mcpServers: {a: {command: "${PROGRAM}", args: ["${A}"], dir: "${DIR}", env: {A: "${A}"}}}`,
 	} {
-		if _, _, err := server.ValidateAgents(
-			written(t, "agents: [{name: a}]\n"+text+"\n"),
-			server.Parts{Getenv: noEnv},
-		); err != nil {
+		if _, _, err := server.ValidateAgents(written(t, "agents: [{name: a}]\n"+text+"\n"),
+			server.Parts{Getenv: noEnv}); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -435,14 +406,8 @@ func TestVariablesUnchecked(t *testing.T) {
 
 // TestBuiltInReplaced: what the file declares takes the place of a built-in tool.
 func TestBuiltInReplaced(t *testing.T) {
-	l, err := server.Load(
-		written(
-			t,
-			"agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: "+
-				"\"https://x.example/{word}\"}}]\n",
-		),
-		server.Parts{Getenv: noEnv, DefaultModel: "demo"},
-	)
+	l, err := server.Load(written(t, "agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: "+
+		"ours, http: {url: \"https://x.example/{word}\"}}]\n"), server.Parts{Getenv: noEnv, DefaultModel: "demo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,10 +416,7 @@ func TestBuiltInReplaced(t *testing.T) {
 		t.Errorf("the tools are %v", tools)
 	}
 	var schema struct{ Required []string }
-	if err := json.Unmarshal(
-		l.Agents[0].Tools[0].Spec().Parameters,
-		&schema,
-	); err != nil ||
+	if err := json.Unmarshal(l.Agents[0].Tools[0].Spec().Parameters, &schema); err != nil ||
 		fmt.Sprint(schema.Required) != "[word]" {
 		t.Errorf("it has %v, %v", schema, err)
 	}

@@ -16,10 +16,8 @@ func (c *Config) door() (d door.Door, err error) {
 		return d, err
 	}
 	if c.Authenticate == nil && d.Origins.Any() {
-		return d, errors.New(
-			`the origin "*" lets any page use a server without keys: configure API keys, or list ` +
-				`the origins that you mean`,
-		)
+		return d, errors.New(`the origin "*" lets any page use a server without keys: configure API keys, or list ` +
+			`the origins that you mean`)
 	}
 	hosts := c.Hosts
 	if d.Anonymous && len(hosts) == 0 {

@@ -28,8 +28,8 @@ func TestAnonymousHosts(t *testing.T) {
 		good  string
 		bad   string
 	}{
-		{"0.0.0.0:8080", nil, "localhost 127.0.0.1:8080 [::1]:8080 localhost:80", "0.0.0.0:8080 10.1.2.3:8080 " +
-			"rebind.attacker.example localhost.attacker.example"},
+		{"0.0.0.0:8080", nil, "localhost 127.0.0.1:8080 [::1]:8080 localhost:80",
+			"0.0.0.0:8080 10.1.2.3:8080 rebind.attacker.example localhost.attacker.example"},
 		{":8080", nil, "localhost:8080", "example.com"},
 		{"[::]:8080", nil, "localhost:8080", "[::]:8080"},
 		{"192.168.1.5:8080", nil, "192.168.1.5:8080 localhost", "192.168.1.6:8080"},
@@ -77,8 +77,8 @@ func TestMetricsAddress(t *testing.T) {
 		res := must(http.Get(url))(t)
 		body := string(must(io.ReadAll(res.Body))(t))
 		_ = res.Body.Close()
-		if res.StatusCode != want ||
-			strings.HasSuffix(url, "/metrics") && want == 200 && !strings.Contains(body, "holdfast_runs_running") {
+		if res.StatusCode != want || strings.HasSuffix(url, "/metrics") && want == 200 &&
+			!strings.Contains(body, "holdfast_runs_running") {
 			t.Errorf("%s: %d %s", url, res.StatusCode, body)
 		}
 	}
@@ -103,9 +103,8 @@ func TestBackupWithoutKeys(t *testing.T) {
 	for _, anonymous := range []bool{false, true} {
 		var log logs
 		cfg := config(t)
-		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous, slog.New(
-			slog.NewTextHandler(&log, nil),
-		)
+		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous,
+			slog.New(slog.NewTextHandler(&log, nil))
 		s := must(server.New(cfg))(t)
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -113,13 +112,8 @@ func TestBackupWithoutKeys(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "copy")
 		body := fmt.Sprintf(`{"dir":%q}`, dir)
 		for _, key := range []string{"", "guessed"} {
-			if code, answer := call(
-				t,
-				key,
-				http.MethodPost,
-				"http://"+s.Addr()+"/maintenance/backup",
-				body,
-			); code != http.StatusNotFound {
+			if code, answer := call(t, key, http.MethodPost, "http://"+s.Addr()+"/maintenance/backup",
+				body); code != http.StatusNotFound {
 				t.Errorf("anonymous %t, with the key %q: %d %s", anonymous, key, code, answer)
 			}
 		}

@@ -74,16 +74,9 @@ func beside(t *testing.T, url string, attack func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for n := 0; ; n++ {
-			body := fmt.Sprintf(
-				`{"threadId":"t%d","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`,
-				n,
-			)
-			if code, answer, err := postedAs(
-				t.Context(),
-				url,
-				"alice",
-				body,
-			); code != 200 || err != nil ||
+			body := fmt.Sprintf(`{"threadId":"t%d","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`,
+				n)
+			if code, answer, err := postedAs(t.Context(), url, "alice", body); code != 200 || err != nil ||
 				!strings.Contains(answer, "RUN_FINISHED") {
 				t.Errorf("the other tenant got %d %.200s (%v)", code, answer, err)
 				return
@@ -190,10 +183,8 @@ func TestHostileConnections(t *testing.T) {
 			case 0:
 				dial("")
 			case 1:
-				dial(
-					"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: " +
-						"application/json\r\nContent-Length: 4000000\r\n\r\n{",
-				)
+				dial("POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mallory\r\nContent-Type: " +
+					"application/json\r\nContent-Length: 4000000\r\n\r\n{")
 			case 2:
 				conn := dial("GET /threads HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
 				res, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -30,12 +30,9 @@ func inspect(cfg Config, db store.Store) (store.Level, error) {
 	}
 	switch {
 	case d.Evicts && !cfg.AllowEviction:
-		return "", fmt.Errorf(
-			"the store would discard threads when it is full: its eviction policy is %q; set it to keep everything "+
-				"(in Redis: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf), "+
-				"or accept the loss with --allow-eviction (HOLDFAST_ALLOW_EVICTION=1, or Config.AllowEviction)",
-			d.Policy,
-		)
+		return "", fmt.Errorf("the store would discard threads when it is full: its eviction policy is %q; set it to "+
+			"keep everything (in Redis: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf), or "+
+			"accept the loss with --allow-eviction (HOLDFAST_ALLOW_EVICTION=1, or Config.AllowEviction)", d.Policy)
 	case d.Evicts:
 		cfg.Log.Warn("the store may discard threads when it is full: eviction is allowed", "policy", d.Policy)
 	}

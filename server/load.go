@@ -205,10 +205,8 @@ func (p Parts) onlyAgent() config.Agent {
 	a := config.Agent{Models: []config.Model{{Declaration: &config.Declaration{}}}}
 	a.Name, a.Description = demoAgent, "A scripted agent that needs no key. Say help."
 	if p.DefaultModel != demoModel {
-		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(
-			p.defaults(),
-			" or ",
-		)+", with the tools that come with the server."
+		a.Name, a.Description = "assistant",
+			"An assistant on "+strings.Join(p.defaults(), " or ")+", with the tools that come with the server."
 	}
 	for _, t := range p.builtin(p.defaults()[0]) {
 		// Outside the demo nobody would finish its calls.
@@ -289,12 +287,9 @@ func (p Parts) models(a config.Agent) ([]holdfast.Model, error) {
 	if only := list[0]; only.Name == "" {
 		names := p.defaults()
 		if key := only.Set(); key != "" && len(names) > 1 {
-			return nil, only.Errorf(
-				key,
-				"%s is for one model, but the default model is a chain, %s; name this agent's model",
-				key,
-				p.DefaultModel,
-			)
+			return nil, only.Errorf(key,
+				"%s is for one model, but the default model is a chain, %s; name this agent's model", key,
+				p.DefaultModel)
 		}
 		list = make([]config.Model, len(names))
 		for i, name := range names {

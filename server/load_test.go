@@ -82,12 +82,8 @@ func echo(spec server.ModelSpec) (holdfast.Model, error) {
 			params, _ := json.Marshal(spec.Params) // they come from a file
 			yield(
 				holdfast.Delta{
-					Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(
-						params,
-					) + " " + strings.Join(
-						req.Instructions,
-						" ",
-					),
+					Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(params) + " " +
+						strings.Join(req.Instructions, " "),
 					Finish: holdfast.FinishStop,
 				},
 				nil,
@@ -217,10 +213,8 @@ func TestModelHeaders(t *testing.T) {
 	asked := make(chan http.Header, 1)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Header
-		_, _ = io.WriteString(
-			w,
-			"data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
-		)
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},"+
+			"\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	t.Cleanup(provider.Close)
 	env := map[string]string{"PROVIDER": strings.TrimPrefix(provider.URL, "http://"), "TEAM": "support", "TOKEN": "t0"}
@@ -247,13 +241,9 @@ agents:
 // TestValidateAgents: it needs no keys, and finds everything that would keep the server
 // from starting.
 func TestValidateAgents(t *testing.T) {
-	agents, models, err := server.ValidateAgents(
-		written(
-			t,
-			"agents:\n  - {name: a, model: openai/x, headers: {X: '${Y}'}, middleware: [errorTracking]}\n  - name: b\n",
-		),
-		server.Parts{Getenv: noEnv},
-	)
+	agents, models, err := server.ValidateAgents(written(t,
+		"agents:\n  - {name: a, model: openai/x, headers: {X: '${Y}'}, middleware: [errorTracking]}\n  - name: b\n"),
+		server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) ||
 		len(agents[0].Middleware) != 1 {
 		t.Errorf("%+v, %q, %v", agents, models, err)
@@ -276,14 +266,9 @@ func TestValidateAgents(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, path+c.want)
 		}
 	}
-	if _, _, err := server.ValidateAgents(
-		written(
-			t,
-			"prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: "+
-				"{thread: {cost: 10.50}}\n",
-		),
-		server.Parts{Getenv: noEnv},
-	); err != nil {
+	if _, _, err := server.ValidateAgents(written(t,
+		"prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: "+
+			"{thread: {cost: 10.50}}\n"), server.Parts{Getenv: noEnv}); err != nil {
 		t.Errorf("the file's prices are not those of the budget: %v", err)
 	}
 	if _, _, err := server.ValidateAgents("../holdfast.example.yaml", server.Parts{Getenv: noEnv}); err != nil {
@@ -345,12 +330,8 @@ func TestDefaultModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if named, ok := agents[0].Model.(interface{ ModelName() (string, string) }); ok {
-			if provider, model := named.ModelName(); provider+"/"+model != strings.Replace(
-				want,
-				"responses/",
-				"openai/",
-				1,
-			) {
+			if provider, model := named.ModelName(); provider+"/"+
+				model != strings.Replace(want, "responses/", "openai/", 1) {
 				t.Errorf("with %q the model is %s of %s", keys, model, provider)
 			}
 		}
@@ -430,10 +411,8 @@ func TestModelOfGemini(t *testing.T) {
 	asked := make(chan string, 1)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.String() + " " + r.Header.Get("X-Goog-Api-Key")
-		_, _ = io.WriteString(
-			w,
-			`data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}]}`+"\n\n",
-		)
+		_, _ = io.WriteString(w, `data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},`+
+			`"finishReason":"STOP"}]}`+"\n\n")
 	}))
 	t.Cleanup(provider.Close)
 	env := map[string]string{"GEMINI_BASE_URL": provider.URL, "GOOGLE_API_KEY": "k0"}
@@ -483,19 +462,11 @@ func TestContinuationDecides(t *testing.T) {
 		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}),
 	}
 	url := started(t, c)
-	if got := post(
-		t,
-		url,
-		"t",
-		"tool",
-	); !strings.Contains(got, "holdfast:continuation") ||
+	if got := post(t, url, "t", "tool"); !strings.Contains(got, "holdfast:continuation") ||
 		strings.Contains(got, codes.MaxIterations) {
 		t.Error(got)
 	}
-	if got := get(
-		t,
-		url+"/agents",
-	); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) ||
+	if got := get(t, url+"/agents"); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) ||
 		strings.Contains(got, "maxIterations") {
 		t.Error(got)
 	}
@@ -527,13 +498,12 @@ func TestLogHidesSecrets(t *testing.T) {
 	c := config(t)
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
 	c.RedactPatterns = []redaction.Pattern{{Name: "badge", Regexp: "badge-[0-9]+"}}
-	c.Agents[0].Model = holdfast.ModelFunc(
-		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))
-			}
-		},
-	)
+	c.Agents[0].Model = holdfast.ModelFunc(func(context.Context,
+		*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))
+		}
+	})
 	s, err := server.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -575,11 +545,8 @@ func TestToolsOnlyListed(t *testing.T) {
 	if err != nil || !slices.Equal(names(agents), []string{"http_get", "scratchpad"}) {
 		t.Errorf("%v, %v", names(agents), err)
 	}
-	if agents, _, err = loadAgents(
-		"",
-		parts,
-	); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") ||
-		slices.Contains(names(agents), "scratchpad") {
+	if agents, _, err = loadAgents("", parts); err != nil || len(names(agents)) == 0 ||
+		slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
 		t.Errorf("the demo: %v, %v", names(agents), err)
 	}
 }

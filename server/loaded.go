@@ -66,10 +66,7 @@ func (l *Loaded) Again(path string) (*Loaded, error) {
 }
 
 func load(
-	path string,
-	parts Parts,
-	before *declared.Made,
-	modelsOf func(Parts, config.Agent) ([]holdfast.Model, error),
+	path string, parts Parts, before *declared.Made, modelsOf func(Parts, config.Agent) ([]holdfast.Model, error),
 ) (*Loaded, error) {
 	file, err := parts.read(path, map[string]holdfast.Tool{})
 	if err != nil {

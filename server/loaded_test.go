@@ -170,15 +170,8 @@ func TestLoadMCP(t *testing.T) {
 	}
 	c := config(t)
 	c.Agents = l.Agents
-	if got := post(
-		t,
-		started(t, c),
-		"t",
-		"use child_say {}",
-	); !strings.Contains(
-		got,
-		"the child has the-token-of-the-child",
-	) {
+	if got := post(t, started(t, c), "t", "use child_say {}"); !strings.Contains(got,
+		"the child has the-token-of-the-child") {
 		t.Errorf("the answer is %s", got)
 	}
 	if n := childStarts(t, path); n != 1 {
@@ -237,11 +230,8 @@ func TestAgain(t *testing.T) {
 	if second.Servers[0] != first.Servers[0] {
 		t.Error("the server was not taken over")
 	}
-	if err := os.WriteFile(
-		path,
-		[]byte(strings.ReplaceAll(withServers, "exceptTools: [other]", "exceptTools: [other, do]")),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(withServers, "exceptTools: [other]",
+		"exceptTools: [other, do]")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	third, err := second.Again(path)

@@ -42,17 +42,14 @@ func lookAndWait(ran *atomic.Int32, release <-chan struct{}) holdfast.Agent {
 				yield(holdfast.Delta{Text: "all done", Finish: holdfast.FinishStop}, nil)
 				return
 			}
-			_ = yield(
-				holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "look", Arguments: "{}"}},
+			_ = yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "look", Arguments: "{}"}},
+				nil) && yield(
+				holdfast.Delta{
+					Call:   &holdfast.CallDelta{Index: 1, ID: "c2", Name: "wait", Arguments: "{}"},
+					Finish: holdfast.FinishToolCalls,
+				},
 				nil,
-			) &&
-				yield(
-					holdfast.Delta{
-						Call:   &holdfast.CallDelta{Index: 1, ID: "c2", Name: "wait", Arguments: "{}"},
-						Finish: holdfast.FinishToolCalls,
-					},
-					nil,
-				)
+			)
 		}
 	})
 	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, wait}}
@@ -104,11 +101,8 @@ func TestScenariosOnMiniredis(t *testing.T) {
 	c.Store, c.Agents = "redis://"+mini.Addr(), []holdfast.Agent{lookAndWait(ran, release)}
 	url := started(t, c)
 	message := func(run string) string {
-		return fmt.Sprintf(
-			`{"threadId":"t",%s"protocolVersion":"1.0","messages":[{"id":"m%d","role":"user","content":"go"}]}`,
-			run,
-			len(run),
-		)
+		return fmt.Sprintf(`{"threadId":"t",%s"protocolVersion":"1.0","messages":[{"id":"m%d",`+
+			`"role":"user","content":"go"}]}`, run, len(run))
 	}
 	refused := func(scenario int, body string, status int, parts ...string) {
 		t.Helper()
@@ -126,13 +120,8 @@ func TestScenariosOnMiniredis(t *testing.T) {
 	const thread = "hf:{default/t}:"
 
 	// 1: neither a checkpoint nor messages.
-	refused(
-		1,
-		`{"threadId":"t","runId":"r0","messages":[]}`,
-		http.StatusBadRequest,
-		"nothing_to_run",
-		"No messages provided and thread has no existing history or checkpoint.",
-	)
+	refused(1, `{"threadId":"t","runId":"r0","messages":[]}`, http.StatusBadRequest, "nothing_to_run",
+		"No messages provided and thread has no existing history or checkpoint.")
 
 	// 2: messages and no checkpoint. The client leaves the run's id to the server.
 	res := posted(t, url+"/runs", message(""))
@@ -155,10 +144,7 @@ func TestScenariosOnMiniredis(t *testing.T) {
 					t.Errorf("%s is a %q, want a %s; there is %q", key, got, kind, mini.Keys())
 				}
 			}
-			if intents := mini.HGet(
-				thread+"t",
-				"n",
-			); !strings.Contains(intents, "c1") ||
+			if intents := mini.HGet(thread+"t", "n"); !strings.Contains(intents, "c1") ||
 				!strings.Contains(intents, "c2") {
 				t.Errorf("while a call runs the intents are %q", intents)
 			}
@@ -186,8 +172,7 @@ func TestScenariosOnMiniredis(t *testing.T) {
 		kinds = append(kinds, ev.Type)
 	}
 	if len(kinds) < 4 || !slices.Equal(kinds[:3], []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"}) ||
-		kinds[len(kinds)-1] != "RUN_FINISHED" ||
-		ran.Load() != 2 {
+		kinds[len(kinds)-1] != "RUN_FINISHED" || ran.Load() != 2 {
 		t.Errorf("after %d calls the resume streamed %q", ran.Load(), kinds)
 	}
 }

@@ -53,9 +53,7 @@ agents:
 		t.Fatal(err)
 	}
 	if len(agents) != 2 || len(agents[0].Fallbacks) != 2 || !agents[0].FallbackRefused ||
-		len(agents[1].Fallbacks) != 0 ||
-		agents[1].FallbackRefused ||
-		limits["shop"] != (server.Limits{}) {
+		len(agents[1].Fallbacks) != 0 || agents[1].FallbackRefused || limits["shop"] != (server.Limits{}) {
 		t.Errorf("%+v", agents)
 	}
 	want := server.ModelSpec{
@@ -72,10 +70,8 @@ agents:
 		fmt.Sprintf("%+v", specs[1]) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v", specs)
 	}
-	_, models, err := server.ValidateAgents(
-		path,
-		server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": nil}},
-	)
+	_, models, err := server.ValidateAgents(path,
+		server.Parts{Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": nil}})
 	if err != nil || !slices.Equal(models, []string{"acme/large,acme/small,demo", "acme/large"}) {
 		t.Errorf("%q, %v", models, err)
 	}
@@ -186,12 +182,10 @@ agents:
 // TestCircuitsOfTwoAPIs: a gateway that has only one of OpenAI's APIs fails there alone. Its
 // circuit keeps nobody from the other one, at the same place with the same key.
 func TestCircuitsOfTwoAPIs(t *testing.T) {
-	agents, _, err := loadAgents(
-		written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"),
+	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"),
 		server.Parts{Getenv: func(name string) string {
 			return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://gateway.example/v1"}[name]
-		}},
-	)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,16 +238,13 @@ agents:
 	synctest.Test(t, func(t *testing.T) {
 		c := config(t)
 		var err error
-		c.Agents, c.Limits, err = loadAgents(
-			path,
-			server.Parts{
-				Getenv: noEnv,
-				Models: map[string]func(server.ModelSpec) (holdfast.Model, error){
-					"silent":    silent,
-					"talkative": talkative,
-				},
+		c.Agents, c.Limits, err = loadAgents(path, server.Parts{
+			Getenv: noEnv,
+			Models: map[string]func(server.ModelSpec) (holdfast.Model, error){
+				"silent":    silent,
+				"talkative": talkative,
 			},
-		)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,12 +274,10 @@ agents:
 // TestTimedModel: alone, a model with a timeout is held to it, and its error says that
 // another try may help.
 func TestTimedModel(t *testing.T) {
-	agents, _, err := loadAgents(
-		written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"),
+	agents, _, err := loadAgents(written(t, "agents:\n  - {name: a, models: [{name: silent, idleTimeout: 5s}]}\n"),
 		server.Parts{
 			Getenv: noEnv, Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"silent": silent},
-		},
-	)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,36 +23,19 @@ func TestModelsTellNoSecrets(t *testing.T) {
 	const key, password, prompt, place = "sk-very-secret-key", "proxy-password", "my private question", "models.internal.example"
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintf(
-			w,
-			`{"error":{"type":"overloaded_error","message":"%s via user:%s for %s: %s"}}`,
-			r.Header.Get("X-Api-Key")+r.Header.Get("Authorization"),
-			password,
-			r.URL,
-			prompt,
-		)
+		fmt.Fprintf(w, `{"error":{"type":"overloaded_error","message":"%s via user:%s for %s: %s"}}`,
+			r.Header.Get("X-Api-Key")+r.Header.Get("Authorization"), password, r.URL, prompt)
 	}))
 	defer proxy.Close()
 	through := func(addr string) string { return "http://user:" + password + "@" + addr }
-	first := must(
-		anthropic.New(
-			anthropic.Options{
-				Model:   "m1",
-				Key:     key,
-				BaseURL: "http://" + place,
-				Proxy:   through(strings.TrimPrefix(proxy.URL, "http://")),
-			},
-		),
-	)(
-		t,
-	)
-	second := must(
-		openai.New(
-			openai.Options{Model: "m2", Key: key, BaseURL: "http://" + place + "/v1", Proxy: through("127.0.0.1:1")},
-		),
-	)(
-		t,
-	)
+	first := must(anthropic.New(anthropic.Options{
+		Model:   "m1",
+		Key:     key,
+		BaseURL: "http://" + place,
+		Proxy:   through(strings.TrimPrefix(proxy.URL, "http://")),
+	}))(t)
+	second := must(openai.New(openai.Options{Model: "m2", Key: key, BaseURL: "http://" + place + "/v1",
+		Proxy: through("127.0.0.1:1")}))(t)
 	var log bytes.Buffer
 	c := server.Config{
 		Store:      "memory:",
@@ -73,12 +56,9 @@ func TestModelsTellNoSecrets(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	stream := get(
-		"POST",
-		"/runs",
-		`{"threadId":"t","runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1","role":"user","content":"`+prompt+
-			`"}]}`,
-	)
+	stream := get("POST", "/runs", `{"threadId":"t","runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1",`+
+		`"role":"user","content":"`+prompt+
+		`"}]}`)
 	shown := stream + get("GET", "/threads/t/runs", "") + get("GET", "/metrics", "")
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)

@@ -69,13 +69,8 @@ func (s *Server) wire() (err error) {
 	}
 	s.metrics.Durability(s.level)
 	told := figures.New(s.now)
-	s.observer = observe.Join(
-		logObserver{s.cfg.Log, &tries{}}.observer(),
-		s.metrics.Observer(),
-		told.Observer(),
-		s.cfg.Observer,
-		observe.Observer{Committed: s.replayed},
-	)
+	s.observer = observe.Join(logObserver{s.cfg.Log, &tries{}}.observer(), s.metrics.Observer(), told.Observer(),
+		s.cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits = s.limiter(), newCircuits(&s.cfg, s.store)
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = owner.New(s.loopConfig()); err != nil {
@@ -214,10 +209,8 @@ func sharedClock(now func() time.Time, own bool, s store.Store) clock.Shared {
 func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
 		if cfg.Durability != "" && cfg.Durability != "store" {
-			return nil, errors.New(
-				"Config.Durability is for a store that Config.Store names; the program's own store " +
-					"decides itself what counts",
-			)
+			return nil, errors.New("Config.Durability is for a store that Config.Store names; the program's own " +
+				"store decides itself what counts")
 		}
 		return cfg.OpenStore()
 	}

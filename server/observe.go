@@ -88,10 +88,7 @@ func (o logObserver) runEnded(at holdfast.Iteration, outcome holdfast.Outcome, c
 }
 
 func (o logObserver) modelCalled(
-	at holdfast.Iteration,
-	result observe.ModelResult,
-	first, took time.Duration,
-	_ *holdfast.Usage,
+	at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, _ *holdfast.Usage,
 ) {
 	o.debug("model called", at, "result", result, "first", first, "took", took)
 }

@@ -80,11 +80,8 @@ func TestOutsideCall(t *testing.T) {
 		return res.StatusCode, answer
 	}
 	for _, thread := range []string{"t1", "t2"} {
-		code, waiting := send(
-			"alice",
-			"/runs",
-			`{"threadId":"`+thread+`","runId":"r1","messages":[{"id":"m1","role":"user","content":"go"}]}`,
-		)
+		code, waiting := send("alice", "/runs",
+			`{"threadId":"`+thread+`","runId":"r1","messages":[{"id":"m1","role":"user","content":"go"}]}`)
 		calls, _ := waiting["outsideCalls"].([]any)
 		if code != http.StatusOK || waiting["outcome"] != "success" || len(calls) != 1 {
 			t.Fatalf("%d %v", code, waiting)
@@ -97,11 +94,7 @@ func TestOutsideCall(t *testing.T) {
 			t.Errorf("%q: %d %v", key, code, refused)
 		}
 	}
-	if code, done := send(
-		"finance",
-		"/threads/t1/calls/c1/result",
-		result,
-	); code != http.StatusOK ||
+	if code, done := send("finance", "/threads/t1/calls/c1/result", result); code != http.StatusOK ||
 		done["toolName"] != "approve" {
 		t.Errorf("by key: %d %v", code, done)
 	}
@@ -109,44 +102,29 @@ func TestOutsideCall(t *testing.T) {
 	if !strings.HasPrefix(to.String(), "https://agents.example/holdfast/calls?token=hfc_") {
 		t.Fatalf("the URL is %s", to)
 	}
-	if code, done := send(
-		"",
-		"/calls?"+to.RawQuery,
-		`{"error":"no money"}`,
-	); code != http.StatusOK ||
+	if code, done := send("", "/calls?"+to.RawQuery, `{"error":"no money"}`); code != http.StatusOK ||
 		done["threadId"] != "t2" {
 		t.Errorf("by URL: %d %v", code, done)
 	}
 	who := c["finance"]
-	if _, err := s.FinishCall(
-		t.Context(),
-		who,
-		"t1",
-		"c1",
-		threads.CallResult{Error: "no", Failed: true},
-	); holdfast.AsError(
-		err,
-	).Code != codes.CallAlreadyAnswered {
+	if _, err := s.FinishCall(t.Context(), who, "t1", "c1",
+		threads.CallResult{Error: "no", Failed: true}); holdfast.AsError(err).Code != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
 	wait.Until(t, "the result", func() bool {
 		info := must(s.Thread(t.Context(), c["alice"], "t2"))(t)
 		return info.Status == threads.StatusIdle && len(info.OutsideCalls) == 0
 	})
-	if messages := must(
-		s.Messages(t.Context(), c["alice"], "t2"),
-	)(
-		t,
-	); len(messages) != 4 ||
+	if messages := must(s.Messages(t.Context(), c["alice"], "t2"))(t); len(messages) != 4 ||
 		!strings.Contains(string(messages[2]), "no money") {
 		t.Errorf("the history is %s", messages)
 	}
 	text := log.String()
 	for _, line := range []string{
-		`msg=audit who=acme/finance action=finish thread=t1 result=ok call=c1`, `msg=audit who=acme/alice ` +
-			`action=finish thread=t1 result=forbidden call=c1`,
-		`msg=audit who="one-time URL" action=finish thread=t2 result=ok call=c1`, `msg="a result from outside ` +
-			`is not taken" thread=t1`,
+		`msg=audit who=acme/finance action=finish thread=t1 result=ok call=c1`,
+		`msg=audit who=acme/alice action=finish thread=t1 result=forbidden call=c1`,
+		`msg=audit who="one-time URL" action=finish thread=t2 result=ok call=c1`,
+		`msg="a result from outside is not taken" thread=t1`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the log does not say %s:\n%s", line, text)

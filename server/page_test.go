@@ -35,9 +35,7 @@ func TestSecurityPage(t *testing.T) {
 		blocks[m[1]] += m[2]
 	}
 
-	if source := string(
-		must(os.ReadFile("page_test.go"))(t),
-	); blocks["go"] == "" ||
+	if source := string(must(os.ReadFile("page_test.go"))(t)); blocks["go"] == "" ||
 		!strings.Contains(source, "\n"+blocks["go"]) {
 		t.Error("the code on the page is not that of this file")
 	}
@@ -56,10 +54,7 @@ func TestSecurityPage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(blocks["yaml"]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if agents, _, err := server.ValidateAgents(
-		file,
-		server.Parts{},
-	); err != nil ||
+	if agents, _, err := server.ValidateAgents(file, server.Parts{}); err != nil ||
 		agents[0].Approvals != access.RoleApprover {
 		t.Errorf("%+v, %v", agents, err)
 	}

@@ -17,14 +17,9 @@ import (
 // TestCosts: runs and threads are shown with what they cost by the prices of the moment, and
 // without a sum if a model has none.
 func TestCosts(t *testing.T) {
-	loaded := must(
-		server.Load(
-			written(t, "prices: {acme/*: {input: 2, output: 10}}\nagents:\n  - name: a\n    model: demo\n"),
-			server.Parts{Getenv: noEnv},
-		),
-	)(
-		t,
-	)
+	loaded := must(server.Load(written(t,
+		"prices: {acme/*: {input: 2, output: 10}}\nagents:\n  - name: a\n    model: demo\n"),
+		server.Parts{Getenv: noEnv}))(t)
 	defer loaded.Close()
 	in, out := int64(1000), int64(200)
 	s := running(t, func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -57,10 +57,7 @@ var providers = []provider{
 
 // asks returns what the provider is asked, and the notices of the run.
 func (p *provider) asks(
-	t *testing.T,
-	model string,
-	params map[string]any,
-	req *holdfast.ModelRequest,
+	t *testing.T, model string, params map[string]any, req *holdfast.ModelRequest,
 ) (body string, notices []string) {
 	t.Helper()
 	w := &wire{}
@@ -68,13 +65,11 @@ func (p *provider) asks(
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := holdfast.ContextWithRun(
-		t.Context(),
+	ctx := holdfast.ContextWithRun(t.Context(),
 		&holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 			notices = append(notices, name+fmt.Sprint(value))
 			return nil
-		}},
-	)
+		}})
 	for range m.Stream(ctx, req) { // the answer is cut off: it is empty
 	}
 	return string(w.asked), notices
@@ -191,17 +186,8 @@ func sent(t *testing.T, p *provider, kind holdfast.PartType, source holdfast.Sou
 	noticed := len(notices) == 1 && strings.HasPrefix(notices[0], "holdfast.content_left_out") &&
 		strings.Contains(notices[0], source.MIMEType)
 	if there == told || there == noticed || !strings.Contains(body, "before") || !strings.Contains(body, "behind") {
-		t.Errorf(
-			"%s, %s from %s, in a result %t: sent %t, told %t, notices %q:\n%s",
-			p.name,
-			source.MIMEType,
-			source.Type,
-			result,
-			there,
-			told,
-			notices,
-			body,
-		)
+		t.Errorf("%s, %s from %s, in a result %t: sent %t, told %t, notices %q:\n%s", p.name, source.MIMEType,
+			source.Type, result, there, told, notices, body)
 	}
 	return there
 }
@@ -213,16 +199,14 @@ func TestFormsOfProviders(t *testing.T) {
 	strict := &holdfast.Output{
 		Name:        "city",
 		Description: "A city.",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z","a"],` +
-				`"additionalProperties":false}`,
-		),
+		Schema: json.RawMessage(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}` +
+			`},"required":["z","a"],` +
+			`"additionalProperties":false}`),
 	}
 	bounded := &holdfast.Output{
 		Name: "city",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"z":{"type":"string","minLength":1}},"required":["z"]}`,
-		),
+		Schema: json.RawMessage(`{"type":"object","properties":{"z":{"type":"string",` +
+			`"minLength":1}},"required":["z"]}`),
 	}
 	open := &holdfast.Output{
 		Name:   "city",
@@ -230,10 +214,9 @@ func TestFormsOfProviders(t *testing.T) {
 	}
 	circular := &holdfast.Output{
 		Name: "city",
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object",` +
-				`"properties":{"next":{"$ref":"#/$defs/n"}}}}}`,
-		),
+		Schema: json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},` +
+			`"$defs":{"n":{"type":"object",` +
+			`"properties":{"next":{"$ref":"#/$defs/n"}}}}}`),
 	}
 	tools := []holdfast.ToolSpec{{Name: "look"}}
 	for _, c := range []struct {
@@ -293,12 +276,7 @@ func TestFormsOfProviders(t *testing.T) {
 			t.Errorf("%s is asked\n%s\nwant\n%s", c.model, body, c.want)
 		}
 		req.Output = nil
-		if body, _ := p.asks(
-			t,
-			c.model,
-			nil,
-			req,
-		); regexp.MustCompile(`json_schema|responseJsonSchema|output_config`).
+		if body, _ := p.asks(t, c.model, nil, req); regexp.MustCompile(`json_schema|responseJsonSchema|output_config`).
 			MatchString(body) {
 			t.Errorf("%s without a form is asked %s", c.model, body)
 		}

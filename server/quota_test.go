@@ -23,18 +23,17 @@ func tenanted(t *testing.T, change func(*server.Config)) (url string, s *server.
 	t.Helper()
 	answer = make(chan struct{})
 	c := config(t)
-	c.Agents[0].Model = holdfast.ModelFunc(
-		func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				select {
-				case <-answer:
-					yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
-				case <-ctx.Done():
-					yield(holdfast.Delta{}, ctx.Err())
-				}
+	c.Agents[0].Model = holdfast.ModelFunc(func(ctx context.Context,
+		_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			select {
+			case <-answer:
+				yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+			case <-ctx.Done():
+				yield(holdfast.Delta{}, ctx.Err())
 			}
-		},
-	)
+		}
+	})
 	c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
 		return holdfast.Principal{Tenant: r.Header.Get("Tenant"), User: "user"}, nil
 	}
@@ -222,10 +221,7 @@ limits:
 	if err != nil || !reflect.DeepEqual(loaded.Quotas, want) {
 		t.Errorf("got %+v, %v", loaded, err)
 	}
-	if none, err := server.Load(
-		"",
-		server.Parts{Getenv: noEnv},
-	); err != nil ||
+	if none, err := server.Load("", server.Parts{Getenv: noEnv}); err != nil ||
 		!reflect.DeepEqual(none.Quotas, server.Quotas{}) {
 		t.Errorf("without a file: %+v, %v", none, err)
 	}

@@ -37,9 +37,7 @@ func (s *Server) serveAgents(cfg Config, agents *agents.Set) {
 // unused is closed as soon as no run of this process needs the agents that there were before;
 // then what belongs to them can be closed. A Shutdown ends all runs.
 func (s *Server) Reload(
-	agents []holdfast.Agent,
-	limits map[string]Limits,
-	quotas Quotas,
+	agents []holdfast.Agent, limits map[string]Limits, quotas Quotas,
 ) (unused <-chan struct{}, err error) {
 	s.reloads.Lock()
 	defer s.reloads.Unlock()

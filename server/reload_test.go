@@ -46,11 +46,10 @@ func signed(name, sign string, gate <-chan struct{}) holdfast.Agent {
 		Instructions: sign,
 		Model:        holdfast.ModelFunc(model),
 		Tools: []holdfast.Tool{
-			holdfast.NewTool(
-				"tool_"+sign,
-				"a tool",
-				func(context.Context, struct{}) (string, error) { return "", nil },
-			),
+			holdfast.NewTool("tool_"+sign, "a tool", func(context.Context, struct{}) (string, error) {
+				return "",
+					nil
+			}),
 		},
 		Middleware: []holdfast.Middleware{{Name: "test.mw_" + sign}},
 	}
@@ -120,15 +119,8 @@ func TestReload(t *testing.T) {
 	}
 	added := signed("added", "more", nil)
 	added.Fallbacks = []holdfast.Model{signed("", "other", nil).Model}
-	unused := must(
-		s.Reload(
-			[]holdfast.Agent{signed("a", "new", nil), added},
-			map[string]server.Limits{"a": {MaxIterations: 7}},
-			server.Quotas{PerUser: server.Quota{Runs: 1}},
-		),
-	)(
-		t,
-	)
+	unused := must(s.Reload([]holdfast.Agent{signed("a", "new", nil), added},
+		map[string]server.Limits{"a": {MaxIterations: 7}}, server.Quotas{PerUser: server.Quota{Runs: 1}}))(t)
 
 	for path, want := range map[string][2][]string{
 		"/agents":                    {{"I am new", "tool_new", "test.mw_new", "added"}, {"_old", "removed", "gone"}},
@@ -155,9 +147,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("the capabilities of the removed agent: %d", res.Code)
 	}
 	var banner strings.Builder
-	if err := s.Banner(
-		&banner,
-	); err != nil || !strings.Contains(banner.String(), "a, added") ||
+	if err := s.Banner(&banner); err != nil || !strings.Contains(banner.String(), "a, added") ||
 		!strings.Contains(banner.String(), "models      added: ") {
 		t.Errorf("%v, %s", err, &banner)
 	}
@@ -207,12 +197,8 @@ func TestReloadMistakes(t *testing.T) {
 		"negative limit": {agents: []holdfast.Agent{signed("a", "new", nil)},
 			quotas: server.Quotas{PerUser: server.Quota{Runs: -1}}},
 	} {
-		if unused, err := s.Reload(
-			change.agents,
-			nil,
-			change.quotas,
-		); err == nil || !strings.Contains(err.Error(), want) ||
-			unused != nil {
+		if unused, err := s.Reload(change.agents, nil, change.quotas); err == nil ||
+			!strings.Contains(err.Error(), want) || unused != nil {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -223,15 +209,8 @@ func TestReloadMistakes(t *testing.T) {
 	if body := answered(s, "GET", "/agents", "").Body.String(); strings.Contains(body, "new") {
 		t.Errorf("after mistakes there are %s", body)
 	}
-	if body := answered(
-		s,
-		"GET",
-		"/metrics",
-		"",
-	).Body.String(); !strings.Contains(
-		body,
-		`holdfast_reloads_total{result="failed"} 7`,
-	) {
+	if body := answered(s, "GET", "/metrics", "").Body.String(); !strings.Contains(body,
+		`holdfast_reloads_total{result="failed"} 7`) {
 		t.Error("the mistakes are not counted")
 	}
 }
@@ -248,11 +227,9 @@ func TestReloadsAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i := range 20 {
 				sign := fmt.Sprint(n, ".", i)
-				u, err := s.Reload(
-					[]holdfast.Agent{signed("a", sign, nil)},
+				u, err := s.Reload([]holdfast.Agent{signed("a", sign, nil)},
 					map[string]server.Limits{"a": {ToolTimeout: time.Second}},
-					server.Quotas{PerUser: server.Quota{Threads: 1000 + i}},
-				)
+					server.Quotas{PerUser: server.Quota{Threads: 1000 + i}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -330,26 +307,25 @@ func TestReloadKeepsServers(t *testing.T) {
 	t.Cleanup(l.Close)
 	ready(t, l)
 	gate := make(chan struct{})
-	l.Agents[0].Model = holdfast.ModelFunc(
-		func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			return func(yield func(holdfast.Delta, error) bool) {
-				if last := req.Messages[len(req.Messages)-1]; last.Role == holdfast.RoleTool {
-					yield(holdfast.Delta{Text: last.PlainText(), Finish: holdfast.FinishStop}, nil)
-					return
-				}
-				if yield(holdfast.Delta{Text: "I ask. "}, nil) {
-					<-gate
-					yield(
-						holdfast.Delta{
-							Call:   &holdfast.CallDelta{Name: "child_say", Arguments: "{}"},
-							Finish: holdfast.FinishToolCalls,
-						},
-						nil,
-					)
-				}
+	l.Agents[0].Model = holdfast.ModelFunc(func(_ context.Context,
+		req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if last := req.Messages[len(req.Messages)-1]; last.Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: last.PlainText(), Finish: holdfast.FinishStop}, nil)
+				return
 			}
-		},
-	)
+			if yield(holdfast.Delta{Text: "I ask. "}, nil) {
+				<-gate
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: "child_say", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
+			}
+		}
+	})
 	c := config(t)
 	c.Agents = l.Agents
 	s := served(t, c)

@@ -39,10 +39,7 @@ type ReplayOptions struct {
 // error makes Replay return an error; one that waits for a person does not. Once there is
 // a fork, its id is returned, even with an error. The server must have been started.
 func (s *Server) Replay(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	o ReplayOptions,
+	ctx context.Context, who holdfast.Principal, thread string, o ReplayOptions,
 ) (fork string, err error) {
 	if o.Checkpoint == "" {
 		return "", holdfast.Errorf(codes.InvalidInput, "A replay begins at a checkpoint, and none is named.")

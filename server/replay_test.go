@@ -106,15 +106,11 @@ func TestReplay(t *testing.T) {
 	before := must(store.Head(t.Context(), localKey("t")))(t)
 	var seen []string
 	var last threads.Detail
-	fork, err := s.Replay(
-		t.Context(),
-		server.LocalPrincipal(),
-		"t",
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t",
 		server.ReplayOptions{Checkpoint: "000000000002", Observe: func(d threads.Detail) {
 			seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
 			last = d
-		}},
-	)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +128,7 @@ func TestReplay(t *testing.T) {
 	if after := must(store.Head(t.Context(), localKey("t")))(t); after.ETag != before.ETag {
 		t.Error("the replay changed the thread")
 	}
-	if got, err := offline.Check(
-		t.Context(),
-		store,
-		nil,
-		func(p offline.Problem) { t.Error(p) },
-	); err != nil ||
+	if got, err := offline.Check(t.Context(), store, nil, func(p offline.Problem) { t.Error(p) }); err != nil ||
 		got.Threads != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -159,27 +150,17 @@ func TestReplayThatFails(t *testing.T) {
 	s, _, _, fail := replaying(t)
 	fail.Store(true)
 	shown := 0
-	fork, err := s.Replay(
-		t.Context(),
-		server.LocalPrincipal(),
-		"t",
-		server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) { shown++ }},
-	)
-	if pub := holdfast.AsError(
-		err,
-	); fork == "" || shown != 5 ||
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t",
+		server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) { shown++ }})
+	if pub := holdfast.AsError(err); fork == "" || shown != 5 ||
 		pub.Code != codes.Internal && pub.Code != codes.ModelFailed {
 		t.Errorf("fork %q, %d checkpoints, %v", fork, shown, err)
 	}
 	for _, c := range []struct{ thread, checkpoint, want string }{
 		{"t", "", "none is named"}, {"t", "9", `no checkpoint "9"`}, {"nope", "000000000001", `no thread "nope"`},
 	} {
-		fork, err := s.Replay(
-			t.Context(),
-			server.LocalPrincipal(),
-			c.thread,
-			server.ReplayOptions{Checkpoint: c.checkpoint, Observe: func(threads.Detail) { t.Error("shown") }},
-		)
+		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread,
+			server.ReplayOptions{Checkpoint: c.checkpoint, Observe: func(threads.Detail) { t.Error("shown") }})
 		if fork != "" || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %v, want %q", fork, err, c.want)
 		}
@@ -192,20 +173,12 @@ func TestReplayOfOtherCalls(t *testing.T) {
 	s, _, ran, _, first := replayingFrom(t)
 	first.Store(5) // instead of 1
 	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001"})
-	if pub := holdfast.AsError(
-		err,
-	); fork == "" || pub.Code != codes.NotRecorded ||
-		!strings.Contains(err.Error(), "calls step in a way that was not recorded") ||
-		ran.Load() != 3 {
+	if pub := holdfast.AsError(err); fork == "" || pub.Code != codes.NotRecorded ||
+		!strings.Contains(err.Error(), "calls step in a way that was not recorded") || ran.Load() != 3 {
 		t.Errorf("fork %q, %d tools ran, %v", fork, ran.Load()-3, err)
 	}
-	if _, err := s.Replay(
-		t.Context(),
-		server.LocalPrincipal(),
-		"t",
-		server.ReplayOptions{Checkpoint: "000000000001", RunTools: true},
-	); err != nil ||
-		ran.Load() != 4 {
+	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t",
+		server.ReplayOptions{Checkpoint: "000000000001", RunTools: true}); err != nil || ran.Load() != 4 {
 		t.Errorf("%d tools ran, %v", ran.Load()-3, err)
 	}
 }
@@ -218,16 +191,12 @@ func TestReplayShowsWhatItDoes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	shown := 0
-	fork, err := s.Replay(
-		ctx,
-		server.LocalPrincipal(),
-		"t",
+	fork, err := s.Replay(ctx, server.LocalPrincipal(), "t",
 		server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) {
 			if shown++; shown == 5 { // fork, input, and three steps
 				cancel()
 			}
-		}},
-	)
+		}})
 	if !errors.Is(err, context.Canceled) || shown < 5 {
 		t.Errorf("%d checkpoints were shown, %v", shown, err)
 	}

@@ -31,13 +31,10 @@ mcpServers: {child: {command: no-such-program}}
 // revisionOfFile returns the revision of the agent of a file.
 func revisionOfFile(t *testing.T, text string, env map[string]string, change func(*server.Config)) string {
 	t.Helper()
-	l, err := server.Load(
-		written(t, text),
-		server.Parts{
-			Getenv: func(name string) string { return env[name] },
-			Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
-		},
-	)
+	l, err := server.Load(written(t, text), server.Parts{
+		Getenv: func(name string) string { return env[name] },
+		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,17 +76,15 @@ func TestRevisionOfAFile(t *testing.T) {
 			same),
 		"otherwise written": revisionOfFile(t,
 			strings.NewReplacer("temperature: 0.5, seed: 7", "seed: 7, temperature: 0.5", "Be kind.",
-				"\"Be kind.\" # always",
-				"{thread: {cost: 5}}", "\n          thread: {cost: 5}", "a-secret", "x").Replace(filed), env, same),
+				"\"Be kind.\" # always", "{thread: {cost: 5}}", "\n          thread: {cost: 5}", "a-secret", "x").
+				Replace(filed), env, same),
 		"an agent more": revisionOfFile(t, strings.Replace(filed, "prices:", "  - {name: b, model: demo}\nprices:", 1),
 			env, same),
 		"what is between runs": revisionOfFile(t,
-			strings.Replace(filed, "    limits:",
-				"    onRevision: pin\n    approvals: approver\n    policy: {chat: true}\n    "+
-					"description: D\n    limits:",
-				1),
-			env,
-			func(c *server.Config) { c.OnRevision, c.MaxRuns = "pin", 3 }),
+			strings.Replace(filed, "    limits:", "    onRevision: pin\n    approvals: approver\n    policy: {chat: "+
+				"true}\n    description: D\n    limits:", 1), env, func(c *server.Config) {
+				c.OnRevision, c.MaxRuns = "pin", 3
+			}),
 	} {
 		if got != want {
 			t.Errorf("%s: the revision is %s, want %s", name, got, want)
@@ -127,10 +122,8 @@ func TestRevisionsAfterReload(t *testing.T) {
 	if before["a"] == after["a"] || before["b"] != after["b"] || after["a"] == "" {
 		t.Errorf("the revisions were %v and are %v", before, after)
 	}
-	if got := log.String(); !strings.Contains(
-		got,
-		`msg="an agent has another revision" agent=a from=`+before["a"]+" to="+after["a"],
-	) ||
+	if got := log.String(); !strings.Contains(got,
+		`msg="an agent has another revision" agent=a from=`+before["a"]+" to="+after["a"]) ||
 		strings.Contains(got, "agent=b") {
 		t.Errorf("the log is %s", got)
 	}
@@ -139,17 +132,10 @@ func TestRevisionsAfterReload(t *testing.T) {
 // TestModelsShown: GET /agents names the models in the order in which they are asked, as events
 // and logs do.
 func TestModelsShown(t *testing.T) {
-	l := must(
-		server.Load(
-			written(t, filed),
-			server.Parts{
-				Getenv: func(string) string { return "http://localhost:1/v1" },
-				Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
-			},
-		),
-	)(
-		t,
-	)
+	l := must(server.Load(written(t, filed), server.Parts{
+		Getenv: func(string) string { return "http://localhost:1/v1" },
+		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}))(t)
 	t.Cleanup(l.Close)
 	c := config(t)
 	c.Agents = append(l.Agents, holdfast.Agent{Name: "own", Model: hello})

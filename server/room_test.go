@@ -114,13 +114,8 @@ func (l *dialed) runs(t *testing.T, address string) (string, error) {
 	conn := l.dial(t, address)
 	body := `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"hi"}]}`
 	go func() {
-		_, _ = fmt.Fprintf(
-			conn,
-			"POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+
-				"alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-			len(body),
-			body,
-		)
+		_, _ = fmt.Fprintf(conn, "POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: "+
+			"Bearer alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

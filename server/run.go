@@ -131,9 +131,7 @@ func (s *Server) Watch(ctx context.Context, who holdfast.Principal, thread strin
 // cannot be read is the error invalid_cursor. Leaving the loop and errors are as with
 // [Server.Run].
 func (s *Server) Events(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, run, after string,
+	ctx context.Context, who holdfast.Principal, thread, run, after string,
 ) iter.Seq2[Event, error] {
 	return s.events(ctx, func() (*agui.Reply, error) {
 		cursor, err := store.ParseCursor(after)
@@ -231,10 +229,8 @@ func (in *Input) decoded() (*agui.RunAgentInput, error) {
 		out.Messages = append(out.Messages, agui.FromDomain(m))
 	}
 	for _, t := range in.Tools {
-		out.Tools = append(
-			out.Tools,
-			agui.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata},
-		)
+		out.Tools = append(out.Tools, agui.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters,
+			Metadata: t.Metadata})
 	}
 	for _, a := range in.Answers {
 		if err := checkJSON("Answer.Payload", a.Payload); err != nil {

@@ -268,10 +268,7 @@ func TestTwoWatchers(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if events = append(
-					events,
-					ev,
-				); ev.Type == "TEXT_MESSAGE_CONTENT" &&
+				if events = append(events, ev); ev.Type == "TEXT_MESSAGE_CONTENT" &&
 					strings.Contains(string(ev.JSON), "one ") {
 					started <- struct{}{}
 				}
@@ -296,7 +293,8 @@ func TestRunErrors(t *testing.T) {
 	for want, stream := range map[string]iter.Seq2[server.Event, error]{
 		codes.AgentNotFound + " ":     s.Run(t.Context(), me, server.Input{Agent: "nobody", Text: "hi"}),
 		codes.InvalidInput + " runId": s.Run(t.Context(), me, server.Input{Run: "a\nb", Text: "hi"}),
-		codes.InvalidInput + " State": s.Run(t.Context(), me, server.Input{Text: "hi", State: json.RawMessage("{")}),
+		codes.InvalidInput + " State": s.Run(t.Context(), me,
+			server.Input{Text: "hi", State: json.RawMessage("{")}),
 		codes.InvalidInput + " ForwardedProps": s.Run(t.Context(), me,
 			server.Input{Text: "hi", Branch: true, ForwardedProps: json.RawMessage("[]")}),
 		codes.InvalidInput + " Answer.Payload": s.Run(t.Context(), me,

@@ -42,11 +42,9 @@ var hello = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelReques
 })
 
 func config(t *testing.T) server.Config {
-	burn := holdfast.NewTool(
-		"burn",
-		"panics",
-		func(context.Context, struct{}) (string, error) { panic("secret of the tool") },
-	)
+	burn := holdfast.NewTool("burn", "panics", func(context.Context, struct{}) (string, error) {
+		panic("secret of the tool")
+	})
 	return server.Config{
 		Store: "memory:", Addr: "localhost:0", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Agents: []holdfast.Agent{{Name: "a", Model: hello, Tools: []holdfast.Tool{burn}}},
@@ -63,8 +61,7 @@ func TestConfigMistakes(t *testing.T) {
 		"Fallbacks that is nil": func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
 		"two agents are named":  func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
 		"two tools named": func(c *server.Config) {
-			c.Agents[0].Tools = append(c.Agents[0].Tools,
-				c.Agents[0].Tools[0])
+			c.Agents[0].Tools = append(c.Agents[0].Tools, c.Agents[0].Tools[0])
 		},
 		"use per_iteration":                    func(c *server.Config) { c.CheckpointFrequency = "hourly" },
 		"at least 100ms":                       func(c *server.Config) { c.Lease = time.Millisecond },
@@ -103,11 +100,8 @@ func TestConfigMistakes(t *testing.T) {
 
 func post(t *testing.T, url, thread, text string) string {
 	t.Helper()
-	body := fmt.Sprintf(
-		`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"m","role":"user","content":%q}]}`,
-		thread,
-		text,
-	)
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"m",`+
+		`"role":"user","content":%q}]}`, thread, text)
 	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -131,12 +125,7 @@ func TestStartAndShutdown(t *testing.T) {
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := post(
-		t,
-		"http://"+s.Addr(),
-		"t",
-		"hi",
-	); !strings.Contains(got, `"delta":"hello"`) ||
+	if got := post(t, "http://"+s.Addr(), "t", "hi"); !strings.Contains(got, `"delta":"hello"`) ||
 		!strings.Contains(got, "RUN_FINISHED") {
 		t.Error(got)
 	}

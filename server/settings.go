@@ -25,10 +25,8 @@ func numbers(name, text string, bounds any) (list []Setting) {
 	for field, value := range reflect.ValueOf(bounds).Fields() {
 		if !value.IsZero() {
 			member := strings.ToLower(field.Name[:1]) + field.Name[1:]
-			list = append(
-				list,
-				Setting{Name: name + "." + member, Value: fmt.Sprint(value.Interface()), Source: "file", Text: text},
-			)
+			list = append(list, Setting{Name: name + "." + member, Value: fmt.Sprint(value.Interface()),
+				Source: "file", Text: text})
 		}
 	}
 	return list

@@ -111,12 +111,8 @@ func TestSlowReadersShare(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		tcp, _ := conn.(*net.TCPConn)
 		_ = tcp.SetReadBuffer(4 << 10) // which makes it slower, no more
-		if _, err := fmt.Fprintf(
-			conn,
-			"GET /threads/%s/stream HTTP/1.1\r\nHost: localhost\r\nTenant: %s\r\n\r\n",
-			user,
-			user,
-		); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /threads/%s/stream HTTP/1.1\r\nHost: localhost\r\nTenant: %s\r\n\r\n",
+			user, user); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)

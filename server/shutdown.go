@@ -51,11 +51,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.cfg.Registerer.Unregister(s.metrics.Collector())
 	}
 	if len(e.left) > 0 {
-		s.cfg.Log.Error(
-			"the shutdown did not wait any longer for what does not end",
-			"left",
-			strings.Join(e.left, ", "),
-		)
+		s.cfg.Log.Error("the shutdown did not wait any longer for what does not end", "left",
+			strings.Join(e.left, ", "))
 		e.err = errors.Join(e.err, fmt.Errorf("left behind without an end: %s", strings.Join(e.left, ", ")))
 	}
 	return e.err

@@ -82,13 +82,9 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
-				res, err := http.Post(
-					"http://"+s.Addr()+"/runs",
-					"application/json",
-					strings.NewReader(
-						`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"go"}]}`,
-					),
-				)
+				res, err := http.Post("http://"+s.Addr()+"/runs", "application/json",
+					strings.NewReader(`{"threadId":"t","runId":"r","messages":[{"id":"m",`+
+						`"role":"user","content":"go"}]}`))
 				if err == nil {
 					_, _ = io.Copy(io.Discard, res.Body)
 					_ = res.Body.Close()
@@ -99,8 +95,8 @@ func TestNothingOutlastsAShutdown(t *testing.T) {
 			cancel() // its time is over
 			err := s.Shutdown(ctx)
 			<-answered
-			if err == nil ||
-				c.left != "" && (!strings.Contains(err.Error(), c.left) || !strings.Contains(said.String(), c.left)) {
+			if err == nil || c.left != "" &&
+				(!strings.Contains(err.Error(), c.left) || !strings.Contains(said.String(), c.left)) {
 				t.Errorf("%v, and the log:\n%s", err, &said)
 			}
 			close(h.forever)
@@ -119,8 +115,8 @@ func TestSlowBodiesDoNotKeepAServer(t *testing.T) {
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, sent := range []string{"", "POST /ru", "POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
-		"application/json\r\nContent-Length: 100\r\n\r\n{"} {
+	for _, sent := range []string{"", "POST /ru",
+		"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)

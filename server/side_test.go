@@ -45,9 +45,8 @@ func demo(t *testing.T, add ...holdfast.Middleware) (url string, j *journal) {
 		t.Fatal(err)
 	}
 	agents[0].Middleware = append(add, agents[0].Middleware...)
-	s, err := server.New(
-		server.Config{Store: "memory:", Agents: agents, Log: slog.New(slog.NewTextHandler(t.Output(), nil))},
-	)
+	s, err := server.New(server.Config{Store: "memory:", Agents: agents,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +113,7 @@ func TestSuggestionsChargeNothing(t *testing.T) {
 		got = regexp.MustCompile(`"\}\s+data: \{"type":"TOOL_CALL_ARGS","toolCallId":"call_0","delta":"`).
 			ReplaceAllString(got, "")
 		if !strings.Contains(got, `"toolCallName":"copilotkitSuggest"`) || !strings.Contains(got, "calculate 6 * 7") ||
-			!strings.Contains(got, "RUN_FINISHED") ||
-			strings.Contains(got, "\nid:") {
+			!strings.Contains(got, "RUN_FINISHED") || strings.Contains(got, "\nid:") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

@@ -35,10 +35,8 @@ func TestSlowReadersMemory(t *testing.T) {
 	}()
 	in := server.Input{Thread: "large", Run: "r"}
 	for i := range messages {
-		in.Messages = append(
-			in.Messages,
-			holdfast.Message{ID: fmt.Sprint("m", i), Role: holdfast.RoleUser, Text: strings.Repeat("a", size)},
-		)
+		in.Messages = append(in.Messages,
+			holdfast.Message{ID: fmt.Sprint("m", i), Role: holdfast.RoleUser, Text: strings.Repeat("a", size)})
 	}
 	for _, err := range s.Run(t.Context(), server.LocalPrincipal(), in) {
 		if err != nil {

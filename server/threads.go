@@ -32,10 +32,7 @@ func (s *Server) may(ctx context.Context, who holdfast.Principal, action access.
 // Threads lists threads, the most recently active first: up to limit (0: 50) of those that
 // were last active before the given time (zero: any time).
 func (s *Server) Threads(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) ([]threads.Info, error) {
 	limit, err := limitOf(limit)
 	if err != nil {
@@ -94,11 +91,7 @@ func (s *Server) Runs(ctx context.Context, who holdfast.Principal, thread string
 // before the given one (empty: starting with the newest) that were taken before until
 // (zero: any time).
 func (s *Server) Checkpoints(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, before string,
-	until time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int,
 ) ([]threads.Checkpoint, error) {
 	limit, err := limitOf(limit)
 	if err != nil {
@@ -112,9 +105,7 @@ func (s *Server) Checkpoints(
 
 // Checkpoint returns a checkpoint with everything it holds.
 func (s *Server) Checkpoint(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, checkpoint string,
+	ctx context.Context, who holdfast.Principal, thread, checkpoint string,
 ) (*threads.Detail, error) {
 	if err := s.may(ctx, who, access.Read); err != nil {
 		return nil, err
@@ -124,10 +115,7 @@ func (s *Server) Checkpoint(
 
 // Mark takes a manual checkpoint of a thread that is not running.
 func (s *Server) Mark(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	m threads.Mark,
+	ctx context.Context, who holdfast.Principal, thread string, m threads.Mark,
 ) (*threads.Checkpoint, error) {
 	if m.Label != "" {
 		if err := agui.CheckID("label", m.Label); err != nil {
@@ -145,10 +133,7 @@ func (s *Server) Mark(
 
 // Fork starts a new thread where another stands or stood. The thread itself does not change.
 func (s *Server) Fork(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, thread string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	if err := checkTravel(to); err != nil {
 		return nil, err
@@ -162,10 +147,7 @@ func (s *Server) Fork(
 // Rewind takes a thread that is not running back to where it stood. Later checkpoints
 // remain, and calls that have changed something outside are named, not undone.
 func (s *Server) Rewind(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, thread string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	if err := checkTravel(to); err != nil {
 		return nil, err
@@ -179,18 +161,11 @@ func (s *Server) Rewind(
 // Prune keeps the newest checkpoints of a thread, at least one, and what they and the
 // thread need. A dry run only counts. An etag that is not empty must match the thread's.
 func (s *Server) Prune(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, etag string,
-	keep int,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool,
 ) (*threads.Cleaned, error) {
 	if keep < 1 {
-		return nil, invalid(
-			"keep",
-			"keep must be at least 1.",
-			"The newest checkpoint always stays. To remove all, delete the thread.",
-		)
+		return nil, invalid("keep", "keep must be at least 1.",
+			"The newest checkpoint always stays. To remove all, delete the thread.")
 	}
 	if err := s.may(ctx, who, access.Delete); err != nil {
 		return nil, err
@@ -218,10 +193,7 @@ func (s *Server) Children(ctx context.Context, who holdfast.Principal, thread st
 // DeleteOlderThan removes from the user's threads the checkpoints that were taken before
 // the given time, but never a thread's newest. A dry run only counts.
 func (s *Server) DeleteOlderThan(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	if err := s.may(ctx, who, access.Delete); err != nil {
 		return nil, err
@@ -232,10 +204,7 @@ func (s *Server) DeleteOlderThan(
 // DeleteInactive deletes the user's idle threads that were last active before the given
 // time. A dry run only counts.
 func (s *Server) DeleteInactive(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	if err := s.may(ctx, who, access.Delete); err != nil {
 		return nil, err
@@ -248,10 +217,7 @@ func (s *Server) DeleteInactive(
 // right to do so is as over HTTP: a principal with [access.RoleService], or whom the call's
 // contract allows.
 func (s *Server) FinishCall(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, call string,
-	r threads.CallResult,
+	ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
 ) (*threads.FinishedCall, error) {
 	return coded(s.audited.Finish(ctx, who, thread, call, r))
 }

@@ -65,11 +65,8 @@ func (c *Config) validateAgents() error {
 		case a.OnRevision != "" && a.OnRevision != owner.Adopt && a.OnRevision != owner.Pin:
 			return fmt.Errorf("agent %q has OnRevision %q: use adopt or pin", a.Name, a.OnRevision)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
-			return fmt.Errorf(
-				"agent %q leaves its questions to %q: Agent.Approvals is user or approver",
-				a.Name,
-				a.Approvals,
-			)
+			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name,
+				a.Approvals)
 		}
 		names[a.Name] = true
 		if err := errors.Join(validateTools(a), validateClient(a)); err != nil {
@@ -85,8 +82,7 @@ func (c *Config) validatePublicURL() error {
 	}
 	u, err := url.Parse(c.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
-		u.Fragment != "" ||
-		u.User != nil {
+		u.Fragment != "" || u.User != nil {
 		return fmt.Errorf("the public URL %q cannot be used: write it like https://agents.example.com", c.PublicURL)
 	}
 	return nil
@@ -97,16 +93,11 @@ func (c *Config) validateBounds() error {
 	case c.MaxBody < 1<<10:
 		return fmt.Errorf("bodies of at most %d bytes are too small: allow at least 1024", c.MaxBody)
 	case c.MaxBodies < 2*c.MaxBody:
-		return fmt.Errorf(
-			"%d bytes for all bodies are too few: allow at least twice the %d of one, because one tenant gets half",
-			c.MaxBodies,
-			c.MaxBody,
-		)
+		return fmt.Errorf("%d bytes for all bodies are too few: allow at least twice the %d of one, "+
+			"because one tenant gets half", c.MaxBodies, c.MaxBody)
 	case c.BodyTimeout < time.Second:
-		return fmt.Errorf(
-			"%s is too short for a body to arrive: allow at least 1s; 30s is a good choice",
-			c.BodyTimeout,
-		)
+		return fmt.Errorf("%s is too short for a body to arrive: allow at least 1s; 30s is a good choice",
+			c.BodyTimeout)
 	case c.MaxConnections < 1:
 		return fmt.Errorf("%d connections are too few: allow at least 1", c.MaxConnections)
 	}
@@ -117,10 +108,8 @@ func (c *Config) validateModes() error {
 	switch loop.Frequency(c.CheckpointFrequency) {
 	case loop.PerIteration, loop.PerTurn, loop.Manual:
 	default:
-		return fmt.Errorf(
-			"unknown checkpoint frequency %q: use per_iteration, per_turn or manual",
-			c.CheckpointFrequency,
-		)
+		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual",
+			c.CheckpointFrequency)
 	}
 	switch loop.SchemaMode(c.SchemaChanges) {
 	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
@@ -155,12 +144,8 @@ func (c *Config) validateOperatorToken() error {
 	if c.OperatorToken == "" || operatorToken.MatchString(c.OperatorToken) {
 		return nil
 	}
-	return fmt.Errorf(
-		"the operator's token (HOLDFAST_OPERATOR_TOKEN, or Config.OperatorToken) cannot be used: "+
-			"use %d to %d letters, digits, - and _",
-		operator.MinToken,
-		operator.MaxToken,
-	)
+	return fmt.Errorf("the operator's token (HOLDFAST_OPERATOR_TOKEN, or Config.OperatorToken) cannot be used: use "+
+		"%d to %d letters, digits, - and _", operator.MinToken, operator.MaxToken)
 }
 
 func (c *Config) validateAddr() error {
@@ -172,12 +157,9 @@ func (c *Config) validateAddr() error {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf(
-			"without authentication the server listens on loopback only, not on %q: use localhost:PORT, configure "+
-				"API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in with "+
-				"HOLDFAST_ALLOW_ANONYMOUS=1",
-			c.Addr,
-		)
+		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use "+
+			"localhost:PORT, configure API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in "+
+			"with HOLDFAST_ALLOW_ANONYMOUS=1", c.Addr)
 	}
 	return nil
 }

@@ -28,10 +28,7 @@ type keyedStreams struct {
 
 // Post implements [hfhttp.Runs].
 func (s *keyedStreams) Post(
-	ctx context.Context,
-	who holdfast.Principal,
-	agent string,
-	in *agui.RunAgentInput,
+	ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput,
 ) (*agui.Reply, error) {
 	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
 		return s.engine.Post(ctx, who, agent, in)
@@ -40,11 +37,7 @@ func (s *keyedStreams) Post(
 
 // Events implements [hfhttp.Runs].
 func (s *keyedStreams) Events(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread, run string,
-	after store.Cursor,
-	d agui.Dialect,
+	ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect,
 ) (*agui.Reply, error) {
 	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
 		return s.engine.Events(ctx, who, thread, run, after, d)
@@ -53,10 +46,7 @@ func (s *keyedStreams) Events(
 
 // Attach implements [hfhttp.Runs].
 func (s *keyedStreams) Attach(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	d agui.Dialect,
+	ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect,
 ) (*agui.Reply, error) {
 	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
 		return s.engine.Attach(ctx, who, thread, d)
@@ -65,9 +55,7 @@ func (s *keyedStreams) Attach(
 
 // open opens one of them.
 func (s *keyedStreams) open(
-	ctx context.Context,
-	who holdfast.Principal,
-	open func(context.Context) (*agui.Reply, error),
+	ctx context.Context, who holdfast.Principal, open func(context.Context) (*agui.Reply, error),
 ) (*agui.Reply, error) {
 	if who.Rights == nil || who.Rights.Expires.IsZero() && who.Rights.Revoked == nil {
 		return open(ctx)
@@ -135,7 +123,7 @@ func tooLateError(err error) error {
 }
 
 func endedError() error {
-	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this connection is no longer "+
-		"valid; the run continues.").
+	return holdfast.Errorf(codes.Unauthenticated,
+		"The API key or token of this connection is no longer valid; the run continues.").
 		WithHint("Attach again with a valid one: GET /threads/{thread}/stream.")
 }

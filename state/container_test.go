@@ -69,11 +69,8 @@ func TestStatesRoundTrip(t *testing.T) {
 
 	// The spaces show that this is the stored text.
 	raw := `{ "lastSignaturePerTool" : {}, "consecutiveCountPerTool": {"tool1": 5}, "unknown": 1 }`
-	s := schema.Restore(
-		schema.Info(),
-		[]state.Value{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}},
-		nil,
-	)
+	s := schema.Restore(schema.Info(), []state.Value{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}},
+		nil)
 	if got := mustGet(t, trips, s); got.Count["tool1"] != 5 {
 		t.Errorf("%+v", got)
 	}
@@ -81,9 +78,8 @@ func TestStatesRoundTrip(t *testing.T) {
 		t.Errorf("a read has changed the stored value: %s", got)
 	}
 	next := trips.With(s, breaker{Count: map[string]int{"tool1": 10}})
-	if got := string(
-		valuesOf(t, next)[0].Data,
-	); got != `{"lastSignaturePerTool":null,"consecutiveCountPerTool":{"tool1":10}}` {
+	if got := string(valuesOf(t, next)[0].Data); got !=
+		`{"lastSignaturePerTool":null,"consecutiveCountPerTool":{"tool1":10}}` {
 		t.Errorf("a write has left %s", got)
 	}
 	if got := string(valuesOf(t, s)[0].Data); got != raw || mustGet(t, trips, s).Count["tool1"] != 5 {
@@ -250,8 +246,7 @@ func TestStatesAreLikeAMap(t *testing.T) {
 				set(k.Without(now.states), func(m map[string]int) { delete(m, k.StateName()) })
 			},
 			"restore": func(r *rapid.T) {
-				set(schema().Restore(now.states.Info(), valuesOf(t, now.states), nil),
-					same)
+				set(schema().Restore(now.states.Info(), valuesOf(t, now.states), nil), same)
 			},
 			"adopt": func(*rapid.T) { set(schema().Adopt(now.states), same) },
 			"json":  func(*rapid.T) { set(fromForm(t, formText(t, now.states)), same) },

@@ -108,23 +108,13 @@ func Register[T any](spec Spec[T]) *Key[T] {
 	t := reflect.TypeFor[T]()
 	switch {
 	case !stateNames.MatchString(spec.Name):
-		panic(
-			fmt.Sprintf(
-				"state.Register: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot",
-				spec.Name,
-			),
-		)
+		panic(fmt.Sprintf("state.Register: the name %q is not owner.name: lower case letters, "+
+			"digits, _ and -, with a dot", spec.Name))
 	case len(spec.Name) > 128:
 		panic(fmt.Sprintf("state.Register: the name %q is longer than 128 bytes", spec.Name))
 	case t.Kind() != reflect.Struct:
-		panic(
-			fmt.Sprintf(
-				"state.Register(%q): %v is not a struct; a state is a struct by value, so that "+
-					"nobody can change it in place",
-				spec.Name,
-				t,
-			),
-		)
+		panic(fmt.Sprintf("state.Register(%q): %v is not a struct; a state is a struct by value, so that "+
+			"nobody can change it in place", spec.Name, t))
 	case spec.Version < 0:
 		panic(fmt.Sprintf("state.Register(%q): version %d is negative", spec.Name, spec.Version))
 	case spec.Scope != "" && spec.Scope != ScopeThread && spec.Scope != ScopeRun:

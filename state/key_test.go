@@ -111,9 +111,9 @@ func TestRegisterPanicsOnMistakes(t *testing.T) {
 func TestStateInitialValue(t *testing.T) {
 	t.Parallel()
 	plain := state.Register(state.Spec[visits]{Name: "acme.visits"})
-	three := state.Register(
-		state.Spec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }},
-	)
+	three := state.Register(state.Spec[visits]{Name: "acme.three", Version: 3, Initial: func() visits {
+		return visits{Count: 3}
+	}})
 	for name, s := range map[string]*state.States{
 		"no states":      nil,
 		"empty states":   {},
@@ -307,14 +307,13 @@ func TestStateValidate(t *testing.T) {
 		return nil
 	}
 	shown := state.Register(state.Spec[visits]{Name: "acme.visits", Validate: validate})
-	hidden := state.Register(
-		state.Spec[visits]{Name: "acme.secret", Validate: validate, Redact: func(visits) any { return "hidden" }},
-	)
-	migrated := state.Register(
-		state.Spec[visits]{Name: "acme.older", Version: 2, Validate: validate, Migrations: map[int]state.Migration{
+	hidden := state.Register(state.Spec[visits]{Name: "acme.secret", Validate: validate, Redact: func(visits) any {
+		return "hidden"
+	}})
+	migrated := state.Register(state.Spec[visits]{Name: "acme.older", Version: 2, Validate: validate,
+		Migrations: map[int]state.Migration{
 			1: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"count": -2}`), nil },
-		}},
-	)
+		}})
 	for want, s := range map[string]struct {
 		key    *state.Key[visits]
 		states *state.States
@@ -346,10 +345,7 @@ func TestStateValidate(t *testing.T) {
 	if live.Now() != before {
 		t.Error("an invalid value was written")
 	}
-	if v, err := shown.Update(
-		ctx,
-		func(v visits) visits { return visits{Count: v.Count + 1} },
-	); err != nil ||
+	if v, err := shown.Update(ctx, func(v visits) visits { return visits{Count: v.Count + 1} }); err != nil ||
 		v.Count != 2 {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -368,9 +364,7 @@ func TestStateUpdateFails(t *testing.T) {
 	if v.Value != nil || live.Now() != before {
 		t.Errorf("%+v, changed: %v", v, live.Now() != before)
 	}
-	if text := panicText(
-		func() { _, _ = k.Update(ctx, func(dubious) dubious { panic("oh") }) },
-	); text != "oh" ||
+	if text := panicText(func() { _, _ = k.Update(ctx, func(dubious) dubious { panic("oh") }) }); text != "oh" ||
 		live.Now() != before {
 		t.Errorf("panic %q, changed: %v", text, live.Now() != before)
 	}

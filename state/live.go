@@ -71,8 +71,8 @@ func liveStates(ctx context.Context, def *stateDef) (*Live, error) {
 }
 
 func errNotListed(def *stateDef) *holdfast.Error {
-	return holdfast.Errorf(codes.StateNotListed, "The state %q is not listed by any middleware of this "+
-		"agent, so it cannot be used.", def.name).
+	return holdfast.Errorf(codes.StateNotListed,
+		"The state %q is not listed by any middleware of this agent, so it cannot be used.", def.name).
 		WithHint("List its key in Middleware.States of the middleware that owns it; without that, its scope and its "+
 			"redaction would not apply.").
 		With("state", def.name)

@@ -48,9 +48,9 @@ func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
 		}
 		next, err := runMigration(step, data)
 		if err != nil {
-			return nil, holdfast.Errorf(codes.StateMigration, "The migration of state %q from version %d to %d "+
-				"failed (stored: %d, needed: %d).",
-				def.name, v, v+1, s.version, def.version).
+			return nil, holdfast.Errorf(codes.StateMigration,
+				"The migration of state %q from version %d to %d failed (stored: %d, needed: %d).", def.name, v, v+1,
+				s.version, def.version).
 				WithHint("Nothing was changed. Fix the migration and try again.").
 				Wrap(err)
 		}
@@ -73,8 +73,8 @@ func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, e
 }
 
 func errStateTooNew(name string, got, known int) *holdfast.Error {
-	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows "+
-		"it only up to version %d.", name, got, known).
-		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset " +
-			"to reset that state and keep its newer value aside.")
+	return holdfast.Errorf(codes.StateTooNew,
+		"The state %q has version %d, but this server knows it only up to version %d.", name, got, known).
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset " +
+			"that state and keep its newer value aside.")
 }

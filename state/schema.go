@@ -45,21 +45,14 @@ func NewSchema(states ...holdfast.State) (*Schema, error) {
 	for _, state := range states {
 		key, ok := state.(declared)
 		if !ok {
-			return nil, fmt.Errorf(
-				"the state %q is a %T: list keys that package state has registered",
-				state.StateName(),
-				state,
-			)
+			return nil, fmt.Errorf("the state %q is a %T: list keys that package state has registered",
+				state.StateName(), state)
 		}
 		def := key.definition()
 		other, taken := s.byName[def.name]
 		if taken && other != def {
-			return nil, fmt.Errorf(
-				"two states are named %q: %s and %s; give each a name of its own",
-				def.name,
-				other.typ,
-				def.typ,
-			)
+			return nil, fmt.Errorf("two states are named %q: %s and %s; give each a name of its own", def.name,
+				other.typ, def.typ)
 		}
 		if !taken {
 			s.byName[def.name] = def

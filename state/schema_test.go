@@ -80,8 +80,8 @@ func TestSchemaCompare(t *testing.T) {
 		"everything": {schemaWith(t, b2, z), old.New(),
 			state.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"},
 				Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": `+
-			`{"acme.a": 1, "acme.b": 1}}`),
+		"not sorted": {old, fromForm(t,
+			`{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`),
 			state.SchemaChange{}},
 	} {
 		got := test.schema.Compare(test.from)
@@ -126,13 +126,11 @@ func TestRollbackLosesNothing(t *testing.T) {
 // TestNewRun: states of scope run are reset; the others keep their values.
 func TestNewRun(t *testing.T) {
 	t.Parallel()
-	perRun := state.Register(
-		state.Spec[visits]{
-			Name:    "acme.run",
-			Scope:   state.ScopeRun,
-			Initial: func() visits { return visits{Last: "none"} },
-		},
-	)
+	perRun := state.Register(state.Spec[visits]{
+		Name:    "acme.run",
+		Scope:   state.ScopeRun,
+		Initial: func() visits { return visits{Last: "none"} },
+	})
 	thread := state.Register(state.Spec[visits]{Name: "acme.thread", Scope: state.ScopeThread})
 	schema := schemaWith(t, perRun, thread)
 	s := perRun.With(thread.With(schema.New(), visits{Count: 1}), visits{Count: 2})
@@ -335,10 +333,8 @@ func TestNewerState(t *testing.T) {
 	if c := older.Compare(s); c.Any() || one.Has(s) {
 		t.Errorf("set aside: %+v, has %v", c, one.Has(s))
 	}
-	s = older.SetAside(
-		z.With(one.With(s, visits{Count: 1}), visits{}),
-		[]string{"acme.a", "acme.z"},
-	) // written here: nothing to set aside
+	s = older.SetAside(z.With(one.With(s, visits{Count: 1}), visits{}),
+		[]string{"acme.a", "acme.z"}) // written here: nothing to set aside
 	for range 3 {
 		s = kept(s)
 		if got := mustGet(t, one, s).Count; got != 1 {
@@ -353,10 +349,7 @@ func TestNewerState(t *testing.T) {
 	if got := valuesOf(t, s); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := formText(
-		t,
-		s,
-	); !strings.HasSuffix(got, `"newerStates":{"acme.a":{"version":3,"data":{"count":3}}}}`) ||
+	if got := formText(t, s); !strings.HasSuffix(got, `"newerStates":{"acme.a":{"version":3,"data":{"count":3}}}}`) ||
 		got != formText(t, fromForm(t, got)) {
 		t.Error(got)
 	}
@@ -388,8 +381,7 @@ func TestSeveralNewerStates(t *testing.T) {
 		"acme.a",
 		"acme.b",
 		"acme.c",
-	}; !slices.Equal(names(c.TooNew), want) ||
-		!slices.Equal(names(c.Changed), want) {
+	}; !slices.Equal(names(c.TooNew), want) || !slices.Equal(names(c.Changed), want) {
 		t.Errorf("%+v", c)
 	}
 	s = schema.SetAside(s, names(c.TooNew))
@@ -477,9 +469,8 @@ func TestShown(t *testing.T) {
 			}
 		}
 	}
-	if got, want := fmt.Sprint(
-		s,
-	), `{"schemaSignature":"acme.open,acme.secret","schemaVersion":1,"stateVersions":{"acme.open":1,"acme.secret":1},`+
+	if got, want := fmt.Sprint(s), `{"schemaSignature":"acme.open,acme.secret","schemaVersion":1,`+
+		`"stateVersions":{"acme.open":1,"acme.secret":1},`+
 		`"states":{"acme.open":{"count":1},"acme.secret":{"length":5}}}`; got != want {
 		t.Errorf("printed as\n%s, want\n%s", got, want)
 	}
@@ -502,9 +493,7 @@ func (foreign) StateName() string { return "acme.foreign" }
 // container.
 func TestSchemaOfForeignStates(t *testing.T) {
 	t.Parallel()
-	if _, err := state.NewSchema(
-		foreign{},
-	); err == nil || !strings.Contains(err.Error(), "acme.foreign") ||
+	if _, err := state.NewSchema(foreign{}); err == nil || !strings.Contains(err.Error(), "acme.foreign") ||
 		!strings.Contains(err.Error(), "state_test.foreign") {
 		t.Errorf("got %v", err)
 	}

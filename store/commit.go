@@ -117,10 +117,8 @@ func (c *Commit) Validate() error {
 		return fmt.Errorf("a commit can trim only records of earlier commits: %w", ErrInvalid)
 	}
 	if c.Parent != "" && (c.Expect != Position{Next: 1} || c.Parent == c.Key.Thread) {
-		return fmt.Errorf(
-			"only the first commit of a thread may name a parent, which must be another thread: %w",
-			ErrInvalid,
-		)
+		return fmt.Errorf("only the first commit of a thread may name a parent, which must be another thread: %w",
+			ErrInvalid)
 	}
 	names := []string{c.Key.Tenant, c.Key.Thread, c.ID, c.User, c.Process, c.Fence.Nonce, c.Parent}
 	for i := range c.Messages {
@@ -142,13 +140,8 @@ func (i *InboxItem) Validate() error { return validateNames(i.ID) }
 func validateNames(names ...string) error {
 	for _, n := range names {
 		if len(n) > MaxName {
-			return fmt.Errorf(
-				"the name %.32q… has %d bytes, but only %d are allowed: %w",
-				n,
-				len(n),
-				MaxName,
-				ErrInvalid,
-			)
+			return fmt.Errorf("the name %.32q… has %d bytes, but only %d are allowed: %w", n, len(n), MaxName,
+				ErrInvalid)
 		}
 	}
 	return nil
@@ -168,13 +161,8 @@ type ConflictError struct {
 
 // Error names both ETags.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf(
-		"commit to thread %s: expected ETag %q, actual ETag %q: %v",
-		e.Key,
-		e.Expected.ETag,
-		e.Actual.ETag,
-		e.Unwrap(),
-	)
+	return fmt.Sprintf("commit to thread %s: expected ETag %q, actual ETag %q: %v", e.Key, e.Expected.ETag,
+		e.Actual.ETag, e.Unwrap())
 }
 
 // Unwrap returns ErrFenced if the fence has moved and the commit named one, else

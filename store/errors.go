@@ -43,13 +43,8 @@ type VersionError struct {
 
 // Error names both versions.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf(
-		"%s has version %d, this program reads up to %d: %v",
-		e.What,
-		e.Stored,
-		e.Known,
-		ErrVersionTooNew,
-	)
+	return fmt.Sprintf("%s has version %d, this program reads up to %d: %v", e.What, e.Stored, e.Known,
+		ErrVersionTooNew)
 }
 
 // Unwrap returns ErrVersionTooNew.

@@ -47,21 +47,11 @@ func ValidateHint(name string, data []byte, ttl time.Duration) error {
 	case name == "":
 		return fmt.Errorf("a hint needs a name: %w", ErrInvalid)
 	case len(data) > MaxHintData:
-		return fmt.Errorf(
-			"the hint %.32q has %d bytes, but only %d are allowed: %w",
-			name,
-			len(data),
-			MaxHintData,
-			ErrInvalid,
-		)
+		return fmt.Errorf("the hint %.32q has %d bytes, but only %d are allowed: %w", name, len(data), MaxHintData,
+			ErrInvalid)
 	case ttl <= 0 || ttl > MaxHintAge:
-		return fmt.Errorf(
-			"the hint %.32q would last %s, but only times up to %s are allowed: %w",
-			name,
-			ttl,
-			MaxHintAge,
-			ErrInvalid,
-		)
+		return fmt.Errorf("the hint %.32q would last %s, but only times up to %s are allowed: %w", name, ttl,
+			MaxHintAge, ErrInvalid)
 	}
 	return validateNames(name)
 }

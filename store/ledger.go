@@ -99,13 +99,8 @@ type LimitError struct {
 
 // Error names the account and the numbers.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf(
-		"account %s: %d used, %d more would exceed the limit of %d",
-		e.Account,
-		e.Used,
-		e.Amount,
-		e.Limit,
-	)
+	return fmt.Sprintf("account %s: %d used, %d more would exceed the limit of %d", e.Account, e.Used, e.Amount,
+		e.Limit)
 }
 
 // Validate returns [ErrInvalid] for a reservation that no ledger can hold. Every

@@ -39,8 +39,7 @@ func TestReservationValidate(t *testing.T) {
 		"too large limit":   func(r *store.Reservation) { r.Entries[1].Limit = store.MaxAmount + 1 },
 		"expires in 1969":   func(r *store.Reservation) { r.Entries[1].Expires = time.Unix(-1, 0) },
 		"expires in 10000": func(r *store.Reservation) {
-			r.Entries[1].Expires = time.Date(10000, 1, 1, 0, 0, 0, 0,
-				time.UTC)
+			r.Entries[1].Expires = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 		},
 		"a long tenant":  func(r *store.Reservation) { r.Tenant = long },
 		"a long id":      func(r *store.Reservation) { r.ID = long },
@@ -78,9 +77,8 @@ func TestEntryCheck(t *testing.T) {
 		e := store.Entry{Account: "a", Amount: c.amount, Limit: c.limit}
 		err := e.Check(c.used)
 		var limit *store.LimitError
-		if c.fits != (err == nil) ||
-			!c.fits &&
-				(!errors.As(err, &limit) || limit.Used != c.used || limit.Amount != c.amount || limit.Limit < c.limit) {
+		if c.fits != (err == nil) || !c.fits &&
+			(!errors.As(err, &limit) || limit.Used != c.used || limit.Amount != c.amount || limit.Limit < c.limit) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -95,9 +93,7 @@ type emptyLedger struct{ store.Ledger }
 // TestLedgerFrom: the ledger of a run is in its context, and nowhere else.
 func TestLedgerFrom(t *testing.T) {
 	t.Parallel()
-	if l, err := store.LedgerFrom(
-		store.ContextWithLedger(t.Context(), emptyLedger{}),
-	); l != (emptyLedger{}) ||
+	if l, err := store.LedgerFrom(store.ContextWithLedger(t.Context(), emptyLedger{})); l != (emptyLedger{}) ||
 		err != nil {
 		t.Errorf("%v, %v", l, err)
 	}

@@ -27,9 +27,9 @@ var dist embed.FS
 // policy lets the page load from and connect to its own server only, and lets nobody frame it.
 // There are no inline scripts or styles, so none are allowed. Only the sanitiser turns text
 // into markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'; trusted-types dompurify"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src " +
+	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+	"trusted-types dompurify"
 
 // kinds are the media types of the embedded files. The standard library would take them
 // from the machine's configuration, and machines differ.

@@ -169,12 +169,8 @@ func TestRevalidation(t *testing.T) {
 				t.Errorf("If-None-Match %s: %d", match, r.StatusCode)
 			}
 		}
-		if r := get(
-			t,
-			http.MethodGet,
-			"/",
-			http.Header{"Accept-Encoding": {accept}, "If-None-Match": {`"old"`}},
-		); r.StatusCode != http.StatusOK {
+		if r := get(t, http.MethodGet, "/",
+			http.Header{"Accept-Encoding": {accept}, "If-None-Match": {`"old"`}}); r.StatusCode != http.StatusOK {
 			t.Errorf("an old tag: %d", r.StatusCode)
 		}
 	}
@@ -190,9 +186,8 @@ var (
 	imported  = regexp.MustCompile(`\b(?:from|import) ?["'` + "`" + `](\.[^"'` + "`" + `]+)["'` + "`" + `]`)
 	later     = regexp.MustCompile(`\bimport\(["'` + "`" + `](\.[^"'` + "`" + `]+)["'` + "`" + `]\)`)
 	inline    = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:[^>]*)>[^<]`)
-	unsafe    = regexp.MustCompile(
-		`dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function`,
-	)
+	unsafe    = regexp.MustCompile(`dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|` +
+		`document\.write|\beval\(|new Function`)
 )
 
 // references returns the paths of what a file names, by the expression.

@@ -96,15 +96,11 @@ func (o Options) Validate() error {
 	}
 	for name, value := range o.Headers {
 		if !isToken(name) || strings.ContainsFunc(value, unicode.IsControl) {
-			return fmt.Errorf(
-				"headers: %q cannot be sent: the name is none that HTTP allows, or the value has a line ending",
-				name,
-			)
+			return fmt.Errorf("headers: %q cannot be sent: the name is none that HTTP allows, or the "+
+				"value has a line ending", name)
 		}
-		if slices.Contains(
-			[]string{"content-type", "content-length", "host", "idempotency-key", strings.ToLower(HeaderSignature)},
-			strings.ToLower(name),
-		) {
+		if slices.Contains([]string{"content-type", "content-length", "host", "idempotency-key",
+			strings.ToLower(HeaderSignature)}, strings.ToLower(name)) {
 			return fmt.Errorf("headers: %s is set by the server", name)
 		}
 	}
@@ -113,11 +109,9 @@ func (o Options) Validate() error {
 
 // isToken reports whether a text is a name that HTTP allows (RFC 9110, 5.6.2).
 func isToken(name string) bool {
-	return name != "" &&
-		!strings.ContainsFunc(
-			name,
-			func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c) },
-		)
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
+	})
 }
 
 // New returns a function for [holdfast.Outside].Deliver. It returns once an answer of 2xx has
@@ -221,12 +215,8 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		again = true
 	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-	return again, time.Duration(
-			max(0, seconds),
-		) * time.Second, failed(
-			fmt.Sprintf("the answer is %d", res.StatusCode),
-			errAnswer,
-		)
+	return again, time.Duration(max(0, seconds)) * time.Second,
+		failed(fmt.Sprintf("the answer is %d", res.StatusCode), errAnswer)
 }
 
 // sign returns the signature of a body.

@@ -55,9 +55,7 @@ func call() holdfast.OutsideCall {
 			ID: "c1", Name: "approve", Arguments: json.RawMessage(`{"amount":7}`), Key: "thekey", Thread: "t", Run: "r",
 			Principal: holdfast.Principal{Tenant: "acme", User: "alice"},
 		},
-		URL: secret.New(
-			"https://agents.example/calls?token=hfc_x.y",
-		),
+		URL:       secret.New("https://agents.example/calls?token=hfc_x.y"),
 		ExpiresAt: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
 	}
 }
@@ -71,10 +69,8 @@ func deliver(t *testing.T, o webhook.Options, within time.Duration) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := holdfast.ContextWithRun(
-		t.Context(),
-		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }},
-	)
+	ctx := holdfast.ContextWithRun(t.Context(),
+		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
 	ctx, cancel := context.WithTimeout(holdfast.ContextWithCall(ctx, call().Call, nil), within)
 	defer cancel()
 	return f(ctx, call())
@@ -100,8 +96,7 @@ func TestDelivery(t *testing.T) {
 		`"arguments":{"amount":7},"toolCallId":"c1","threadId":"t","runId":"r","tenant":"acme","user":"alice",` +
 		`"expiresAt":"2026-11-22T00:00:00Z"}`
 	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" ||
-		r.Header.Get("Content-Type") != "application/json" ||
-		r.Header.Get("traceparent") != parent {
+		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("traceparent") != parent {
 		t.Errorf("%s %s %v\n%s", r.Method, r.URL, r.Header, a.bodies[0])
 	}
 	//lint:ignore SA1008 see idempotency.Transport
@@ -110,11 +105,8 @@ func TestDelivery(t *testing.T) {
 	}
 	mac := hmac.New(sha256.New, []byte("s3cret"))
 	mac.Write([]byte("1800000000." + a.bodies[0]))
-	if got, want := r.Header.Get(
-		webhook.HeaderSignature,
-	), "t=1800000000,v1="+hex.EncodeToString(
-		mac.Sum(nil),
-	); got != want {
+	if got, want := r.Header.Get(webhook.HeaderSignature),
+		"t=1800000000,v1="+hex.EncodeToString(mac.Sum(nil)); got != want {
 		t.Errorf("signed %s, want %s", got, want)
 	}
 }
@@ -145,11 +137,8 @@ func TestTries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answers{status: c.status, header: c.header}
 				began := time.Now()
-				err := deliver(
-					t,
-					webhook.Options{URL: "https://tickets.example/calls?key=hidden", Transport: a},
-					max(10*time.Second, c.took+time.Second),
-				)
+				err := deliver(t, webhook.Options{URL: "https://tickets.example/calls?key=hidden", Transport: a},
+					max(10*time.Second, c.took+time.Second))
 				if c.fails == "nobody answers" {
 					c.took = time.Since(began)
 					if len(a.requests) < 4 || c.took < 10*time.Second {
@@ -168,8 +157,7 @@ func TestTries(t *testing.T) {
 					t.Errorf("%v", err)
 				case err != nil:
 					if text := err.Error(); !strings.Contains(text, c.fails) || strings.Contains(text, "hidden") ||
-						strings.Contains(text, "hfc_") ||
-						strings.Contains(text, "story") {
+						strings.Contains(text, "hfc_") || strings.Contains(text, "story") {
 						t.Errorf("the error is %s", text)
 					}
 					var public *holdfast.Error

@@ -235,12 +235,8 @@ func testRefused(t *testing.T, s store.Store) {
 	wantError(t, s.Commit(t.Context(), orphan), store.ErrInvalid)
 
 	expect(t, "the thread after refused commits", everything(t, s, th.key), before)
-	expect(
-		t,
-		"threads of eve",
-		len(must(s.Threads(t.Context(), holdfast.Principal{Tenant: "acme", User: "eve"}, time.Time{}, 10))(t)),
-		0,
-	)
+	expect(t, "threads of eve", len(must(s.Threads(t.Context(), holdfast.Principal{Tenant: "acme", User: "eve"},
+		time.Time{}, 10))(t)), 0)
 	expect(t, "owned", len(must(s.Owned(t.Context()))(t)), 0)
 	th.commit(func(c *store.Commit) { c.Records = [][]byte{[]byte("good")} })
 	th.check()
@@ -323,12 +319,8 @@ func testConflictError(t *testing.T, s store.Store) {
 		t.Fatalf("the error is %v, want a ConflictError that is ErrConflict", err)
 	}
 	if conflict.Expected != stale.Expect || conflict.Actual != th.head.Position() {
-		t.Errorf(
-			"the conflict is %+v; the commit expected %+v, there is %+v",
-			conflict,
-			stale.Expect,
-			th.head.Position(),
-		)
+		t.Errorf("the conflict is %+v; the commit expected %+v, there is %+v", conflict, stale.Expect,
+			th.head.Position())
 	}
 	stale.Expect.Fence = fence(9)
 	if err := s.Commit(t.Context(), stale); !errors.As(err, &conflict) || !errors.Is(err, store.ErrFenced) {

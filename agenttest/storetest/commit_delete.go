@@ -54,12 +54,8 @@ func testDeleteAgain(t *testing.T, s store.Store) {
 		expect(t, string(kind), must(s.Values(t.Context(), again.key, kind, "", 0))(t), []store.Value{})
 	}
 	records := must(s.Records(t.Context(), again.key, store.Cursor{}, 10))(t)
-	expect(
-		t,
-		"records",
-		records,
-		[]store.Record{{Cursor: store.Cursor{Number: 1, Tag: again.head.Fence.Tag()}, Data: []byte("first")}},
-	)
+	expect(t, "records", records, []store.Record{{Cursor: store.Cursor{Number: 1, Tag: again.head.Fence.Tag()},
+		Data: []byte("first")}})
 }
 
 func testTrim(t *testing.T, s store.Store) {
@@ -70,10 +66,8 @@ func testTrim(t *testing.T, s store.Store) {
 			c.Records = [][]byte{fmt.Appendf(nil, "%d", n), noise(5000)}
 		})
 		for i, data := range c.Records {
-			all = append(
-				all,
-				store.Record{Cursor: store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}, Data: data},
-			)
+			all = append(all, store.Record{Cursor: store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()},
+				Data: data})
 		}
 	}
 	th.commit(func(c *store.Commit) { c.Trim = 8; c.Records = [][]byte{[]byte("last")} })

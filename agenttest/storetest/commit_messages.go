@@ -44,12 +44,8 @@ func testForget(t *testing.T, s store.Store) {
 		c.Forget = []string{"c", "b", "no such"}
 		c.Messages = []store.Message{{ID: "d", Parent: "a", Data: []byte("d")}}
 	})
-	expect(
-		t,
-		"messages",
-		must(s.Messages(t.Context(), th.key))(t),
-		[]store.Message{{ID: "a"}, {ID: "d", Parent: "a", Data: []byte("d")}},
-	)
+	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t),
+		[]store.Message{{ID: "a"}, {ID: "d", Parent: "a", Data: []byte("d")}})
 	orphan := th.next()
 	orphan.Messages = []store.Message{{ID: "e", Parent: "c"}}
 	wantError(t, s.Commit(t.Context(), orphan), store.ErrInvalid)

@@ -84,12 +84,9 @@ func testOrder(t *testing.T, s store.Store) {
 }
 
 func testKeep(t *testing.T, s store.Store) {
-	th := create(
-		t,
-		s,
-		key("t"),
-		func(c *store.Commit) { c.Put = append(put("k", "1", "2", "3", "4"), put("l", "1", "2")...) },
-	)
+	th := create(t, s, key("t"), func(c *store.Commit) {
+		c.Put = append(put("k", "1", "2", "3", "4"), put("l", "1", "2")...)
+	})
 	th.commit(func(c *store.Commit) {
 		c.Put = put("k", "5", "0")
 		c.Delete = []store.ValueID{{Kind: "k", ID: "4"}}

@@ -47,11 +47,8 @@ func filled(t *testing.T, s store.Store, k store.ThreadKey) *thread {
 		c.Records = [][]byte{prose(10), prose(40_000)}
 		c.Messages = []store.Message{{ID: "a", Data: prose(10)}, {ID: "b", Parent: "a", Data: noise(40_000)}}
 		for _, kind := range append(store.Kinds(), "foreign", "for/eign\x00") {
-			c.Put = append(
-				c.Put,
-				store.Value{Kind: kind, ID: "1", Data: prose(10)},
-				store.Value{Kind: kind, ID: "2", Data: noise(20_000)},
-			)
+			c.Put = append(c.Put, store.Value{Kind: kind, ID: "1", Data: prose(10)},
+				store.Value{Kind: kind, ID: "2", Data: noise(20_000)})
 		}
 	})
 	th.post("i", "item")

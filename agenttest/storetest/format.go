@@ -46,22 +46,11 @@ func onFormats(f func(keeper)) func(*testing.T, store.Store) {
 // agrees expects the format, and who holds another one back.
 func (k keeper) agrees(process string, reads, wants, knows, write int, behind map[string]int) {
 	k.t.Helper()
-	got, err := k.formats.AgreeFormat(
-		k.t.Context(),
-		process,
-		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows},
-	)
+	got, err := k.formats.AgreeFormat(k.t.Context(), process,
+		store.FormatTerms{Reads: reads, Wants: wants, Knows: knows})
 	if err != nil || got.Write != write || !maps.Equal(got.Reads, behind) {
-		k.t.Fatalf(
-			"%s reads %d and wants %d: %+v, %v; want format %d, held back by %v",
-			process,
-			reads,
-			wants,
-			got,
-			err,
-			write,
-			behind,
-		)
+		k.t.Fatalf("%s reads %d and wants %d: %+v, %v; want format %d, held back by %v", process, reads, wants, got,
+			err, write, behind)
 	}
 }
 
@@ -159,11 +148,7 @@ func testTwoAsk(k keeper) {
 	done := make(chan error, 2)
 	for _, process := range []string{"p", "q"} {
 		go func() {
-			f, err := k.formats.AgreeFormat(
-				k.t.Context(),
-				process,
-				store.FormatTerms{Reads: 9, Wants: 9, Knows: 8},
-			)
+			f, err := k.formats.AgreeFormat(k.t.Context(), process, store.FormatTerms{Reads: 9, Wants: 9, Knows: 8})
 			if err == nil && f.Write != 9 {
 				err = errors.New("not raised for " + process)
 			}

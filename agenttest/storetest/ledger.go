@@ -108,11 +108,8 @@ func testLimit(t *testing.T, s store.Store) {
 	b.reserve("1", store.Entry{Account: "a", Amount: 4, Limit: 10})
 	b.reserve("2", store.Entry{Account: "a", Amount: 6, Limit: 10})
 	b.reserve("3", store.Entry{Account: "a", Limit: 10})
-	b.refuse(
-		"4",
-		store.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10},
-		store.Entry{Account: "a", Amount: 1, Limit: 10},
-	)
+	b.refuse("4", store.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10},
+		store.Entry{Account: "a", Amount: 1, Limit: 10})
 	b.used(10, 0)
 	// The limit is the caller's each time, and may be none.
 	b.reserve("5", store.Entry{Account: "a", Amount: 1, Limit: 11})
@@ -155,12 +152,8 @@ func testReserveAgain(t *testing.T, s store.Store) {
 
 func testSettle(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve(
-		"1",
-		store.Entry{Account: "a", Amount: 10},
-		store.Entry{Account: "b", Amount: 10},
-		store.Entry{Account: "c", Amount: 10},
-	)
+	b.reserve("1", store.Entry{Account: "a", Amount: 10}, store.Entry{Account: "b", Amount: 10},
+		store.Entry{Account: "c", Amount: 10})
 	b.reserve("2", store.Entry{Account: "a", Amount: 5})
 	b.settle("1", map[string]int64{"a": 3, "b": 12, "d": 7})
 	b.used(8, 12, 0, 0)
@@ -234,10 +227,8 @@ func testReservationExpires(t *testing.T, s store.Store) {
 		}
 	}
 	b.reserve("1", entries()...)
-	b.reserve(
-		"keep",
-		store.Entry{Account: "a", Expires: b.in(1000 * time.Hour)},
-	) // the account outlives the reservation
+	b.reserve("keep", store.Entry{Account: "a",
+		Expires: b.in(1000 * time.Hour)}) // the account outlives the reservation
 	forever := append(entries(), store.Entry{Account: "c", Amount: 1})
 	b.reserve("2", forever...)
 	b.pass(time.Hour - time.Millisecond)
@@ -256,11 +247,8 @@ func testReservationExpires(t *testing.T, s store.Store) {
 
 func testNotBack(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve(
-		"1",
-		store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)},
-		store.Entry{Account: "b", Amount: 1},
-	)
+	b.reserve("1", store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)},
+		store.Entry{Account: "b", Amount: 1})
 	b.pass(time.Minute)
 	b.settle("1", map[string]int64{"a": 5, "b": 5})
 	b.used(0, 5)
@@ -289,29 +277,17 @@ func testSameName(t *testing.T, s store.Store) {
 func testLargeAmounts(t *testing.T, s store.Store) {
 	const most = store.MaxAmount
 	b := openBooks(t, s)
-	b.reserve(
-		"1",
-		store.Entry{Account: "a", Amount: most - 1, Limit: most},
-		store.Entry{Account: "b", Amount: most - 2},
-	)
+	b.reserve("1", store.Entry{Account: "a", Amount: most - 1, Limit: most},
+		store.Entry{Account: "b", Amount: most - 2})
 	b.reserve("2", store.Entry{Account: "b", Amount: 1, Limit: most - 1})
 	b.used(most-1, most-1)
-	b.refuse(
-		"3",
-		store.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most},
-		store.Entry{Account: "a", Amount: 2, Limit: most},
-	)
-	b.refuse(
-		"3",
-		store.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most},
-		store.Entry{Account: "a", Amount: most},
-	)
+	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most},
+		store.Entry{Account: "a", Amount: 2, Limit: most})
+	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most},
+		store.Entry{Account: "a", Amount: most})
 	b.reserve("3", store.Entry{Account: "a", Amount: 1})
-	b.refuse(
-		"4",
-		store.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1},
-		store.Entry{Account: "b", Amount: 1, Limit: most - 1},
-	)
+	b.refuse("4", store.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1},
+		store.Entry{Account: "b", Amount: 1, Limit: most - 1})
 	b.settle("3", map[string]int64{"a": most}) // no account counts further than this
 	b.used(most, most-1)
 	b.settle("1", map[string]int64{"a": most - 3, "b": 0})

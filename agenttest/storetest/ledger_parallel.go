@@ -20,11 +20,8 @@ func testLimitParallel(t *testing.T, s store.Store) {
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
-			err := b.try(
-				fmt.Sprint(i),
-				store.Entry{Account: "a", Amount: amount},
-				store.Entry{Account: "b", Amount: amount, Limit: limit, Expires: b.in(time.Hour)},
-			)
+			err := b.try(fmt.Sprint(i), store.Entry{Account: "a", Amount: amount},
+				store.Entry{Account: "b", Amount: amount, Limit: limit, Expires: b.in(time.Hour)})
 			var refused *store.LimitError
 			switch {
 			case err == nil:
@@ -62,11 +59,8 @@ func testSettleParallel(t *testing.T, s store.Store) {
 	for i := range many {
 		wg.Go(func() {
 			id := fmt.Sprint(i)
-			if err := b.try(
-				id,
-				store.Entry{Account: "a", Amount: 10},
-				store.Entry{Account: "b", Amount: 1},
-			); err != nil {
+			if err := b.try(id, store.Entry{Account: "a", Amount: 10},
+				store.Entry{Account: "b", Amount: 1}); err != nil {
 				t.Errorf("Reserve: %v", err)
 			}
 			for range 2 {

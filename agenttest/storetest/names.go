@@ -87,14 +87,8 @@ func (th *thread) holdsOnly(mark string) {
 	values := must(s.Values(ctx, th.key, "k", "", 0))(t)
 	inbox := must(s.Inbox(ctx, th.key))(t)
 	if len(records) != 1 || len(messages) != 1 || len(values) != 1 || len(inbox) != 1 {
-		t.Errorf(
-			"%d records, %d messages, %d values, %d items%s, want one of each",
-			len(records),
-			len(messages),
-			len(values),
-			len(inbox),
-			what,
-		)
+		t.Errorf("%d records, %d messages, %d values, %d items%s, want one of each", len(records), len(messages),
+			len(values), len(inbox), what)
 		return
 	}
 	for _, data := range [][]byte{records[0].Data, messages[0].Data, values[0].Data, inbox[0].Data} {

@@ -102,11 +102,7 @@ func testRenew(t *testing.T, s store.Store) {
 	before := must(s.Lease(t.Context(), "p"))(t)
 	announce(t, s, "other", shortLease)
 	announce(t, s, "p", time.Hour)
-	if after := must(
-		s.Lease(t.Context(), "p"),
-	)(
-		t,
-	); !after.Until.After(before.Until) || after.Left <= shortLease ||
+	if after := must(s.Lease(t.Context(), "p"))(t); !after.Until.After(before.Until) || after.Left <= shortLease ||
 		after.Left > time.Hour {
 		t.Errorf("a renewal for an hour made the lease %+v, which was %+v", after, before)
 	}

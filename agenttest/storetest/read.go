@@ -43,10 +43,8 @@ func testDense(t *testing.T, s store.Store) {
 			for range n % 4 {
 				data := fmt.Appendf(nil, "record %d", len(want)+1)
 				c.Records = append(c.Records, data)
-				want = append(
-					want,
-					store.Record{Cursor: store.Cursor{Number: uint64(len(want) + 1), Tag: c.Fence.Tag()}, Data: data},
-				)
+				want = append(want, store.Record{Cursor: store.Cursor{Number: uint64(len(want) + 1),
+					Tag: c.Fence.Tag()}, Data: data})
 			}
 		})
 	}
@@ -101,12 +99,8 @@ func testShortNonce(t *testing.T, s store.Store) {
 		})
 		cursor := store.Cursor{Number: 1, Tag: th.head.Fence.Tag()}
 		got := must(s.Records(t.Context(), th.key, cursor, 10))(t)
-		expect(
-			t,
-			"records after "+cursor.String(),
-			got,
-			[]store.Record{{Cursor: store.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}},
-		)
+		expect(t, "records after "+cursor.String(), got,
+			[]store.Record{{Cursor: store.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}})
 	}
 }
 
@@ -147,12 +141,8 @@ func testTree(t *testing.T, s store.Store) {
 	}
 	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), want)
 	some := []store.Message{want[5], want[0], want[3]}
-	expect(
-		t,
-		"some messages, in the order of the ids",
-		must(s.MessagesOf(t.Context(), th.key, []string{want[5].ID, want[0].ID, want[3].ID}))(t),
-		some,
-	)
+	expect(t, "some messages, in the order of the ids",
+		must(s.MessagesOf(t.Context(), th.key, []string{want[5].ID, want[0].ID, want[3].ID}))(t), some)
 	expect(t, "no messages", len(must(s.MessagesOf(t.Context(), th.key, nil))(t)), 0)
 	_, err := s.MessagesOf(t.Context(), th.key, []string{want[0].ID, "nobody"})
 	wantError(t, err, store.ErrNotFound)

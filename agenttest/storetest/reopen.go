@@ -14,12 +14,9 @@ func testReopen(t *testing.T, s store.Store, reopen func(t *testing.T, s store.S
 	var threads []*thread
 	before := map[string][]any{}
 	for i := range 5 {
-		th := create(
-			t,
-			s,
-			key(fmt.Sprint("t", i)),
-			func(c *store.Commit) { c.UpdatedAt = start().Add(time.Duration(i) * time.Hour) },
-		)
+		th := create(t, s, key(fmt.Sprint("t", i)), func(c *store.Commit) {
+			c.UpdatedAt = start().Add(time.Duration(i) * time.Hour)
+		})
 		th.commit(func(c *store.Commit) { fillWith(c, string(prose(i*i*i*1000))) })
 		th.commit(func(c *store.Commit) {
 			c.Process, c.UpdatedAt = fmt.Sprint("p", i), c.UpdatedAt.Add(time.Duration(i)*time.Hour)
@@ -35,12 +32,8 @@ func testReopen(t *testing.T, s store.Store, reopen func(t *testing.T, s store.S
 	books := fillBooks(t, s)
 
 	s = reopen(t, s)
-	expect(
-		t,
-		"threads after reopening",
-		heads(must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)),
-		heads(listed),
-	)
+	expect(t, "threads after reopening", heads(must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)),
+		heads(listed))
 	wantOwned(t, s, owned...)
 	for _, th := range threads {
 		th.s = s
@@ -69,16 +62,10 @@ func fillBooks(t *testing.T, s store.Store) *books {
 	b := openBooks(t, s)
 	b.reserve("expires", store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)})
 	b.pass(30 * time.Second)
-	b.reserve(
-		"held",
-		store.Entry{Account: "a", Amount: 10},
-		store.Entry{Account: "b", Amount: 10, Expires: b.in(time.Minute)},
-	)
-	b.reserve(
-		"settled",
-		store.Entry{Account: "b", Amount: 10},
-		store.Entry{Account: "c", Amount: 1, Expires: b.in(time.Minute)},
-	)
+	b.reserve("held", store.Entry{Account: "a", Amount: 10},
+		store.Entry{Account: "b", Amount: 10, Expires: b.in(time.Minute)})
+	b.reserve("settled", store.Entry{Account: "b", Amount: 10},
+		store.Entry{Account: "c", Amount: 1, Expires: b.in(time.Minute)})
 	b.settle("settled", map[string]int64{"b": 5})
 	b.used(11, 15, 0)
 	return b
@@ -90,11 +77,8 @@ func (b *books) checkBooks() {
 	b.used(11, 15, 0)
 	b.reserve("held", store.Entry{Account: "a", Amount: 10})
 	b.settle("settled", map[string]int64{"b": 7})
-	b.refuse(
-		"new",
-		store.LimitError{Account: "a", Used: 11, Amount: 5, Limit: 15},
-		store.Entry{Account: "a", Amount: 5, Limit: 15},
-	)
+	b.refuse("new", store.LimitError{Account: "a", Used: 11, Amount: 5, Limit: 15},
+		store.Entry{Account: "a", Amount: 5, Limit: 15})
 	b.used(11, 15, 0)
 	b.pass(time.Minute)
 	b.settle("expires", nil)

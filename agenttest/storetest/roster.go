@@ -40,10 +40,8 @@ func onRoster(f func(enrolled)) func(*testing.T, store.Store) {
 // says announces a process and has it describe itself.
 func (e enrolled) says(process, about string) {
 	e.Helper()
-	if err := errors.Join(
-		e.store.Announce(e.Context(), process, time.Minute),
-		e.roster.Describe(e.Context(), process, []byte(about)),
-	); err != nil {
+	if err := errors.Join(e.store.Announce(e.Context(), process, time.Minute),
+		e.roster.Describe(e.Context(), process, []byte(about))); err != nil {
 		e.Fatal(err)
 	}
 }

@@ -36,10 +36,9 @@ func show(v any) string {
 	case []store.Value:
 		return join(v, func(x store.Value) string { return fmt.Sprintf("%q %q %s", x.Kind, x.ID, brief(x.Data)) })
 	case []store.InboxItem:
-		return join(
-			v,
-			func(it store.InboxItem) string { return fmt.Sprintf("%d %q %s", it.Number, it.ID, brief(it.Data)) },
-		)
+		return join(v, func(it store.InboxItem) string {
+			return fmt.Sprintf("%d %q %s", it.Number, it.ID, brief(it.Data))
+		})
 	default:
 		return fmt.Sprintf("%q", v)
 	}

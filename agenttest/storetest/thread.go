@@ -114,18 +114,9 @@ func sameHead(t *testing.T, got, want store.Head) {
 // text returns a head as a text, the same for equal heads: it does not depend on how a
 // time is represented in memory.
 func text(h store.Head) string {
-	return fmt.Sprintf(
-		"%q %q fence %d %q process %q etag %q next %d at %s, %d bytes of state",
-		h.Key,
-		h.User,
-		h.Fence.Epoch,
-		h.Fence.Nonce,
-		h.Process,
-		h.ETag,
-		h.Next,
-		h.UpdatedAt.UTC().Format(time.RFC3339Nano),
-		len(h.State),
-	)
+	return fmt.Sprintf("%q %q fence %d %q process %q etag %q next %d at %s, %d bytes of state", h.Key, h.User,
+		h.Fence.Epoch, h.Fence.Nonce, h.Process, h.ETag, h.Next, h.UpdatedAt.UTC().Format(time.RFC3339Nano),
+		len(h.State))
 }
 
 // post posts an item to the thread.

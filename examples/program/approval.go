@@ -24,16 +24,12 @@ func RequestApproval(tickets string, shared secret.Text) (holdfast.Tool, error) 
 	if err != nil {
 		return nil, err
 	}
-	return contract.New[approval](
-		"request_approval",
-		"Asks the finance department. The answer may take days.",
+	return contract.New[approval]("request_approval", "Asks the finance department. The answer may take days.",
 		holdfast.Outside{
-			Result: json.RawMessage(
-				`{"type": "object", "required": ["approved"], "properties": {"approved": {"type": "boolean"}}}`,
-			),
+			Result: json.RawMessage(`{"type": "object", "required": ["approved"], "properties": ` +
+				`{"approved": {"type": "boolean"}}}`),
 			ExpiresAfter: 7 * 24 * time.Hour,
 			Abandonable:  true,
 			Deliver:      deliver,
-		},
-	), nil
+		}), nil
 }

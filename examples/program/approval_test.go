@@ -44,13 +44,11 @@ func TestRequestApproval(t *testing.T) {
 			)
 		}
 	})
-	s, err := server.New(
-		server.Config{
-			Addr:   "localhost:0",
-			Store:  "memory:",
-			Agents: []holdfast.Agent{{Name: "a", Model: model, Tools: []holdfast.Tool{tool}}},
-		},
-	)
+	s, err := server.New(server.Config{
+		Addr:   "localhost:0",
+		Store:  "memory:",
+		Agents: []holdfast.Agent{{Name: "a", Model: model, Tools: []holdfast.Tool{tool}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,8 @@ func letIn(cfg *server.Config) error {
 	if jwks == "" {
 		return nil
 	}
-	tokens, err := jwtauth.New(
-		jwtauth.Options{JWKS: jwks, Issuer: os.Getenv("SHOP_ISSUER"), Audience: "shop", Tenant: "shop"},
-	)
+	tokens, err := jwtauth.New(jwtauth.Options{JWKS: jwks, Issuer: os.Getenv("SHOP_ISSUER"), Audience: "shop",
+		Tenant: "shop"})
 	if err != nil {
 		return err
 	}

@@ -94,9 +94,8 @@ func model() (holdfast.Model, error) {
 	case os.Getenv("GEMINI_API_KEY") != "":
 		return gemini.New(gemini.Options{Model: "gemini-3.8-flash"})
 	}
-	return responses.New(
-		responses.Options{Model: "gpt-6-luna", Params: map[string]any{"reasoning": map[string]any{"effort": "low"}}},
-	)
+	return responses.New(responses.Options{Model: "gpt-6-luna",
+		Params: map[string]any{"reasoning": map[string]any{"effort": "low"}}})
 }
 
 // config is the whole server. The metrics of the server and those of the shop are in one
@@ -140,10 +139,8 @@ func config(w Warehouse, registry *prometheus.Registry) (server.Config, error) {
 
 // orderMetrics counts the orders by how they ended.
 func orderMetrics(registry prometheus.Registerer) observe.Observer {
-	orders := prometheus.NewCounterVec(
-		prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders by result."},
-		[]string{"result"},
-	)
+	orders := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders by result."},
+		[]string{"result"})
 	registry.MustRegister(orders)
 	return observe.Observer{
 		ToolCalled: func(_ holdfast.Iteration, tool string, result observe.ToolResult, _ time.Duration) {

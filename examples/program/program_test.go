@@ -74,11 +74,7 @@ func TestTheProgram(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	out.Reset()
-	if err := run(
-		t.Context(),
-		[]string{"check"},
-		&out,
-	); err != nil ||
+	if err := run(t.Context(), []string{"check"}, &out); err != nil ||
 		out.String() != "1 threads checked, 0 problems\n" {
 		t.Errorf("check: %q, %v", out.String(), err)
 	}
@@ -216,20 +212,12 @@ func TestTheServer(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		return w
 	}
-	if err := cfg.Authorize(
-		t.Context(),
-		holdfast.Principal{Tenant: "acme", User: "alice"},
-		access.Delete,
-		"",
-	); err == nil {
+	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Delete,
+		""); err == nil {
 		t.Error("a customer may delete orders")
 	}
-	if err := cfg.Authorize(
-		t.Context(),
-		holdfast.Principal{Tenant: "acme", User: "alice"},
-		access.Run,
-		"shop",
-	); err != nil {
+	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Run,
+		"shop"); err != nil {
 		t.Errorf("a customer may not order: %v", err)
 	}
 	if w := get("/threads", ""); w.Code != http.StatusUnauthorized {
@@ -248,10 +236,7 @@ func TestTheServer(t *testing.T) {
 			States map[string]json.RawMessage `json:"states"`
 		} `json:"middlewareState"`
 	}
-	if err := json.Unmarshal(
-		w.Body.Bytes(),
-		&body,
-	); err != nil ||
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil ||
 		string(body.MiddlewareState.States["shop.spent"]) != `{"cents":990}` {
 		t.Errorf("%d %s %v", w.Code, w.Body, err)
 	}
@@ -363,9 +348,7 @@ func TestSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if body, err := io.ReadAll(
-		res.Body,
-	); err != nil || res.StatusCode != http.StatusOK ||
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK ||
 		!bytes.Contains(body, []byte(`"weather"`)) {
 		t.Errorf("%d %s %v", res.StatusCode, body, err)
 	}

@@ -42,10 +42,8 @@ func ask(ctx context.Context, s *server.Server, who holdfast.Principal, thread, 
 		input = server.Input{Thread: thread}
 		for _, question := range info.Interrupts {
 			fmt.Fprintln(out, "approved:", question.ID)
-			input.Answers = append(
-				input.Answers,
-				server.Answer{Interrupt: question.ID, Payload: json.RawMessage(`{"approved": true}`)},
-			)
+			input.Answers = append(input.Answers,
+				server.Answer{Interrupt: question.ID, Payload: json.RawMessage(`{"approved": true}`)})
 		}
 	}
 }

@@ -37,8 +37,8 @@ func PlaceOrder(w Warehouse) holdfast.Tool {
 		}
 		return fmt.Sprintf("Ordered %s for %d cents; the order has the number %s.", o.Item, o.Cents, number), nil
 	}
-	return holdfast.NewTool("place_order", "Orders an item.", place,
-		holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
+	return holdfast.NewTool("place_order", "Orders an item.", place, holdfast.WithEffect(holdfast.EffectOnce),
+		holdfast.WithInDoubt(holdfast.DoubtAsk))
 }
 
 // Spent is what a thread has spent. It is stored with the thread.

@@ -34,10 +34,8 @@ func TestStock(t *testing.T) {
 		if err != nil || r.Header.Get("Authorization") != "Bearer t0ken-of-the-shop" {
 			t.Errorf("%v, %v", err, r.Header)
 		}
-		seen = append(
-			seen,
-			fmt.Sprintf("%s %s %s key=%s", r.Method, r.RequestURI, body, r.Header.Get("Idempotency-Key")),
-		)
+		seen = append(seen, fmt.Sprintf("%s %s %s key=%s", r.Method, r.RequestURI, body,
+			r.Header.Get("Idempotency-Key")))
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"count": 2, "until": "tomorrow"}`)
 	}))
@@ -53,10 +51,7 @@ func TestStock(t *testing.T) {
 	call := func(tool holdfast.Tool, arguments, want string) {
 		t.Helper()
 		c := holdfast.ToolCall{Name: tool.Spec().Name, Key: "key7", Arguments: json.RawMessage(arguments)}
-		if result, err := tool.Call(
-			holdfast.ContextWithCall(t.Context(), c, nil),
-			c,
-		); err != nil ||
+		if result, err := tool.Call(holdfast.ContextWithCall(t.Context(), c, nil), c); err != nil ||
 			result.Text != want {
 			t.Errorf("%s: %+v, %v", c.Name, result, err)
 		}
@@ -66,8 +61,7 @@ func TestStock(t *testing.T) {
 	call(others[1], `{"item":"a7","body":199}`, `{"count": 2, "until": "tomorrow"}`)
 	c := holdfast.ToolCall{Key: "key7", Arguments: json.RawMessage(`{"item":"a7","count":2}`)}
 	if result, fate, err := reserve.Spec().
-		Query(t.Context(), c); fate != holdfast.FateDone ||
-		result.Text != "Reserved 2 until tomorrow." {
+		Query(t.Context(), c); fate != holdfast.FateDone || result.Text != "Reserved 2 until tomorrow." {
 		t.Errorf("%+v, %s, %v", result, fate, err)
 	}
 	want := []string{

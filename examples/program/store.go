@@ -18,10 +18,8 @@ type countingStore struct {
 }
 
 func newCountingStore(inner store.Store, registry prometheus.Registerer) *countingStore {
-	commits := prometheus.NewCounterVec(
-		prometheus.CounterOpts{Name: "shop_commits_total", Help: "Commits by result."},
-		[]string{"result"},
-	)
+	commits := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_commits_total", Help: "Commits by result."},
+		[]string{"result"})
 	registry.MustRegister(commits)
 	return &countingStore{Store: inner, commits: commits}
 }

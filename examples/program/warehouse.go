@@ -39,16 +39,10 @@ func CheckStock(warehouse string, token credential.Source) holdfast.Tool {
 // that it does the work once, however often the request comes.
 func Restock(warehouse string) holdfast.Tool {
 	client := &http.Client{Transport: idempotency.Transport{}}
-	return holdfast.NewTool(
-		"restock",
-		"Has more of an item brought.",
+	return holdfast.NewTool("restock", "Has more of an item brought.",
 		func(ctx context.Context, o Order) (string, error) {
-			r, err := http.NewRequestWithContext(
-				ctx,
-				http.MethodPost,
-				warehouse+"/restock/"+url.PathEscape(o.Item),
-				nil,
-			)
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, warehouse+"/restock/"+url.PathEscape(o.Item),
+				nil)
 			if err != nil {
 				return "", err
 			}
@@ -61,6 +55,5 @@ func Restock(warehouse string) holdfast.Tool {
 				return "", fmt.Errorf("the warehouse answered %s", res.Status)
 			}
 			return "More is on its way.", nil
-		},
-	)
+		})
 }

@@ -28,9 +28,9 @@ func TestCheckStock(t *testing.T) {
 // TestRestock: the warehouse gets the call's key.
 func TestRestock(t *testing.T) {
 	var key string
-	warehouse := httptest.NewServer(
-		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { key = r.Header.Get(idempotency.Header) }),
-	)
+	warehouse := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		key = r.Header.Get(idempotency.Header)
+	}))
 	t.Cleanup(func() { http.DefaultClient.CloseIdleConnections(); warehouse.Close() })
 	call := holdfast.ToolCall{Key: "k1", Arguments: json.RawMessage(`{"item": "chair", "cents": 1}`)}
 	r, err := Restock(warehouse.URL).Call(holdfast.ContextWithCall(t.Context(), call, nil), call)

@@ -88,14 +88,8 @@ func (q *quota) batch(ctx context.Context, b *holdfast.Batch) error {
 			asked[call.Name]++
 			continue
 		}
-		b.Deny(
-			i,
-			fmt.Sprintf(
-				"Not run: the quota of %d calls of %s in this conversation is used up. Answer without it.",
-				q.limit,
-				call.Name,
-			),
-		)
+		b.Deny(i, fmt.Sprintf("Not run: the quota of %d calls of %s in this conversation is "+
+			"used up. Answer without it.", q.limit, call.Name))
 		if err := holdfast.Notify(ctx, noticeUsedUp, map[string]any{"tool": call.Name, "limit": q.limit}); err != nil {
 			return err
 		}

@@ -17,11 +17,9 @@ import (
 var lookups = Options{Tools: []string{"lookup"}, PerThread: 2}
 
 func lookup() holdfast.Tool {
-	return holdfast.NewTool(
-		"lookup",
-		"Looks a word up.",
-		func(context.Context, struct{}) (string, error) { return "found", nil },
-	)
+	return holdfast.NewTool("lookup", "Looks a word up.", func(context.Context, struct{}) (string, error) {
+		return "found", nil
+	})
 }
 
 // once is a model that looks up one word for each message.
@@ -34,14 +32,11 @@ func once(runs int) *agenttest.Model {
 }
 
 func TestTheQuotaSurvivesRestarts(t *testing.T) {
-	h := agenttest.New(
-		t,
-		agenttest.Config{
-			Model:      once(4),
-			Tools:      []holdfast.Tool{lookup()},
-			Middleware: []holdfast.Middleware{Quota(lookups)},
-		},
-	)
+	h := agenttest.New(t, agenttest.Config{
+		Model:      once(4),
+		Tools:      []holdfast.Tool{lookup()},
+		Middleware: []holdfast.Middleware{Quota(lookups)},
+	})
 	for run := range 3 {
 		r := h.Run("look it up")
 		if want := run < 2; r.Outcome != agenttest.Success || len(r.Started) == 1 != want {
@@ -65,10 +60,7 @@ func TestTheQuotaSurvivesRestarts(t *testing.T) {
 func TestParallelCallsShareTheQuota(t *testing.T) {
 	three := agenttest.Call("lookup", `{}`).And("lookup", `{}`).And("lookup", `{}`)
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(
-			three,
-			agenttest.Text("done"),
-		),
+		Model:      agenttest.Say(three, agenttest.Text("done")),
 		Tools:      []holdfast.Tool{lookup()},
 		Middleware: []holdfast.Middleware{Quota(lookups)},
 	})
@@ -93,14 +85,11 @@ func TestACrashDoesNotCountTwice(t *testing.T) {
 				}
 			},
 		}
-		h = agenttest.New(
-			t,
-			agenttest.Config{
-				Model:      once(1),
-				Tools:      []holdfast.Tool{lookup()},
-				Middleware: []holdfast.Middleware{Quota(lookups), dying},
-			},
-		)
+		h = agenttest.New(t, agenttest.Config{
+			Model:      once(1),
+			Tools:      []holdfast.Tool{lookup()},
+			Middleware: []holdfast.Middleware{Quota(lookups), dying},
+		})
 		if r := h.Run("look it up"); r.Outcome != agenttest.Cut || len(r.Started) != 1 {
 			t.Fatalf("%s, started %v", r.Outcome, r.Started)
 		}
@@ -129,12 +118,8 @@ func oldQuota() holdfast.Middleware {
 
 func TestTheStateOfVersion1IsMigrated(t *testing.T) {
 	h := agenttest.New(t, agenttest.Config{
-		Model: agenttest.Say(
-			agenttest.Call("lookup", `{}`),
-			agenttest.Text("done"),
-			agenttest.Call("lookup", `{}`),
-			agenttest.Text("done"),
-		),
+		Model: agenttest.Say(agenttest.Call("lookup", `{}`), agenttest.Text("done"),
+			agenttest.Call("lookup", `{}`), agenttest.Text("done")),
 		Tools:      []holdfast.Tool{lookup()},
 		Middleware: []holdfast.Middleware{oldQuota()},
 	})
@@ -169,9 +154,7 @@ func TestOnThePage(t *testing.T) {
 		Tools:      []holdfast.Tool{lookup},
 		Middleware: []holdfast.Middleware{Quota(options)},
 	})
-	r := h.Run(
-		"look it up",
-	) // r.Outcome, r.Messages, r.Started (calls that actually ran), r.Questions, r.Events
+	r := h.Run("look it up")              // r.Outcome, r.Messages, r.Questions, r.Events, r.Started (calls that ran)
 	h.Restart(Quota(options))             // the process dies, and the next one has only the store
 	spent := agenttest.State(h, spentKey) // as the newest checkpoint holds it
 	if len(r.Started) != 1 || spent.ByTool["lookup"] != 1 {

@@ -200,9 +200,9 @@ func NotFound(name string) *holdfast.Error {
 
 // Gone is for a thread with unfinished work of an agent that there is not.
 func Gone(name string) *holdfast.Error {
-	return holdfast.Errorf(codes.AgentNotFound, "The agent %q, which has unfinished work on this thread, is "+
-		"not configured any more.", name).
-		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then "+
-			"the thread can be read.", thread.HintEmptyPost).
+	return holdfast.Errorf(codes.AgentNotFound,
+		"The agent %q, which has unfinished work on this thread, is not configured any more.", name).
+		WithHint("Nothing is lost: once its operator has configured it again, %s. Until then the thread can be read.",
+			thread.HintEmptyPost).
 		With("agent", name)
 }

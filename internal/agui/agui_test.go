@@ -147,13 +147,8 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf(
-			"%s differs; what goes over the wire has changed. Rewrite it with -update if that is "+
-				"meant.\n got:\n%s\nwant:\n%s",
-			path,
-			got,
-			want,
-		)
+		t.Errorf("%s differs; what goes over the wire has changed. Rewrite it with -update if that is "+
+			"meant.\n got:\n%s\nwant:\n%s", path, got, want)
 	}
 }
 
@@ -199,8 +194,7 @@ func TestOptionalMembersAreOmitted(t *testing.T) {
 		}
 		for name, v := range m {
 			payload := name == "snapshot" || name == "value" || name == "event" || name == "content" ||
-				name == "delta" ||
-				name == "patch"
+				name == "delta" || name == "patch"
 			if v == nil && !payload {
 				t.Errorf("%s: %s is null", agui.EventType(ev), name)
 			}
@@ -290,12 +284,9 @@ func TestMessagesRoundTrip(t *testing.T) {
 }
 
 func TestRetiredBinaryPart(t *testing.T) {
-	m, err := agui.DecodeMessage(
-		[]byte(
-			`{"id":"1","role":"user","content":[{"type":"binary","mimeType":"image/png","data":"aGk="},` +
-				`{"type":"hologram"},{"type":"text","text":"x"}]}`,
-		),
-	)
+	m, err := agui.DecodeMessage([]byte(`{"id":"1","role":"user","content":[{"type":"binary",` +
+		`"mimeType":"image/png","data":"aGk="},` +
+		`{"type":"hologram"},{"type":"text","text":"x"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,25 +298,17 @@ func TestRetiredBinaryPart(t *testing.T) {
 }
 
 func TestDecodeInputIsLenient(t *testing.T) {
-	in, err := agui.DecodeInput(
-		[]byte(
-			`{"threadId":"t","runId":"r","extra":1,"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
-		"messages":[{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},{"id":"2","role":"assistant","content":null,"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}]}`,
-		),
-	)
+	in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","extra":1,"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
+		"messages":[{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},{"id":"2","role":"assistant","content":null,"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if in.State != nil || in.ForwardedProps != nil || len(in.Messages) != 2 || in.Messages[1].Content != nil {
 		t.Errorf("%+v", in)
 	}
-	other, err := agui.DecodeInput(
-		[]byte(
-			`{"runId":"r", "threadId":"t", ` +
-				`"messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant",` +
-				`"toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`,
-		),
-	)
+	other, err := agui.DecodeInput([]byte(`{"runId":"r", "threadId":"t", ` +
+		`"messages":[{"role":"user","id":"1","content":"hi"},{"id":"2","role":"assistant",` +
+		`"toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]}]}`))
 	if err != nil || other.Hash() != in.Hash() {
 		t.Errorf("the same input hashes differently: %v", err)
 	}
@@ -398,24 +381,20 @@ func TestLegacyDialect(t *testing.T) {
 			`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"d"}`,
 		},
 		{agui.MessagesSnapshot{Messages: []agui.Message{
-			agui.FromDomain(
-				holdfast.Message{
-					ID:   "1",
-					Role: holdfast.RoleUser,
-					Parts: []holdfast.Part{
-						{Type: holdfast.PartText, ID: "p", Text: "x"},
-						{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "f"}},
-					},
+			agui.FromDomain(holdfast.Message{
+				ID:   "1",
+				Role: holdfast.RoleUser,
+				Parts: []holdfast.Part{
+					{Type: holdfast.PartText, ID: "p", Text: "x"},
+					{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceFile, Value: "f"}},
 				},
-			),
-			agui.FromDomain(
-				holdfast.Message{
-					ID:     "2",
-					Role:   holdfast.RoleTool,
-					CallID: "c",
-					Parts:  []holdfast.Part{{Type: holdfast.PartText, Text: "y"}},
-				},
-			),
+			}),
+			agui.FromDomain(holdfast.Message{
+				ID:     "2",
+				Role:   holdfast.RoleTool,
+				CallID: "c",
+				Parts:  []holdfast.Part{{Type: holdfast.PartText, Text: "y"}},
+			}),
 		}}, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]},` +
 			`{"id":"2","role":"tool","content":"y","toolCallId":"c"}]}`},
 	}
@@ -430,10 +409,8 @@ func TestLegacyDialect(t *testing.T) {
 // TestLegacyAttribution: subagents are removed together with everything that names
 // one, and steps are removed entirely, because their names would collide.
 func TestLegacyAttribution(t *testing.T) {
-	input := json.RawMessage(
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c",` +
-			`"content":[{"type":"text","text":"y"}]}]}`,
-	)
+	input := json.RawMessage(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c",` +
+		`"content":[{"type":"text","text":"y"}]}]}`)
 	for _, c := range []struct {
 		ev   agui.Event
 		want string
@@ -498,9 +475,8 @@ func TestPartsAreWrittenAnew(t *testing.T) {
 		`[{}]`:   "",
 		`[null]`: "",
 	} {
-		in, err := agui.DecodeInput(
-			[]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":` + content + `}]}`),
-		)
+		in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1",` +
+			`"role":"user","content":` + content + `}]}`))
 		if (err == nil) != (want != "") || err == nil && string(in.Messages[0].Content) != want {
 			t.Errorf("%s: %v", content, err)
 		}
@@ -546,8 +522,7 @@ func TestHotEncodeDoesNotAllocate(t *testing.T) {
 		},
 		"arguments": func() { buf = agui.Append(buf[:0], agui.ToolCallArgs{ToolCallID: "call_1", Delta: `{"a":`}) },
 		"reasoning": func() {
-			buf = agui.Append(buf[:0],
-				agui.ReasoningMessageContent{MessageID: "msg_1", Delta: "hm"})
+			buf = agui.Append(buf[:0], agui.ReasoningMessageContent{MessageID: "msg_1", Delta: "hm"})
 		},
 		"delta":  func() { buf = agui.AppendDelta(buf[:0], agui.TypeToolCallArgs, "call_1", `{"a":`) },
 		"legacy": func() { _, _ = agui.DialectLegacy.Event(buf) },

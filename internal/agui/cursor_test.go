@@ -144,11 +144,8 @@ func sameButCursor(t testing.TB, data []byte) {
 
 // FuzzCursorInMetadata: it holds for every event that the decoder takes.
 func FuzzCursorInMetadata(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"type":"CUSTOM","name":"n","value":{"metadata":1},"metadata":{"holdfast":{"cursor":"x"},"a<b":"\u2028"}}`,
-		),
-	)
+	f.Add([]byte(`{"type":"CUSTOM","name":"n","value":{"metadata":1},` +
+		`"metadata":{"holdfast":{"cursor":"x"},"a<b":"\u2028"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ev, err := agui.DecodeEvent(data)
 		if err != nil {

@@ -44,8 +44,8 @@ var people = map[string]string{
 	codes.Forbidden:     "You are not allowed to do this.",
 	codes.Internal:      wentWrong,
 	codes.LimitExceeded: "You have reached a limit of this service. Try again later.",
-	codes.MaxIterations: "The assistant has taken as many steps as it may without finishing. Finished " +
-		"work is kept. Try again to let it continue.",
+	codes.MaxIterations: "The assistant has taken as many steps as it may without finishing. Finished work is " +
+		"kept. Try again to let it continue.",
 	codes.MiddlewareFailed: wentWrong,
 	codes.MidExecution: "This conversation went back to the middle of an answer. Try again " +
 		"to continue from there.",
@@ -54,13 +54,13 @@ var people = map[string]string{
 		"stopped. Nothing was done.",
 	codes.OutputCut: "The answer became too long and was cut off. The part that was written is kept. Ask " +
 		"for less, or try again.",
-	codes.OutputInvalid: "The assistant could not put its answer into the form that is needed. Its answer " +
-		"is kept. Try again, or ask in other words.",
+	codes.OutputInvalid: "The assistant could not put its answer into the form that is needed. Its answer is " +
+		"kept. Try again, or ask in other words.",
 	codes.RateLimited: "There were too many requests in a short time. Wait a little, then try again.",
-	codes.RecoveryGaveUp: "The answer was interrupted several times and could not be finished. Finished " +
-		"work is kept. Try again to continue.",
-	codes.RevisionGone: "The answer was interrupted, and the assistant has changed since. Finished work " +
+	codes.RecoveryGaveUp: "The answer was interrupted several times and could not be finished. Finished work " +
 		"is kept. Try again to continue.",
+	codes.RevisionGone: "The answer was interrupted, and the assistant has changed since. Finished work is " +
+		"kept. Try again to continue.",
 	codes.SchemaChanged:    updated,
 	codes.ShuttingDown:     "This service is restarting. Try again in a moment.",
 	codes.StateMigration:   updated,

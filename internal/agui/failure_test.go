@@ -78,10 +78,8 @@ func allCodes(t *testing.T) []string {
 
 // forProgrammers is what a text for people has none of: requests, routes, JSON, names of
 // fields, flags and codes.
-var forProgrammers = regexp.MustCompile(
-	`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" +
-		`_%]|--|threadId|runId|checkpoint|middleware|thread\b`,
-)
+var forProgrammers = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE|HTTP|JSON|API|POSTs?)\b|[/{}\[\]"` + "`" +
+	`_%]|--|threadId|runId|checkpoint|middleware|thread\b`)
 
 // TestRunErrorIsForThePerson: for every code that can end a run, the message says what
 // happened and what to do in words for people, and the hint has the whole text of the error.
@@ -134,15 +132,11 @@ func TestNoModelAnswered(t *testing.T) {
 	seen := map[string]bool{}
 	for _, kind := range failure.Kinds() {
 		for _, retryable := range []bool{false, true} {
-			ev := agui.NewRunError(
-				holdfast.Errorf(codes.ModelFailed, public).
-					WithHint(next).
-					Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}),
-			)
+			ev := agui.NewRunError(holdfast.Errorf(codes.ModelFailed, public).
+				WithHint(next).
+				Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}))
 			if said := ev.Message; said == public || forProgrammers.MatchString(said) ||
-				!strings.HasSuffix(said, ".") ||
-				strings.Count(said, ".") != 2 ||
-				ev.FullText() != public+" "+next {
+				!strings.HasSuffix(said, ".") || strings.Count(said, ".") != 2 || ev.FullText() != public+" "+next {
 				t.Errorf("%s: people read %q, developers %q", kind, said, ev.FullText())
 			}
 			if !strings.Contains(string(page), fmt.Sprintf("\n| `%s` | %s |\n", kind, ev.Message)) {

@@ -17,20 +17,13 @@ import (
 // FuzzDecodeInput: no input makes it panic; accepted input means the same after our
 // own encoding; refused input gets an error that is safe to show.
 func FuzzDecodeInput(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]}` +
-				`],"resume":[{"interruptId":"i","status":"resolved","payload":{"a":1}}]}`,
-		),
-	)
-	f.Add(
-		[]byte(
-			`{"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"a":[1,2]},"messages":[{"id":"1",` +
-				`"role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]},{"id":"2",` +
-				`"role":"tool","toolCallId":"c","content":"x"}],"tools":[{"name":"f"}],` +
-				`"context":[{"description":"d","value":"v"}]}`,
-		),
-	)
+	f.Add([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user",` +
+		`"content":[{"type":"text","text":"x"}]}` +
+		`],"resume":[{"interruptId":"i","status":"resolved","payload":{"a":1}}]}`))
+	f.Add([]byte(`{"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"a":[1,2]},"messages":[{"id":"1",` +
+		`"role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]},{"id":"2",` +
+		`"role":"tool","toolCallId":"c","content":"x"}],"tools":[{"name":"f"}],` +
+		`"context":[{"description":"d","value":"v"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		in, err := agui.DecodeInput(body)
 		if err != nil {
@@ -68,9 +61,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		if bytes.ContainsAny(first, "\r\n") || !json.Valid(first) || !utf8.Valid(first) {
 			t.Fatalf("%q", first)
 		}
-		if legacy, keep := agui.DialectLegacy.Event(
-			first,
-		); keep &&
+		if legacy, keep := agui.DialectLegacy.Event(first); keep &&
 			(!json.Valid(legacy) || bytes.ContainsAny(legacy, "\r\n")) {
 			t.Fatalf("legacy: %q", legacy)
 		}
@@ -90,10 +81,7 @@ func FuzzString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		data := agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: s})
 		var m struct{ Delta string }
-		if err := json.Unmarshal(
-			data,
-			&m,
-		); err != nil ||
+		if err := json.Unmarshal(data, &m); err != nil ||
 			m.Delta != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s) {
 			t.Fatalf("%q came back as %q (%v)", s, m.Delta, err)
 		}

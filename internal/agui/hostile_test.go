@@ -85,9 +85,8 @@ func TestLargestInput(t *testing.T) {
 		messages = append(messages, fmt.Sprintf(`{"id":"%d","role":"user","content":"a"}`, i))
 	}
 	messages[0] = `{"id":"0","role":"user","content":[` + times(1000, `{"type":"text","text":"a"}`) + `]}`
-	in, err := agui.DecodeInput(
-		[]byte(with(`"messages":[` + strings.Join(messages, ",") + `],"tools":[` + times(1000, `{"name":"f"}`) + `]`)),
-	)
+	in, err := agui.DecodeInput([]byte(with(`"messages":[` + strings.Join(messages, ",") + `],"tools":[` +
+		times(1000, `{"name":"f"}`) + `]`)))
 	if err != nil || len(in.Messages) != 10_000 || len(in.Tools) != 1000 {
 		t.Error(err)
 	}

@@ -82,11 +82,8 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 	}
 	in := &RunAgentInput{}
 	if err := in.read(body, counts); err != nil {
-		return nil, invalid(
-			"",
-			"The body cannot be read.",
-			"Send a RunAgentInput: threadId, runId, messages.",
-		).Wrap(err)
+		return nil, invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").
+			Wrap(err)
 	}
 	if err := in.check(); err != nil {
 		return in, err
@@ -122,11 +119,8 @@ func (in *RunAgentInput) check() error {
 	if in.Messages == nil {
 		// An empty list has a meaning of its own, so a missing one must not be taken
 		// for it.
-		return invalid(
-			"messages",
-			"messages is missing.",
-			`Send the conversation, or "messages": [] to attach or to resume.`,
-		)
+		return invalid("messages", "messages is missing.",
+			`Send the conversation, or "messages": [] to attach or to resume.`)
 	}
 	seen := make(map[string]bool, len(in.Messages))
 	for i := range in.Messages {
@@ -151,11 +145,8 @@ func CheckID(field, id string) error {
 	case id == "":
 		return invalid(field, field+" is missing or empty.", "Send a string, such as a UUID.")
 	case len(id) > maxID:
-		return invalid(
-			field,
-			fmt.Sprintf("%s is longer than %d bytes.", field, maxID),
-			"Send a shorter id, such as a UUID.",
-		)
+		return invalid(field, fmt.Sprintf("%s is longer than %d bytes.", field, maxID),
+			"Send a shorter id, such as a UUID.")
 	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return invalid(field, field+" holds control characters.", "Send printable characters only.")
 	}
@@ -170,11 +161,8 @@ func checkVersion(v string) error {
 	}
 	major, minor, ok := strings.Cut(v, ".")
 	if _, err := strconv.ParseUint(minor, 10, 16); !ok || err != nil {
-		return invalid(
-			"protocolVersion",
-			"protocolVersion is not of the form MAJOR.MINOR.",
-			`Send "1.0", or leave it out for the dialect before it.`,
-		)
+		return invalid("protocolVersion", "protocolVersion is not of the form MAJOR.MINOR.",
+			`Send "1.0", or leave it out for the dialect before it.`)
 	}
 	n, err := strconv.ParseUint(major, 10, 16)
 	if err != nil || n > 1 {
@@ -209,27 +197,18 @@ func (m *Message) Check(i int) error {
 	case holdfast.RoleActivity:
 		ok = kind == '{' || kind == 0
 	default:
-		return invalid(
-			at(i, "role"),
-			"A message has an unknown role.",
-			"Use user, assistant, tool, system, developer, reasoning or activity.",
-		)
+		return invalid(at(i, "role"), "A message has an unknown role.",
+			"Use user, assistant, tool, system, developer, reasoning or activity.")
 	}
 	if !ok {
-		return invalid(
-			at(i, "content"),
-			"The content of a message has the wrong type for its role.",
-			"Send text; users and tools may send a list of parts.",
-		)
+		return invalid(at(i, "content"), "The content of a message has the wrong type for its role.",
+			"Send text; users and tools may send a list of parts.")
 	}
 	if kind == '[' {
 		list, err := parts(m.Content)
 		if err != nil {
-			return invalid(
-				at(i, "content"),
-				"A content part cannot be used.",
-				"A text part has text; a media part has a source with type and value.",
-			).Wrap(err)
+			return invalid(at(i, "content"), "A content part cannot be used.",
+				"A text part has text; a media part has a source with type and value.").Wrap(err)
 		}
 		// The parts are encoded again, because retired and unknown parts and members
 		// would come back to clients in snapshots.
@@ -241,11 +220,9 @@ func (m *Message) Check(i int) error {
 			return invalid(call, "A tool call has no id or no name.", "Set id and function.name.")
 		}
 		if strictjson.Depth(c.Function.Arguments) > strictjson.MaxDepth {
-			return invalid(
-				call+".function.arguments",
+			return invalid(call+".function.arguments",
 				fmt.Sprintf("The arguments are nested more than %d deep.", strictjson.MaxDepth),
-				"Send arguments that are less deep.",
-			)
+				"Send arguments that are less deep.")
 		}
 		if err := checkObject(call+".metadata", c.Metadata); err != nil {
 			return err
@@ -283,11 +260,8 @@ func (in *RunAgentInput) checkRest() error {
 		}
 		same := func(other ResumeEntry) bool { return other.InterruptID == r.InterruptID }
 		if slices.ContainsFunc(in.Resume[:i], same) {
-			return invalid(
-				field+".interruptId",
-				"A question is answered twice in resume.",
-				"Send one entry for each question.",
-			)
+			return invalid(field+".interruptId", "A question is answered twice in resume.",
+				"Send one entry for each question.")
 		}
 		if r.Status != ResumeResolved && r.Status != ResumeCancelled {
 			return invalid(field+".status", "A resume entry has an unknown status.", `Use "resolved" or "cancelled".`)

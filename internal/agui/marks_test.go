@@ -45,12 +45,8 @@ func TestForgedMarks(t *testing.T) {
 // TestOnlyMarks: metadata in which there is nothing else is absent, not an empty object.
 func TestOnlyMarks(t *testing.T) {
 	t.Parallel()
-	in, err := DecodeInput(
-		[]byte(
-			`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"x",` +
-				`"metadata":{"holdfast":{"imported":true}}}]}`,
-		),
-	)
+	in, err := DecodeInput([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"x",` +
+		`"metadata":{"holdfast":{"imported":true}}}]}`))
 	if err != nil || in.Messages[0].Metadata != nil || in.Messages[0].Imported() {
 		t.Errorf("%s, %v", in.Messages[0].Metadata, err)
 	}

@@ -209,8 +209,8 @@ func TestReopenChunk(t *testing.T) {
 		}
 	}
 	open := q.Reopen()
-	if len(open) != 1 ||
-		string(agui.Append(nil, open[0])) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
+	if len(open) != 1 || string(agui.Append(nil,
+		open[0])) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
 		t.Errorf("%v", open)
 	}
 }

@@ -27,12 +27,8 @@ var inputShape = shapeOf(map[string]*strictjson.Shape{
 	"forwardedProps":  anything,
 	"messages":        messagesShape,
 	"tools":           toolsShape,
-	"context": listOf(
-		shapeOf(map[string]*strictjson.Shape{"description": text, "value": text}),
-		maxContext,
-		0,
-		"context items",
-	),
+	"context": listOf(shapeOf(map[string]*strictjson.Shape{"description": text, "value": text}), maxContext, 0,
+		"context items"),
 	"resume": listOf(shapeOf(map[string]*strictjson.Shape{
 		"interruptId": text, "status": text, "payload": anything, "metadata": anything,
 	}), maxResume, 0, "resume entries"),

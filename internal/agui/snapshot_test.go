@@ -27,14 +27,10 @@ func all(list [][]byte, err error) iter.Seq2[[]byte, error] {
 // dialect; one that cannot be made to its end says so.
 func TestSnapshotPieces(t *testing.T) {
 	messages := [][]byte{
-		[]byte(
-			`{"id":"1","role":"user","content":[{"type":"text","id":"p","text":"a"},{"type":"image",` +
-				`"source":{"type":"file","value":"f"}}]}`,
-		),
-		[]byte(
-			`{"id":"2","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f",` +
-				`"arguments":"{}"}}],"metadata":{"a":1},"subagentRunId":"s"}`,
-		),
+		[]byte(`{"id":"1","role":"user","content":[{"type":"text","id":"p","text":"a"},{"type":"image",` +
+			`"source":{"type":"file","value":"f"}}]}`),
+		[]byte(`{"id":"2","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f",` +
+			`"arguments":"{}"}}],"metadata":{"a":1},"subagentRunId":"s"}`),
 		[]byte(`{"id":"3","role":"tool","content":[{"type":"text","text":"é\u2028"}],"toolCallId":"c"}`),
 		[]byte(`{"id":"4","role":"activity","content":{"a":[1]},"activityType":"x"}`),
 	}

@@ -90,12 +90,8 @@ func TestRootNames(t *testing.T) {
 		}
 		t.Logf("%3d %s", n, c.types.Path())
 		if c.name == "" && n > maxRootNames {
-			t.Errorf(
-				"the root package has %d exported names, at most %d are allowed: give what only some "+
-					"need a package of its own",
-				n,
-				maxRootNames,
-			)
+			t.Errorf("the root package has %d exported names, at most %d are allowed: give what only some "+
+				"need a package of its own", n, maxRootNames)
 		}
 	}
 }
@@ -193,10 +189,8 @@ func typeLines(obj *types.TypeName, q types.Qualifier) []string {
 	}
 	for m := range named.Methods() {
 		if m.Exported() {
-			lines = append(
-				lines,
-				"method ("+types.TypeString(m.Signature().Recv().Type(), q)+") "+m.Name()+signature(m, q),
-			)
+			lines = append(lines, "method ("+types.TypeString(m.Signature().Recv().Type(), q)+") "+m.Name()+
+				signature(m, q))
 		}
 	}
 	slices.Sort(lines)

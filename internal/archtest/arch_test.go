@@ -755,12 +755,7 @@ func check(t *testing.T, name, imported string, r rule) {
 		return // the standard library
 	}
 	if !slices.ContainsFunc(r.libraries, func(l string) bool { return strings.HasPrefix(imported, l) }) {
-		t.Errorf(
-			"%q imports %q; of other people's libraries it may use only %q: %s",
-			name,
-			imported,
-			r.libraries,
-			r.why,
-		)
+		t.Errorf("%q imports %q; of other people's libraries it may use only %q: %s", name, imported, r.libraries,
+			r.why)
 	}
 }

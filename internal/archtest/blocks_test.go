@@ -112,13 +112,8 @@ func TestBlocks(t *testing.T) {
 			language, text := block[2], block[3]
 			proof := proofOf(page, language)
 			if proof < 0 {
-				t.Errorf(
-					"%s has a block of the kind %q that no test runs: write the test, or say in "+
-						"proofs why there is none:\n%s",
-					page,
-					language,
-					text,
-				)
+				t.Errorf("%s has a block of the kind %q that no test runs: write the test, or say in "+
+					"proofs why there is none:\n%s", page, language, text)
 				continue
 			}
 			used[proof] = true

@@ -22,9 +22,8 @@ var ages = map[string]string{
 	"internal/owner/loss.go":       "how long nothing was written to a thread, for a line of the log",
 	"internal/upkeep/count.go":     "how long nothing was written to a thread, for what is counted of it",
 	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
-	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, " +
-		"and those who write to it " +
-		"compare that with their stamps",
+	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who " +
+		"write to it compare that with their stamps",
 	"server/validity.go": "an API key or token ends when its issuer has written",
 }
 
@@ -80,27 +79,16 @@ func mixed(p *code, stamps bool, needed map[string]bool) (found []string) {
 				switch name := funcName(fn); {
 				case stamps && slices.Contains([]string{"time.Time.Sub", "time.Since", "time.Until"}, name) &&
 					!allowed(timers, file(n), needed):
-					say(
-						n,
-						"subtracts times where there are stamps. How long something took here is clock.Now() before "+
-							"it, and Ran or Elapsed "+
-							"after it; how old something is that stands in the store is Stamp.Age. If neither fits, "+
-							"give the file a reason in timers",
-					)
+					say(n, "subtracts times where there are stamps. How long something took here is clock.Now() "+
+						"before it, and Ran or Elapsed after it; how old something is that stands in the store is "+
+						"Stamp.Age. If neither fits, give the file a reason in timers")
 				case strings.HasSuffix(name, "clock.Stamp.Age") && !allowed(ages, file(n), needed):
-					say(
-						n,
-						"compares a stamp with what was written down. Nothing in a process is measured like that: "+
-							"a clock that is set, or "+
-							"an answer that is late, would make it wrong by as much. If it stands in the store, give "+
-							"the file a reason in ages",
-					)
+					say(n, "compares a stamp with what was written down. Nothing in a process is measured like that: "+
+						"a clock that is set, or an answer that is late, would make it wrong by as much. If it "+
+						"stands in the store, give the file a reason in ages")
 				case strings.HasSuffix(name, "store.Clock.Now") && !allowed(shown, file(n), needed):
-					say(
-						n,
-						"asks for the store's time as a time.Time. Take it as a clock.Stamp from the "+
-							"clock.Shared that you were given",
-					)
+					say(n, "asks for the store's time as a time.Time. Take it as a clock.Stamp from the "+
+						"clock.Shared that you were given")
 				}
 			}
 			return true
@@ -142,17 +130,9 @@ func plain(p *code, needed map[string]bool) (found []string) {
 			within = p.name + "." + fn
 		}
 		if !allowed(plainClocks, within, needed) && !allowed(plainClocks, p.name, needed) {
-			found = append(
-				found,
-				fmt.Sprintf(
-					"%s/%s: %s is a clock that is a func() time.Time. A clock for what is written "+
-						"down is a clock.Shared; "+
-						"what is measured here needs none: clock.Now",
-					p.name,
-					p.where(id.Pos()),
-					within,
-				),
-			)
+			found = append(found, fmt.Sprintf("%s/%s: %s is a clock that is a func() time.Time. A clock for what is "+
+				"written down is a clock.Shared; what is measured here needs none: clock.Now", p.name,
+				p.where(id.Pos()), within))
 		}
 	}
 	slices.Sort(found)
@@ -188,11 +168,9 @@ func functionAt(p *code, id *ast.Ident) string {
 
 // hasStamps reports whether a package knows the clock for stamps.
 func hasStamps(p *code) bool {
-	return p.name == "internal/redisstore" ||
-		slices.ContainsFunc(
-			p.types.Imports(),
-			func(i *types.Package) bool { return i.Path() == module+"/"+clockPackage },
-		)
+	return p.name == "internal/redisstore" || slices.ContainsFunc(p.types.Imports(), func(i *types.Package) bool {
+		return i.Path() == module+"/"+clockPackage
+	})
 }
 
 // TestClocks: what is written down and what is measured are two kinds of time.
@@ -210,10 +188,8 @@ func TestClocks(t *testing.T) {
 	for _, list := range []map[string]string{ages, timers, plainClocks, shown} {
 		for name := range list {
 			if !needed[name] {
-				t.Errorf(
-					"%s is in a list of internal/archtest/clock_test.go and has nothing that needs it: take it out",
-					name,
-				)
+				t.Errorf("%s is in a list of internal/archtest/clock_test.go and has nothing "+
+					"that needs it: take it out", name)
 			}
 		}
 	}

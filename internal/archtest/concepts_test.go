@@ -39,19 +39,11 @@ func TestConcepts(t *testing.T) {
 			silent = append(silent, concept+": "+file)
 		}
 	}
-	t.Logf(
-		"%d of %d files are named after their concept; the others are\n%s",
-		tell,
-		len(rows),
-		strings.Join(silent, "\n"),
-	)
+	t.Logf("%d of %d files are named after their concept; the others are\n%s", tell, len(rows),
+		strings.Join(silent, "\n"))
 	if tell < minTellNames {
-		t.Errorf(
-			"%d files are named after their concept, want %d: rename files, or move the symbol to "+
-				"where it would be looked for",
-			tell,
-			minTellNames,
-		)
+		t.Errorf("%d files are named after their concept, want %d: rename files, or move the symbol to "+
+			"where it would be looked for", tell, minTellNames)
 	}
 }
 

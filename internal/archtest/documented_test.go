@@ -21,10 +21,8 @@ func TestDocumented(t *testing.T) {
 		exported, bare := documented(c)
 		n += exported
 		for _, what := range bare {
-			t.Errorf(
-				"%s has no doc comment: say what it does, its unit, and what its zero value means",
-				filepath.Join(c.name, what),
-			)
+			t.Errorf("%s has no doc comment: say what it does, its unit, and what its zero value means",
+				filepath.Join(c.name, what))
 		}
 	}
 	t.Logf("%d names, fields and methods", n)

@@ -74,10 +74,8 @@ func (g gauge) check() (refused, listed []string) {
 		case !ok:
 			refused = append(refused, m.complaint())
 		case m.n > written:
-			refused = append(
-				refused,
-				fmt.Sprintf("%s\n%s had %d when it was listed, and must not grow", m.complaint(), m.key, written),
-			)
+			refused = append(refused, fmt.Sprintf("%s\n%s had %d when it was listed, and must not grow", m.complaint(),
+				m.key, written))
 		default:
 			listed = append(listed, m.complaint())
 		}
@@ -85,10 +83,8 @@ func (g gauge) check() (refused, listed []string) {
 	}
 	for key := range g.over {
 		if !needed[key] {
-			refused = append(
-				refused,
-				fmt.Sprintf("%s is within the limit of %s, or gone: remove it from over_test.go", key, g.name),
-			)
+			refused = append(refused, fmt.Sprintf("%s is within the limit of %s, or gone: remove it from over_test.go",
+				key, g.name))
 		}
 	}
 	return refused, listed

@@ -51,10 +51,8 @@ func glossaryProblems(rows [][]string, packages map[string]*types.Package) (prob
 	for _, row := range rows {
 		word, meaning, symbol := row[0], row[1], row[3]
 		if !exported(packages, symbol) {
-			problems = append(
-				problems,
-				fmt.Sprintf("the glossary explains %q by %s, which no package exports", word, symbol),
-			)
+			problems = append(problems,
+				fmt.Sprintf("the glossary explains %q by %s, which no package exports", word, symbol))
 		}
 		if meaning == "" || word != strings.ToLower(word) {
 			problems = append(problems, fmt.Sprintf("%q must be in lower case, and have a meaning", word))
@@ -101,12 +99,12 @@ func TestGlossarySeen(t *testing.T) {
 		want string
 	}{
 		{[][]string{{"run", "one", "", "words.Run"}}, ""},
-		{[][]string{{"walk", "one", "", "words.Walk"}}, `the glossary explains "walk" by words.Walk, ` +
-			`which no package exports`},
-		{[][]string{{"run", "one", "", "other.Run"}}, `the glossary explains "run" by other.Run, ` +
-			`which no package exports`},
-		{[][]string{{"run", "one", "", "words.Run.Stop"}}, `the glossary explains "run" by words.Run.Stop, ` +
-			`which no package exports`},
+		{[][]string{{"walk", "one", "", "words.Walk"}},
+			`the glossary explains "walk" by words.Walk, which no package exports`},
+		{[][]string{{"run", "one", "", "other.Run"}},
+			`the glossary explains "run" by other.Run, which no package exports`},
+		{[][]string{{"run", "one", "", "words.Run.Stop"}},
+			`the glossary explains "run" by words.Run.Stop, which no package exports`},
 		{[][]string{{"run", "one", "", "words.Run"}, {"go", "two", "", "words.Run"}},
 			`words.Run has two meanings: "one" and "two"`},
 		{[][]string{{"Run", "", "", "words.Run"}}, `"Run" must be in lower case, and have a meaning`},

@@ -34,12 +34,8 @@ func columns(all []source) []measured {
 			if excess > 0 && !within(whole, s.text, start+excess, start+len(line)) {
 				at := fmt.Sprintf("%s:%d", s.short, number)
 				long = append(long, measured{key: at, n: n, complaint: func() string {
-					return fmt.Sprintf(
-						"%s: the line has %d columns, at most %d are allowed: break it",
-						at,
-						n,
-						maxColumns,
-					)
+					return fmt.Sprintf("%s: the line has %d columns, at most %d are allowed: break it", at, n,
+						maxColumns)
 				}})
 			}
 			start += len(line)

@@ -115,11 +115,9 @@ func newLoader(listed []goPackage) (*loader, error) {
 	for _, p := range exported {
 		export[p.ImportPath] = p.Export
 	}
-	l.compiled = importer.ForCompiler(
-		l.fset,
-		"gc",
-		func(path string) (io.ReadCloser, error) { return os.Open(export[path]) },
-	)
+	l.compiled = importer.ForCompiler(l.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(export[path])
+	})
 	return l, nil
 }
 
@@ -145,12 +143,8 @@ func (l *loader) check(p goPackage) (*code, error) {
 		Types: map[ast.Expr]types.TypeAndValue{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}}
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(
-			l.fset,
-			filepath.Join(p.Dir, name),
-			nil,
-			parser.SkipObjectResolution|parser.ParseComments,
-		)
+		f, err := parser.ParseFile(l.fset, filepath.Join(p.Dir, name), nil,
+			parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return nil, err
 		}
@@ -186,9 +180,9 @@ func fixture(t *testing.T, name string, ours ...string) *code {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listed = append(
-			listed,
-			slices.DeleteFunc(deps, func(p goPackage) bool { return !strings.HasPrefix(p.ImportPath, module) })...)
+		listed = append(listed, slices.DeleteFunc(deps, func(p goPackage) bool {
+			return !strings.HasPrefix(p.ImportPath, module)
+		})...)
 	}
 	l, err := newLoader(listed)
 	if err != nil {

@@ -30,17 +30,9 @@ func methods(all []*code) []measured {
 			m := measured{key: path.Join(c.name, obj.Name()), n: own + promoted + taking}
 			at := path.Join(c.name, c.where(obj.Pos()))
 			m.complaint = func() string {
-				return fmt.Sprintf(
-					"%s: %s has %d methods (%d own, %d promoted, %d functions that take it), at most %d are allowed: "+
-						"find the fields that only some of them use, and give those a type of their own",
-					at,
-					obj.Name(),
-					m.n,
-					own,
-					promoted,
-					taking,
-					maxMethods,
-				)
+				return fmt.Sprintf("%s: %s has %d methods (%d own, %d promoted, %d functions that take it), at most "+
+					"%d are allowed: find the fields that only some of them use, and give those a type of their own",
+					at, obj.Name(), m.n, own, promoted, taking, maxMethods)
 			}
 			types = append(types, m)
 		}
@@ -166,12 +158,8 @@ func embedded(c *code, decl ast.Decl) []measured {
 				}
 				at := path.Join(c.name, c.where(field.Pos()))
 				all = append(all, measured{key: path.Join(c.name, within), n: 1, complaint: func() string {
-					return fmt.Sprintf(
-						"%s: a struct embeds %s: hold it in a field with a name, or better the few "+
-							"functions of it that are used",
-						at,
-						name,
-					)
+					return fmt.Sprintf("%s: a struct embeds %s: hold it in a field with a name, or better the few "+
+						"functions of it that are used", at, name)
 				}})
 			}
 		}

@@ -59,13 +59,8 @@ func TestModules(t *testing.T) {
 		}
 		for _, r := range m.Require {
 			if at := version[r.Path]; at != "" && at != r.Version {
-				t.Errorf(
-					"%s/go.mod requires %s %s, the server's %s: in go.work both get one of them",
-					folder,
-					r.Path,
-					r.Version,
-					at,
-				)
+				t.Errorf("%s/go.mod requires %s %s, the server's %s: in go.work both get one of them", folder, r.Path,
+					r.Version, at)
 			}
 		}
 	}

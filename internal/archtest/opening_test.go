@@ -21,12 +21,8 @@ func TestOpenings(t *testing.T) {
 		if lines := fset.File(f.Package).LineCount(); lines > minOpeningLines {
 			n++
 			if !opens(f) {
-				t.Errorf(
-					"%s has %d lines and no paragraph at its beginning: say above the first "+
-						"declaration what the file is for",
-					short,
-					lines,
-				)
+				t.Errorf("%s has %d lines and no paragraph at its beginning: say above the first "+
+					"declaration what the file is for", short, lines)
 			}
 		}
 	})
@@ -89,12 +85,8 @@ func TestOpeningsSeen(t *testing.T) {
 		{"package p\n\nimport \"fmt\" // for Sprint\n\nfunc f() { fmt.Sprint() }\n", false},
 		{"//go:build linux\n\npackage p\n\nvar a int\n", false},
 	} {
-		f, err := parser.ParseFile(
-			token.NewFileSet(),
-			fmt.Sprint(i, ".go"),
-			c.source,
-			parser.ParseComments|parser.SkipObjectResolution,
-		)
+		f, err := parser.ParseFile(token.NewFileSet(), fmt.Sprint(i, ".go"), c.source,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}

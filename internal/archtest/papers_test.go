@@ -56,12 +56,8 @@ func found(t *testing.T, root, name string) bool {
 		what = regexp.QuoteMeta(`"` + suite + `":`)
 	} else {
 		at := strings.LastIndex(name, ".")
-		folder, what = filepath.Join(
-			root,
-			strings.TrimPrefix(name[:at], "holdfast"),
-		), `(?m)^func `+regexp.QuoteMeta(
-			name[at+1:],
-		)+`\(`
+		folder, what = filepath.Join(root, strings.TrimPrefix(name[:at], "holdfast")),
+			`(?m)^func `+regexp.QuoteMeta(name[at+1:])+`\(`
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil || len(files) == 0 {

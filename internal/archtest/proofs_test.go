@@ -48,20 +48,13 @@ func unproved(makefile, list, page string) (wrong []string) {
 		reason, other := p.others[name]
 		switch {
 		case campaign == other:
-			wrong = append(
-				wrong,
-				fmt.Sprintf(
-					"make %s must stand in scripts/proofs.txt, once: as a campaign, or with the reason why it is none",
-					name,
-				),
-			)
+			wrong = append(wrong, fmt.Sprintf("make %s must stand in scripts/proofs.txt, once: as a campaign, or "+
+				"with the reason why it is none", name))
 		case other && reason == "":
 			wrong = append(wrong, fmt.Sprintf("scripts/proofs.txt does not say why make %s is no campaign", name))
 		case other && figuring.MatchString(help):
-			wrong = append(
-				wrong,
-				fmt.Sprintf("make %s says that it measures something, so it is a campaign of scripts/proofs.txt", name),
-			)
+			wrong = append(wrong, fmt.Sprintf("make %s says that it measures something, so it is a "+
+				"campaign of scripts/proofs.txt", name))
 		}
 	}
 	for _, list := range []map[string]string{p.campaigns, p.others} {
@@ -194,15 +187,8 @@ func (r *proofsRepository) write(name, text string) {
 func (r *proofsRepository) run(name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(r.Context(), name, args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(
-		os.Environ(),
-		"KILLS=1",
-		"GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_AUTHOR_NAME=a",
-		"GIT_AUTHOR_EMAIL=a@example.com",
-		"GIT_COMMITTER_NAME=a",
-		"GIT_COMMITTER_EMAIL=a@example.com",
-	)
+	cmd.Env = append(os.Environ(), "KILLS=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -229,8 +215,7 @@ func (r *proofsRepository) row(name, commit, result string) {
 		r.Errorf("no row of %s on %s that says %q:\n%s", name, commit, result, text)
 	}
 	if !strings.HasPrefix(string(text), "# Proofs\n\n| command") ||
-		!strings.HasSuffix(string(text), " |\n\nThe end.\n") ||
-		strings.Contains(string(text), "make gone") {
+		!strings.HasSuffix(string(text), " |\n\nThe end.\n") || strings.Contains(string(text), "make gone") {
 		r.Errorf("the page is\n%s", text)
 	}
 }

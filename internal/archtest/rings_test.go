@@ -69,8 +69,9 @@ func newFileGraph(c *code) *fileGraph {
 	}
 	symbols := symbolsOf(c.types)
 	edges := map[[2]string]*fileEdge{}
-	for _, id := range slices.SortedFunc(maps.Keys(c.info.Uses),
-		func(a, b *ast.Ident) int { return cmp.Compare(a.Pos(), b.Pos()) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.info.Uses), func(a, b *ast.Ident) int {
+		return cmp.Compare(a.Pos(), b.Pos())
+	}) {
 		obj := origin(c.info.Uses[id])
 		symbol, ok := symbols[obj]
 		if !ok {
@@ -91,11 +92,8 @@ func newFileGraph(c *code) *fileGraph {
 		g.edges = append(g.edges, *e)
 	}
 	slices.SortFunc(g.edges, func(a, b fileEdge) int {
-		return cmp.Or(
-			cmp.Compare(len(a.uses), len(b.uses)),
-			strings.Compare(a.from, b.from),
-			strings.Compare(a.to, b.to),
-		)
+		return cmp.Or(cmp.Compare(len(a.uses), len(b.uses)), strings.Compare(a.from, b.from),
+			strings.Compare(a.to, b.to))
 	})
 	return g
 }
@@ -280,12 +278,8 @@ func (g *fileGraph) complaint(name string, limit int) string {
 	for _, ring := range all {
 		fmt.Fprintf(&b, "  %d lines: %s\n", g.size(ring), strings.Join(ring, " "))
 	}
-	fmt.Fprintf(
-		&b,
-		"Nobody can read one file of a ring without the others. Turn %s around, and the rings have %d lines:\n",
-		those,
-		rest,
-	)
+	fmt.Fprintf(&b, "Nobody can read one file of a ring without the others. Turn %s around, and "+
+		"the rings have %d lines:\n", those, rest)
 	for _, e := range edges {
 		fmt.Fprintf(&b, "  %s -> %s\n", e.from, e.to)
 		for _, u := range e.uses[:min(len(e.uses), 5)] {

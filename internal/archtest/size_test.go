@@ -41,21 +41,16 @@ func TestLines(t *testing.T) {
 // is longer than p95.
 func typical(t *testing.T, what string, all []measured, p95 int) {
 	t.Helper()
-	slices.SortFunc(
-		all,
-		func(a, b measured) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.key, b.key)) },
-	)
+	slices.SortFunc(all, func(a, b measured) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.key, b.key))
+	})
 	got := all[len(all)/20].n
 	t.Logf("%d %s: p50 %d lines, p95 %d, max %d", len(all), what, all[len(all)/2].n, got, all[0].n)
 	if got <= p95 {
 		return
 	}
-	t.Errorf(
-		"19 of 20 %s must have at most %d lines, but one in twenty has %d or more; the longest are",
-		what,
-		p95,
-		got,
-	)
+	t.Errorf("19 of 20 %s must have at most %d lines, but one in twenty has %d or more; the longest are", what, p95,
+		got)
 	for _, m := range all[:20] {
 		t.Logf("%s: %d lines", m.key, m.n)
 	}
@@ -71,10 +66,8 @@ func lines(all []source) (functions, files []measured) {
 		for _, decl := range s.file.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok {
 				first, last := s.fset.Position(fn.Type.Func).Line, s.fset.Position(fn.End()).Line
-				functions = append(
-					functions,
-					measured{key: fmt.Sprintf("%s:%d: %s", s.short, first, functionName(fn)), n: last - first + 1},
-				)
+				functions = append(functions,
+					measured{key: fmt.Sprintf("%s:%d: %s", s.short, first, functionName(fn)), n: last - first + 1})
 			}
 		}
 	}
@@ -94,13 +87,8 @@ func statements(all []source) []measured {
 			at := fmt.Sprintf("%s:%d", s.short, s.fset.Position(fn.Pos()).Line)
 			m := measured{key: path.Join(path.Dir(s.short), name), n: countStatements(fn)}
 			m.complaint = func() string {
-				return fmt.Sprintf(
-					"%s: %s has %d statements, at most %d are allowed: give the steps that it takes names of their own",
-					at,
-					name,
-					m.n,
-					maxStatements,
-				)
+				return fmt.Sprintf("%s: %s has %d statements, at most %d are allowed: give the steps that it "+
+					"takes names of their own", at, name, m.n, maxStatements)
 			}
 			functions = append(functions, m)
 		}
@@ -204,10 +192,8 @@ func sources(t *testing.T, root string) []source {
 			return err
 		}
 		short := strings.TrimPrefix(filepath.ToSlash(path), root+"/")
-		all = append(
-			all,
-			source{short: short, test: strings.HasSuffix(name, "_test.go"), text: text, fset: fset, file: f},
-		)
+		all = append(all, source{short: short, test: strings.HasSuffix(name, "_test.go"), text: text, fset: fset,
+			file: f})
 		return nil
 	})
 	if err != nil {

@@ -131,7 +131,7 @@ func nameOf(d ast.Decl) string {
 // TestSleepsSeen: a sleep is refused where no bubble leads to it, in functions and methods.
 func TestSleepsSeen(t *testing.T) {
 	t.Parallel()
-	const why = ": the test sleeps by the real clock: wait for a signal, run it in a bubble of " +
-		"testing/synctest, or, if other processes have no signal to give, use internal/testkit/wait"
+	const why = ": the test sleeps by the real clock: wait for a signal, run it in a bubble of testing/synctest, or, " +
+		"if other processes have no signal to give, use internal/testkit/wait"
 	wantRefused(t, gauge{}, sleeps(sources(t, "testdata/sleeps")), "sleeps_test.go:20"+why+"\n"+"sleeps_test.go:25"+why)
 }

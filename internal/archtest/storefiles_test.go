@@ -62,18 +62,11 @@ func checkRoles(t *testing.T, roles []string) {
 	for _, role := range roles {
 		switch file := roleFiles[role]; {
 		case file == "":
-			t.Errorf(
-				"holdfast.Store has the role %s, which has no file name yet: choose one in roleFiles, "+
-					"the same for all stores",
-				role,
-			)
+			t.Errorf("holdfast.Store has the role %s, which has no file name yet: choose one in roleFiles, "+
+				"the same for all stores", role)
 		case tests[file] == nil:
-			t.Errorf(
-				"%s has no %s: the tests of holdfast.%s belong in a file named as in the stores",
-				suite,
-				file,
-				role,
-			)
+			t.Errorf("%s has no %s: the tests of holdfast.%s belong in a file named as in the stores", suite, file,
+				role)
 		}
 	}
 }
@@ -93,36 +86,19 @@ func checkStore(t *testing.T, store string, methods map[string][]string) {
 	for _, role := range slices.Sorted(maps.Keys(roleFiles)) {
 		want := roleFiles[role]
 		if files[want] == nil {
-			t.Errorf(
-				"%s has no %s: every store keeps the methods of holdfast.%s (%s) in a file of this name",
-				store,
-				want,
-				role,
-				strings.Join(methods[role], ", "),
-			)
+			t.Errorf("%s has no %s: every store keeps the methods of holdfast.%s (%s) in a file of this name", store,
+				want, role, strings.Join(methods[role], ", "))
 			continue
 		}
 		for _, m := range methods[role] {
 			switch found[m] {
 			case want:
 			case "":
-				t.Errorf(
-					"%s: declare %s in %s; it is a method of holdfast.%s, and an embedded field that brings "+
-						"it hides where it is done",
-					store,
-					m,
-					want,
-					role,
-				)
+				t.Errorf("%s: declare %s in %s; it is a method of holdfast.%s, and an embedded field that brings "+
+					"it hides where it is done", store, m, want, role)
 			default:
-				t.Errorf(
-					"%s: move %s from %s to %s, where every store has the methods of holdfast.%s",
-					store,
-					m,
-					found[m],
-					want,
-					role,
-				)
+				t.Errorf("%s: move %s from %s to %s, where every store has the methods of holdfast.%s", store, m,
+					found[m], want, role)
 			}
 		}
 	}

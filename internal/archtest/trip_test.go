@@ -39,21 +39,13 @@ func TestTakeoverTrip(t *testing.T) {
 		}
 	}
 	if start == nil {
-		t.Fatalf(
-			"%s has no %s: name the function that takes a thread over in internal/archtest",
-			tripPackage,
-			tripStart,
-		)
+		t.Fatalf("%s has no %s: name the function that takes a thread over in internal/archtest", tripPackage,
+			tripStart)
 	}
 	tr.follow(start)
 	if files := tr.stations(); len(files) > maxTrip {
-		t.Errorf(
-			"%s enters %d files, at most %d are allowed. Read first, in one place; then decide; then commit once.\n%s",
-			tripStart,
-			len(files),
-			maxTrip,
-			tr,
-		)
+		t.Errorf("%s enters %d files, at most %d are allowed. Read first, in one place; then "+
+			"decide; then commit once.\n%s", tripStart, len(files), maxTrip, tr)
 	} else {
 		t.Logf("%s enters %d files:\n%s", tripStart, len(files), tr)
 	}

@@ -291,11 +291,9 @@ func (a *audit) has(kind store.Kind, id string) bool {
 
 // find returns the place of a value.
 func (a *audit) find(kind store.Kind, id string) (i int, found bool) {
-	return slices.BinarySearchFunc(
-		a.values[kind],
-		id,
-		func(v store.Value, id string) int { return cmp.Compare(v.ID, id) },
-	)
+	return slices.BinarySearchFunc(a.values[kind], id, func(v store.Value, id string) int {
+		return cmp.Compare(v.ID, id)
+	})
 }
 
 // checkpointList checks the listed checkpoints. Only the oldest may be missing, because
@@ -342,12 +340,8 @@ func (a *audit) work() {
 			a.add("pending_unknown_call", "a pending write names the call %s, which no message makes", v.ID)
 		}
 		if m := a.tree[p.Message]; m == nil || m.Role != string(holdfast.RoleTool) || m.ToolCallID != v.ID {
-			a.add(
-				"pending_message_missing",
-				"the pending write of call %s names message %s, which is not its result",
-				v.ID,
-				p.Message,
-			)
+			a.add("pending_message_missing", "the pending write of call %s names message %s, which is not its result",
+				v.ID, p.Message)
 		}
 	}
 	for _, v := range a.values[store.KindReuse] {

@@ -37,12 +37,8 @@ func finishedThread(t *testing.T) (*memstore.Store, *looptest.Engine) {
 	t.Helper()
 	store := memstore.New()
 	e := looptest.Start(t, store, nil, looptest.Traveller(&looptest.Notebook{}))
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	return store, e
 }
@@ -55,16 +51,8 @@ func TestAuditAfterTravels(t *testing.T) {
 	all := looptest.Checkpoints(t, e, "t")
 	for n, cp := range all {
 		fork := fmt.Sprint("f", n)
-		looptest.Must(
-			e.Keeper.Fork(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				threads.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0},
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+			threads.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r2")
 		wantSound(t, store, fork)
@@ -76,16 +64,8 @@ func TestAuditAfterTravels(t *testing.T) {
 	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	wantSound(t, store, "t")
 	looptest.Resumed(t, e, "t", "r4")
-	looptest.Must(
-		e.Keeper.Mark(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)},
-		),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t",
+		threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
 	wantSound(t, store, "t")
 	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	wantSound(t, store, "t")
@@ -96,12 +76,8 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 		store := memstore.New()
 		e := looptest.Start(t, store, nil, looptest.Wordy())
 		for n := range 3 {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", fmt.Sprint("r", n), looptest.UserSays(fmt.Sprint("u", n), "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", fmt.Sprint("r", n), looptest.UserSays(fmt.Sprint("u", n), "go")))
 			time.Sleep(75 * time.Millisecond)
 			synctest.Wait()
 			wantSound(t, store, "t") // in the middle of it
@@ -140,23 +116,14 @@ func TestAuditOfInterruptedThreads(t *testing.T) {
 			return nil
 		},
 	}
-	e := looptest.Start(
-		t,
-		store,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"}),
-			Tools:      []holdfast.Tool{ask},
-			Middleware: []holdfast.Middleware{down},
-		},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"}),
+		Tools:      []holdfast.Tool{ask},
+		Middleware: []holdfast.Middleware{down},
+	})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	wantSound(t, store, "t")
 	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "and then?"))
@@ -174,26 +141,20 @@ func TestAuditAfterATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
-		hang := looptest.Tool(
-			"hang",
-			holdfast.EffectIdempotent,
-			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-		)
+		hang := looptest.Tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
 		model := looptest.Say(looptest.Calls("hang", "{}"), holdfast.Delta{Text: "done"})
 		e := looptest.Start(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		wantSound(t, shared, "t")
 		first.Dead.Store(true)
-		quick := looptest.Tool(
-			"hang",
-			holdfast.EffectIdempotent,
-			func(context.Context) (string, error) { return "not any more", nil },
-		)
+		quick := looptest.Tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) {
+			return "not any more", nil
+		})
 		looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -359,11 +320,7 @@ func TestAuditFindsDamage(t *testing.T) {
 			func(t *testing.T, all *everything, c *store.Commit) {
 				m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 				put(store.KindPending, m.ToolCallID,
-					fmt.Sprintf(`{"dataFormat":1,"callId":%q,"messageId":"nope"}`, m.ToolCallID))(
-					t,
-					all,
-					c,
-				)
+					fmt.Sprintf(`{"dataFormat":1,"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
 			}},
 		"an unreadable pending write":   {"pending_unreadable", put(store.KindPending, "nope", "{")},
 		"an unreadable end of a call":   {"outside_unreadable", put(store.KindOutside, "nope", "{")},
@@ -373,12 +330,11 @@ func TestAuditFindsDamage(t *testing.T) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
 		}},
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
-		"a large result too early": {"stream_illegal", appends(
-			agui.RunStarted{ThreadID: "t", RunID: "r2"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "look"},
-			agui.ToolCallResultRef{MessageID: "m", ToolCallID: "c", Ref: "m"},
-			agui.ToolCallEnd{ToolCallID: "c"},
-			agui.RunFinished{ThreadID: "t", RunID: "r2"},
-		)},
+		"a large result too early": {"stream_illegal",
+			appends(agui.RunStarted{ThreadID: "t", RunID: "r2"},
+				agui.ToolCallStart{ToolCallID: "c", ToolCallName: "look"},
+				agui.ToolCallResultRef{MessageID: "m", ToolCallID: "c", Ref: "m"}, agui.ToolCallEnd{ToolCallID: "c"},
+				agui.RunFinished{ThreadID: "t", RunID: "r2"})},
 		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = 3 }},
 		"a log that is gone": {"log_missing",
 			func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = all.head.Next - 1 }},
@@ -416,10 +372,9 @@ func spoiled(t *testing.T, e *looptest.Engine, db store.Store, id string, do dam
 
 func wantProblem(t *testing.T, problems []Problem, want string) {
 	t.Helper()
-	if !slices.ContainsFunc(
-		problems,
-		func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" },
-	) {
+	if !slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.What == want && p.Detail != "" && p.Key.Thread == "t"
+	}) {
 		t.Errorf("want %s, got %v", want, problems)
 	}
 }
@@ -517,11 +472,7 @@ func (r restless) Head(ctx context.Context, key store.ThreadKey) (*store.Head, e
 
 func TestAuditOfWhatIsNotThere(t *testing.T) {
 	db, _ := finishedThread(t)
-	if _, err := Check(
-		t.Context(),
-		db,
-		looptest.KeyOf("nope"),
-	); !errors.Is(err, store.ErrNotFound) ||
+	if _, err := Check(t.Context(), db, looptest.KeyOf("nope")); !errors.Is(err, store.ErrNotFound) ||
 		!strings.Contains(err.Error(), "acme/nope") {
 		t.Errorf("an unknown thread: %v", err)
 	}

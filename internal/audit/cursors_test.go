@@ -127,11 +127,8 @@ func (s *cursorScene) replica() *looptest.Engine {
 
 // begin starts a run and returns what reads it until its model has said that many words more.
 func (s *cursorScene) begin(e *looptest.Engine, thread, run, text string) (read func(words int)) {
-	reply := looptest.Must(
-		e.Owner.Post(s.Context(), looptest.Alice, "", looptest.RunInput(thread, run, looptest.UserSays("u"+run, text))),
-	)(
-		s.T,
-	)
+	reply := looptest.Must(e.Owner.Post(s.Context(), looptest.Alice, "",
+		looptest.RunInput(thread, run, looptest.UserSays("u"+run, text))))(s.T)
 	next, stop := iter.Pull2(reply.Whole())
 	s.Cleanup(stop)
 	name := thread + "/" + run
@@ -144,10 +141,9 @@ func (s *cursorScene) begin(e *looptest.Engine, thread, run, text string) (read 
 					s.Fatal(name, err, more)
 				}
 				s.seen[name] = append(s.seen[name], frames...)
-				said = slices.ContainsFunc(
-					frames,
-					func(f agui.Frame) bool { return agui.TypeOf(f.Data) == agui.TypeTextMessageContent },
-				)
+				said = slices.ContainsFunc(frames, func(f agui.Frame) bool {
+					return agui.TypeOf(f.Data) == agui.TypeTextMessageContent
+				})
 			}
 		}
 		if words < 0 {
@@ -211,10 +207,9 @@ func (s *cursorScene) play() {
 	s.show("a later run is archived", s.ask(s.there, looptest.Alice, "t"))
 
 	all := looptest.Checkpoints(s.T, s.here, "t")
-	at := slices.IndexFunc(
-		all,
-		func(c threads.Checkpoint) bool { return c.Metadata.Source == "input" && c.ID > all[1].ID },
-	) - 1
+	at := slices.IndexFunc(all, func(c threads.Checkpoint) bool {
+		return c.Metadata.Source == "input" && c.ID > all[1].ID
+	}) - 1
 	looptest.Must(s.here.Keeper.Rewind(s.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[at].ID}))(s.T)
 	s.show("rewound to before b", s.ask(s.there, looptest.Alice, "t"))
 	looptest.Must(s.here.Keeper.Prune(s.Context(), looptest.Alice, "t", "", 1, false))(s.T)
@@ -250,18 +245,8 @@ func (s *cursorScene) takeover() {
 	grace, cancel := context.WithCancel(s.Context())
 	cancel()
 	_ = leaving.Shutdown(grace)
-	reply := looptest.Must(
-		s.there.Owner.Events(
-			s.Context(),
-			looptest.Alice,
-			"k",
-			"b",
-			s.cursor("k/b", len(s.seen["k/b"])),
-			agui.DialectV1,
-		),
-	)(
-		s.T,
-	)
+	reply := looptest.Must(s.there.Owner.Events(s.Context(), looptest.Alice, "k", "b",
+		s.cursor("k/b", len(s.seen["k/b"])), agui.DialectV1))(s.T)
 	go func() {
 		for range 3 {
 			s.step <- struct{}{}
@@ -289,10 +274,9 @@ func (s *cursorScene) cursor(run string, n int) store.Cursor {
 // collect collects the kinds of cursors, after what has been seen of run b so far.
 func (s *cursorScene) collect() {
 	b := s.seen["t/b"]
-	middle := slices.IndexFunc(
-		b,
-		func(f agui.Frame) bool { return agui.TypeOf(f.Data) == agui.TypeTextMessageContent },
-	) + 1
+	middle := slices.IndexFunc(b, func(f agui.Frame) bool {
+		return agui.TypeOf(f.Data) == agui.TypeTextMessageContent
+	}) + 1
 	last := s.cursor("t/b", len(b))
 	foreign := s.seen["foreign/b"]
 	wrong := s.cursor("t/b", middle)
@@ -329,9 +313,7 @@ type cursorAnswer struct {
 // ask asks a replica for each kind on each route. The replies are read by show, so a run can
 // go on meanwhile.
 func (s *cursorScene) ask(
-	e *looptest.Engine,
-	who holdfast.Principal,
-	thread string,
+	e *looptest.Engine, who holdfast.Principal, thread string,
 ) (show func() (string, []cursorAnswer, []string)) {
 	var answers []cursorAnswer
 	for _, kind := range s.kinds {
@@ -456,14 +438,8 @@ func (s *cursorScene) legal(stage string, kind cursorKind, events []agui.Event, 
 	}
 	for _, m := range got {
 		if !slices.Contains(want, m) {
-			s.Errorf(
-				"%s, %s: a client shows %q, the thread has %q\n%s",
-				stage,
-				kind.name,
-				m,
-				want,
-				looptest.Show(events),
-			)
+			s.Errorf("%s, %s: a client shows %q, the thread has %q\n%s", stage, kind.name, m, want,
+				looptest.Show(events))
 		}
 	}
 	if len(got) == 0 {
@@ -475,24 +451,17 @@ func (s *cursorScene) legal(stage string, kind cursorKind, events []agui.Event, 
 // shown as it is to a client that has seen more of it, and the run's own log is what it was.
 func TestCursorsAfterARewind(t *testing.T) {
 	db, e := finishedThread(t)
-	frames, events := looptest.FramesOf(
-		t,
-		looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
-		nil,
-	)
+	frames, events := looptest.FramesOf(t,
+		looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t), nil)
 	for _, cp := range looptest.Checkpoints(t, e, "t")[1:3] {
 		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID}))(t)
 		want := strings.Join(looptest.Texts(t, e, "t"), " ")
 		for n, f := range frames {
 			at := looptest.Must(store.ParseCursor(f.ID))(t)
-			shown := looptest.Collect(
-				t,
-				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "", at, agui.DialectV1))(t),
-				nil,
-			)
-			if started := shown[0].(agui.RunStarted); string(
-				started.Metadata,
-			) != `{"holdfast":{"resync":true,"resyncReason":"rewound","runId":"r1"}}` {
+			shown := looptest.Collect(t,
+				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "", at, agui.DialectV1))(t), nil)
+			if started := shown[0].(agui.RunStarted); string(started.Metadata) !=
+				`{"holdfast":{"resync":true,"resyncReason":"rewound","runId":"r1"}}` {
 				t.Errorf("after %s: %s", f.ID, started.Metadata)
 			}
 			var texts []string

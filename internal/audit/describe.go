@@ -252,13 +252,8 @@ func inspected(s *store.Message) InspectedMessage {
 		}
 	}
 	if media, is := thread.MediaOf(&m); is {
-		out.Text = fmt.Sprintf(
-			"(%s of type %s, %d bytes, of message %s)",
-			media.Type,
-			media.Source.MIMEType,
-			len(media.Source.Value),
-			media.Of,
-		)
+		out.Text = fmt.Sprintf("(%s of type %s, %d bytes, of message %s)", media.Type, media.Source.MIMEType,
+			len(media.Source.Value), media.Of)
 	}
 	for _, c := range m.ToolCalls {
 		out.Calls = append(out.Calls, InspectedCall{ID: c.ID, Tool: c.Function.Name, Arguments: c.Function.Arguments})

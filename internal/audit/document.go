@@ -198,13 +198,8 @@ func (d *Document) check() error {
 	case d.Kind != documentKind:
 		return fmt.Errorf("%w: its kind is %q, not %q: it is not an exported thread", errDocument, d.Kind, documentKind)
 	case d.Version > documentVersion:
-		return fmt.Errorf(
-			"%w: it has version %d, this program reads up to %d: %w",
-			errDocument,
-			d.Version,
-			documentVersion,
-			store.ErrVersionTooNew,
-		)
+		return fmt.Errorf("%w: it has version %d, this program reads up to %d: %w", errDocument, d.Version,
+			documentVersion, store.ErrVersionTooNew)
 	case d.Version < 1 || d.Thread == "" || d.Head.Next < 1 || d.Head.Fence == (store.Fence{}):
 		return fmt.Errorf("%w: its version, thread or head is missing", errDocument)
 	}

@@ -49,8 +49,8 @@ func restamped(data []byte) ([]byte, error) {
 		return data, nil
 	}
 	if format < firstEarly || format > lastEarly {
-		return nil, fmt.Errorf("has format %d of an early build; formats %d to %d can be imported: let the last build "+
-			"before the first release go on with the thread, and export it again", format, firstEarly, lastEarly)
+		return nil, fmt.Errorf("has format %d of an early build; formats %d to %d can be imported: let the last "+
+			"build before the first release go on with the thread, and export it again", format, firstEarly, lastEarly)
 	}
 	delete(members, earlyStamp)
 	members[stamp] = thread.MustJSON(1)

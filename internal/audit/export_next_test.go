@@ -31,11 +31,8 @@ func TestNextFormatImportHeldBack(t *testing.T) {
 	}
 	agree(store.FormatTerms{Reads: thread.FormatBefore})
 	err := copied(t, other, looptest.KeyOf("t"), text)
-	want := fmt.Sprintf(
-		"it has data format %d, and the servers of this store write format %d",
-		thread.Format,
-		thread.FormatBefore,
-	)
+	want := fmt.Sprintf("it has data format %d, and the servers of this store write format %d", thread.Format,
+		thread.FormatBefore)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

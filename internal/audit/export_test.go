@@ -50,34 +50,16 @@ func copied(t *testing.T, store store.Store, key store.ThreadKey, text string) e
 func TestRoundTrip(t *testing.T) {
 	db, e := finishedThread(t)
 	all := looptest.Checkpoints(t, e, "t")
-	looptest.Must(
-		e.Keeper.Fork(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true},
-		),
-	)(
-		t,
-	)
-	looptest.Must(
-		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "went on"}),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
 	looptest.Resumed(t, e, "went on", "r2")
 	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "archived"}))(t)
 	for n := range 2 {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput(
-				"archived",
-				fmt.Sprint("q", n),
-				looptest.UserSays(fmt.Sprint("q", n), "<more> & \u2028 🙂"),
-			),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("archived", fmt.Sprint("q", n),
+				looptest.UserSays(fmt.Sprint("q", n), "<more> & \u2028 🙂")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n == 0 {
 			if err := e.Keeper.Archive(t.Context(), looptest.KeyOf("archived")); err != nil {
@@ -85,16 +67,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	looptest.Must(
-		e.Keeper.Mark(
-			t.Context(),
-			looptest.Alice,
-			"went on",
-			threads.Mark{State: json.RawMessage(`{"base64":"aGk="}`)},
-		),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "went on",
+		threads.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
 	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "archived", threads.Travel{Message: "u1"}))(t)
 	for _, id := range []string{"t", "fork", "went on", "archived"} {
 		t.Run(id, func(t *testing.T) {
@@ -112,20 +86,11 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("before\n%s\nafter\n%s", before, after)
 			}
 			wantSound(t, back, id)
-			if children := looptest.Must(
-				back.Children(t.Context(), looptest.KeyOf("t"), "", 10),
-			)(
-				t,
-			); id != "t" &&
+			if children := looptest.Must(back.Children(t.Context(), looptest.KeyOf("t"), "", 10))(t); id != "t" &&
 				len(children) != 1 {
 				t.Errorf("the copy is not a child of t: %v", children)
 			}
-			if err := copied(
-				t,
-				back,
-				looptest.KeyOf(id),
-				before,
-			); !errors.Is(err, store.ErrConflict) ||
+			if err := copied(t, back, looptest.KeyOf(id), before); !errors.Is(err, store.ErrConflict) ||
 				!strings.Contains(err.Error(), "there is a thread") {
 				t.Errorf("imported twice: %v", err)
 			}
@@ -141,12 +106,8 @@ func TestCursorsSurvive(t *testing.T) {
 		e := looptest.Start(t, db, nil, looptest.Wordy())
 		all := map[string][]agui.Frame{}
 		for _, run := range []string{"r1", "r2"} {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", run, looptest.UserSays(run+"u", "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", run, looptest.UserSays(run+"u", "go")))
 			all[run], _ = looptest.FramesOf(t, reply, err)
 			if run == "r1" {
 				time.Sleep(2 * time.Minute) // it is archived
@@ -160,31 +121,20 @@ func TestCursorsSurvive(t *testing.T) {
 		for run, frames := range all {
 			for _, f := range frames[:len(frames)-1] {
 				after := looptest.Must(store.ParseCursor(f.ID))(t)
-				want, _ := looptest.FramesOf(
-					t,
-					looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
-					nil,
-				)
-				got, _ := looptest.FramesOf(
-					t,
+				want, _ := looptest.FramesOf(t,
+					looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t), nil)
+				got, _ := looptest.FramesOf(t,
 					looptest.Must(two.Owner.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t),
-					nil,
-				)
-				if !slices.EqualFunc(
-					got,
-					want,
-					func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) },
-				) {
+					nil)
+				if !slices.EqualFunc(got, want, func(a, b agui.Frame) bool {
+					return a.ID == b.ID && bytes.Equal(a.Data, b.Data)
+				}) {
 					t.Fatalf("after %s of %s the copy shows %d frames, want %d", f.ID, run, len(got), len(want))
 				}
 			}
 		}
-		reply, err := two.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r3", looptest.UserSays("u9", "and again")),
-		)
+		reply, err := two.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r3", looptest.UserSays("u9", "and again")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		wantSound(t, other, "t")
 	})
@@ -197,11 +147,10 @@ func TestImportOfARunningThread(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j := &looptest.Notebook{}
 			agent := func(hangs bool) holdfast.Agent {
-				quick := looptest.Tool(
-					"quick",
-					holdfast.EffectOnce,
-					func(ctx context.Context) (string, error) { j.Note("quick"); return "quick", nil },
-				)
+				quick := looptest.Tool("quick", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+					j.Note("quick")
+					return "quick", nil
+				})
 				slow := looptest.Tool("slow", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
 					j.Note("slow " + holdfast.CallFrom(ctx).Key)
 					if hangs {
@@ -223,16 +172,8 @@ func TestImportOfARunningThread(t *testing.T) {
 			}
 			db := memstore.New()
 			e := looptest.Start(t, db, nil, agent(true))
-			looptest.Must(
-				e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				),
-			)(
-				t,
-			)
+			looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 			looptest.WaitFor(t, func() bool {
 				return len(looptest.Must(Inspect(t.Context(), db, looptest.KeyOf("t"), ""))(t).Pending) == 1
 			})
@@ -255,15 +196,9 @@ func TestImportOfARunningThread(t *testing.T) {
 			}
 			wantSound(t, other, name)
 			for _, run := range []string{"r1", "r2"} {
-				events := looptest.Collect(
-					t,
-					looptest.Must(
-						two.Owner.Events(t.Context(), looptest.Alice, name, run, store.Cursor{}, agui.DialectV1),
-					)(
-						t,
-					),
-					nil,
-				)
+				events := looptest.Collect(t,
+					looptest.Must(two.Owner.Events(t.Context(), looptest.Alice, name, run, store.Cursor{},
+						agui.DialectV1))(t), nil)
 				if started := events[0].(agui.RunStarted); started.ThreadID != name {
 					t.Errorf("run %s of %s says it is of thread %s", run, name, started.ThreadID)
 				}
@@ -279,11 +214,10 @@ func TestImportedCallIDs(t *testing.T) {
 		agent := holdfast.Agent{
 			Name: "a",
 			Tools: []holdfast.Tool{
-				looptest.Tool(
-					"ping",
-					holdfast.EffectPure,
-					func(context.Context) (string, error) { return "pong", nil },
-				),
+				looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) {
+					return "pong",
+						nil
+				}),
 			},
 			Model: looptest.Slowly([]holdfast.Delta{
 				{
@@ -296,11 +230,8 @@ func TestImportedCallIDs(t *testing.T) {
 		}
 		db, other := memstore.New(), memstore.New()
 		e := looptest.Start(t, db, nil, agent)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(25 * time.Millisecond)
 		synctest.Wait()
 		if err := copied(t, other, looptest.KeyOf("t"), written(t, db, looptest.KeyOf("t"))); err != nil {
@@ -312,8 +243,7 @@ func TestImportedCallIDs(t *testing.T) {
 		for _, run := range []string{"r1", "r2"} {
 			for _, ev := range looptest.Collect(t,
 				looptest.Must(two.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{},
-					agui.DialectV1))(t),
-				nil) {
+					agui.DialectV1))(t), nil) {
 				if start, ok := ev.(agui.ToolCallStart); ok {
 					shown = append(shown, start.ToolCallID)
 				}

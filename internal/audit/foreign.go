@@ -36,12 +36,7 @@ var ErrDocument = errDocument
 // ImportForeign is [Import] for a document that a user has brought, which becomes a thread of
 // theirs with the given key. It rests, whatever it did, with its open calls given up.
 func ImportForeign(
-	ctx context.Context,
-	db store.Store,
-	key store.ThreadKey,
-	user string,
-	d *Document,
-	now time.Time,
+	ctx context.Context, db store.Store, key store.ThreadKey, user string, d *Document, now time.Time,
 	newID func(prefix string) string,
 ) (*thread.Thread, error) {
 	all, err := d.everything(key)
@@ -56,12 +51,8 @@ func ImportForeign(
 		return nil, damagedDocument(problems)
 	}
 	if len(all.records) > 0 && all.records[0].Number > maxBefore || len(all.records) == 0 && all.head.Next > maxBefore {
-		return nil, fmt.Errorf(
-			"%w: its log begins after record %d; over HTTP %d is the most",
-			errDocument,
-			all.head.Next,
-			maxBefore,
-		)
+		return nil, fmt.Errorf("%w: its log begins after record %d; over HTTP %d is the most", errDocument,
+			all.head.Next, maxBefore)
 	}
 	st, err := thread.DecodeState(all.head.State)
 	if err != nil {
@@ -141,14 +132,12 @@ func (all *everything) disown(st *thread.State, newID func(prefix string) string
 	}
 	leaf := st.Leaf
 	for i := range st.Calls {
-		m := agui.FromDomain(
-			holdfast.Message{
-				ID:     newID("msg"),
-				Role:   holdfast.RoleTool,
-				CallID: st.Calls[i].ID,
-				Text:   thread.TextAbandoned,
-			},
-		)
+		m := agui.FromDomain(holdfast.Message{
+			ID:     newID("msg"),
+			Role:   holdfast.RoleTool,
+			CallID: st.Calls[i].ID,
+			Text:   thread.TextAbandoned,
+		})
 		m.MarkImported()
 		_, data := thread.Stored(m)
 		all.messages = append(all.messages, store.Message{ID: m.ID, Parent: leaf, Data: data})
@@ -202,10 +191,9 @@ func byURL(m *holdfast.Message) bool {
 	if m.Activity != nil && json.Unmarshal(m.Activity.Content, &made) == nil {
 		return made.URL != "" && !strings.HasPrefix(made.URL, "data:")
 	}
-	return slices.ContainsFunc(
-		m.Parts,
-		func(p holdfast.Part) bool { return p.Source != nil && p.Source.Type == holdfast.SourceURL },
-	)
+	return slices.ContainsFunc(m.Parts, func(p holdfast.Part) bool {
+		return p.Source != nil && p.Source.Type == holdfast.SourceURL
+	})
 }
 
 // privateKinds are values that say what was allowed, done or kept.

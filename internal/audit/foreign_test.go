@@ -39,15 +39,8 @@ func TestForeignMedia(t *testing.T) {
 				d.Messages[i].Data = []byte(`{"id":"` + d.Messages[i].ID + `","role":"user","content":` + content + `}`)
 			}
 		}
-		_, err = ImportForeign(
-			t.Context(),
-			memstore.New(),
-			store.ThreadKey{Tenant: "x", Thread: "y"},
-			"z",
-			d,
-			time.Now(),
-			testID,
-		)
+		_, err = ImportForeign(t.Context(), memstore.New(), store.ThreadKey{Tenant: "x", Thread: "y"}, "z", d,
+			time.Now(), testID)
 		if (err == nil) != taken {
 			t.Errorf("%s: %v", content, err)
 		}
@@ -63,22 +56,13 @@ func TestForeignRunning(t *testing.T) {
 			<-gate
 			return "", nil
 		})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("wait", "{}"), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{wait},
-			},
-		)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("wait", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{wait},
+		})
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -106,25 +90,13 @@ func TestForeignActivities(t *testing.T) {
 	} {
 		d := looptest.Must(ReadDocument(strings.NewReader(text)))(t)
 		last := d.Messages[len(d.Messages)-1]
-		d.Messages = append(
-			d.Messages,
-			DocumentMessage{
-				ID:     "act",
-				Parent: last.ID,
-				Data: []byte(
-					`{"id":"act","role":"activity","activityType":"holdfast.image","content":` + content + `}`,
-				),
-			},
-		)
-		_, err := ImportForeign(
-			t.Context(),
-			memstore.New(),
-			store.ThreadKey{Tenant: "x", Thread: "y"},
-			"z",
-			d,
-			time.Now(),
-			testID,
-		)
+		d.Messages = append(d.Messages, DocumentMessage{
+			ID:     "act",
+			Parent: last.ID,
+			Data:   []byte(`{"id":"act","role":"activity","activityType":"holdfast.image","content":` + content + `}`),
+		})
+		_, err := ImportForeign(t.Context(), memstore.New(), store.ThreadKey{Tenant: "x", Thread: "y"}, "z", d,
+			time.Now(), testID)
 		if (err == nil) != taken {
 			t.Errorf("%s: %v", content, err)
 		}
@@ -136,9 +108,8 @@ func TestForeignMarks(t *testing.T) {
 	db, _ := finishedThread(t)
 	d := looptest.Must(ReadDocument(strings.NewReader(written(t, db, looptest.KeyOf("t")))))(t)
 	for i := range d.Messages {
-		d.Messages[i].Data = []byte(
-			strings.Replace(string(d.Messages[i].Data), "{", `{"metadata":{"holdfast":{"forged":true},"mine":1},`, 1),
-		)
+		d.Messages[i].Data = []byte(strings.Replace(string(d.Messages[i].Data), "{",
+			`{"metadata":{"holdfast":{"forged":true},"mine":1},`, 1))
 	}
 	copied, key := memstore.New(), store.ThreadKey{Tenant: "x", Thread: "y"}
 	looptest.Must(ImportForeign(t.Context(), copied, key, "z", d, time.Now(), testID))(t)
@@ -187,22 +158,14 @@ func TestForeignLies(t *testing.T) {
 		})},
 		"many mistakes": {"more", without(t, good, func(d *Document) {
 			for i := range 1000 {
-				d.Messages = append(d.Messages,
-					DocumentMessage{ID: fmt.Sprint(i), Parent: fmt.Sprint("no", i),
-						Data: []byte(`{"id":"x","role":"user","content":"y"}`)})
+				d.Messages = append(d.Messages, DocumentMessage{ID: fmt.Sprint(i), Parent: fmt.Sprint("no", i),
+					Data: []byte(`{"id":"x","role":"user","content":"y"}`)})
 			}
 		})},
 	} {
 		d := looptest.Must(ReadDocument(strings.NewReader(c.text)))(t)
-		_, err := ImportForeign(
-			t.Context(),
-			memstore.New(),
-			store.ThreadKey{Tenant: "x", Thread: "y"},
-			"z",
-			d,
-			time.Now(),
-			testID,
-		)
+		_, err := ImportForeign(t.Context(), memstore.New(), store.ThreadKey{Tenant: "x", Thread: "y"}, "z", d,
+			time.Now(), testID)
 		if !errors.Is(err, ErrDocument) || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
 			t.Errorf("%s: %.300v", name, err)
 		}
@@ -214,24 +177,10 @@ func TestForeignTitle(t *testing.T) {
 	db, _ := finishedThread(t)
 	good := written(t, db, looptest.KeyOf("t"))
 	for title, want := range map[string]string{"mine": "mine", strings.Repeat("t", 257): "", `two\nlines`: ""} {
-		d := looptest.Must(
-			ReadDocument(strings.NewReader(strings.ReplaceAll(good, `"title": "go"`, `"title": "`+title+`"`))),
-		)(
-			t,
-		)
-		th := looptest.Must(
-			ImportForeign(
-				t.Context(),
-				memstore.New(),
-				store.ThreadKey{Tenant: "x", Thread: "y"},
-				"z",
-				d,
-				time.Now(),
-				testID,
-			),
-		)(
-			t,
-		)
+		d := looptest.Must(ReadDocument(strings.NewReader(strings.ReplaceAll(good, `"title": "go"`,
+			`"title": "`+title+`"`))))(t)
+		th := looptest.Must(ImportForeign(t.Context(), memstore.New(), store.ThreadKey{Tenant: "x", Thread: "y"}, "z",
+			d, time.Now(), testID))(t)
 		if th.State.Title != want {
 			t.Errorf("%.20s: %q", title, th.State.Title)
 		}
@@ -253,15 +202,8 @@ func TestForeignFailedAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := memstore.New()
-	if _, err := ImportForeign(
-		t.Context(),
-		to,
-		looptest.KeyOf("t"),
-		looptest.Alice.User,
-		d,
-		time.Now(),
-		testID,
-	); err != nil {
+	if _, err := ImportForeign(t.Context(), to, looptest.KeyOf("t"), looptest.Alice.User, d, time.Now(),
+		testID); err != nil {
 		t.Fatal(err)
 	}
 	var shown []holdfast.Message

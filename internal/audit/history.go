@@ -25,12 +25,8 @@ func (a *audit) messageTree() {
 	for i := range a.messages {
 		id := a.messages[i].ID
 		if m := a.tree[id]; m.Role == string(holdfast.RoleTool) && !a.callBefore(m) {
-			a.add(
-				"result_without_call",
-				"message %s is the result of call %s, which no message before it makes",
-				id,
-				m.ToolCallID,
-			)
+			a.add("result_without_call", "message %s is the result of call %s, which no message before it makes", id,
+				m.ToolCallID)
 		}
 	}
 	a.results()

@@ -24,11 +24,7 @@ import (
 // in the copy, with code cut_off, because its owner does not know the copy. A document that
 // Check finds damaged is refused, and nothing is written.
 func Import(
-	ctx context.Context,
-	store store.Store,
-	key store.ThreadKey,
-	d *Document,
-	now time.Time,
+	ctx context.Context, store store.Store, key store.ThreadKey, d *Document, now time.Time,
 	newID func(prefix string) string,
 ) error {
 	all, err := d.everything(key)
@@ -70,14 +66,9 @@ func fits(ctx context.Context, store store.Store, format int) error {
 		return err
 	}
 	if f.Write > 0 && format > f.Write {
-		return fmt.Errorf(
-			"%w: it has data format %d, and the servers of this store write format %d, because some may not read a "+
-				"newer one: first finish their upgrade (--data-format=%d)",
-			errDocument,
-			format,
-			f.Write,
-			format,
-		)
+		return fmt.Errorf("%w: it has data format %d, and the servers of this store write format %d, because some "+
+			"may not read a newer one: first finish their upgrade (--data-format=%d)", errDocument, format, f.Write,
+			format)
 	}
 	return nil
 }

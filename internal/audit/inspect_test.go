@@ -18,21 +18,18 @@ import (
 func TestInspectInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		quick := looptest.Tool(
-			"quick",
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { return "done", nil },
-		)
-		hang := looptest.Tool(
-			"hang",
-			holdfast.EffectOnce,
-			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-		)
-		ask := looptest.Tool(
-			"ask",
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { return "", &holdfast.Interrupt{Message: "well?"} },
-		)
+		quick := looptest.Tool("quick", holdfast.EffectOnce, func(context.Context) (string, error) {
+			return "done",
+				nil
+		})
+		hang := looptest.Tool("hang", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		ask := looptest.Tool("ask", holdfast.EffectOnce, func(context.Context) (string, error) {
+			return "",
+				&holdfast.Interrupt{Message: "well?"}
+		})
 		model := looptest.Slowly([]holdfast.Delta{
 			{
 				Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "quick", Arguments: "{}"},
@@ -43,17 +40,10 @@ func TestInspectInTheMiddle(t *testing.T) {
 			},
 			{Finish: holdfast.FinishToolCalls},
 		})
-		e := looptest.Start(
-			t,
-			store,
-			nil,
-			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}},
-		)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		e := looptest.Start(t, store, nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}})
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		looptest.WaitFor(t, func() bool {
 			in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t)
 			return len(in.Pending) == 1 && len(in.Intents) == 2
@@ -70,8 +60,7 @@ func TestInspectInTheMiddle(t *testing.T) {
 			t.Errorf("pending is %+v", in.Pending)
 		}
 		if len(in.Runs) != 1 || in.Runs[0].Outcome != "" || len(in.History[1].Calls) != 3 ||
-			in.History[2].Text != "done" ||
-			in.History[2].CallID != "c1" {
+			in.History[2].Text != "done" || in.History[2].CallID != "c1" {
 			t.Errorf("%+v %+v", in.Runs, in.History)
 		}
 	})
@@ -97,8 +86,7 @@ func TestInspectADamagedThread(t *testing.T) {
 			}
 			in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t)
 			if in.Status != c.status || len(in.History) != c.messages || len(in.Problems) == 0 ||
-				len(in.Checkpoints) != 4 ||
-				in.Size["checkpoint"] == 0 {
+				len(in.Checkpoints) != 4 || in.Size["checkpoint"] == 0 {
 				t.Errorf("%+v", in)
 			}
 		})
@@ -114,12 +102,7 @@ func TestInspectACheckpoint(t *testing.T) {
 		in.Status != "idle" {
 		t.Errorf("%+v", in)
 	}
-	if _, err := Inspect(
-		t.Context(),
-		store,
-		looptest.KeyOf("t"),
-		"9",
-	); looptest.Code(err) != codes.NotFound ||
+	if _, err := Inspect(t.Context(), store, looptest.KeyOf("t"), "9"); looptest.Code(err) != codes.NotFound ||
 		!strings.Contains(err.Error(), `"9"`) {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}

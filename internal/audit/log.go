@@ -45,10 +45,7 @@ func (a *audit) starts() []uint64 {
 // liveLog checks the numbers of the live log, and under which fence it ends.
 func (a *audit) liveLog(starts []uint64) {
 	first := &a.records[0]
-	if _, begins := slices.BinarySearch(
-		starts,
-		first.Number,
-	); !begins ||
+	if _, begins := slices.BinarySearch(starts, first.Number); !begins ||
 		agui.TypeOf(first.Data) != agui.TypeRunStarted {
 		a.add("log_gap", "the live log begins with record %d, with which no run begins", first.Number)
 	}
@@ -115,12 +112,8 @@ func (a *audit) archives(starts []uint64) []uint64 {
 		}
 		i, begins := slices.BinarySearch(starts, log.First)
 		if rec := a.runs[v.ID]; !begins || rec == nil || rec.After.Number+1 != log.First {
-			a.add(
-				"archive_gap",
-				"the archive of run %s begins with record %d, with which the run does not begin",
-				v.ID,
-				log.First,
-			)
+			a.add("archive_gap", "the archive of run %s begins with record %d, with which the run does not begin",
+				v.ID, log.First)
 			continue
 		}
 		next := a.head.Next

@@ -35,10 +35,8 @@ func TestImages(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: painter})
 		for _, run := range []string{"r1", "r2"} {
-			looptest.Succeeded(
-				t,
-				looptest.Posted(t, e, looptest.RunInput("t", run, looptest.UserSays(run+"u", "paint"))),
-			)
+			looptest.Succeeded(t, looptest.Posted(t, e,
+				looptest.RunInput("t", run, looptest.UserSays(run+"u", "paint"))))
 			wantSound(t, db, "t")
 			if run == "r1" {
 				time.Sleep(2 * time.Minute) // it is archived
@@ -55,29 +53,15 @@ func TestImages(t *testing.T) {
 			reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
 			before := looptest.Show(looptest.Collect(t, reply, err))
 			reply, err = copies.Owner.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1)
-			if after := looptest.Show(
-				looptest.Collect(t, reply, err),
-			); after != before ||
+			if after := looptest.Show(looptest.Collect(t, reply, err)); after != before ||
 				!strings.Contains(before, image) {
 				t.Errorf("run %s: the copy shows something else", run)
 			}
 		}
-		looptest.Must(
-			e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}),
-		)(
-			t,
-		)
-		looptest.WantTexts(
-			t,
-			e,
-			"fork",
-			"user:paint",
-			"assistant:Here.",
-			"activity:",
-			"user:paint",
-			"assistant:Here.",
-			"activity:",
-		)
+		looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+			threads.Travel{Message: lastAnswer(t, e), Thread: "fork"}))(t)
+		looptest.WantTexts(t, e, "fork", "user:paint", "assistant:Here.", "activity:", "user:paint", "assistant:Here.",
+			"activity:")
 		in := looptest.Must(Inspect(t.Context(), db, looptest.KeyOf("t"), ""))(t)
 		if got := in.History[2].Text; !strings.HasPrefix(got, "(image of type image/png, 13336 bytes, of message ") {
 			t.Errorf("inspected is %q", got)

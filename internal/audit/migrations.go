@@ -17,10 +17,7 @@ import (
 // version once. Nothing is written. A thread of an agent that is not in schemas needs
 // nothing.
 func Migrations(
-	ctx context.Context,
-	db store.Reader,
-	key store.ThreadKey,
-	schemas map[string]*state.Schema,
+	ctx context.Context, db store.Reader, key store.ThreadKey, schemas map[string]*state.Schema,
 ) ([]state.PendingMigration, error) {
 	head, err := db.Head(ctx, key)
 	if err != nil {

@@ -189,10 +189,8 @@ func TestHalfOpen(t *testing.T) {
 		openFor(t, c, 0)
 		fail(c, 1, failure.Overloaded)
 		openFor(t, c, circuit.First)
-		if n := strings.Count(
-			log.String(),
-			"level=WARN",
-		); n != 2 || strings.Count(log.String(), "answers again") != 1 ||
+		if n := strings.Count(log.String(), "level=WARN"); n != 2 ||
+			strings.Count(log.String(), "answers again") != 1 ||
 			!strings.Contains(log.String(), "provider=acme model=large kind=overloaded until=") {
 			t.Errorf("%d warnings in\n%s", n, log)
 		}

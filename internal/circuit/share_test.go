@@ -87,11 +87,9 @@ func TestShared(t *testing.T) {
 		if _, open := b.Open("acme/large other"); open {
 			t.Error("the hint counts for another key")
 		}
-		if !strings.Contains(
-			log.String(),
+		if !strings.Contains(log.String(),
 			"level=INFO msg=\"another server says that a model fails; it is not asked for a while\" provider=acme "+
-				"model=large kind=overloaded until=",
-		) {
+				"model=large kind=overloaded until=") {
 			t.Errorf("the log is %s", log)
 		}
 		pass(circuit.First)
@@ -168,13 +166,7 @@ func TestStrangeHints(t *testing.T) {
 		}
 		openFor(t, c, 0)
 		pass(circuit.Refresh)
-		if n := c.CountOpen(
-			"acme",
-			"large",
-		) + c.CountOpen(
-			"acme",
-			"small",
-		); n != 0 || log.String() != "" ||
+		if n := c.CountOpen("acme", "large") + c.CountOpen("acme", "small"); n != 0 || log.String() != "" ||
 			s.reads.Load() != 1 {
 			t.Errorf("%d circuits are open after %d reads: %s", n, s.reads.Load(), log)
 		}
@@ -248,9 +240,7 @@ func TestStoreAway(t *testing.T) {
 				pass(circuit.Refresh)
 				b.Open(key)
 				pass(circuit.Refresh)
-				if until, open := b.Open(
-					key,
-				); !open ||
+				if until, open := b.Open(key); !open ||
 					time.Until(until) > circuit.Longest-2*time.Minute+20*time.Second {
 					t.Errorf("b was not told: %s, %t", time.Until(until), open)
 				}
@@ -295,16 +285,12 @@ func TestAdd(t *testing.T) {
 		c.Start()
 		defer c.Close()
 		fail(c, circuit.Threshold, failure.Overloaded)
-		c.Add(
-			[]circuit.Model{{Key: key, Provider: "acme", Model: "large"}, {Key: "new", Provider: "acme", Model: "new"}},
-			door{s},
-		)
+		c.Add([]circuit.Model{{Key: key, Provider: "acme", Model: "large"},
+			{Key: "new", Provider: "acme", Model: "new"}}, door{s})
 		openFor(t, c, circuit.First)
 		c.Report("new", failure.Auth, 0)
 		synctest.Wait()
-		if _, open := c.Open(
-			"new",
-		); !open || c.CountOpen("acme", "new") != 1 ||
+		if _, open := c.Open("new"); !open || c.CountOpen("acme", "new") != 1 ||
 			!strings.Contains(log.String(), "model=new") {
 			t.Errorf("a model that was added has no circuit: %s", log)
 		}

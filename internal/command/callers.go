@@ -86,7 +86,6 @@ func (c callers) reload(log *slog.Logger) {
 		log.Info("audit", append(attrs, "result", "failed")...)
 		return
 	}
-	log.Info(
-		"audit",
-		append(attrs, "result", "ok", "added", change.Added, "removed", change.Removed, "changed", change.Changed)...)
+	log.Info("audit", append(attrs, "result", "ok", "added", change.Added, "removed", change.Removed, "changed",
+		change.Changed)...)
 }

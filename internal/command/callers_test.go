@@ -33,10 +33,8 @@ func TestKeysAndTokens(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k"}}})
 	}))
 	defer provider.Close()
-	signer, err := jose.NewSigner(
-		jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: private, KeyID: "k"}},
-		nil,
-	)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256,
+		Key: jose.JSONWebKey{Key: private, KeyID: "k"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +99,7 @@ func TestCallerMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readCallers(
-			o.settings.Tokens,
-			o.getenv,
-			slog.New(slog.DiscardHandler),
-		); err == nil ||
+		if _, err := readCallers(o.settings.Tokens, o.getenv, slog.New(slog.DiscardHandler)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}

@@ -36,14 +36,11 @@ func TestValidateCommand(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errOut, "there is no file "+path) {
 		t.Errorf("no file: %d %s", code, errOut)
 	}
-	write(
-		"agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n  - {name: c, models: " +
-			"[openai/x, {name: demo}]}\n",
-	)
+	write("agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n  - {name: c, models: " +
+		"[openai/x, {name: demo}]}\n")
 	code, out, errOut := runCommand(t, fromEnv, "validate")
 	if want := path + ": ok, 3 agents: a (demo), b (default model), c (openai/x, then demo)\n"; code != exitOK ||
-		out != want ||
-		errOut != "" {
+		out != want || errOut != "" {
 		t.Errorf("good: %d %q %q", code, out, errOut)
 	}
 	write("agents:\n  - name: a\n    tools: [lokup]\n    modle: demo\n")
@@ -53,12 +50,7 @@ func TestValidateCommand(t *testing.T) {
 	if code != exitUsage || out != "" || errOut != want {
 		t.Errorf("bad: %d %q %q", code, out, errOut)
 	}
-	if code, _, errOut = runCommand(
-		t,
-		env(nil),
-		"validate",
-		path,
-	); code != exitUsage ||
+	if code, _, errOut = runCommand(t, env(nil), "validate", path); code != exitUsage ||
 		!strings.Contains(errOut, "unexpected argument") {
 		t.Errorf("argument: %d %q", code, errOut)
 	}
@@ -85,12 +77,7 @@ func TestVersionCommand(t *testing.T) {
 	if code := run(t.Context(), []string{"--version"}, env(nil), &flag, &flag); code != exitOK || flag.String() != out {
 		t.Errorf("--version: %d %q", code, flag.String())
 	}
-	if code, _, errOut = runCommand(
-		t,
-		env(nil),
-		"version",
-		"now",
-	); code != exitUsage ||
+	if code, _, errOut = runCommand(t, env(nil), "version", "now"); code != exitUsage ||
 		!strings.Contains(errOut, "unexpected argument") {
 		t.Errorf("with an argument: %d %q", code, errOut)
 	}
@@ -108,48 +95,23 @@ func TestKeyCommand(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}
-	if who, err := keys.Authenticate(
-		r,
-	); err != nil || who.Tenant != "acme" || who.User != "alice@example.com" ||
+	if who, err := keys.Authenticate(r); err != nil || who.Tenant != "acme" || who.User != "alice@example.com" ||
 		!who.Rights.Has(access.RoleUser) {
 		t.Errorf("%+v, %v", who, err)
 	}
-	if code, _, errOut = runCommand(
-		t,
-		env(nil),
-		"key",
-		"--tenant",
-		"acme",
-	); code != exitUsage ||
+	if code, _, errOut = runCommand(t, env(nil), "key", "--tenant", "acme"); code != exitUsage ||
 		!strings.Contains(errOut, "the user is empty") {
 		t.Errorf("no user: %d %q", code, errOut)
 	}
-	_, out, _ = runCommand(
-		t,
-		env(nil),
-		"key",
-		"--tenant=acme",
-		"--user=ci",
-		"--roles=read,operator",
-		"--agents=a,b",
-		"--expires=2199-01-01T00:00:00Z",
-	)
-	if want := " acme/ci;agents=a,b;roles=read,operator;expires=2199-01-01T00:00:00Z:sha256:"; !strings.Contains(
-		out,
-		want,
-	) {
+	_, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", "--roles=read,operator", "--agents=a,b",
+		"--expires=2199-01-01T00:00:00Z")
+	if want := " acme/ci;agents=a,b;roles=read,operator;expires=2199-01-01T00:00:00Z:sha256:"; !strings.Contains(out,
+		want) {
 		t.Errorf("no %s in %s", want, out)
 	}
 	for _, wrong := range []string{"--roles=admin", "--roles=", "--expires=soon", "--expires=-1h",
 		"--expires=2020-01-01T00:00:00Z"} {
-		if code, out, _ = runCommand(
-			t,
-			env(nil),
-			"key",
-			"--tenant=acme",
-			"--user=ci",
-			wrong,
-		); code != exitUsage ||
+		if code, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", wrong); code != exitUsage ||
 			out != "" {
 			t.Errorf("%s: %d %s", wrong, code, out)
 		}
@@ -172,13 +134,7 @@ func TestHealthcheck(t *testing.T) {
 		t.Errorf("not ready: %d %q %q", code, out, errOut)
 	}
 	s.Close()
-	if code, out, errOut = runCommand(
-		t,
-		env(nil),
-		"healthcheck",
-		"--addr",
-		addr,
-	); code != exitFailed || out != "" ||
+	if code, out, errOut = runCommand(t, env(nil), "healthcheck", "--addr", addr); code != exitFailed || out != "" ||
 		!strings.Contains(errOut, "does not answer") {
 		t.Errorf("gone: %d %q %q", code, out, errOut)
 	}

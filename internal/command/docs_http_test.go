@@ -67,8 +67,7 @@ func TestToolsPage(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if len(lines) != 4 || !strings.Contains(lines[0], `"outsideCalls":[{`) || lines[1] != lines[2] ||
-			json.Unmarshal([]byte(lines[3]), &last) != nil ||
-			len(last.Messages) < 2 {
+			json.Unmarshal([]byte(lines[3]), &last) != nil || len(last.Messages) < 2 {
 			t.Errorf("the commands print\n%s", out)
 		}
 	}
@@ -138,10 +137,8 @@ func (s step) checkRequests(t *testing.T, requests <-chan request) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: fewer requests than the block has commands", s.section)
 		}
-		if refused := last.status >= 400; refused != slices.Contains(
-			[]string{"Errors", "POST /calls", "POST /demo/kill"},
-			s.section,
-		) {
+		if refused := last.status >= 400; refused != slices.Contains([]string{"Errors", "POST /calls",
+			"POST /demo/kill"}, s.section) {
 			t.Errorf("%s: %s is %d", s.section, last.route, last.status)
 		}
 	}

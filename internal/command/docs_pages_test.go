@@ -167,11 +167,9 @@ func TestFileOnThePage(t *testing.T) {
 		for _, b := range blocks {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "holdfast.yaml")
-			if err := errors.Join(
-				os.WriteFile(file, b[1], 0o600),
+			if err := errors.Join(os.WriteFile(file, b[1], 0o600),
 				os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600),
-				os.Mkdir(filepath.Join(dir, "docs"), 0o700),
-			); err != nil {
+				os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer

@@ -26,13 +26,8 @@ func TestDataFormat(t *testing.T) {
 		}
 	}
 	banner, errOut := &signalWriter{want: "recovery", seen: look}, &bytes.Buffer{}
-	if code := run(
-		ctx,
-		[]string{"--addr=localhost:0", "--store=" + url, "--data-format=newest"},
-		env(nil),
-		banner,
-		errOut,
-	); code != exitOK {
+	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + url, "--data-format=newest"}, env(nil), banner,
+		errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut)
 	}
 	if !strings.Contains(banner.String(), "  data        format 1\n") {
@@ -58,21 +53,14 @@ func TestDataFormat(t *testing.T) {
 	}
 	errOut.Reset()
 	code := run(t.Context(), []string{"--addr=localhost:0", "--store=" + url}, env(nil), banner, errOut)
-	if !strings.Contains(
-		errOut.String(),
-		"other servers write data of format 2 into this store, and this version reads up to 1: start a newer version",
-	) ||
-		code != exitFailed {
+	if !strings.Contains(errOut.String(),
+		"other servers write data of format 2 into this store, and this version reads up to "+
+			"1: start a newer version") || code != exitFailed {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	errOut.Reset()
-	if code := run(
-		t.Context(),
-		[]string{"--addr=localhost:0", "--store=memory:"},
-		env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}),
-		banner,
-		errOut,
-	); code == exitOK ||
+	if code := run(t.Context(), []string{"--addr=localhost:0", "--store=memory:"},
+		env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}), banner, errOut); code == exitOK ||
 		!strings.Contains(errOut.String(), "use 1 or newest") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}

@@ -20,19 +20,11 @@ func keyCommand(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("holdfast key", flag.ContinueOnError)
 	flags.StringVar(&who.Tenant, "tenant", "", "the tenant whose data the key opens; tenants see nothing of each other")
 	flags.StringVar(&who.User, "user", "", "the key's owner within the tenant")
-	flags.StringVar(
-		&roles,
-		"roles",
-		"user",
-		"what the key may be used for, separated by commas: read, user, approver, operator, service",
-	)
+	flags.StringVar(&roles, "roles", "user",
+		"what the key may be used for, separated by commas: read, user, approver, operator, service")
 	flags.StringVar(&agents, "agents", "", "the agents that the key may be used with, separated by commas; default all")
-	flags.StringVar(
-		&expires,
-		"expires",
-		"",
-		"when the key ends: a time like 2026-12-31T12:00:00Z, or how long from now, like 2160h; default never",
-	)
+	flags.StringVar(&expires, "expires", "",
+		"when the key ends: a time like 2026-12-31T12:00:00Z, or how long from now, like 2160h; default never")
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
@@ -76,10 +68,8 @@ func rightsOf(roles, agents, expires string, now time.Time) (*access.Rights, err
 	}
 	var err error
 	if r.Expires, err = time.Parse(time.RFC3339, expires); err != nil || !r.Expires.After(now) {
-		return nil, fmt.Errorf(
-			"--expires=%s is no time to come: write it like 2026-12-31T12:00:00Z, or 2160h for 90 days from now",
-			expires,
-		)
+		return nil, fmt.Errorf("--expires=%s is no time to come: write it like 2026-12-31T12:00:00Z, or "+
+			"2160h for 90 days from now", expires)
 	}
 	return r, nil
 }

@@ -104,10 +104,8 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 	cfg.Authenticate, cfg.MultiTenant, cfg.MultiUser = who.authenticate(), who.severalTenants, who.severalUsers
 	cfg.UI, cfg.Version, cfg.Settings = web.Handler(), version(), o.settings.Shown(o.agentsFile)
 	if cfg.AllowAnonymous && cfg.Authenticate == nil {
-		log.Warn(
-			"everyone who can reach the address may use this server and see every thread: " +
-				"HOLDFAST_ALLOW_ANONYMOUS is set",
-		)
+		log.Warn("everyone who can reach the address may use this server and see every thread: " +
+			"HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return cfg, who, nil
 }

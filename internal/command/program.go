@@ -102,10 +102,8 @@ func serve(ctx context.Context, s *server.Server, loaded *server.Loaded, log *sl
 		_ = s.Banner(stdout) // one that cannot be written is no reason to stop
 	}
 	<-ctx.Done()
-	fmt.Fprintln(
-		stdout,
-		"holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)",
-	)
+	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are "+
+		"recovered at the next start)")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
 	defer cancel()
 	return s.Shutdown(last)

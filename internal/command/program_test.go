@@ -24,13 +24,8 @@ func TestProgram(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "data")
 	out := &signalWriter{want: "recovery", seen: cancel}
 	var errOut bytes.Buffer
-	if code := run(
-		ctx,
-		[]string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")},
-		env(nil),
-		out,
-		&errOut,
-	); code != exitOK {
+	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + store,
+		"--demo-journal=" + filepath.Join(t.TempDir(), "j")}, env(nil), out, &errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
 	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "durability  ", "no API key needed",
@@ -44,13 +39,8 @@ func TestProgram(t *testing.T) {
 		code int
 	}{{[]string{"--version"}, exitOK}, {[]string{"--help"}, exitOK}, {[]string{"--what"}, exitUsage},
 		{[]string{"--addr=0.0.0.0:1"}, exitFailed}} {
-		if code := run(
-			t.Context(),
-			append(c.args, "--store=memory:"),
-			env(nil),
-			&bytes.Buffer{},
-			&bytes.Buffer{},
-		); code != c.code {
+		if code := run(t.Context(), append(c.args, "--store=memory:"), env(nil), &bytes.Buffer{},
+			&bytes.Buffer{}); code != c.code {
 			t.Errorf("%v: exit %d, want %d", c.args, code, c.code)
 		}
 	}
@@ -75,17 +65,12 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 func TestFileNamesCharge(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "holdfast.yaml")
-	if err := os.WriteFile(
-		file,
-		[]byte("agents:\n  - name: shop\n    model: demo\n    tools: [charge_card]\nlimits:\n  perUser: { runs: 3 }\n"),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(file, []byte("agents:\n  - name: shop\n    model: demo\n    tools: "+
+		"[charge_card]\nlimits:\n  perUser: { runs: 3 }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseOptions(
-		[]string{"--config=" + file, "--store=memory:", "--demo-journal=" + filepath.Join(dir, "j")},
-		env(nil),
-	)
+	o, err := parseOptions([]string{"--config=" + file, "--store=memory:",
+		"--demo-journal=" + filepath.Join(dir, "j")}, env(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,26 +89,15 @@ func TestFileNamesCharge(t *testing.T) {
 // TestMCPServersOfTheFile: the start goes on without a server that cannot be started.
 func TestMCPServersOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	if err := os.WriteFile(
-		file,
-		[]byte(
-			"agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: "+
-				"{command: nosuch-program}\n",
-		),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(file, []byte("agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  "+
+		"broken: {command: nosuch-program}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &signalWriter{want: "recovery", seen: cancel}
 	var errOut bytes.Buffer
-	if code := run(
-		ctx,
-		[]string{"--addr=localhost:0", "--store=memory:", "--config=" + file},
-		env(nil),
-		out,
-		&errOut,
-	); code != exitOK {
+	if code := run(ctx, []string{"--addr=localhost:0", "--store=memory:", "--config=" + file}, env(nil), out,
+		&errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
 	if log := errOut.String(); strings.Count(log, "mcp=broken error=") != 1 ||
@@ -162,20 +136,14 @@ func TestWaitForServers(t *testing.T) {
 // TestMistakesOfTheFile: the start says them as validate does, each line with its place.
 func TestMistakesOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
-	if err := os.WriteFile(
-		file,
-		[]byte("agents: [{name: a, tools: [nosuch]}]\nmcpServers: {a: {}}\n"),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(file, []byte("agents: [{name: a, tools: [nosuch]}]\nmcpServers: {a: {}}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var errOut bytes.Buffer
 	code := run(t.Context(), []string{"--store=memory:", "--config=" + file}, env(nil), &bytes.Buffer{}, &errOut)
-	if lines := strings.Split(
-		errOut.String(),
-		"\n",
-	); code != exitUsage || len(lines) != 3 || !strings.HasPrefix(lines[0], file+":1:28: ") ||
-		!strings.HasPrefix(lines[1], file+":2:14: ") {
+	if lines := strings.Split(errOut.String(), "\n"); code != exitUsage || len(lines) != 3 ||
+		!strings.HasPrefix(lines[0], file+":1:28: ") || !strings.HasPrefix(lines[1], file+":2:14: ") {
 		t.Errorf("exit %d: %s", code, errOut.String())
 	}
 }

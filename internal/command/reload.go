@@ -81,10 +81,8 @@ func (r *reloader) reload() {
 		r.reloadAgents()
 	}
 	if r.callers.keys == nil && r.file == "" {
-		r.log.Info(
-			"SIGHUP: there is no file of API keys or agents to read again; the keys of the JWKS are fetched every " +
-				"10 minutes by themselves",
-		)
+		r.log.Info("SIGHUP: there is no file of API keys or agents to read again; the keys of the JWKS are fetched " +
+			"every 10 minutes by themselves")
 	}
 }
 

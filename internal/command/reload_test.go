@@ -89,12 +89,8 @@ func TestReloadOnSignal(t *testing.T) {
 // operators send out of habit, does not end the program, and the log says so.
 func TestSignalWithoutKeys(t *testing.T) {
 	lines := make(chan string, 10)
-	r := newReloader(
-		callers{tokens: new(jwtauth.Verifier)},
-		"",
-		nil,
-		slog.New(slog.NewTextHandler(lineWriter(lines), nil)),
-	)
+	r := newReloader(callers{tokens: new(jwtauth.Verifier)}, "", nil,
+		slog.New(slog.NewTextHandler(lineWriter(lines), nil)))
 	defer r.stop()
 	r.start(nil)
 	hangUp(t)

@@ -68,10 +68,8 @@ func (o *options) onlyDemo() bool {
 		models, err = []string{""}, nil
 	}
 	return err == nil && !slices.ContainsFunc(models, func(names string) bool {
-		return slices.ContainsFunc(
-			settings.Split(orDefault(names, o.settings.Config.DefaultModel)),
-			func(name string) bool { return name != "demo" },
-		)
+		return slices.ContainsFunc(settings.Split(orDefault(names, o.settings.Config.DefaultModel)),
+			func(name string) bool { return name != "demo" })
 	})
 }
 

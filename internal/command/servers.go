@@ -29,11 +29,8 @@ func waitForServers(ctx context.Context, loaded *server.Loaded, log *slog.Logger
 		}
 		log.Info("waiting for an MCP server", "mcp", s.Name())
 		if err := s.Ready(ctx); err != nil && ctx.Err() != nil {
-			log.Warn(
-				"an MCP server is not waited for any longer: runs go on without its tools until it is connected to",
-				"mcp",
-				s.Name(),
-			)
+			log.Warn("an MCP server is not waited for any longer: runs go on without its tools "+
+				"until it is connected to", "mcp", s.Name())
 		}
 	}
 }

@@ -38,24 +38,12 @@ type storeCommand struct {
 // flags declares the flags that all these commands have.
 func (c *storeCommand) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("holdfast "+name, flag.ContinueOnError)
-	f.StringVar(
-		&c.store.RedisPrefix,
-		"redis-prefix",
-		orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"),
-		"the prefix of every key in Redis (HOLDFAST_REDIS_PREFIX)",
-	)
-	f.StringVar(
-		&c.store.RedisPasswordFile,
-		"redis-password-file",
-		c.getenv("HOLDFAST_REDIS_PASSWORD_FILE"),
-		"a file with the password of Redis; by default the one in the store's URL (HOLDFAST_REDIS_PASSWORD_FILE)",
-	)
-	f.StringVar(
-		&c.tenant,
-		"tenant",
-		server.LocalPrincipal().Tenant,
-		"whose thread it is; the default is that of a server without keys",
-	)
+	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"),
+		"the prefix of every key in Redis (HOLDFAST_REDIS_PREFIX)")
+	f.StringVar(&c.store.RedisPasswordFile, "redis-password-file", c.getenv("HOLDFAST_REDIS_PASSWORD_FILE"),
+		"a file with the password of Redis; by default the one in the store's URL (HOLDFAST_REDIS_PASSWORD_FILE)")
+	f.StringVar(&c.tenant, "tenant", server.LocalPrincipal().Tenant,
+		"whose thread it is; the default is that of a server without keys")
 	f.StringVar(&c.thread, "thread", "", "the thread")
 	return f
 }
@@ -66,12 +54,8 @@ func (c *storeCommand) flags(name string) *flag.FlagSet {
 func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) ([]string, error) {
 	f.SetOutput(c.stderr)
 	f.Usage = func() {
-		fmt.Fprintf(
-			c.stderr,
-			"Usage: %s STORE %s\n\nSTORE is a URL like that of --store, or the path of a folder (HOLDFAST_STORE).\n\n",
-			f.Name(),
-			strings.Join(append(slices.Clone(others), "[flags]"), " "),
-		)
+		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL like that of --store, or the path of a "+
+			"folder (HOLDFAST_STORE).\n\n", f.Name(), strings.Join(append(slices.Clone(others), "[flags]"), " "))
 		f.PrintDefaults()
 	}
 	var values []string
@@ -88,11 +72,8 @@ func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) (
 		values = append([]string{named}, values...)
 	}
 	if len(values) != 1+len(others) {
-		return nil, fmt.Errorf(
-			"it takes %s, not %d arguments: see --help",
-			strings.Join(append([]string{"STORE"}, others...), " "),
-			len(values),
-		)
+		return nil, fmt.Errorf("it takes %s, not %d arguments: see --help",
+			strings.Join(append([]string{"STORE"}, others...), " "), len(values))
 	}
 	c.store.URL = values[0]
 	return values[1:], nil
@@ -142,17 +123,8 @@ func listThreads(ctx context.Context, w io.Writer, store store.Store) error {
 	table := newTable(w)
 	fmt.Fprintln(table, "TENANT\tTHREAD\tSTATUS\tITERATION\tMESSAGES\tBYTES\tLAST ACTIVE")
 	err := offline.List(ctx, store, func(s *offline.Summary) {
-		fmt.Fprintf(
-			table,
-			"%s\t%s\t%s\t%d\t%d\t%d\t%s\n",
-			printable(s.Key.Tenant),
-			printable(s.Key.Thread),
-			s.Status,
-			s.Iteration,
-			s.Messages,
-			s.Bytes,
-			clock(s.UpdatedAt),
-		)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(s.Key.Tenant), printable(s.Key.Thread), s.Status,
+			s.Iteration, s.Messages, s.Bytes, clock(s.UpdatedAt))
 	})
 	if err := errors.Join(err, table.Flush()); err != nil {
 		return err

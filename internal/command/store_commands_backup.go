@@ -17,12 +17,8 @@ import (
 func (c *storeCommand) backup(args []string) error {
 	f := flag.NewFlagSet("holdfast backup", flag.ContinueOnError)
 	f.SetOutput(c.stderr)
-	f.StringVar(
-		&c.store.URL,
-		"store",
-		orDefault(c.getenv("HOLDFAST_STORE"), defaultStore),
-		"the store, as the server has it (HOLDFAST_STORE)",
-	)
+	f.StringVar(&c.store.URL, "store", orDefault(c.getenv("HOLDFAST_STORE"), defaultStore),
+		"the store, as the server has it (HOLDFAST_STORE)")
 	f.Usage = func() {
 		fmt.Fprintf(c.stderr, "Usage: %s DIR [flags]\n\nDIR must not exist yet.\n\n", f.Name())
 		f.PrintDefaults()

@@ -19,19 +19,12 @@ func TestBackupCommand(t *testing.T) {
 	backedUp := func(name string, args ...string) {
 		t.Helper()
 		dir := filepath.Join(base, name)
-		code, out, errOut := runCommand(
-			t,
-			env(map[string]string{"HOLDFAST_STORE": "file:" + path}),
+		code, out, errOut := runCommand(t, env(map[string]string{"HOLDFAST_STORE": "file:" + path}),
 			append([]string{"backup", dir}, args...)...)
 		if code != exitOK || !strings.HasPrefix(out, "backed up to "+dir+"; ") || errOut != "" {
 			t.Fatalf("%d %q %q", code, out, errOut)
 		}
-		if code, out, errOut := runCommand(
-			t,
-			env(nil),
-			"check",
-			dir,
-		); code != exitOK ||
+		if code, out, errOut := runCommand(t, env(nil), "check", dir); code != exitOK ||
 			!strings.HasPrefix(out, "1 thread checked, 0 problems") {
 			t.Errorf("%d %q %q", code, out, errOut)
 		}

@@ -22,11 +22,8 @@ import (
 // the program has written, and how much it has checked.
 func (c *storeCommand) check(args []string) error {
 	f := c.flags("check")
-	file := f.String(
-		"config",
-		c.getenv("HOLDFAST_CONFIG"),
-		"the agents file, for the states of their middleware; default "+defaultConfig+" if it exists (HOLDFAST_CONFIG)",
-	)
+	file := f.String("config", c.getenv("HOLDFAST_CONFIG"),
+		"the agents file, for the states of their middleware; default "+defaultConfig+" if it exists (HOLDFAST_CONFIG)")
 	if _, err := c.parse(f, args); err != nil {
 		return err
 	}
@@ -115,13 +112,8 @@ func need(m state.PendingMigration) (text string, ok bool) {
 	case m.From > m.To:
 		return fmt.Sprintf("version %d, which is newer than this program knows (%d)", m.From, m.To), false
 	case m.Missing > 0:
-		return fmt.Sprintf(
-			"version %d, %d is needed: there is no migration from %d to %d",
-			m.From,
-			m.To,
-			m.Missing,
-			m.Missing+1,
-		), false
+		return fmt.Sprintf("version %d, %d is needed: there is no migration from %d to %d", m.From, m.To, m.Missing,
+			m.Missing+1), false
 	}
 	return fmt.Sprintf("version %d, %d is needed: migrated when it is next read", m.From, m.To), true
 }

@@ -37,14 +37,12 @@ func aged(t *testing.T, versions map[string]int) (store, file string) {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
-	s, err := server.New(
-		server.Config{
-			Store:  store,
-			Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
-			Agents: loaded.Agents,
-			Limits: loaded.Limits,
-		},
-	)
+	s, err := server.New(server.Config{
+		Store:  store,
+		Log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Agents: loaded.Agents,
+		Limits: loaded.Limits,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +92,12 @@ func TestCheckStates(t *testing.T) {
 		want              string
 	}{
 		{"the same", store, file, kept("acme.counter", 1), false, ""},
-		{"migrations", store, file, kept("acme.counter", 3, 1, 2), false, "version 1, 3 is needed: " +
-			"migrated when it is next read"},
-		{"a step is missing", store, file, kept("acme.counter", 3, 1), true, "version 1, 3 is needed: there is " +
-			"no migration from 2 to 3"},
-		{"newer", newer, newerFile, kept("acme.counter", 2), true, "version 4, which is newer " +
-			"than this program knows (2)"},
+		{"migrations", store, file, kept("acme.counter", 3, 1, 2), false,
+			"version 1, 3 is needed: migrated when it is next read"},
+		{"a step is missing", store, file, kept("acme.counter", 3, 1), true,
+			"version 1, 3 is needed: there is no migration from 2 to 3"},
+		{"newer", newer, newerFile, kept("acme.counter", 2), true,
+			"version 4, which is newer than this program knows (2)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -112,12 +110,8 @@ func TestCheckStates(t *testing.T) {
 			err := command.check([]string{c.store, "--config", c.file})
 			want := "2 threads checked, 0 problems\n"
 			if c.want != "" {
-				want = fmt.Sprintf(
-					"default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is %[1]s\n%[2]sstate "+
-						"acme.counter: 2 threads with %[1]s\n",
-					c.want,
-					want,
-				)
+				want = fmt.Sprintf("default/t1: state acme.counter is %[1]s\ndefault/t2: state acme.counter is "+
+					"%[1]s\n%[2]sstate acme.counter: 2 threads with %[1]s\n", c.want, want)
 			}
 			if out.String() != want || errors.Is(err, errProblems) != c.lost || err != nil && !c.lost {
 				t.Errorf("got\n%swant\n%s%v", out.String(), want, err)
@@ -132,9 +126,8 @@ func TestCheckStates(t *testing.T) {
 			stderr: t.Output(),
 			parts:  server.Parts{Middleware: []holdfast.MiddlewareKind{kept("acme.counter", 2, 1)}},
 		}
-		if err := command.check(
-			[]string{store, "--config", file, "--thread=t1"},
-		); err != nil || strings.Contains(out.String(), "t2") ||
+		if err := command.check([]string{store, "--config", file, "--thread=t1"}); err != nil ||
+			strings.Contains(out.String(), "t2") ||
 			!strings.Contains(out.String(), ": 1 thread with version 1, 2 is needed") {
 			t.Errorf("%s%v", out.String(), err)
 		}
@@ -150,34 +143,21 @@ func TestCheckConfig(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errOut, missing) {
 		t.Errorf("no file: %d %q", code, errOut)
 	}
-	if err := os.WriteFile(
-		missing,
-		[]byte("agents:\n  - name: a\n    model: openai/x\n    middleware: [citcuitBreaker]\n"),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(missing, []byte("agents:\n  - name: a\n    model: openai/x\n    "+
+		"middleware: [citcuitBreaker]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errOut = runCommand(t, env(nil), "check", store, "--config="+missing)
 	if want := missing + ":4:18: unknown middleware \"citcuitBreaker\"; did you mean \"circuitBreaker\"?\n"; code !=
-		exitUsage ||
-		errOut != want {
+		exitUsage || errOut != want {
 		t.Errorf("a mistake: %d %q, want %q", code, errOut, want)
 	}
-	if err := os.WriteFile(
-		missing,
-		[]byte("agents:\n  - name: weather\n    model: openai/x\n    middleware: [circuitBreaker]\n"),
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(missing, []byte("agents:\n  - name: weather\n    model: openai/x\n    "+
+		"middleware: [circuitBreaker]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"check",
-		store,
-		"--config="+missing,
-	); code != exitOK || out != "1 thread checked, 0 problems\n" ||
-		errOut != "" {
+	if code, out, errOut := runCommand(t, env(nil), "check", store, "--config="+missing); code != exitOK ||
+		out != "1 thread checked, 0 problems\n" || errOut != "" {
 		t.Errorf("without keys: %d %q %q", code, out, errOut)
 	}
 }

@@ -11,15 +11,7 @@ import (
 func TestExportCommand(t *testing.T) {
 	path := madeStore(t)
 	file := filepath.Join(t.TempDir(), "t.json")
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"export",
-		path,
-		"--thread=t",
-		"-o",
-		file,
-	); code != exitOK ||
+	if code, out, errOut := runCommand(t, env(nil), "export", path, "--thread=t", "-o", file); code != exitOK ||
 		out+errOut != "" {
 		t.Fatalf("%d %s %s", code, out, errOut)
 	}
@@ -30,35 +22,16 @@ func TestExportCommand(t *testing.T) {
 		t.Fatalf("%d %s %v\n%s", code, errOut, err, text)
 	}
 	other := filepath.Join(t.TempDir(), "new", "other.db")
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"import",
-		other,
-		file,
-	); code != exitOK || out != "default/t imported\n" ||
-		errOut != "" {
+	if code, out, errOut := runCommand(t, env(nil), "import", other, file); code != exitOK ||
+		out != "default/t imported\n" || errOut != "" {
 		t.Fatalf("%d %s %s", code, out, errOut)
 	}
 	fromEnv := env(map[string]string{"HOLDFAST_STORE": other})
-	if code, out, errOut := runCommand(
-		t,
-		fromEnv,
-		"import",
-		file,
-		"--thread",
-		"u",
-		"--tenant",
-		"acme",
-	); code != exitOK || out != "acme/u imported\n" ||
-		errOut != "" {
+	if code, out, errOut := runCommand(t, fromEnv, "import", file, "--thread", "u", "--tenant",
+		"acme"); code != exitOK || out != "acme/u imported\n" || errOut != "" {
 		t.Fatalf("%d %s %s", code, out, errOut)
 	}
-	if code, out, errOut := runCommand(
-		t,
-		fromEnv,
-		"check",
-	); code != exitOK ||
+	if code, out, errOut := runCommand(t, fromEnv, "check"); code != exitOK ||
 		out != "2 threads checked, 0 problems\n" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
@@ -87,10 +60,7 @@ func exportMistakes(t *testing.T, fromEnv func(string) string, file string) {
 		{"there is a thread default/t already", []string{"import", file}},
 		{"not an exported thread", []string{"import", bad}},
 	} {
-		if code, out, errOut := runCommand(
-			t,
-			fromEnv,
-			c.args...); code != exitUsage || out != "" ||
+		if code, out, errOut := runCommand(t, fromEnv, c.args...); code != exitUsage || out != "" ||
 			!strings.Contains(errOut, c.want) {
 			t.Errorf("%q: %d %q %q", c.args, code, out, errOut)
 		}

@@ -102,11 +102,8 @@ func printCalls(w io.Writer, in *offline.Inspection) {
 		fmt.Fprintln(w, "\npending writes: results that no checkpoint holds")
 	}
 	for _, p := range in.Pending {
-		fmt.Fprintf(
-			w,
-			"  %s\n",
-			printable(fmt.Sprintf("%s (%s) at %s, message %s", p.Tool, p.CallID, clock(p.CompletedAt), p.Message)),
-		)
+		fmt.Fprintf(w, "  %s\n", printable(fmt.Sprintf("%s (%s) at %s, message %s", p.Tool, p.CallID,
+			clock(p.CompletedAt), p.Message)))
 	}
 }
 
@@ -118,17 +115,8 @@ func printCheckpoints(w io.Writer, in *offline.Inspection) {
 	table := newTable(w)
 	fmt.Fprintln(table, "  ID\tTAKEN\tSOURCE\tSTEP\tSTATUS\tMESSAGES\tLABEL")
 	for _, cp := range in.Checkpoints {
-		fmt.Fprintf(
-			table,
-			"  %s\t%s\t%s\t%d\t%s\t%d\t%s\n",
-			cp.ID,
-			clock(cp.CreatedAt),
-			cp.Metadata.Source,
-			cp.Metadata.Step,
-			cp.Status,
-			cp.Messages,
-			printable(cp.Metadata.Label),
-		)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%d\t%s\t%d\t%s\n", cp.ID, clock(cp.CreatedAt), cp.Metadata.Source,
+			cp.Metadata.Step, cp.Status, cp.Messages, printable(cp.Metadata.Label))
 	}
 	flush(table)
 }
@@ -141,17 +129,9 @@ func printRuns(w io.Writer, in *offline.Inspection) {
 	table := newTable(w)
 	fmt.Fprintln(table, "  ID\tAGENT\tREVISION\tSTARTED\tENDED\tOUTCOME\tCONTINUES")
 	for _, r := range in.Runs {
-		fmt.Fprintf(
-			table,
-			"  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			printable(r.ID),
-			printable(r.Agent),
-			printable(orDefault(r.Revision, "-")),
-			clock(r.StartedAt),
-			clock(r.EndedAt),
-			joined(" ", orDefault(string(r.Outcome), "-"), r.Code),
-			printable(r.Continues),
-		)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent),
+			printable(orDefault(r.Revision, "-")), clock(r.StartedAt), clock(r.EndedAt),
+			joined(" ", orDefault(string(r.Outcome), "-"), r.Code), printable(r.Continues))
 	}
 	flush(table)
 }

@@ -18,11 +18,8 @@ func (c *storeCommand) replay(args []string) error {
 	f := c.flags("replay")
 	checkpoint := f.String("checkpoint", "", "where to start; holdfast inspect lists the checkpoints")
 	config := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the agents file (HOLDFAST_CONFIG)")
-	tools := f.Bool(
-		"run-tools",
-		false,
-		"run the tools of calls that were not recorded, with all their effects; otherwise such a call ends the replay",
-	)
+	tools := f.Bool("run-tools", false,
+		"run the tools of calls that were not recorded, with all their effects; otherwise such a call ends the replay")
 	file := f.String("o", "", "a file to write the new thread to, as export does; it must not exist yet")
 	if _, err := c.parse(f, args); err != nil {
 		return err
@@ -38,20 +35,14 @@ func (c *storeCommand) replay(args []string) error {
 	return c.on(func(ctx context.Context, db store.Store) error {
 		waitForServers(ctx, loaded, cfg.Log)
 		p := &replayPrinter{w: c.stdout}
-		made, err := offline.Replay(
-			ctx,
-			db,
-			c.key(),
-			cfg,
-			offline.ReplayOptions{Checkpoint: *checkpoint, RunTools: *tools, Show: p.show},
-		)
+		made, err := offline.Replay(ctx, db, c.key(), cfg,
+			offline.ReplayOptions{Checkpoint: *checkpoint, RunTools: *tools, Show: p.show})
 		if made == nil || *file == "" {
 			return err
 		}
-		return errors.Join(
-			err,
-			writeNew(*file, func(w io.Writer) error { return offline.Export(ctx, made.Store, made.Key, w) }),
-		)
+		return errors.Join(err, writeNew(*file, func(w io.Writer) error {
+			return offline.Export(ctx, made.Store, made.Key, w)
+		}))
 	})
 }
 
@@ -93,15 +84,8 @@ type replayPrinter struct {
 
 func (p *replayPrinter) show(in *offline.Inspection) {
 	cp := in.Shown
-	fmt.Fprintf(
-		p.w,
-		"checkpoint %s: %s, before iteration %d, %s, %s\n",
-		cp.ID,
-		cp.Metadata.Source,
-		cp.Iteration,
-		cp.Status,
-		count(len(in.History), "message"),
-	)
+	fmt.Fprintf(p.w, "checkpoint %s: %s, before iteration %d, %s, %s\n", cp.ID, cp.Metadata.Source, cp.Iteration,
+		cp.Status, count(len(in.History), "message"))
 	printMessages(p.w, in.History[min(p.shown, len(in.History)):])
 	p.shown = len(in.History)
 	if state := string(in.State); state != p.state {

@@ -15,10 +15,7 @@ func demoStore(t *testing.T) (path, journal string) {
 	t.Helper()
 	folder := t.TempDir()
 	path, journal = filepath.Join(folder, "data"), filepath.Join(folder, "journal.txt")
-	o, err := parseOptions(
-		[]string{"--store=file:" + path, "--demo-journal=" + journal, "--demo-delay=0s"},
-		env(nil),
-	)
+	o, err := parseOptions([]string{"--store=file:" + path, "--demo-journal=" + journal, "--demo-delay=0s"}, env(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +61,7 @@ func TestReplayCommand(t *testing.T) {
 	if after, err := os.ReadFile(journal); err != nil || string(after) != string(before) {
 		t.Errorf("the replay did\n%s, %v", after, err)
 	}
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"check",
-		path,
-	); code != exitOK ||
+	if code, out, errOut := runCommand(t, env(nil), "check", path); code != exitOK ||
 		out != "1 thread checked, 0 problems\n" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
@@ -77,12 +69,7 @@ func TestReplayCommand(t *testing.T) {
 	if code, _, errOut := runCommand(t, env(nil), "import", other, fork, "--thread=f"); code != exitOK {
 		t.Fatalf("%d %s", code, errOut)
 	}
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"check",
-		other,
-	); code != exitOK ||
+	if code, out, errOut := runCommand(t, env(nil), "check", other); code != exitOK ||
 		!strings.Contains(out, "1 thread checked, 0 problems\n") {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
@@ -95,10 +82,7 @@ func TestReplayCommand(t *testing.T) {
 		{"default/nope", []string{"replay", path, "--thread=nope", "--checkpoint=1"}},
 		{"nothing.yaml", []string{"replay", path, "--thread=t", "--checkpoint=000000000001", "--config=nothing.yaml"}},
 	} {
-		if code, _, errOut := runCommand(
-			t,
-			env(nil),
-			c.args...); code != exitUsage ||
+		if code, _, errOut := runCommand(t, env(nil), c.args...); code != exitUsage ||
 			!strings.Contains(errOut, c.want) {
 			t.Errorf("%q: %d %q", c.args, code, errOut)
 		}

@@ -27,14 +27,8 @@ func (c *storeCommand) salvage(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		c.stdout,
-		"%s saved to %s, %d not whole; look at it with: holdfast check %s\n",
-		count(threads, "thread"),
-		values[0],
-		losses,
-		values[0],
-	)
+	fmt.Fprintf(c.stdout, "%s saved to %s, %d not whole; look at it with: holdfast check %s\n",
+		count(threads, "thread"), values[0], losses, values[0])
 	if losses > 0 {
 		return errProblems
 	}

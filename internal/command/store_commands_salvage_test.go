@@ -38,26 +38,14 @@ func TestSalvageCommand(t *testing.T) {
 	saved := filepath.Join(base, "saved")
 	code, out, errOut = runCommand(t, env(nil), "salvage", path, saved)
 	if code != exitFailed || !strings.HasPrefix(out, "list MANIFEST-") ||
-		!strings.Contains(out, "1 thread saved to "+saved+", 1 not whole; ") ||
-		errOut != "" {
+		!strings.Contains(out, "1 thread saved to "+saved+", 1 not whole; ") || errOut != "" {
 		t.Errorf("salvage: %d %q %q", code, out, errOut)
 	}
-	if code, out, errOut := runCommand(
-		t,
-		env(nil),
-		"check",
-		saved,
-	); code != exitOK ||
+	if code, out, errOut := runCommand(t, env(nil), "check", saved); code != exitOK ||
 		out != "1 thread checked, 0 problems\n" {
 		t.Errorf("what was saved: %d %q %q", code, out, errOut)
 	}
-	if code, _, errOut := runCommand(
-		t,
-		env(nil),
-		"salvage",
-		path,
-		saved,
-	); code != exitUsage ||
+	if code, _, errOut := runCommand(t, env(nil), "salvage", path, saved); code != exitUsage ||
 		!strings.Contains(errOut, "new directory") {
 		t.Errorf("to a folder that is there: %d %q", code, errOut)
 	}

@@ -70,11 +70,8 @@ func madeStore(t *testing.T) string {
 // asked posts a message and waits for the end of the run.
 func asked(t *testing.T, s *server.Server, thread, text string) {
 	t.Helper()
-	body := fmt.Sprintf(
-		`{"threadId":%q,"runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1","role":"user","content":%q}]}`,
-		thread,
-		text,
-	)
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1",`+
+		`"role":"user","content":%q}]}`, thread, text)
 	req := httptest.NewRequest("POST", "http://localhost/runs", strings.NewReader(body))
 	req.RemoteAddr = "127.0.0.1:1"
 	req.Header.Set("Content-Type", "application/json")
@@ -126,13 +123,8 @@ func TestInspectCommand(t *testing.T) {
 	}
 	golden(t, "inspect_thread.txt", masked(out))
 	// The environment may name the store, and flags may come first.
-	code, out, errOut = runCommand(
-		t,
-		env(map[string]string{"HOLDFAST_STORE": path}),
-		"inspect",
-		"--thread=t",
-		"--checkpoint=000000000001",
-	)
+	code, out, errOut = runCommand(t, env(map[string]string{"HOLDFAST_STORE": path}), "inspect", "--thread=t",
+		"--checkpoint=000000000001")
 	if code != exitOK || errOut != "" {
 		t.Fatalf("%d %s", code, errOut)
 	}
@@ -142,11 +134,8 @@ func TestInspectCommand(t *testing.T) {
 func TestCheckCommand(t *testing.T) {
 	path := madeStore(t)
 	for _, args := range [][]string{{"check", path}, {"check", "--thread", "t", path}} {
-		if code, out, errOut := runCommand(
-			t,
-			env(nil),
-			args...); code != exitOK || out != "1 thread checked, 0 problems\n" ||
-			errOut != "" {
+		if code, out, errOut := runCommand(t, env(nil), args...); code != exitOK ||
+			out != "1 thread checked, 0 problems\n" || errOut != "" {
 			t.Errorf("%q: %d %q %q", args, code, out, errOut)
 		}
 	}
@@ -220,12 +209,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if code, _, errOut := runCommand(
-		t,
-		env(nil),
-		"check",
-		path,
-	); code != exitUsage ||
+	if code, _, errOut := runCommand(t, env(nil), "check", path); code != exitUsage ||
 		!strings.Contains(errOut, store.ErrStoreLocked.Error()) {
 		t.Errorf("a store that is in use: %d %q", code, errOut)
 	}

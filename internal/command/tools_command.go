@@ -72,11 +72,8 @@ func toolsCommand(args []string, getenv func(string) string, stdout, stderr io.W
 		return err
 	}
 	defer loaded.Close()
-	ctx, cancel := context.WithTimeoutCause(
-		context.Background(),
-		timeout,
-		fmt.Errorf("it has not answered within %s", timeout),
-	)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout,
+		fmt.Errorf("it has not answered within %s", timeout))
 	defer cancel()
 	sources := toolSources(ctx, loaded)
 	if asJSON {
@@ -180,14 +177,8 @@ func printTools(w io.Writer, path string, sources []toolSource) error {
 			fmt.Fprintf(t, "%s: %s\n", s.Source, count(len(s.Tools), "tool"))
 		}
 		for _, tool := range s.Tools {
-			fmt.Fprintf(
-				t,
-				"  %s\t%s\t%s\t%s\n",
-				tool.Name,
-				tool.Effect,
-				tool.Why,
-				orDefault(strings.Join(tool.Agents, ", "), "(no agent lists it)"),
-			)
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", tool.Name, tool.Effect, tool.Why,
+				orDefault(strings.Join(tool.Agents, ", "), "(no agent lists it)"))
 		}
 		for _, n := range s.NotUsed {
 			fmt.Fprintf(t, "  %q\tnot used\t%s\n", n.Name, n.Why)

@@ -87,13 +87,7 @@ built in: 1 tool
 	}
 
 	write(file + "  - {name: x, description: x, http: {url: ftp://x}}\n")
-	if code, out, errOut = runCommand(
-		t,
-		getenv,
-		"tools",
-		"--config",
-		path,
-	); code != exitUsage || out != "" ||
+	if code, out, errOut = runCommand(t, getenv, "tools", "--config", path); code != exitUsage || out != "" ||
 		!strings.HasPrefix(errOut, path+":11:43: ") {
 		t.Errorf("a mistake: %d %q %q", code, out, errOut)
 	}
@@ -104,18 +98,10 @@ built in: 1 tool
 		t.Fatalf("%d, %v: %s", code, err, out)
 	}
 	if gone, child := sources[0], sources[1]; !strings.Contains(gone.Error, "nosuch-program") || gone.Tools == nil ||
-		len(child.Tools) != 3 ||
-		child.Tools[0].Remote != "pay" ||
-		child.Revision == "" {
+		len(child.Tools) != 3 || child.Tools[0].Remote != "pay" || child.Revision == "" {
 		t.Errorf("%+v", sources)
 	}
-	if code, _, errOut = runCommand(
-		t,
-		getenv,
-		"tools",
-		"--config",
-		path+"x",
-	); code != exitUsage ||
+	if code, _, errOut = runCommand(t, getenv, "tools", "--config", path+"x"); code != exitUsage ||
 		!strings.Contains(errOut, "there is no file") {
 		t.Errorf("no file: %d %q", code, errOut)
 	}

@@ -60,20 +60,16 @@ func (r *agentReader) agent(n *yaml.Node) Agent {
 	}
 	a.Models = r.modelsOf(&a, Model{one.d, name}, list)
 	if a.FallbackRefused && len(a.Models) < 2 {
-		r.p.mistake(
-			a.at["refusal"],
-			"refusal: next needs a second model; list both under models, the one that is asked first at the beginning",
-		)
+		r.p.mistake(a.at["refusal"], "refusal: next needs a second model; list both under models, the one that is "+
+			"asked first at the beginning")
 	}
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		r.p.mistake(position(n), "this agent has no name; add name:, which requests use")
 	}
 	switch {
 	case inline != nil && file != nil:
-		r.p.mistake(
-			later(a.at["instructions"], a.at["instructionsFile"]),
-			"instructions and instructionsFile are both set; keep one",
-		)
+		r.p.mistake(later(a.at["instructions"], a.at["instructionsFile"]),
+			"instructions and instructionsFile are both set; keep one")
 	case file != nil:
 		a.InstructionsFile, a.Instructions = r.instructionsFile(file)
 	}
@@ -114,20 +110,12 @@ func (r *agentReader) agentName(n *yaml.Node) string {
 		return ""
 	}
 	if !agentNames.MatchString(name) {
-		r.p.mistake(
-			position(n),
-			"the name %s cannot be used in a URL; use up to 64 letters, digits, dots, - and _, "+
-				"starting with a letter or digit",
-			show(name),
-		)
+		r.p.mistake(position(n), "the name %s cannot be used in a URL; use up to 64 letters, digits, dots, - and _, "+
+			"starting with a letter or digit", show(name))
 	}
 	if line, twice := r.names[name]; twice {
-		r.p.mistake(
-			position(n),
-			"two agents are named %s, the first on line %d; give each a name of its own",
-			show(name),
-			line,
-		)
+		r.p.mistake(position(n), "two agents are named %s, the first on line %d; give each a name of its own",
+			show(name), line)
 		return name
 	}
 	r.names[name] = n.Line

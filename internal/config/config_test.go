@@ -185,30 +185,24 @@ func TestLoad(t *testing.T) {
 	}
 	a := f.Agents[0]
 	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 ||
-		a.Models[0].Name != "openai/gpt-5-mini" ||
-		askedOf(t, a.Models[0]).BaseURL != "http://localhost:11434/v1" ||
-		askedOf(t, a.Models[0]).APIKeyEnv != "SUPPORT_KEY" ||
-		a.Instructions != "You are support.\n" ||
-		a.InstructionsFile != filepath.Join("testdata", "support.md") ||
-		limitsOf(t, a) != want ||
+		a.Models[0].Name != "openai/gpt-5-mini" || askedOf(t, a.Models[0]).BaseURL != "http://localhost:11434/v1" ||
+		askedOf(t, a.Models[0]).APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
+		a.InstructionsFile != filepath.Join("testdata", "support.md") || limitsOf(t, a) != want ||
 		!reflect.DeepEqual(a.ToolNames, []string{"lookup", "calculate"}) ||
 		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none",
-			MediaFiles: true}) ||
-		!a.HideToolErrors ||
+			MediaFiles: true}) || !a.HideToolErrors ||
 		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline",
 			OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
 	if o := a.Output; o == nil || o.Name != "reply" || o.Description != "What support says." ||
-		string(
-			o.Schema,
-		) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},`+
+		string(o.Schema) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},`+
+			`"again":{"type":"boolean"}},`+
 			`"required":["text","again"]}` {
 		t.Errorf("%+v", o)
 	}
 	if o := f.Agents[3].Output; o == nil || o.Name != "answer" ||
-		!strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) ||
-		f.Agents[1].Output != nil {
+		!strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) || f.Agents[1].Output != nil {
 		t.Errorf("%+v", o)
 	}
 	params, err := json.Marshal(askedOf(t, a.Models[0]).Params)
@@ -217,18 +211,12 @@ func TestLoad(t *testing.T) {
 		t.Errorf("params %s, %v", params, err)
 	}
 	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" ||
-		limitsOf(t, b) != want ||
-		b.Line != 24 ||
-		b.Client != (holdfast.ClientPolicy{}) ||
-		b.HideToolErrors {
+		limitsOf(t, b) != want || b.Line != 24 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
 	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" ||
-		askedOf(t, c.Models[0]).Params != nil ||
-		c.Limits != nil ||
-		c.Approvals != "approver" ||
-		c.OnRevision != "pin" ||
-		f.Agents[0].Approvals != "" {
+		askedOf(t, c.Models[0]).Params != nil || c.Limits != nil || c.Approvals != "approver" ||
+		c.OnRevision != "pin" || f.Agents[0].Approvals != "" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -34,19 +34,13 @@ func TestListedTools(t *testing.T) {
 		"docs_read_file",
 		"http_get",
 		"request_refund",
-	}; !reflect.DeepEqual(
-		a.ToolNames,
-		want,
-	) {
+	}; !reflect.DeepEqual(a.ToolNames, want) {
 		t.Errorf("the tools are %q, want %q", a.ToolNames, want)
 	}
 	if want := []config.ServerTools{
 		{"everything", []string{"everything_*"}},
 		{"github", []string{"github_create_issue", "github_get_*"}},
-	}; !reflect.DeepEqual(
-		a.ServerTools,
-		want,
-	) {
+	}; !reflect.DeepEqual(a.ServerTools, want) {
 		t.Errorf("those of MCP servers are %+v, want %+v", a.ServerTools, want)
 	}
 }
@@ -125,10 +119,9 @@ func TestUnsetVariables(t *testing.T) {
 	var got []string
 	for _, d := range declarations(t).Declared {
 		var values map[string]any
-		err := d.Decode(
-			&values,
-			func(name string) string { return map[string]string{"STOCK_TOKEN": "verysecret"}[name] },
-		)
+		err := d.Decode(&values, func(name string) string {
+			return map[string]string{"STOCK_TOKEN": "verysecret"}[name]
+		})
 		if err != nil {
 			got = append(got, strings.Split(err.Error(), "\n")...)
 		}
@@ -186,9 +179,7 @@ func TestLocated(t *testing.T) {
 		}
 	}
 	both := errors.Join(errors.New("timeout: a"), fmt.Errorf("dir: %w", errors.New("b")))
-	if got, want := find(
-		config.KindMCP,
-	).Located(both, "").
+	if got, want := find(config.KindMCP).Located(both, "").
 		Error(),
 		"testdata/declared.yaml:17:14: timeout: a\ntestdata/declared.yaml:9:10: dir: b"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -66,25 +66,14 @@ func (s *declarer) toolsOf(d *Declaration, before int) []string {
 // declareTool takes over the name of a tool.
 func (s *declarer) declareTool(name string, at place) {
 	if first, twice := s.catalog.places[name]; twice {
-		s.p.mistake(
-			at,
-			"the tool %s is declared twice, the first on line %d; give each a name of its own",
-			show(name),
-			first.line,
-		)
+		s.p.mistake(at, "the tool %s is declared twice, the first on line %d; give each a name of its own", show(name),
+			first.line)
 		return
 	}
 	for _, server := range s.catalog.servers {
 		if strings.HasPrefix(name, server.Name+"_") {
-			s.p.mistake(
-				at,
-				"the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins "+
-					"with %s_; choose another",
-				show(name),
-				server.Name,
-				server.start.line,
-				server.Name,
-			)
+			s.p.mistake(at, "the tool %s has a name that a tool of the MCP server %s on line %d can have, because it "+
+				"begins with %s_; choose another", show(name), server.Name, server.start.line, server.Name)
 			break
 		}
 	}
@@ -110,10 +99,8 @@ func (s *declarer) servers(n *yaml.Node) {
 		})
 		r.arguments(args)
 		if r.d.Credential != nil && r.d.values["url"] == nil && len(s.p.found) == before {
-			r.p.mistake(
-				r.d.at["credential"],
-				"credential is for a server that is reached with url; a command gets what it needs with env",
-			)
+			r.p.mistake(r.d.at["credential"],
+				"credential is for a server that is reached with url; a command gets what it needs with env")
 		}
 		s.declare(r.d, before)
 	})
@@ -165,12 +152,8 @@ func (r declaring) tool(n *yaml.Node) {
 		keys := r.members(r.p.def(kind), r.d.values, "")
 		known[kind] = func(n *yaml.Node) {
 			if r.d.Kind = kind; first != "" {
-				r.p.mistake(
-					position(resolve(n)),
-					"a tool is made of one thing, and this one has %s and %s; make two entries of it",
-					first,
-					kind,
-				)
+				r.p.mistake(position(resolve(n)),
+					"a tool is made of one thing, and this one has %s and %s; make two entries of it", first, kind)
 				return
 			}
 			first = kind
@@ -250,16 +233,12 @@ func (s *declarer) openAPI(n *yaml.Node) {
 		r := newDeclaring(s.p, KindOpenAPI, position(n))
 		at := r.p.object(n, shape.Title, r.members(shape, r.d.values, ""))
 		if _, ok := at["document"]; !ok && len(s.p.found) == before {
-			r.p.mistake(
-				position(n),
-				"this entry has no document; add document: with the path of an OpenAPI document in JSON or YAML",
-			)
+			r.p.mistake(position(n), "this entry has no document; add document: with the path of an OpenAPI "+
+				"document in JSON or YAML")
 		}
 		if r.d.Credential != nil && r.d.values["server"] == nil {
-			r.p.mistake(
-				r.d.at["credential"],
-				"credential needs server, the URL of the one that gets it: otherwise the document would say who does",
-			)
+			r.p.mistake(r.d.at["credential"],
+				"credential needs server, the URL of the one that gets it: otherwise the document would say who does")
 		}
 		s.declare(r.d, before)
 	})

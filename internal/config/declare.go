@@ -43,15 +43,13 @@ var words = regexp.MustCompile(`[A-Za-z0-9_-]+`)
 // hasKey reports a key in a text.
 func (r declaring) hasKey(value, what string, n *yaml.Node) bool {
 	value = variables.ReplaceAllString(value, " ")
-	found := slices.ContainsFunc(
-		strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\n=,;", c) }),
-		looksLikeKey,
-	)
+	found := slices.ContainsFunc(strings.FieldsFunc(value, func(c rune) bool {
+		return strings.ContainsRune(" \t\n=,;", c)
+	}), looksLikeKey)
 	for _, word := range words.FindAllString(value, -1) {
 		lower := strings.ToLower(word)
-		found = found ||
-			len(word) >= 16 &&
-				slices.ContainsFunc(keyPrefixes(), func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
+		found = found || len(word) >= 16 &&
+			slices.ContainsFunc(keyPrefixes(), func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
 	}
 	if found {
 		r.p.mistake(position(resolve(n)), "%s looks like a key; %s", what, useVariable)
@@ -162,12 +160,9 @@ func credential(r declaring, n *yaml.Node, what string) any {
 	switch {
 	case len(r.p.found) > before:
 	case env == file:
-		r.p.mistake(
-			position(resolve(n)),
+		r.p.mistake(position(resolve(n)),
 			"%s needs either env, the NAME of an environment variable, or file, the path of a file that "+
-				"has only the credential",
-			what,
-		)
+				"has only the credential", what)
 	default:
 		if file {
 			c.File = beside(r.p.file, c.File)
@@ -181,11 +176,8 @@ func credential(r declaring, n *yaml.Node, what string) any {
 func (r declaring) variableName(n *yaml.Node, what string) string {
 	name, ok := r.p.text(n, what)
 	if ok && (looksLikeKey(name) || !variableNames.MatchString(name)) {
-		r.p.mistake(
-			position(resolve(n)),
-			"%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself",
-			what,
-		)
+		r.p.mistake(position(resolve(n)),
+			"%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
 		return ""
 	}
 	return name
@@ -236,12 +228,8 @@ var toolNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func toolName(r declaring, n *yaml.Node, what string) any {
 	name, ok := r.p.text(n, what)
 	if ok && !toolNames.MatchString(name) {
-		r.p.mistake(
-			position(resolve(n)),
-			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -",
-			what,
-			show(name),
-		)
+		r.p.mistake(position(resolve(n)),
+			"%s %s cannot be in the name of a tool; use 1 to 64 letters, digits, _ and -", what, show(name))
 		ok = false
 	}
 	if !ok {
@@ -259,16 +247,11 @@ func (r declaring) apiKeyEnv(n *yaml.Node, what string) any {
 	at := position(resolve(n))
 	switch {
 	case looksLikeKey(name):
-		r.p.mistake(
-			at,
-			"apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, "+
-				"and replace that key, because it is no longer secret",
-		)
+		r.p.mistake(at, "apiKeyEnv looks like the key itself; write the NAME of an environment variable, like "+
+			"OPENAI_API_KEY, and replace that key, because it is no longer secret")
 	case !variableNames.MatchString(name):
-		r.p.mistake(
-			at,
-			"apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _",
-		)
+		r.p.mistake(at, "apiKeyEnv must be the NAME of an environment variable, like "+
+			"OPENAI_API_KEY: letters, digits and _")
 	default:
 		return name
 	}

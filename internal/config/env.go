@@ -26,12 +26,8 @@ const useVariable = "write ${NAME} with the NAME of the environment variable tha
 func (p *parser) variablesIn(text, what string, at place) bool {
 	for _, found := range variables.FindAllStringSubmatch(text, -1) {
 		if name := found[1]; !variableNames.MatchString(name) || looksLikeKey(name) {
-			p.mistake(
-				at,
-				"%s has a ${…} without the NAME of an environment variable in it, like "+
-					"${OPENAI_BASE_URL}: letters, digits and _",
-				what,
-			)
+			p.mistake(at, "%s has a ${…} without the NAME of an environment variable in it, like "+
+				"${OPENAI_BASE_URL}: letters, digits and _", what)
 			return false
 		}
 	}
@@ -93,12 +89,8 @@ func (p *parser) headers(n *yaml.Node) (headers map[string]string, at map[string
 		case strings.ContainsFunc(text, unicode.IsControl):
 			p.mistake(valueAt, "%s contains a line ending or another control character; remove it", what)
 		case slices.ContainsFunc(strings.Fields(variables.ReplaceAllString(text, " ")), looksLikeKey):
-			p.mistake(
-				valueAt,
-				"%s looks like a key; write ${NAME} with the NAME of the environment variable that holds it, and "+
-					"replace that key, because it is no longer secret",
-				what,
-			)
+			p.mistake(valueAt, "%s looks like a key; write ${NAME} with the NAME of the environment variable that "+
+				"holds it, and replace that key, because it is no longer secret", what)
 		default:
 			headers[name], at[name] = text, valueAt
 		}

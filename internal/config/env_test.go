@@ -26,11 +26,11 @@ func TestModelEnvironment(t *testing.T) {
 		want string // the error
 	}{
 		"all": {map[string]string{"HOST": "example.com", "TOKEN": "s3cret${WHO}", "WHO": "me"}, ""},
-		"one": {map[string]string{"HOST": "example.com", "TOKEN": "s3cret"}, "a.yaml:6:16: headers.X-Title needs " +
-			"the environment variable WHO, which is not set"},
-		"no host": {map[string]string{"TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL needs the environment " +
-			"variable HOST, which is not set\na.yaml:7:12: proxy needs the environment " +
-			"variable HOST, which is not set"},
+		"one": {map[string]string{"HOST": "example.com", "TOKEN": "s3cret"},
+			"a.yaml:6:16: headers.X-Title needs the environment variable WHO, which is not set"},
+		"no host": {map[string]string{"TOKEN": "s3cret", "WHO": "me"},
+			"a.yaml:3:14: baseURL needs the environment variable HOST, which is not set\na.yaml:7:12: proxy needs " +
+				"the environment variable HOST, which is not set"},
 		"none": {nil, "a.yaml:3:14: baseURL needs the environment variable HOST, which is not set\n" +
 			"a.yaml:5:22: headers.Authorization needs the environment variable TOKEN, which is not set\n" +
 			"a.yaml:6:16: headers.X-Title needs the environment variable WHO, which is not set\n" +

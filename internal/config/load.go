@@ -92,10 +92,8 @@ func (p *parser) sections(f *File, root *yaml.Node, known Known) {
 		}
 		f.Agents = r.agents(agents)
 	case resolve(root).Kind == yaml.MappingNode:
-		p.mistake(
-			position(root),
-			"the file has no agents; start with agents: and a list of them, see holdfast.example.yaml",
-		)
+		p.mistake(position(root), "the file has no agents; start with agents: and a list of them, "+
+			"see holdfast.example.yaml")
 	}
 }
 

@@ -27,12 +27,9 @@ func (r *agentReader) middleware(n *yaml.Node) (all []holdfast.Middleware, optio
 			r.p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
 			return
 		case len(n.Content) > 2:
-			r.p.mistake(
-				position(n.Content[2]),
+			r.p.mistake(position(n.Content[2]),
 				"%s is next to %s; indent options further than the name, and start another middleware with a dash",
-				show(resolve(n.Content[2]).Value),
-				show(resolve(n.Content[0]).Value),
-			)
+				show(resolve(n.Content[2]).Value), show(resolve(n.Content[0]).Value))
 			return
 		default:
 			name, given = n.Content[0], n.Content[1]

@@ -50,20 +50,13 @@ func (r *agentReader) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		return []Model{one}
 	}
 	if at, both := a.at["model"]; both {
-		r.p.mistake(
-			later(at, a.at["models"]),
-			"model and models are both set; keep models, and make the model that is asked first its first entry",
-		)
+		r.p.mistake(later(at, a.at["models"]),
+			"model and models are both set; keep models, and make the model that is asked first its first entry")
 	}
 	for _, key := range modelKeys {
 		if at, there := a.at[key]; there {
-			r.p.mistake(
-				at,
-				"beside models, %s would be for all of them; write it into the entry of the model that it "+
-					"is for: {name: …, %s: …}",
-				key,
-				key,
-			)
+			r.p.mistake(at, "beside models, %s would be for all of them; write it into the entry of the model that "+
+				"it is for: {name: …, %s: …}", key, key)
 		}
 	}
 	var models []Model
@@ -71,12 +64,8 @@ func (r *agentReader) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		m := r.modelEntry(n)
 		for i := range models {
 			if m.Name != "" && m.sameAs(&models[i]) {
-				r.p.mistake(
-					m.start,
-					"the model %s is listed twice and asked in the same way; remove one: how often a "+
-						"model is tried is modelTries",
-					show(m.Name),
-				)
+				r.p.mistake(m.start, "the model %s is listed twice and asked in the same way; remove one: how often "+
+					"a model is tried is modelTries", show(m.Name))
 				break
 			}
 		}
@@ -108,8 +97,8 @@ func (r *agentReader) modelEntry(n *yaml.Node) Model {
 
 // sameAs reports whether two models are asked in the same place with the same key.
 func (m *Model) sameAs(o *Model) bool {
-	return m.Name == o.Name &&
-		!slices.ContainsFunc([]string{"baseURL", "headers", "proxy", "apiKeyEnv"}, func(key string) bool {
+	return m.Name == o.Name && !slices.ContainsFunc([]string{"baseURL", "headers", "proxy", "apiKeyEnv"},
+		func(key string) bool {
 			return !reflect.DeepEqual(written(m.values[key]), written(o.values[key]))
 		})
 }
@@ -136,11 +125,8 @@ func (r *agentReader) modelName(n *yaml.Node, key string) string {
 		return ""
 	}
 	if strings.Contains(model, ",") {
-		r.p.mistake(
-			position(resolve(n)),
-			"%s has a comma; list several models under models, one entry each",
-			show(model),
-		)
+		r.p.mistake(position(resolve(n)), "%s has a comma; list several models under models, one entry each",
+			show(model))
 		return ""
 	}
 	for _, known := range r.known.Models {

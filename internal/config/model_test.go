@@ -46,8 +46,7 @@ func TestModels(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if b, c := f.Agents[1], f.Agents[2]; len(b.Models) != 1 || b.Models[0].Name != "demo" || b.FallbackRefused ||
-		len(c.Models) != 1 ||
-		c.Models[0].Name != "demo" {
+		len(c.Models) != 1 || c.Models[0].Name != "demo" {
 		t.Errorf("%+v, %+v", b, c)
 	}
 	err = m.Decode(&spec, func(string) string { return "" })

@@ -30,10 +30,8 @@ func (r *agentReader) output(n *yaml.Node) *holdfast.Output {
 	case file != nil:
 		o.Schema = r.schemaFile(file)
 	case resolve(n).Kind == yaml.MappingNode:
-		r.p.mistake(
-			position(resolve(n)),
-			"output has no schema; add schema: with a JSON Schema, or schemaFile: with the name of a file that has one",
-		)
+		r.p.mistake(position(resolve(n)),
+			"output has no schema; add schema: with a JSON Schema, or schemaFile: with the name of a file that has one")
 	}
 	if len(r.p.found) > before {
 		return nil

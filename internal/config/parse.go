@@ -42,10 +42,8 @@ func (p *parser) def(name string) *shape { return p.schema.Defs[name] }
 func (p *parser) document(data []byte) *yaml.Node {
 	start := place{1, 1}
 	if len(data) > MaxSize {
-		p.mistake(
-			start,
-			"the file is larger than 1 MiB; move long texts to files of their own and name them with instructionsFile",
-		)
+		p.mistake(start, "the file is larger than 1 MiB; move long texts to files of their own and name "+
+			"them with instructionsFile")
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
@@ -106,12 +104,8 @@ func (p *parser) bounded(n *yaml.Node, depth int, budget *int) bool {
 	// Long texts count for more, so that aliases cannot multiply them either.
 	*budget -= 1 + len(n.Value)/100
 	if depth == 0 || *budget < 0 {
-		p.mistake(
-			position(n),
-			"this is nested more than %d levels deep or expands to more than %d values; use fewer aliases (*name)",
-			maxDepth,
-			maxValues,
-		)
+		p.mistake(position(n), "this is nested more than %d levels deep or expands to more than %d values; "+
+			"use fewer aliases (*name)", maxDepth, maxValues)
 		return false
 	}
 	for _, c := range n.Content {

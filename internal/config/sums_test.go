@@ -63,14 +63,8 @@ agents:
 			}
 			return names
 		}
-		if agents, others := differ(
-			before.Agents,
-			after.Agents,
-		), differ(
-			before.Others,
-			after.Others,
-		); !slices.Equal(agents, c.agents) ||
-			!slices.Equal(others, c.others) {
+		if agents, others := differ(before.Agents, after.Agents),
+			differ(before.Others, after.Others); !slices.Equal(agents, c.agents) || !slices.Equal(others, c.others) {
 			t.Errorf("%s: %q and %q have changed", name, agents, others)
 		}
 	}

@@ -112,17 +112,10 @@ func (r *agentReader) unknownTool(entry string) string {
 	}
 	for _, server := range servers {
 		if begin != "" && strings.HasPrefix(server, begin) {
-			return fmt.Sprintf(
-				"the pattern %s begins with no name of an MCP server; did you mean %s?",
-				show(entry),
-				show(server+"_*"),
-			)
+			return fmt.Sprintf("the pattern %s begins with no name of an MCP server; did you mean %s?", show(entry),
+				show(server+"_*"))
 		}
 	}
-	return fmt.Sprintf(
-		"the pattern %s stands for no tool that this file declares, and does not begin with the name of an MCP "+
-			"server and _%s",
-		show(entry),
-		suggest(entry, known),
-	)
+	return fmt.Sprintf("the pattern %s stands for no tool that this file declares, and does not begin with the name "+
+		"of an MCP server and _%s", show(entry), suggest(entry, known))
 }

@@ -40,10 +40,9 @@ var (
 	// userPasswords matches the password of a URL, as in https://user:password@host/.
 	userPasswords = regexp.MustCompile(`^[A-Za-z0-9+.-]*://[^/?#@]*:[^/?#@]+@`)
 	// queryPasswords matches a member of a query whose name says that its value is secret.
-	queryPasswords = regexp.MustCompile(
-		`(?i)[?&]([a-z0-9]+[_-])*(access|auth|api)?[_-]?(token|apikey|api[_-]key|secret|password|` +
-			`passwd|signature|sig)=[^&#]`,
-	)
+	queryPasswords = regexp.MustCompile(`(?i)[?&]([a-z0-9]+[_-])*(access|auth|api)?[_-]?(token|apikey|` +
+		`api[_-]key|secret|password|` +
+		`passwd|signature|sig)=[^&#]`)
 	// arguments matches what is filled in at each call: ${NAME} and {name}.
 	arguments = regexp.MustCompile(`\$?\{[^}]*\}`)
 )

@@ -70,12 +70,8 @@ func (p *parser) duration(n *yaml.Node, what string) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		p.mistake(
-			position(resolve(n)),
-			"%s cannot be %s; write a duration above 0 with its unit, like 30s, 2m or 1h30m",
-			what,
-			show(text),
-		)
+		p.mistake(position(resolve(n)),
+			"%s cannot be %s; write a duration above 0 with its unit, like 30s, 2m or 1h30m", what, show(text))
 		return 0
 	}
 	return d
@@ -154,11 +150,8 @@ func (p *parser) free(n *yaml.Node, what string) any {
 		}
 		return v
 	}
-	p.mistake(
-		position(n),
-		"%s must be a value that JSON can express: text, a number, true, false, null, a list or a mapping",
-		what,
-	)
+	p.mistake(position(n), "%s must be a value that JSON can express: text, a number, true, false, "+
+		"null, a list or a mapping", what)
 	return nil
 }
 

@@ -32,8 +32,8 @@ func Parse(setting string) (int, error) {
 	case err == nil && n >= thread.FormatBefore && n <= thread.Format:
 		return n, nil
 	}
-	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %s or %s",
-		setting, written(), Newest)
+	return 0, fmt.Errorf("the data format %q cannot be written by this version: use %s or %s", setting, written(),
+		Newest)
 }
 
 // written names the formats that this version writes.
@@ -108,13 +108,8 @@ func (a *Agreement) agree(ctx context.Context, process string) error {
 	a.tell(got, newer)
 	a.behind, a.newer = got.Reads, nil
 	if newer {
-		a.newer = fmt.Errorf(
-			"other servers write data of format %d into this store, and this version reads up to %d: "+
-				"start a newer version: %w",
-			got.Write,
-			a.reads,
-			err,
-		)
+		a.newer = fmt.Errorf("other servers write data of format %d into this store, and this version reads up to "+
+			"%d: start a newer version: %w", got.Write, a.reads, err)
 		return a.newer
 	}
 	a.write = got.Write
@@ -129,14 +124,9 @@ func (a *Agreement) tell(got store.Formats, newer bool) {
 			"format", got.Write, "reads", a.reads)
 	case newer:
 	case a.write == 0 && got.Write < a.reads && a.wants <= got.Write:
-		a.log.Info(
-			"this server writes the data format that the version before reads; once no server of that version is "+
-				"left, ask for the newer one with --data-format",
-			"format",
-			got.Write,
-			"reads",
-			a.reads,
-		)
+		a.log.Info("this server writes the data format that the version before reads; once no server of that version "+
+			"is left, ask for the newer one with --data-format",
+			"format", got.Write, "reads", a.reads)
 	case a.write > 0 && got.Write > a.write:
 		a.log.Info("this server writes a newer data format from now on", "format", got.Write, "before", a.write)
 	}
@@ -195,19 +185,11 @@ func (s Status) String() string {
 	case s.Write >= s.Reads:
 		return fmt.Sprintf("format %d", s.Write)
 	case len(s.Behind) > 0:
-		return fmt.Sprintf(
-			"format %d; format %d is held back by servers that do not read it: %s",
-			s.Write,
-			s.Wants,
-			Servers(s.Behind),
-		)
+		return fmt.Sprintf("format %d; format %d is held back by servers that do not read it: %s", s.Write, s.Wants,
+			Servers(s.Behind))
 	default:
-		return fmt.Sprintf(
-			"format %d, which the version before reads; --data-format=%d asks for the newer one, once every "+
-				"server has this version",
-			s.Write,
-			s.Reads,
-		)
+		return fmt.Sprintf("format %d, which the version before reads; --data-format=%d asks for the newer one, once "+
+			"every server has this version", s.Write, s.Reads)
 	}
 }
 

@@ -45,10 +45,7 @@ func taking(c Compared) string {
 func TestImportPolicy(t *testing.T) {
 	t.Parallel()
 	whole := []agui.Message{
-		message(
-			"system",
-			"s0",
-		),
+		message("system", "s0"),
 		message("user", "u1"),
 		message("system", "s1"),
 		message("reasoning", "r1"),
@@ -104,13 +101,8 @@ func TestResultsOfTheFrontend(t *testing.T) {
 		h.Add(m, m.AppendJSON(nil))
 	}
 	for _, policy := range []string{thread.ImportAll, thread.ImportUsers, thread.ImportNone} {
-		compared := Compare(
-			h,
-			[]string{"call"},
-			[]agui.Message{message("tool", "t1"), message("user", "u2")},
-			false,
-			false,
-		)
+		compared := Compare(h, []string{"call"}, []agui.Message{message("tool", "t1"), message("user", "u2")}, false,
+			false)
 		compared.Admit(&holdfast.ClientPolicy{Import: policy})
 		if got := taking(compared); got != "user u2, tool t1*" {
 			t.Errorf("%s: %s", policy, got)

@@ -38,20 +38,15 @@ func checksOf(s Situation, answers []agui.ResumeEntry) (all []answerCheck) {
 		}
 		i := slices.IndexFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == a.InterruptID })
 		payload := PayloadOf(a, &s.Interrupts[i])
-		all = append(
-			all,
-			answerCheck{
-				Check{fmt.Sprintf("the question %q", a.InterruptID), closed(&s.Interrupts[i]), payload},
-				a.InterruptID,
-				"",
-			},
-		)
+		all = append(all, answerCheck{
+			Check{fmt.Sprintf("the question %q", a.InterruptID), closed(&s.Interrupts[i]), payload},
+			a.InterruptID,
+			"",
+		})
 		if edited := EditedArguments(payload, &s.Interrupts[i]); edited != nil {
 			p := s.Parameters[a.InterruptID]
-			all = append(
-				all,
-				answerCheck{Check{fmt.Sprintf("the tool %q", p.Tool), p.Schema, edited}, a.InterruptID, "editedArgs: "},
-			)
+			all = append(all, answerCheck{Check{fmt.Sprintf("the tool %q", p.Tool), p.Schema, edited}, a.InterruptID,
+				"editedArgs: "})
 		}
 	}
 	return all
@@ -129,8 +124,7 @@ func EditedArguments(payload json.RawMessage, question *agui.Interrupt) json.Raw
 		EditedArgs json.RawMessage `json:"editedArgs"`
 	}
 	if question.Reason != holdfast.ReasonToolCall || question.ToolCallID == "" ||
-		json.Unmarshal(payload, &said) != nil ||
-		!said.Approved {
+		json.Unmarshal(payload, &said) != nil || !said.Approved {
 		return nil
 	}
 	if string(said.EditedArgs) == "null" {

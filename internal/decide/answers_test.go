@@ -24,10 +24,8 @@ func asked(reason, schema, payload string) (Situation, Request) {
 		Parameters: map[string]Parameters{
 			"i1": {
 				Tool: "send",
-				Schema: json.RawMessage(
-					`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},` +
-						`"n":{"type":"integer"}}}`,
-				),
+				Schema: json.RawMessage(`{"type":"object","required":["to","n"],"properties":{"to":{"type":"string"},` +
+					`"n":{"type":"integer"}}}`),
 			},
 		},
 	}
@@ -168,9 +166,9 @@ func TestSchemasThatTakeTooLong(t *testing.T) {
 			`}}`, `editedArgs: it cannot be checked against the schema of the tool "send": it takes more than ` +
 			`allowed: a check of at most 500,000 steps`},
 		{"tool_call", approval, `{"pattern":"` + strings.Repeat("[a-z]{1000}", 25) + `"}`,
-			`{"approved":true,"editedArgs":{}}`, `editedArgs: it cannot be checked against the schema of the tool ` +
-				`"send": it takes more than allowed: a pattern whose program has at most 20,000 ` +
-				`instructions, repetitions counted`},
+			`{"approved":true,"editedArgs":{}}`,
+			`editedArgs: it cannot be checked against the schema of the tool "send": it takes more than allowed: a ` +
+				`pattern whose program has at most 20,000 instructions, repetitions counted`},
 	} {
 		s, req := asked(c.reason, c.question, c.payload)
 		s.Parameters["i1"] = Parameters{Tool: "send", Schema: json.RawMessage(c.tool)}

@@ -39,10 +39,8 @@ func TestChoiceOf(t *testing.T) {
 		`{"type":"function","name":"a","function":{"name":"b"}}`, `{"type":1}`,
 	} {
 		_, err := ChoiceOf(json.RawMessage(`{"toolChoice":` + sent + `}`))
-		if e := holdfast.AsError(
-			err,
-		); err == nil || e.Code != "invalid_input" || !strings.Contains(e.Hint, `"required"`) ||
-			e.Details["field"] != "forwardedProps.toolChoice" {
+		if e := holdfast.AsError(err); err == nil || e.Code != "invalid_input" ||
+			!strings.Contains(e.Hint, `"required"`) || e.Details["field"] != "forwardedProps.toolChoice" {
 			t.Errorf("%s: %+v", sent, err)
 		}
 	}

@@ -351,12 +351,8 @@ func (c *Compared) importAssistant(i int, sent []agui.Message, results map[strin
 			answers = append(answers, sent[after[0]])
 			results[call.ID] = after[1:]
 		case json.Valid([]byte(call.Function.Arguments)):
-			answers = append(
-				answers,
-				agui.FromDomain(
-					holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: thread.TextNotAnswered},
-				),
-			)
+			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID,
+				Text: thread.TextNotAnswered}))
 			c.Resync = true
 		default:
 			c.Resync = true

@@ -16,10 +16,8 @@ import (
 func msg(role, id, text string, calls ...string) agui.Message {
 	m := agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.Role(role), Text: text})
 	for _, c := range calls {
-		m.ToolCalls = append(
-			m.ToolCalls,
-			agui.ToolCall{ID: c, Type: "function", Function: agui.Function{Name: "f", Arguments: "{}"}},
-		)
+		m.ToolCalls = append(m.ToolCalls,
+			agui.ToolCall{ID: c, Type: "function", Function: agui.Function{Name: "f", Arguments: "{}"}})
 	}
 	if len(calls) > 0 && text == "" {
 		m.Content = nil
@@ -92,12 +90,8 @@ func TestImport(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	h := func() *thread.History {
-		return historyOf(
-			msg("user", "u1", "one"),
-			msg("assistant", "a1", "answer", "c1"),
-			result("r1", "c1"),
-			msg("assistant", "a2", "done"),
-		)
+		return historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer", "c1"), result("r1", "c1"),
+			msg("assistant", "a2", "done"))
 	}
 	all := h().Path
 	half := msg("assistant", "a2", "do")
@@ -158,17 +152,9 @@ func TestClean(t *testing.T) {
 			continue
 		}
 		if !c.diverged && short(got.Users) != c.want || got.Parent != c.parent || got.Resync != c.resync ||
-			(got.Diverged != nil) != c.diverged ||
-			got.Regenerate != c.regen {
-			t.Errorf(
-				"%s: users %q parent %q resync %v diverged %v regenerate %v",
-				name,
-				short(got.Users),
-				got.Parent,
-				got.Resync,
-				got.Diverged,
-				got.Regenerate,
-			)
+			(got.Diverged != nil) != c.diverged || got.Regenerate != c.regen {
+			t.Errorf("%s: users %q parent %q resync %v diverged %v regenerate %v", name, short(got.Users), got.Parent,
+				got.Resync, got.Diverged, got.Regenerate)
 		}
 	}
 }
@@ -233,13 +219,11 @@ func TestImportMatchesResults(t *testing.T) {
 		return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleTool, CallID: "c", Text: id})
 	}
 	calls := func(id string) agui.Message {
-		return agui.FromDomain(
-			holdfast.Message{
-				ID:    id,
-				Role:  holdfast.RoleAssistant,
-				Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{}`)}},
-			},
-		)
+		return agui.FromDomain(holdfast.Message{
+			ID:    id,
+			Role:  holdfast.RoleAssistant,
+			Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{}`)}},
+		})
 	}
 	sent := []agui.Message{
 		agui.FromDomain(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"}),
@@ -269,12 +253,8 @@ func TestImportMatchesResults(t *testing.T) {
 // branch that it shows.
 func TestSwitch(t *testing.T) {
 	h := func() *thread.History {
-		h := historyOf(
-			msg("user", "u1", "one"),
-			msg("assistant", "a1", "answer"),
-			msg("user", "u2", "edited"),
-			msg("assistant", "a2", "again"),
-		)
+		h := historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"),
+			msg("assistant", "a2", "again"))
 		// u3 is what was edited; a4 is another answer to u2; r5 and a5 are one answer to u3.
 		for id, of := range map[string][2]string{"u3": {"user", "a1"}, "a4": {"assistant", "u2"},
 			"r5": {"reasoning", "u3"}, "a5": {"assistant", "r5"}} {
@@ -282,40 +262,10 @@ func TestSwitch(t *testing.T) {
 		}
 		return h
 	}
-	u1, a1, u2, a2 := msg(
-		"user",
-		"u1",
-		"one",
-	), msg(
-		"assistant",
-		"a1",
-		"answer",
-	), msg(
-		"user",
-		"u2",
-		"edited",
-	), msg(
-		"assistant",
-		"a2",
-		"again",
-	)
-	u3, a4, a5, fresh := msg(
-		"user",
-		"u3",
-		"two",
-	), msg(
-		"assistant",
-		"a4",
-		"other",
-	), msg(
-		"assistant",
-		"a5",
-		"old",
-	), msg(
-		"user",
-		"u9",
-		"more",
-	)
+	u1, a1, u2, a2 := msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"),
+		msg("assistant", "a2", "again")
+	u3, a4, a5, fresh := msg("user", "u3", "two"), msg("assistant", "a4", "other"), msg("assistant", "a5", "old"),
+		msg("user", "u9", "more")
 	for name, c := range map[string]struct {
 		sent []agui.Message
 		to   string

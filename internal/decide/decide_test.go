@@ -384,9 +384,7 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	}
 	diverged := req
 	diverged.Compared.Diverged = errHistoryDiverged("m", nil)
-	if got := said(
-		Decide(s, diverged, testNow),
-	); s.Exists && got != codes.HistoryDiverged &&
+	if got := said(Decide(s, diverged, testNow)); s.Exists && got != codes.HistoryDiverged &&
 		answersOutside(s, req.Resume) == "" {
 		t.Errorf("%s, diverged: %s", name, got)
 	}

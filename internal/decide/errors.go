@@ -20,8 +20,7 @@ func errWrongAgent(s Situation, asked string) *holdfast.Error {
 }
 
 func errRunIDReused(run string) *holdfast.Error {
-	return holdfast.Errorf(codes.RunIDReused,
-		"Run %q exists in this thread and was started with other input.", run).
+	return holdfast.Errorf(codes.RunIDReused, "Run %q exists in this thread and was started with other input.", run).
 		WithHint(`Send a new runId. To watch run %q, send it again with the same input, or with "messages": [].`, run).
 		With("runId", run)
 }
@@ -37,10 +36,9 @@ func errRunInProgress(s Situation) *holdfast.Error {
 		"Run %q is in progress on thread %q, at iteration %d; new messages cannot be added to it.", s.Run, s.Thread,
 		s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set `+
-			`forwardedProps.holdfast.onBusy to "cancel_and_run". Pages of frontends want the `+
-			`policy chat, by which new `+
-			`messages, edits and regenerations end the run: start the server with --chat, or give it to the agent `+
-			`(policy: { chat: true }) or to one request (forwardedProps.holdfast.chat).`).
+			`forwardedProps.holdfast.onBusy to "cancel_and_run". Pages of frontends want the policy chat, by which `+
+			`new messages, edits and regenerations end the run: start the server with --chat, or give it to the `+
+			`agent (policy: { chat: true }) or to one request (forwardedProps.holdfast.chat).`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
@@ -75,8 +73,8 @@ func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error 
 			missing = append(missing, in.ID)
 		}
 	}
-	return holdfast.Errorf(codes.AnswersMissing, "The request answers %d of the %d open questions of this thread; "+
-		"all of them must be answered at once.",
+	return holdfast.Errorf(codes.AnswersMissing,
+		"The request answers %d of the %d open questions of this thread; all of them must be answered at once.",
 		len(given), len(open)).
 		WithHint(`Nothing was accepted or stored, and all questions stay open. Send "resume" again with an entry for `+
 			`each of them, also those in "missing"; the status "cancelled" declines one.`).
@@ -133,8 +131,7 @@ func errMidExecution(s Situation) *holdfast.Error {
 // errHistoryDiverged names the last common message and the newest 50 of those that the
 // client lacks.
 func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
-	e := holdfast.Errorf(codes.HistoryDiverged,
-		"The messages sent are not a continuation of this thread's history.").
+	e := holdfast.Errorf(codes.HistoryDiverged, "The messages sent are not a continuation of this thread's history.").
 		WithHint("Send only what is new, or read the history with GET /threads/{thread}/messages and continue it; to "+
 			"branch off from the last common message, set forwardedProps.holdfast.branch to true.").
 		With("lastCommonMessageId", lastCommon)
@@ -153,15 +150,15 @@ func errUnknownToolCall(call string) *holdfast.Error {
 }
 
 func errRoleChanged(id, was, is string) *holdfast.Error {
-	return holdfast.Errorf(codes.InvalidInput,
-		"Message %q has the role %q in this thread, but was sent as %q.", id, was, is).
+	return holdfast.Errorf(codes.InvalidInput, "Message %q has the role %q in this thread, but was sent as %q.", id,
+		was, is).
 		WithHint("Give a new message a new id.").With("messageId", id)
 }
 
 // errNothingTaken is for a history of which the agent takes nothing that could be run.
 func errNothingTaken(policy string) *holdfast.Error {
-	return holdfast.Errorf(codes.NothingToRun, "This agent takes no history from clients (import: %s), and without "+
-		"it there is nothing to run.", policy).
+	return holdfast.Errorf(codes.NothingToRun,
+		"This agent takes no history from clients (import: %s), and without it there is nothing to run.", policy).
 		WithHint("Send a user message as the last one.")
 }
 

@@ -122,10 +122,8 @@ func outsideTool(d *config.Declaration, getenv func(string) string) ([]holdfast.
 	spec := o.ToolSpec
 	spec.Outside = &o.Outside
 	if o.Effect == holdfast.EffectQuery {
-		return nil, nil, d.Errorf(
-			"effect",
-			"effect: a call that is finished from outside cannot be looked up; use once or idempotent",
-		)
+		return nil, nil, d.Errorf("effect",
+			"effect: a call that is finished from outside cannot be looked up; use once or idempotent")
 	}
 	if w := o.Webhook; w != nil {
 		var err error
@@ -216,9 +214,7 @@ func originOf(text string, getenv func(string) string) string {
 // credentialed returns what adds the credential of a declaration to the requests to a
 // server; nil if it has none.
 func credentialed(
-	d *config.Declaration,
-	name, server string,
-	getenv func(string) string,
+	d *config.Declaration, name, server string, getenv func(string) string,
 ) (func(http.RoundTripper) http.RoundTripper, error) {
 	c := d.Credential
 	if c == nil {

@@ -51,18 +51,13 @@ func (c *crew) stopAfterApproval(thread string, after time.Duration, tally *appr
 	c.Helper()
 	k := c.talk("cashier", thread)
 	resume := k.resumeAll(k.says("pay 0"))
-	body := []byte(
-		mustText(
-			c.T,
-			map[string]any{
-				"threadId":        thread,
-				"runId":           "r2",
-				"protocolVersion": "1.0",
-				"messages":        []any{},
-				"resume":          resume,
-			},
-		),
-	)
+	body := []byte(mustText(c.T, map[string]any{
+		"threadId":        thread,
+		"runId":           "r2",
+		"protocolVersion": "1.0",
+		"messages":        []any{},
+		"resume":          resume,
+	}))
 	answered := make(chan struct{})
 	leaving := c.p
 	go func() {

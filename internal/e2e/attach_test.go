@@ -88,12 +88,8 @@ type seenStream struct {
 
 // engine starts an engine that leaves the runs of dead processes as they are.
 func (c *corpus) engine(db store.Store) *looptest.Engine {
-	return looptest.Start(
-		c.T,
-		db,
-		func(cfg *looptest.Config) { cfg.Recover, cfg.ArchiveAfter = false, time.Hour },
-		looptest.Pinger(1),
-	)
+	return looptest.Start(c.T, db, func(cfg *looptest.Config) { cfg.Recover, cfg.ArchiveAfter = false, time.Hour },
+		looptest.Pinger(1))
 }
 
 func (c *corpus) threads(db store.Store) (keys []store.ThreadKey) {
@@ -114,15 +110,9 @@ func (c *corpus) attach(e *looptest.Engine, stage string) {
 		runs := looptest.Must(e.Store.Values(c.Context(), key, store.KindRun, "", 0))(c.T)
 		for _, run := range runs {
 			name := strings.Join([]string{c.file, key.Thread, run.ID}, "/")
-			frames, events := looptest.FramesOf(
-				c.T,
-				looptest.Must(
-					e.Owner.Events(c.Context(), who, key.Thread, run.ID, store.Cursor{}, agui.DialectV1),
-				)(
-					c.T,
-				),
-				nil,
-			)
+			frames, events := looptest.FramesOf(c.T,
+				looptest.Must(e.Owner.Events(c.Context(), who, key.Thread, run.ID, store.Cursor{},
+					agui.DialectV1))(c.T), nil)
 			if frames[0].ID == "" {
 				c.seen(name+", "+stage, "", nil, events)
 				continue // a fork has no log of it
@@ -144,11 +134,8 @@ func (c *corpus) attach(e *looptest.Engine, stage string) {
 					_, rest := looptest.FramesOf(c.T, reply, nil)
 					c.same(at, w, w.events[:i+1], rest)
 				}
-				_, thread := looptest.FramesOf(
-					c.T,
-					looptest.Must(e.Owner.Events(c.Context(), who, key.Thread, "", after, agui.DialectV1))(c.T),
-					nil,
-				)
+				_, thread := looptest.FramesOf(c.T,
+					looptest.Must(e.Owner.Events(c.Context(), who, key.Thread, "", after, agui.DialectV1))(c.T), nil)
 				if _, anew := thread[0].(agui.RunStarted); anew {
 					c.seen(at+", on the thread", "", nil, thread)
 				} else {

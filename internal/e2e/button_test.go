@@ -41,11 +41,8 @@ func startAsUser(t *testing.T, env []string, args ...string) *process {
 	if slices.Contains(env, nohup) {
 		program = []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, binary}
 	}
-	args = slices.Concat(
-		program[1:],
-		[]string{"--addr", addr, "--store", "file:" + filepath.Join(t.TempDir(), "data"), "--demo-delay=10ms"},
-		args,
-	)
+	args = slices.Concat(program[1:], []string{"--addr", addr, "--store", "file:" + filepath.Join(t.TempDir(), "data"),
+		"--demo-delay=10ms"}, args)
 	cmd := exec.Command(program[0], args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDFAST_") })
 	cmd.Env = append(cmd.Env, env...)
@@ -189,10 +186,7 @@ func TestKillButton(t *testing.T) {
 		before := p.server()
 		code, body := p.button()
 		var killed struct{ Process string }
-		if err := json.Unmarshal(
-			[]byte(body),
-			&killed,
-		); err != nil || code != http.StatusAccepted ||
+		if err := json.Unmarshal([]byte(body), &killed); err != nil || code != http.StatusAccepted ||
 			killed.Process == "" {
 			t.Fatalf("%d %s: %v", code, body, err)
 		}
@@ -209,10 +203,7 @@ func TestKillButton(t *testing.T) {
 	}
 	defer again.Body.Close()
 	var last record
-	if err := readStream(
-		again.Body,
-		func(r record) bool { last = r; return false },
-	); err != nil ||
+	if err := readStream(again.Body, func(r record) bool { last = r; return false }); err != nil ||
 		last.kind() != "RUN_FINISHED" {
 		t.Fatalf("the run ends with %s: %v\n%s", last.Raw, err, p.out)
 	}

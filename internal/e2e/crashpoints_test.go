@@ -347,8 +347,7 @@ func (w *watcher) checkScript() {
 		"tool",
 		"tool",
 		"assistant",
-	}; !slices.Equal(roles, want) ||
-		!slices.Equal(calls, results) {
+	}; !slices.Equal(roles, want) || !slices.Equal(calls, results) {
 		w.Errorf("%s: the history is %q with the calls %q and results of %q", w.thread, roles, calls, results)
 	}
 }

@@ -76,8 +76,7 @@ func (c *crew) start(args ...string) *member {
 	c.Helper()
 	m := &member{name: fmt.Sprintf("p%d", c.started)}
 	c.started++
-	args = append(
-		[]string{"--lease=300ms", "--journal=" + c.journal, "--holds=" + c.holds, "--name=" + m.name},
+	args = append([]string{"--lease=300ms", "--journal=" + c.journal, "--holds=" + c.holds, "--name=" + m.name},
 		append(c.args, args...)...)
 	if m.name == "p0" && c.crash != "" {
 		m.process = c.launchCrashing(args...).ready()
@@ -105,11 +104,8 @@ func (c *crew) launchCrashing(args ...string) *process {
 // hold has the first worker stop for ever that comes to a moment of an iteration.
 func (c *crew) hold(thread, moment string, iteration int) {
 	c.Helper()
-	if err := os.WriteFile(
-		filepath.Join(c.holds, fmt.Sprintf("%s.%s.%d", thread, moment, iteration)),
-		nil,
-		0o600,
-	); err != nil {
+	if err := os.WriteFile(filepath.Join(c.holds, fmt.Sprintf("%s.%s.%d", thread, moment, iteration)), nil,
+		0o600); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -323,10 +319,8 @@ func (k *talk) resume(end record) []map[string]any {
 	var out []map[string]any
 	for _, q := range interruptsOf(end) {
 		if answer, ok := k.answers[q["reason"].(string)]; ok {
-			out = append(
-				out,
-				map[string]any{"interruptId": q["id"], "status": "resolved", "payload": json.RawMessage(answer)},
-			)
+			out = append(out, map[string]any{"interruptId": q["id"], "status": "resolved",
+				"payload": json.RawMessage(answer)})
 		}
 	}
 	return out

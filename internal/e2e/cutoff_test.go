@@ -28,11 +28,9 @@ func TestCutOffOwnersAreHarmless(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.journals = append(f.journals, filepath.Join(t.TempDir(), "journal"))
-		f.servers = append(
-			f.servers,
-			start(t, redistest.FreeAddr(t), fmt.Sprintf("redis://%s:secret@%s", user, server.Addr),
-				"--demo-delay=5ms", "--demo-journal="+f.journals[i]),
-		)
+		f.servers = append(f.servers, start(t, redistest.FreeAddr(t),
+			fmt.Sprintf("redis://%s:secret@%s", user, server.Addr), "--demo-delay=5ms",
+			"--demo-journal="+f.journals[i]))
 	}
 	const thread, cuts = "cutoff", 30
 	f.begin(thread, 0, "plan 10 steps")

@@ -79,11 +79,8 @@ func (d *trial) breakOff(token string) map[string]any {
 		}
 		return heard
 	}
-	r, err := http.NewRequest(
-		http.MethodPost,
-		d.p.url+"/calls?token="+url.QueryEscape(token),
-		strings.NewReader(outsideResult),
-	)
+	r, err := http.NewRequest(http.MethodPost, d.p.url+"/calls?token="+url.QueryEscape(token),
+		strings.NewReader(outsideResult))
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -121,10 +118,7 @@ func (d *trial) sendMore(tokens []string, first map[string]any) {
 		if code, again := d.send(token, outsideResult); code != http.StatusOK || !maps.Equal(again, first) {
 			d.Errorf("again: %d %v, first %v", code, again, first)
 		}
-		if code, other := d.send(
-			token,
-			`{"result":"no"}`,
-		); code != http.StatusConflict ||
+		if code, other := d.send(token, `{"result":"no"}`); code != http.StatusConflict ||
 			other["code"] != codes.CallAlreadyAnswered {
 			d.Errorf("another result: %d %v", code, other)
 		}

@@ -103,16 +103,8 @@ func (p *peer) start() {
 		// The workers start it, as soon as it can be.
 		_ = os.Remove(filepath.Join(p.holds, "down"))
 	case "service":
-		p.process = launch(
-			p.T,
-			workerBinary,
-			p.addr,
-			"none",
-			"--serve",
-			"--journal="+p.journal,
-			"--holds="+p.holds,
-			"--name=peer",
-		).ready()
+		p.process = launch(p.T, workerBinary, p.addr, "none", "--serve", "--journal="+p.journal, "--holds="+p.holds,
+			"--name=peer").ready()
 	default:
 		_, port, err := net.SplitHostPort(p.addr)
 		if err != nil {
@@ -171,10 +163,9 @@ func (p *peer) kill(stays bool) {
 		}
 	}
 	if stays {
-		p.p.awaitOutput(
-			func(text string) bool { return strings.Contains(text, "the connection to an MCP server is lost") },
-			nil,
-		)
+		p.p.awaitOutput(func(text string) bool {
+			return strings.Contains(text, "the connection to an MCP server is lost")
+		}, nil)
 	}
 }
 

@@ -77,8 +77,7 @@ var mortalKinds = []*mortalKind{
 // waits reports whether the calls wait for the other side, however long it is away.
 func (k *mortalKind) waits(moment string) bool {
 	return k.side == "service" && k.effects[0] == outsideCall ||
-		slices.Contains(k.moments, atHandle) && (moment == atHandle || moment == atDone) ||
-		moment == atAsked
+		slices.Contains(k.moments, atHandle) && (moment == atHandle || moment == atDone) || moment == atAsked
 }
 
 // scene is one death of one kind of call: a call of each effect is under way.
@@ -103,11 +102,8 @@ func (c cell) String() string { return fmt.Sprintf("%d sent, %d done: %s", c.sen
 // place is where a cell is in the table.
 type place struct{ kind, moment, effect, dies string }
 
-var rewriteDeaths = flag.Bool(
-	"update",
-	false,
-	"write the table of deaths into docs/durability.md; with "+deathsVariable+"=all",
-)
+var rewriteDeaths = flag.Bool("update", false,
+	"write the table of deaths into docs/durability.md; with "+deathsVariable+"=all")
 
 // deathsVariable says which scenes are played: 3/24 is every 24th of each store, from the
 // 3rd; all is each. The order is a shuffled one.

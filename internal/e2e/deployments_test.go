@@ -62,12 +62,8 @@ func (k *keepers) fill() {
 	k.hold("running", "model", 1)
 	held := len(k.lines("held "))
 	r.runs++
-	res, err := postTo(
-		k.Context(),
-		k.p.url,
-		"keeper",
-		input("running", fmt.Sprintf("r%d", r.runs), userMessage(fmt.Sprintf("u%d", r.runs), "work 0, work 1")),
-	)
+	res, err := postTo(k.Context(), k.p.url, "keeper",
+		input("running", fmt.Sprintf("r%d", r.runs), userMessage(fmt.Sprintf("u%d", r.runs), "work 0, work 1")))
 	if err != nil || res.StatusCode != http.StatusOK {
 		k.Fatalf("running: %v, %v", res, err)
 	}
@@ -130,12 +126,8 @@ func (k *keepers) wantRefused(code string) {
 		"idle": `"messages":[{"id":"new","role":"user","content":"work 0"}]`, "stopped": `"messages":[]`,
 		"interrupted": `"messages":[],"resume":` + mustText(k.T, k.question()),
 	} {
-		res, err := postTo(
-			k.Context(),
-			k.p.url,
-			"keeper",
-			[]byte(`{"threadId":"`+thread+`","runId":"refused","protocolVersion":"1.0",`+body+`}`),
-		)
+		res, err := postTo(k.Context(), k.p.url, "keeper",
+			[]byte(`{"threadId":"`+thread+`","runId":"refused","protocolVersion":"1.0",`+body+`}`))
 		if err != nil {
 			k.Fatal(err)
 		}

@@ -29,15 +29,8 @@ import (
 func limitFileSize(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: math.MaxUint64}
-	_, _, errno := syscall.RawSyscall6(
-		syscall.SYS_PRLIMIT64,
-		uintptr(pid),
-		syscall.RLIMIT_FSIZE,
-		uintptr(unsafe.Pointer(&limit)),
-		0,
-		0,
-		0,
-	)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE,
+		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	if errno != 0 {
 		t.Fatalf("limit the size of files: %v", errno)
 	}
@@ -134,11 +127,7 @@ func (c *crowded) checkReadable() {
 	}
 	for _, w := range c.watchers {
 		var history struct{ Messages []map[string]any }
-		if code := getJSON(
-			c.T,
-			c.p.url+"/threads/"+w.thread+"/messages",
-			&history,
-		); code != http.StatusOK ||
+		if code := getJSON(c.T, c.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK ||
 			len(history.Messages) == 0 {
 			c.Errorf("%s: GET messages: %d, %d messages", w.thread, code, len(history.Messages))
 		}
@@ -255,8 +244,7 @@ func (c *crowded) stored(thread string) done {
 // it has found out.
 func startFull(t *testing.T, k *killer) *process {
 	t.Helper()
-	shell := append(
-		[]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store},
+	shell := append([]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store},
 		k.args...)
 	p := run(t, exec.Command("sh", shell...))
 	p.url = "http://" + k.addr

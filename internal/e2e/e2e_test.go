@@ -68,16 +68,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, sharedRedis.Stop(), os.RemoveAll(dir)) }()
-	binary, workerBinary, shopBinary = filepath.Join(
-		dir,
-		"server",
-	), filepath.Join(
-		dir,
-		"worker",
-	), filepath.Join(
-		dir,
-		"shop",
-	)
+	binary, workerBinary, shopBinary = filepath.Join(dir, "server"), filepath.Join(dir, "worker"),
+		filepath.Join(dir, "shop")
 	if err := build("-o", dir, "../../cmd/server", "./worker", "../../examples/tools/shop"); err != nil {
 		return 1, err
 	}
@@ -279,9 +271,8 @@ func input(thread, run string, messages ...map[string]any) []byte {
 	if messages == nil {
 		messages = []map[string]any{}
 	}
-	b, err := json.Marshal(
-		map[string]any{"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": messages},
-	)
+	b, err := json.Marshal(map[string]any{"threadId": thread, "runId": run, "protocolVersion": "1.0",
+		"messages": messages})
 	if err != nil {
 		panic(err)
 	}

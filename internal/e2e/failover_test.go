@@ -171,17 +171,8 @@ type tally struct {
 }
 
 func (c tally) row(what string) string {
-	return fmt.Sprintf(
-		"| %s | %d | %d | %d | %d | %d | %d | %d |",
-		what,
-		c.trials,
-		c.seen,
-		c.lost,
-		c.losses,
-		c.resynced,
-		c.charges,
-		c.repeated,
-	)
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d |", what, c.trials, c.seen, c.lost, c.losses,
+		c.resynced, c.charges, c.repeated)
 }
 
 // newCampaign starts the servers at a level of durability.
@@ -243,8 +234,9 @@ func (c *campaign) follow(ctx context.Context, at, thread string, a *audience) {
 					}
 					a.ended = a.ended ||
 						len(a.restarts) > 0 &&
-							(r.kind() == "RUN_FINISHED" || r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" &&
-								r.Data["code"] != "store_unavailable")
+							(r.kind() == "RUN_FINISHED" ||
+								r.kind() == "RUN_ERROR" && r.Data["code"] != "stream_cut" &&
+									r.Data["code"] != "store_unavailable")
 				default:
 					a.seen = append(a.seen, at)
 					cursor = r.ID
@@ -324,14 +316,8 @@ func (c *campaign) judge(thread string, everybody []*audience) {
 		c.seen += len(a.seen)
 		c.resynced += len(a.restarts)
 		if !a.ended && len(left) > 0 {
-			c.Errorf(
-				"%s: who watches at server %d has not seen the end: %d records, started over at %v\n%s",
-				thread,
-				n,
-				len(a.seen),
-				a.restarts,
-				lastLines(c.servers[n].out.String(), 12),
-			)
+			c.Errorf("%s: who watches at server %d has not seen the end: %d records, started over at %v\n%s", thread,
+				n, len(a.seen), a.restarts, lastLines(c.servers[n].out.String(), 12))
 		}
 		for k, s := range a.seen {
 			if left[s] {
@@ -365,12 +351,8 @@ func (c *campaign) log(thread string) map[store.Cursor]bool {
 	defer s.Close()
 	all := map[store.Cursor]bool{}
 	redistest.Await(c.T, func() error {
-		records, err := s.Records(
-			c.Context(),
-			store.ThreadKey{Tenant: "default", Thread: thread},
-			store.Cursor{},
-			1<<20,
-		)
+		records, err := s.Records(c.Context(), store.ThreadKey{Tenant: "default", Thread: thread}, store.Cursor{},
+			1<<20)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}

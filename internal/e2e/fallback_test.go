@@ -78,8 +78,7 @@ func (k *talk) wantFallbacks(n int) {
 	}
 	for _, r := range all {
 		if v, _ := r.Data["value"].(map[string]any); v["from"] != "test/first" || v["to"] != "test/second" ||
-			v["iteration"] != 0.0 ||
-			v["attempt"] != 3.0 {
+			v["iteration"] != 0.0 || v["attempt"] != 3.0 {
 			k.Errorf("the fallback is told as %s", r.Raw)
 		}
 	}

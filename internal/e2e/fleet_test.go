@@ -78,12 +78,8 @@ func (f *fleet) finished(thread string, seen <-chan sight) {
 		break
 	}
 	if last.kind() != "RUN_FINISHED" {
-		f.Errorf(
-			"%s: the run ended with %s, at its third server:\n%s",
-			thread,
-			last.Raw,
-			lastLines(f.servers[2].out.String(), 5),
-		)
+		f.Errorf("%s: the run ended with %s, at its third server:\n%s", thread, last.Raw,
+			lastLines(f.servers[2].out.String(), 5))
 	}
 	if out := f.servers[2].out.String(); strings.Contains(out, codes.AgentNotFound) ||
 		strings.Contains(out, codes.CutOff) {

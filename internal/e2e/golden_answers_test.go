@@ -37,11 +37,8 @@ func (g *goldenProvider) form(w http.ResponseWriter, r *http.Request, body strin
 
 // paint answers with an image, as gateways do.
 func paint(w http.ResponseWriter) {
-	fmt.Fprint(
-		w,
-		chatDelta(fmt.Sprintf(`{"content":"A dot:","images":[{"image_url":{"url":%q}}]}`, goldenImage)),
-		chatStop("stop"),
-	)
+	fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":"A dot:","images":[{"image_url":{"url":%q}}]}`, goldenImage)),
+		chatStop("stop"))
 }
 
 // wantResult checks that a run has ended with the result.

@@ -47,12 +47,7 @@ const (
 // chats posts a message, or none, with the policy chat and returns the last record that was
 // read.
 func chats(
-	t *testing.T,
-	p *process,
-	thread, run string,
-	message map[string]any,
-	more map[string]any,
-	stop func(record) bool,
+	t *testing.T, p *process, thread, run string, message map[string]any, more map[string]any, stop func(record) bool,
 ) (last record) {
 	t.Helper()
 	in := map[string]any{
@@ -107,15 +102,9 @@ func (g *goldenChat) leaveBranch(t *testing.T, store, format string, models *gol
 	t.Helper()
 	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=50ms", "--recover=off")
 	chats(t, p, chatCut, "r1", userMessage("u1", "charge 2"), nil, nil)
-	last := chats(
-		t,
-		p,
-		chatCut,
-		"r2",
-		userMessage("u1", "charge 2"),
-		nil,
-		func(r record) bool { return r.kind() == "TOOL_CALL_RESULT" },
-	)
+	last := chats(t, p, chatCut, "r2", userMessage("u1", "charge 2"), nil, func(r record) bool {
+		return r.kind() == "TOOL_CALL_RESULT"
+	})
 	if !strings.Contains(last.Raw, "Charged 1.00 EUR") {
 		t.Fatalf("the new branch began with %s", last.Raw)
 	}
@@ -139,12 +128,8 @@ func snapshotOf(t *testing.T, p *process, thread, run string) string {
 
 func patch(t *testing.T, p *process, thread, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPatch,
-		p.url+"/threads/"+thread,
-		strings.NewReader(body),
-	)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url+"/threads/"+thread,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +230,8 @@ func (b *branched) check(t *testing.T, p *process, journal string) {
 		t.Errorf("the question says that %d calls happened, want %d: %v", len(happened), b.Calls, b.Interrupt)
 	}
 	resume := `{"threadId":"` + chatWaits +
-		`","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + fmt.Sprint(
-		b.Interrupt["id"],
-	) +
+		`","runId":"r3","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` +
+		fmt.Sprint(b.Interrupt["id"]) +
 		`","status":"resolved","payload":{"approved":true}}]}`
 	res, err := post(t.Context(), p.url, []byte(resume))
 	if err != nil {
@@ -255,11 +239,8 @@ func (b *branched) check(t *testing.T, p *process, journal string) {
 	}
 	defer res.Body.Close()
 	var end record
-	if err := readStream(
-		res.Body,
-		func(r record) bool { end = r; return false },
-	); err != nil || end.kind() != "RUN_FINISHED" ||
-		!strings.Contains(end.Raw, "success") {
+	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil ||
+		end.kind() != "RUN_FINISHED" || !strings.Contains(end.Raw, "success") {
 		t.Errorf("the approved call ended with %s, %v", end.Raw, err)
 	}
 	text, err := os.ReadFile(journal)

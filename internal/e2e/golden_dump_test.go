@@ -117,15 +117,12 @@ func (d *dump) replay(t *testing.T, db store.Store) {
 		}
 	}
 	for account, n := range d.Used {
-		err := db.Reserve(
-			t.Context(),
-			&store.Reservation{
-				Tenant:  "default",
-				ID:      "golden-" + account,
-				Entries: []store.Entry{{Account: account, Amount: n}},
-				Now:     time.Now(),
-			},
-		)
+		err := db.Reserve(t.Context(), &store.Reservation{
+			Tenant:  "default",
+			ID:      "golden-" + account,
+			Entries: []store.Entry{{Account: account, Amount: n}},
+			Now:     time.Now(),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,15 +50,9 @@ func (g *golden) leaveEdited(t *testing.T, p *process, journal string) {
 		}})
 	}
 	for name, resume := range resumes {
-		chats(
-			t,
-			p,
-			name,
-			"r2",
-			nil,
-			map[string]any{"resume": json.RawMessage(resume)},
-			func(record) bool { return true },
-		)
+		chats(t, p, name, "r2", nil, map[string]any{"resume": json.RawMessage(resume)}, func(record) bool {
+			return true
+		})
 	}
 	for name, call := range editedCalls {
 		p.awaitOutput(func(string) bool { return len(keysOf(p, name)) > 0 }, nil)
@@ -68,18 +62,8 @@ func (g *golden) leaveEdited(t *testing.T, p *process, journal string) {
 	}
 	p.kill()
 	for name := range editedCalls {
-		if starts, ends := journaled(
-			t,
-			journal,
-			"tool start",
-			name,
-		), journaled(
-			t,
-			journal,
-			"tool end",
-			name,
-		); starts != 1 ||
-			ends != 0 {
+		if starts, ends := journaled(t, journal, "tool start", name),
+			journaled(t, journal, "tool end", name); starts != 1 || ends != 0 {
 			t.Fatalf("the call of %s has started %d times and ended %d times, want it under way", name, starts, ends)
 		}
 	}
@@ -128,14 +112,8 @@ func (g *goldenEdited) checkEdited(t *testing.T, p *process, journal string) {
 		}
 		if thread.CallHash("", arguments) != thread.CallHash("", call.chosen) ||
 			!strings.Contains(result, call.result) {
-			t.Errorf(
-				"%s: the call with %s has the result %q, want %s and %q",
-				name,
-				arguments,
-				result,
-				call.chosen,
-				call.result,
-			)
+			t.Errorf("%s: the call with %s has the result %q, want %s and %q", name, arguments, result, call.chosen,
+				call.result)
 		}
 		want := 1
 		if call.once {

@@ -41,14 +41,8 @@ func (g *goldenKeys) readKey(t *testing.T, p *process, thread string) {
 // leaveInFlight makes that thread, with a server whose calls take long enough.
 func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string, models *goldenProvider) {
 	t.Helper()
-	p := models.start(
-		t,
-		store,
-		format,
-		filepath.Join(t.TempDir(), "journal"),
-		"--demo-delay=100ms",
-		"--log-level=debug",
-	)
+	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=100ms",
+		"--log-level=debug")
 	res, err := post(t.Context(), p.url, input(inFlight, "r1", userMessage("u1", "ask me tea or coffee?")))
 	if err != nil {
 		t.Fatal(err)
@@ -68,11 +62,8 @@ func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string, models *g
 func (g *goldenKeys) checkKeys(t *testing.T, p *process) {
 	t.Helper()
 	var end record
-	res, err := post(
-		t.Context(),
-		p.url,
-		[]byte(`{"threadId":"`+inFlight+`","runId":"on","protocolVersion":"1.0","messages":[]}`),
-	)
+	res, err := post(t.Context(), p.url,
+		[]byte(`{"threadId":"`+inFlight+`","runId":"on","protocolVersion":"1.0","messages":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,18 +160,8 @@ func (g *goldenProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case req.Messages[0].Content == "Summarise it.":
 		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":%q}`, goldenSummary)), chatStop("stop"))
 	case call && strings.HasPrefix(said, "call "):
-		fmt.Fprint(
-			w,
-			chatDelta(
-				fmt.Sprintf(
-					`{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":%q,"arguments":%q}}]}`,
-					results,
-					name,
-					arguments,
-				),
-			),
-			chatStop("tool_calls"),
-		)
+		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d",`+
+			`"function":{"name":%q,"arguments":%q}}]}`, results, name, arguments)), chatStop("tool_calls"))
 	default:
 		fmt.Fprint(w, chatDelta(`{"content":"Very well."}`), chatStop("stop"))
 	}
@@ -328,13 +318,8 @@ func leaveReader(m *modelTalk) {
 		m.Fatalf("the frontend is not asked: %s", end.Raw)
 	}
 	hay := strings.Repeat("straw ", 120)
-	m.wantAnswer(
-		m.posts(
-			tools,
-			nil,
-			map[string]any{"id": "t0", "role": "tool", "toolCallId": "call_0", "content": hay + needle + " " + hay},
-		),
-	)
+	m.wantAnswer(m.posts(tools, nil, map[string]any{"id": "t0", "role": "tool", "toolCallId": "call_0",
+		"content": hay + needle + " " + hay}))
 	m.wantPart()
 }
 
@@ -395,13 +380,7 @@ func checkCareful(m *modelTalk) {
 	asked := m.wantOne(func() {
 		m.wantAnswer(m.posts(map[string]any{"resume": resume}, nil, instructed("Finnish")))
 	})
-	if result, tail := strings.Index(
-		asked,
-		"Charged 5.00 EUR",
-	), strings.Index(
-		asked,
-		"Speak Finnish.",
-	); result < 0 ||
+	if result, tail := strings.Index(asked, "Charged 5.00 EUR"), strings.Index(asked, "Speak Finnish."); result < 0 ||
 		tail < result {
 		m.Errorf("the model was asked %s", asked)
 	}
@@ -414,10 +393,7 @@ func checkCareful(m *modelTalk) {
 	}
 	if want := []string{
 		"holdfast_prompts_total{cut=\"none\",model=\"careful\",provider=\"openai\"} 1\n",
-	}; !slices.Equal(
-		counted,
-		want,
-	) {
+	}; !slices.Equal(counted, want) {
 		m.Errorf("the metric says %q, want %q", counted, want)
 	}
 }

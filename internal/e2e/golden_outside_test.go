@@ -19,25 +19,15 @@ type goldenOutside struct {
 // finish sends the call's result.
 func (g *goldenOutside) finish(t *testing.T, p *process) (int, map[string]any) {
 	t.Helper()
-	return sendResult(
-		t,
-		p.url+"/threads/approved/calls/"+g.Call+"/result",
-		`{"result":{"approved":true,"reason":"it is golden"}}`,
-	)
+	return sendResult(t, p.url+"/threads/approved/calls/"+g.Call+"/result",
+		`{"result":{"approved":true,"reason":"it is golden"}}`)
 }
 
 // handOut makes that thread.
 func (g *goldenOutside) handOut(t *testing.T, p *process) {
 	t.Helper()
-	end := chats(
-		t,
-		p,
-		"approved",
-		"r1",
-		userMessage("u1", `use request_approval {"amount": 120, "subject": "a chair"}`),
-		nil,
-		nil,
-	)
+	end := chats(t, p, "approved", "r1",
+		userMessage("u1", `use request_approval {"amount": 120, "subject": "a chair"}`), nil, nil)
 	metadata, _ := end.Data["metadata"].(map[string]any)
 	ours, _ := metadata["holdfast"].(map[string]any)
 	calls, _ := ours["outsideCalls"].([]any)

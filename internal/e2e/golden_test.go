@@ -22,11 +22,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
 
-var writeGolden = flag.Bool(
-	"write-golden",
-	false,
-	"write the golden stores of a format that is new; those that are there never change",
-)
+var writeGolden = flag.Bool("write-golden", false,
+	"write the golden stores of a format that is new; those that are there never change")
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
@@ -73,16 +70,8 @@ func TestGoldenStores(t *testing.T) {
 				want.checkUsed(t, store)
 				journal := filepath.Join(t.TempDir(), "journal")
 				models := newGoldenProvider(t)
-				p := models.start(
-					t,
-					store,
-					format,
-					journal,
-					"--demo-delay=1ms",
-					"--lease=300ms",
-					"--log-level=debug",
-					"--data-format=newest",
-				)
+				p := models.start(t, store, format, journal, "--demo-delay=1ms", "--lease=300ms", "--log-level=debug",
+					"--data-format=newest")
 				want.checkStates(t, p)
 				checkGolden(t, p, want)
 				want.checkKeys(t, p)
@@ -198,11 +187,8 @@ func checkGolden(t *testing.T, p *process, want golden) {
 	}
 	for _, thread := range want.Stopped {
 		var end record
-		res, err := post(
-			t.Context(),
-			p.url,
-			[]byte(`{"threadId":"`+thread+`","runId":"on","protocolVersion":"1.0","messages":[]}`),
-		)
+		res, err := post(t.Context(), p.url,
+			[]byte(`{"threadId":"`+thread+`","runId":"on","protocolVersion":"1.0","messages":[]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,11 +206,8 @@ func checkGolden(t *testing.T, p *process, want golden) {
 	}
 	defer res.Body.Close()
 	var end record
-	if err := readStream(
-		res.Body,
-		func(r record) bool { end = r; return false },
-	); err != nil || end.kind() != "RUN_FINISHED" ||
-		!strings.Contains(end.Raw, "success") {
+	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil ||
+		end.kind() != "RUN_FINISHED" || !strings.Contains(end.Raw, "success") {
 		t.Errorf("the answered question ended with %d %s, %v", res.StatusCode, end.Raw, err)
 	}
 }
@@ -304,16 +287,8 @@ func makeGolden(t *testing.T, store, format string) golden {
 	want.leaveInFlight(t, store, format, models)
 	want.leaveBranch(t, store, format, models)
 	// Without recovery, it leaves what is in flight.
-	p := models.start(
-		t,
-		store,
-		format,
-		filepath.Join(t.TempDir(), "journal"),
-		"--demo-delay=2ms",
-		"--archive-after=1ms",
-		"--log-level=debug",
-		"--recover=off",
-	)
+	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=2ms",
+		"--archive-after=1ms", "--log-level=debug", "--recover=off")
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
 		if err != nil {

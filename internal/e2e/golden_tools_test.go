@@ -125,21 +125,14 @@ func (c *crew) handsOut(tokens map[string]string, name, tool string) {
 // leave begins a run, and does not wait for it.
 func (c *crew) leave(agent, name, text string) {
 	c.Helper()
-	body := mustText(
-		c.T,
-		map[string]any{
-			"threadId":        name,
-			"runId":           "r1",
-			"protocolVersion": "1.0",
-			"messages":        []any{userMessage("u1", text)},
-		},
-	)
-	req, err := http.NewRequestWithContext(
-		c.Context(),
-		http.MethodPost,
-		c.p.url+"/agents/"+agent+"/runs",
-		strings.NewReader(body),
-	)
+	body := mustText(c.T, map[string]any{
+		"threadId":        name,
+		"runId":           "r1",
+		"protocolVersion": "1.0",
+		"messages":        []any{userMessage("u1", text)},
+	})
+	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.p.url+"/agents/"+agent+"/runs",
+		strings.NewReader(body))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -183,17 +176,11 @@ func (g *goldenTools) check(k *crew, s *taskServer) {
 		k.Errorf("the result: %d %v", code, answer)
 	}
 	k.awaitMessage("forever", "I read: true")
-	if code, answer := send(
-		"finished",
-		`{"result":true}`,
-	); code != http.StatusOK ||
+	if code, answer := send("finished", `{"result":true}`); code != http.StatusOK ||
 		mustText(k.T, answer) != mustText(k.T, g.Finished) {
 		k.Errorf("the same result again: %d %v, first %v", code, answer, g.Finished)
 	}
-	if code, answer := send(
-		"brief",
-		`{"result":true}`,
-	); code != http.StatusConflict ||
+	if code, answer := send("brief", `{"result":true}`); code != http.StatusConflict ||
 		answer["code"] != codes.CallExpired {
 		k.Errorf("the late result: %d %v", code, answer)
 	}
@@ -248,11 +235,8 @@ func newTaskServer(t *testing.T) *taskServer {
 
 // crew returns workers that use the server.
 func (s *taskServer) crew(store string) *crew {
-	return newCrew(
-		s.T,
-		store,
-		"--mcp="+mustText(s.T, map[string]any{"name": "srv", "url": s.url, "allow": []string{"127.0.0.1"}}),
-	)
+	return newCrew(s.T, store, "--mcp="+
+		mustText(s.T, map[string]any{"name": "srv", "url": s.url, "allow": []string{"127.0.0.1"}}))
 }
 
 // ServeHTTP implements [http.Handler].

@@ -118,10 +118,7 @@ func (k *traveller) says(thread, run string, messages ...map[string]any) {
 	}
 	defer res.Body.Close()
 	var end record
-	if err := readStream(
-		res.Body,
-		func(r record) bool { end = r; return false },
-	); err != nil ||
+	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil ||
 		end.kind() != "RUN_FINISHED" {
 		k.Fatalf("%s: ended with %d %s, %v", thread, res.StatusCode, end.Raw, err)
 	}
@@ -213,10 +210,7 @@ func (k *traveller) checkEffects(got threads.Traveled, amounts ...int) {
 	var seen []int
 	for _, e := range got.Effects {
 		var args struct{ Amount int }
-		if err := json.Unmarshal(
-			e.Arguments,
-			&args,
-		); err != nil || e.Tool != "charge_card" || e.Effect != "once" ||
+		if err := json.Unmarshal(e.Arguments, &args); err != nil || e.Tool != "charge_card" || e.Effect != "once" ||
 			e.Message == "" {
 			k.Errorf("the effect %+v, %v", e, err)
 		}
@@ -258,13 +252,8 @@ func (k *traveller) forks() {
 func (k *traveller) reuses() {
 	k.Helper()
 	var got threads.Traveled
-	k.ask(
-		201,
-		&got,
-		"POST",
-		"/threads/t/fork",
-		fmt.Sprintf(`{"checkpointId":%q,"threadId":"g","reuseResults":true}`, k.steps[1].ID),
-	)
+	k.ask(201, &got, "POST", "/threads/t/fork",
+		fmt.Sprintf(`{"checkpointId":%q,"threadId":"g","reuseResults":true}`, k.steps[1].ID))
 	mark := k.journalSize()
 	k.says("g", "g1")
 	if n := k.charged(mark); n != 0 {
@@ -301,9 +290,7 @@ func (k *traveller) rewinds() {
 	var got threads.Traveled
 	k.ask(200, &got, "POST", "/threads/t/rewind", body, "If-Match", `"`+before.ETag+`"`)
 	k.checkEffects(got, 2, 3)
-	if h := k.history(
-		"t",
-	); h != oneCharge || got.Thread.Status != threads.StatusIdle ||
+	if h := k.history("t"); h != oneCharge || got.Thread.Status != threads.StatusIdle ||
 		got.Thread.ETag == before.ETag {
 		k.Errorf("the thread has %s and is %+v", h, got.Thread)
 	}
@@ -318,10 +305,7 @@ func (k *traveller) edits() {
 	k.Helper()
 	var made threads.Checkpoint
 	k.ask(201, &made, "POST", "/threads/t/checkpoints", `{"label":"edited","state":{"note":"by hand"}}`)
-	if newest := k.checkpoints(
-		"t",
-		"?limit=1",
-	); newest[0].ID != made.ID || newest[0].Metadata.Source != "update" ||
+	if newest := k.checkpoints("t", "?limit=1"); newest[0].ID != made.ID || newest[0].Metadata.Source != "update" ||
 		newest[0].Metadata.Label != "edited" {
 		k.Errorf("the newest checkpoint is %+v, made was %+v", newest[0], made)
 	}

@@ -67,10 +67,8 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		places, runs = max(1, sockets-50), 100
-		t.Logf(
-			"| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | " +
-				"readiness | after SIGTERM | server's CPU, waiting for a CPU | |",
-		)
+		t.Logf("| hostile clients | connections | a run, quiet: p50 / p99 | beside them: p50 / p99 / longest | " +
+			"readiness | after SIGTERM | server's CPU, waiting for a CPU | |")
 		t.Logf("|---|---|---|---|---|---|---|---|")
 	}
 	for _, a := range attacks() {
@@ -98,22 +96,9 @@ func TestHostile(t *testing.T) {
 				verdict = "MISSED"
 				t.Errorf("%s: a bar does not hold", a.name)
 			}
-			t.Logf(
-				"| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s | %s |",
-				a.name,
-				n,
-				inMS(at(quiet, 50)),
-				inMS(at(quiet, 99)),
-				inMS(
-					at(beside, 50),
-				),
-				inMS(at(beside, 99)),
-				inMS(slices.Max(beside)),
-				inMS(ready),
-				end.Seconds(),
-				used.per(lasted),
-				verdict,
-			)
+			t.Logf("| %s | %d | %s / %s ms | %s / %s / %s ms | %s ms | %.1f s | %s | %s |", a.name, n,
+				inMS(at(quiet, 50)), inMS(at(quiet, 99)), inMS(at(beside, 50)), inMS(at(beside, 99)),
+				inMS(slices.Max(beside)), inMS(ready), end.Seconds(), used.per(lasted), verdict)
 		})
 	}
 }

@@ -347,12 +347,8 @@ func (w *watcher) finish() {
 // follow reads from the cursor to the run's end and returns the last record.
 func (w *watcher) follow() record {
 	w.Helper()
-	req, err := http.NewRequestWithContext(
-		w.Context(),
-		http.MethodGet,
-		w.p.url+"/threads/"+w.thread+"/runs/"+w.run+"/events",
-		nil,
-	)
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet,
+		w.p.url+"/threads/"+w.thread+"/runs/"+w.run+"/events", nil)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -64,9 +64,8 @@ func TestMalformedInput(t *testing.T) {
 		"content a number":     {messages(`[{"id":"1","role":"user","content":5}]`), 400, "invalid_input"},
 		"tool without call id": {messages(`[{"id":"1","role":"tool","content":"x"}]`), 400, "invalid_input"},
 		"unknown call": {
-			messages(
-				`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"tool","toolCallId":"nobody","content":"x"}]`,
-			),
+			messages(`[{"id":"1","role":"user","content":"x"},{"id":"2","role":"tool",` +
+				`"toolCallId":"nobody","content":"x"}]`),
 			400,
 			"unknown_tool_call",
 		},
@@ -87,33 +86,21 @@ func TestMalformedInput(t *testing.T) {
 			"invalid_input",
 		},
 		"unknown policy": {
-			run(
-				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],` +
-					`"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`,
-			),
+			run(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],` +
+				`"forwardedProps":{"holdfast":{"onBusy":"shrug"}}}`),
 			400,
 			"invalid_input",
 		},
 		"too large": {
-			run(
-				`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"` + strings.Repeat(
-					"x",
-					17<<20,
-				) + `"}]}`,
-			),
+			run(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"` +
+				strings.Repeat("x", 17<<20) + `"}]}`),
 			413,
 			"payload_too_large",
 		},
 		"not declared as JSON": {request(t, p, "POST", "/runs", "text/plain", `{}`), 415, "unsupported_media_type"},
 		"unknown agent": {
-			request(
-				t,
-				p,
-				"POST",
-				"/agents/nobody/runs",
-				"application/json",
-				`{"threadId":"t","runId":"r","messages":[]}`,
-			),
+			request(t, p, "POST", "/agents/nobody/runs", "application/json",
+				`{"threadId":"t","runId":"r","messages":[]}`),
 			404,
 			"agent_not_found",
 		},
@@ -174,10 +161,7 @@ func TestMalformedInput(t *testing.T) {
 	}
 	defer res.Body.Close()
 	var last record
-	if err := readStream(
-		res.Body,
-		func(r record) bool { last = r; return false },
-	); err != nil ||
+	if err := readStream(res.Body, func(r record) bool { last = r; return false }); err != nil ||
 		last.kind() != "RUN_FINISHED" {
 		t.Fatalf("%v %v", last, err)
 	}

@@ -75,12 +75,9 @@ func TestMiddlewareStateSurvives(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(len(name))))
 			t.Run(name+" at each moment", func(t *testing.T) {
 				t.Parallel()
-				s.survive(
-					t,
-					newStore(t),
-					name+"-at-each-moment",
-					func(k *talk) func() { return killAtMoments(k, s, random) },
-				)
+				s.survive(t, newStore(t), name+"-at-each-moment", func(k *talk) func() {
+					return killAtMoments(k, s, random)
+				})
 			})
 		}
 		t.Run("breaker at random", func(t *testing.T) {
@@ -91,12 +88,8 @@ func TestMiddlewareStateSurvives(t *testing.T) {
 				if runs == randomKills {
 					t.Fatalf("killed %d times in %d runs, want %d", kills, runs, randomKills)
 				}
-				survivors["breaker"].survive(
-					t,
-					newStore(t),
-					fmt.Sprintf("breaker-at-random-%d", runs),
-					func(k *talk) func() { return killAtRandom(k, &kills, random) },
-				)
+				survivors["breaker"].survive(t, newStore(t), fmt.Sprintf("breaker-at-random-%d", runs),
+					func(k *talk) func() { return killAtRandom(k, &kills, random) })
 			}
 		})
 	})
@@ -280,13 +273,7 @@ func (c *crew) checkSpent(ledger store.Ledger, thread, account string) {
 		runs = spenders
 	}
 	if used[0] < s.said || used[0] > s.said+(s.cut+c.kills*runs)*reserved(account) || s.settled == 0 {
-		c.Errorf(
-			"%s has counted %d; the model said %d, of which %d were settled, and %d calls were cut off",
-			account,
-			used[0],
-			s.said,
-			s.settled,
-			s.cut,
-		)
+		c.Errorf("%s has counted %d; the model said %d, of which %d were settled, and %d calls were cut off", account,
+			used[0], s.said, s.settled, s.cut)
 	}
 }

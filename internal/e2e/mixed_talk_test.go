@@ -157,12 +157,8 @@ func (m *mixed) note(records []record) {
 func (m *mixed) follow(thread, run string, at int) (seen []record, end record) {
 	last := uint64(0)
 	read := func(url string) error {
-		req, err := http.NewRequestWithContext(
-			m.Context(),
-			http.MethodGet,
-			url+"/threads/"+thread+"/runs/"+run+"/events",
-			nil,
-		)
+		req, err := http.NewRequestWithContext(m.Context(), http.MethodGet,
+			url+"/threads/"+thread+"/runs/"+run+"/events", nil)
 		if err != nil {
 			return err
 		}
@@ -277,12 +273,8 @@ func (m *mixed) asks(thread string) *sleeper {
 
 // handsOut begins a run with a call that is finished from outside.
 func (m *mixed) handsOut(thread string) *sleeper {
-	m.begin(
-		"http://"+m.addrs[m.random(len(m.addrs))],
-		thread,
-		"r1",
-		`use request_approval {"amount": 120, "subject": "a chair"}`,
-	)
+	m.begin("http://"+m.addrs[m.random(len(m.addrs))], thread, "r1",
+		`use request_approval {"amount": 120, "subject": "a chair"}`)
 	end := m.watch(thread, "r1")
 	metadata, _ := end.Data["metadata"].(map[string]any)
 	ours, _ := metadata["holdfast"].(map[string]any)
@@ -294,11 +286,8 @@ func (m *mixed) handsOut(thread string) *sleeper {
 	call, _ := calls[0].(map[string]any)["toolCallId"].(string)
 	return &sleeper{thread, func(m *mixed) {
 		m.anywhere(m.random(len(m.addrs)), "the result of "+thread, func(url string) error {
-			res, err := http.Post(
-				url+"/threads/"+thread+"/calls/"+call+"/result",
-				"application/json",
-				strings.NewReader(`{"result":{"approved":true,"reason":"it was mixed"}}`),
-			)
+			res, err := http.Post(url+"/threads/"+thread+"/calls/"+call+"/result", "application/json",
+				strings.NewReader(`{"result":{"approved":true,"reason":"it was mixed"}}`))
 			if err != nil {
 				return err
 			}

@@ -316,13 +316,8 @@ func (m *mixed) sameEverywhere(threads []string) {
 // CI takes one of the two, in short.
 func TestMixedBuilds(t *testing.T) {
 	t.Parallel()
-	rounds, seed := setting(
-		t,
-		"HOLDFAST_MIXED",
-		0,
-	), uint64(
-		setting(t, "HOLDFAST_MIXED_SEED", int(time.Now().UnixNano()%1e6)),
-	)
+	rounds, seed := setting(t, "HOLDFAST_MIXED", 0),
+		uint64(setting(t, "HOLDFAST_MIXED_SEED", int(time.Now().UnixNano()%1e6)))
 	for _, c := range testkit.Sample(t, 2, 0, []struct {
 		name string
 		test func(t *testing.T, rounds int, seed uint64)
@@ -422,10 +417,9 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 		if got := m.written(1); got != strconv.Itoa(thread.Format) {
 			t.Errorf("while a server of this build lives, format %s is written", got)
 		}
-		m.servers[1].awaitOutput(
-			func(text string) bool { return strings.Contains(text, "waits for servers that do not read it") },
-			nil,
-		)
+		m.servers[1].awaitOutput(func(text string) bool {
+			return strings.Contains(text, "waits for servers that do not read it")
+		}, nil)
 		m.replace(0, syscall.SIGTERM, next)
 		for i := range m.servers {
 			m.awaitWritten(i, strconv.Itoa(thread.Format+1))
@@ -443,14 +437,8 @@ func testRollingUpgrade(t *testing.T, rounds int, seed uint64) {
 func (m *mixed) tooLate() {
 	m.Helper()
 	m.begin(m.servers[0].url, "after", "r1", "plan 6 steps")
-	late := launch(
-		m.T,
-		m.programs[current],
-		redistest.FreeAddr(m.T),
-		m.store,
-		"--lease=1s",
-		"--demo-journal="+m.journal,
-	)
+	late := launch(m.T, m.programs[current], redistest.FreeAddr(m.T), m.store, "--lease=1s",
+		"--demo-journal="+m.journal)
 	<-late.done
 	want := fmt.Sprintf("other servers write data of format %d into this store", thread.Format+1)
 	if code := late.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(late.out.String(), want) {
@@ -475,8 +463,8 @@ func (m *mixed) print() {
 		"|---|---|---|---|---|---|---|---|---|",
 	}
 	for _, r := range m.rows {
-		table = append(table, fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d | %d |",
-			r.name, r.runs, r.records, r.handed, r.taken, r.again, r.lost, r.doubled, r.effectsLost+r.effectsTwice))
+		table = append(table, fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d | %d |", r.name, r.runs, r.records,
+			r.handed, r.taken, r.again, r.lost, r.doubled, r.effectsLost+r.effectsTwice))
 	}
 	m.Log("\n" + strings.Join(table, "\n"))
 }

@@ -45,13 +45,8 @@ func setting(t *testing.T, name string, otherwise int) int {
 // beginning, and the metric says so.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
-	kills, seed := setting(
-		t,
-		"HOLDFAST_PREFIX_KILLS",
-		prefixKills,
-	), uint64(
-		setting(t, "HOLDFAST_PREFIX_SEED", int(time.Now().UnixNano()%1e6)),
-	)
+	kills, seed := setting(t, "HOLDFAST_PREFIX_KILLS", prefixKills),
+		uint64(setting(t, "HOLDFAST_PREFIX_SEED", int(time.Now().UnixNano()%1e6)))
 	t.Logf("the seed is %d", seed)
 	table := &prefixTable{rows: map[string]prompttest.Counts{}, kills: map[string]int{}}
 	t.Run("kills", func(t *testing.T) {
@@ -60,13 +55,8 @@ func TestPrefixes(t *testing.T) {
 				name := t.Name()[strings.LastIndex(t.Name(), "/")+1:]
 				t.Run(string(f), func(t *testing.T) {
 					t.Parallel()
-					p := newPerson(
-						t,
-						newStore(t),
-						f,
-						string(f),
-						rand.New(rand.NewPCG(seed, uint64(i)+uint64(len(name))<<8)),
-					)
+					p := newPerson(t, newStore(t), f, string(f),
+						rand.New(rand.NewPCG(seed, uint64(i)+uint64(len(name))<<8)))
 					for threads := 0; p.killed < kills/8; threads++ {
 						p.converse(fmt.Sprintf("%s-%d", f, threads), kills/8)
 					}
@@ -159,15 +149,12 @@ func (p *person) next(k *talk, end record) map[string]any {
 	pending, _ := outcome["pendingToolCallIds"].([]any)
 	var results []any
 	for i, id := range pending {
-		results = append(
-			results,
-			map[string]any{
-				"id":         fmt.Sprintf("%s-%d", id, i),
-				"role":       "tool",
-				"toolCallId": id,
-				"content":    "the <page> is \u2028 shown",
-			},
-		)
+		results = append(results, map[string]any{
+			"id":         fmt.Sprintf("%s-%d", id, i),
+			"role":       "tool",
+			"toolCallId": id,
+			"content":    "the <page> is \u2028 shown",
+		})
 	}
 	if len(results) == 0 {
 		return nil
@@ -194,9 +181,8 @@ func (p *person) posts(k *talk, kills int, in map[string]any) record {
 	p.random.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 	in["threadId"], in["runId"], in["protocolVersion"] = k.thread, fmt.Sprintf("r%d", p.posted), "1.0"
 	said, _ := in["messages"].([]any)
-	in["messages"] = append(
-		[]any{map[string]any{"id": fmt.Sprintf("s%d", p.posted), "role": "system", "content": "Speak <Danish>."}},
-		said...)
+	in["messages"] = append([]any{map[string]any{"id": fmt.Sprintf("s%d", p.posted), "role": "system",
+		"content": "Speak <Danish>."}}, said...)
 	in["tools"], in["state"] = tools, map[string]any{"posted": p.posted}
 	in["context"] = []any{
 		map[string]any{"description": "the time", "value": fmt.Sprintf("post %d at %d", p.posted, p.random.IntN(1e6))},
@@ -239,9 +225,8 @@ func (p *person) wantWhole() {
 	}
 }
 
-var cutMetric = regexp.MustCompile(
-	`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*",provider="[^"]*"\} (\d+)$`,
-)
+var cutMetric = regexp.MustCompile(`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*",` +
+	`provider="[^"]*"\} (\d+)$`)
 
 // cuts are the requests of the worker that lives, by what cut them.
 func (p *person) cuts() map[string]int {
@@ -277,27 +262,16 @@ func (p *prefixTable) add(store string, f prompttest.Format, who *person) {
 // log writes the table as docs/prompt-cache.md has it.
 func (p *prefixTable) log(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(
-		"\n| API | store | kills | requests | the first after a kill | with all of the one before | share of its " +
-			"bytes |\n|---|---|---|---|---|---|---|\n",
-	)
+	b.WriteString("\n| API | store | kills | requests | the first after a kill | with all of the one before | share " +
+		"of its bytes |\n|---|---|---|---|---|---|---|\n")
 	kills, sum := 0, prompttest.Counts{}
 	row := func(name string, kills int, c prompttest.Counts) {
 		share := 100.0
 		if c.Repeated != c.Bytes {
 			share *= float64(c.Repeated) / float64(c.Bytes)
 		}
-		fmt.Fprintf(
-			&b,
-			"| %s | %d | %d | %d | %d of %d | %.2f %% |\n",
-			name,
-			kills,
-			c.Requests,
-			c.After,
-			c.Whole,
-			c.Again,
-			share,
-		)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d of %d | %.2f %% |\n", name, kills, c.Requests, c.After, c.Whole,
+			c.Again, share)
 	}
 	for _, f := range prompttest.Formats() {
 		for _, store := range []string{"file", "redis"} {

@@ -39,118 +39,47 @@ var anthropicFake = provider{
 		`{"type":"thinking","thinking":"hm so","signature":"sig-a+/="}`,
 		`{"type":"redacted_thinking","data":"sig-b+/="}`,
 	},
-	calls: event(
-		"message_start",
-		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,`+
-			`"cache_read_input_tokens":60,"output_tokens":1}}`,
-	) +
-		event(
-			"content_block_start",
-			`,"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":0,"delta":{"type":"thinking_delta","thinking":"hm "}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":0,"delta":{"type":"thinking_delta","thinking":"so"}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":0,"delta":{"type":"signature_delta","signature":"sig-a+/="}`,
-		) + event(
-		"content_block_stop",
-		`,"index":0`,
-	) +
-		event(
-			"content_block_start",
-			`,"index":1,"content_block":{"type":"redacted_thinking","data":"sig-b+/="}`,
-		) + event(
-		"content_block_stop",
-		`,"index":1`,
-	) +
-		event(
-			"content_block_start",
-			`,"index":2,"content_block":{"type":"text","text":""}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":2,"delta":{"type":"text_delta","text":"I count."}`,
-		) + event(
-		"content_block_stop",
-		`,"index":2`,
-	) +
-		event(
-			"content_block_start",
-			`,"index":3,"content_block":{"type":"tool_use","id":"toolu_1","name":"calculate","input":{}}`,
-		) +
-		event(
-			"content_block_start",
-			`,"index":4,"content_block":{"type":"tool_use","id":"toolu_2","name":"calculate","input":{}}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":3,"delta":{"type":"input_json_delta","partial_json":"{\"expression\":"}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":4,"delta":{"type":"input_json_delta","partial_json":"{\"expression\":\"2+2\"}"}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":3,"delta":{"type":"input_json_delta","partial_json":"\"1+1\"}"}`,
-		) +
-		event(
-			"content_block_stop",
-			`,"index":3`,
-		) + event(
-		"content_block_stop",
-		`,"index":4`,
-	) +
-		event(
-			"message_delta",
-			`,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":50,`+
-				`"output_tokens_details":{"thinking_tokens":20}}`,
-		) + event(
-		"message_stop",
-		"",
-	),
-	text: event(
-		"message_start",
-		`,"message":{"model":"m1","usage":{"input_tokens":30,"cache_creation_input_tokens":10,`+
-			`"cache_read_input_tokens":60,"output_tokens":1}}`,
-	) +
-		event(
-			"content_block_start",
-			`,"index":0,"content_block":{"type":"text","text":""}`,
-		) +
-		event(
-			"content_block_delta",
-			`,"index":0,"delta":{"type":"text_delta","text":"It is 2 and 4."}`,
-		) + event(
-		"content_block_stop",
-		`,"index":0`,
-	) +
-		event(
-			"message_delta",
-			`,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,`+
-				`"output_tokens_details":{"thinking_tokens":20}}`,
-		) + event(
-		"message_stop",
-		"",
-	),
+	calls: event("message_start", `,"message":{"model":"m1","usage":{"input_tokens":30,`+
+		`"cache_creation_input_tokens":10,`+
+		`"cache_read_input_tokens":60,"output_tokens":1}}`) +
+		event("content_block_start", `,"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`) +
+		event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"hm "}`) +
+		event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"so"}`) +
+		event("content_block_delta", `,"index":0,"delta":{"type":"signature_delta","signature":"sig-a+/="}`) +
+		event("content_block_stop", `,"index":0`) +
+		event("content_block_start", `,"index":1,"content_block":{"type":"redacted_thinking","data":"sig-b+/="}`) +
+		event("content_block_stop", `,"index":1`) +
+		event("content_block_start", `,"index":2,"content_block":{"type":"text","text":""}`) +
+		event("content_block_delta", `,"index":2,"delta":{"type":"text_delta","text":"I count."}`) +
+		event("content_block_stop", `,"index":2`) +
+		event("content_block_start", `,"index":3,"content_block":{"type":"tool_use","id":"toolu_1",`+
+			`"name":"calculate","input":{}}`) +
+		event("content_block_start", `,"index":4,"content_block":{"type":"tool_use","id":"toolu_2",`+
+			`"name":"calculate","input":{}}`) +
+		event("content_block_delta", `,"index":3,"delta":{"type":"input_json_delta",`+
+			`"partial_json":"{\"expression\":"}`) +
+		event("content_block_delta", `,"index":4,"delta":{"type":"input_json_delta",`+
+			`"partial_json":"{\"expression\":\"2+2\"}"}`) +
+		event("content_block_delta", `,"index":3,"delta":{"type":"input_json_delta","partial_json":"\"1+1\"}"}`) +
+		event("content_block_stop", `,"index":3`) + event("content_block_stop", `,"index":4`) +
+		event("message_delta", `,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":50,`+
+			`"output_tokens_details":{"thinking_tokens":20}}`) + event("message_stop", ""),
+	text: event("message_start", `,"message":{"model":"m1","usage":{"input_tokens":30,`+
+		`"cache_creation_input_tokens":10,`+
+		`"cache_read_input_tokens":60,"output_tokens":1}}`) +
+		event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`) +
+		event("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"It is 2 and 4."}`) +
+		event("content_block_stop", `,"index":0`) +
+		event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,`+
+			`"output_tokens_details":{"thinking_tokens":20}}`) + event("message_stop", ""),
 }
 
 const responsesReasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm ` +
 	`so"}],"encrypted_content":"sig-c+/="}`
 
 func responsesCall(id, arguments string) string {
-	return fmt.Sprintf(
-		`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":"calculate","arguments":%q}`,
-		id,
-		arguments,
-	)
+	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":"calculate","arguments":%q}`, id,
+		arguments)
 }
 
 const responsesEnd = `,"response":{"object":"response","status":"completed","model":"m1","error":null,` +
@@ -162,44 +91,28 @@ var responsesFake = provider{
 	results: `"function_call_output"`,
 	back:    []string{responsesReasoning},
 	calls: event("response.created", `,"response":{"status":"in_progress","error":null}`) +
-		event(
-			"response.output_item.added",
-			`,"output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"half"}`,
-		) +
+		event("response.output_item.added",
+			`,"output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"half"}`) +
 		event("response.reasoning_summary_text.delta", `,"output_index":0,"summary_index":0,"delta":"hm so"`) +
 		event("response.output_item.done", `,"output_index":0,"item":`+responsesReasoning) +
-		event(
-			"response.output_item.added",
-			`,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}`,
-		) +
+		event("response.output_item.added",
+			`,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}`) +
 		event("response.output_text.delta", `,"output_index":1,"content_index":0,"delta":"I count."`) +
-		event(
-			"response.output_item.done",
+		event("response.output_item.done",
 			`,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant",`+
-				`"content":[{"type":"output_text","text":"I count."}]}`,
-		) +
-		event(
-			"response.output_item.added",
-			`,"output_index":2,"item":`+responsesCall("call_1", ""),
-		) + event("response.output_item.added", `,"output_index":3,"item":`+responsesCall("call_2", "")) +
+				`"content":[{"type":"output_text","text":"I count."}]}`) +
+		event("response.output_item.added", `,"output_index":2,"item":`+responsesCall("call_1", "")) +
+		event("response.output_item.added", `,"output_index":3,"item":`+responsesCall("call_2", "")) +
 		event("response.function_call_arguments.delta", `,"output_index":2,"delta":"{\"expression\":"`) +
 		event("response.function_call_arguments.delta", `,"output_index":3,"delta":"{\"expression\":\"2+2\"}"`) +
 		event("response.function_call_arguments.delta", `,"output_index":2,"delta":"\"1+1\"}"`) +
-		event(
-			"response.output_item.done",
-			`,"output_index":2,"item":`+responsesCall("call_1", `{"expression":"1+1"}`),
-		) +
-		event(
-			"response.output_item.done",
-			`,"output_index":3,"item":`+responsesCall("call_2", `{"expression":"2+2"}`),
-		) + event("response.completed", responsesEnd),
-	text: event(
-		"response.output_text.delta",
-		`,"output_index":0,"content_index":0,"delta":"It is 2 and 4."`,
-	) + event(
-		"response.completed",
-		responsesEnd,
-	),
+		event("response.output_item.done",
+			`,"output_index":2,"item":`+responsesCall("call_1", `{"expression":"1+1"}`)) +
+		event("response.output_item.done",
+			`,"output_index":3,"item":`+responsesCall("call_2", `{"expression":"2+2"}`)) +
+		event("response.completed", responsesEnd),
+	text: event("response.output_text.delta", `,"output_index":0,"content_index":0,"delta":"It is 2 and 4."`) +
+		event("response.completed", responsesEnd),
 }
 
 // geminiEnd has no count of what was written to a cache: the API does not know it.
@@ -235,20 +148,15 @@ var chatFake = provider{
 	results: `"role":"tool"`,
 	back:    []string{`"extra_content":{"google":{"thought_signature":"sig-f+/="}}`},
 	calls: chatDelta(`{"role":"assistant","reasoning_content":"hm so"}`) + chatDelta(`{"content":"I count."}`) +
-		chatDelta(
-			`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate","arguments":""},`+
-				`"extra_content":{"google":{"thought_signature":"sig-f+/="}}}]}`,
-		) +
-		chatDelta(
-			`{"tool_calls":[{"index":1,"id":"call_2","function":{"name":"calculate","arguments":"{\"expression\":"}}]}`,
-		) +
+		chatDelta(`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate","arguments":""},`+
+			`"extra_content":{"google":{"thought_signature":"sig-f+/="}}}]}`) +
+		chatDelta(`{"tool_calls":[{"index":1,"id":"call_2","function":{"name":"calculate",`+
+			`"arguments":"{\"expression\":"}}]}`) +
 		chatDelta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"expression\":\"1+1\"}"}}]}`) +
-		chatDelta(
-			`{"tool_calls":[{"index":1,"function":{"arguments":"\"2+2\"}"}}]}`,
-		) + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n" + chatEnd,
-	text: chatDelta(
-		`{"content":"It is 2 and 4."}`,
-	) + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" + chatEnd,
+		chatDelta(`{"tool_calls":[{"index":1,"function":{"arguments":"\"2+2\"}"}}]}`) +
+		"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n" + chatEnd,
+	text: chatDelta(`{"content":"It is 2 and 4."}`) +
+		"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" + chatEnd,
 }
 
 // providers plays them all.

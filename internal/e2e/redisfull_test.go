@@ -89,11 +89,7 @@ func (k *killer) fillRedis(server *redistest.Server, w *watcher, logged int) boo
 		k.Errorf("a server whose Redis is full says at /readyz: %d", code)
 	}
 	var history struct{ Messages []map[string]any }
-	if code := getJSON(
-		k.T,
-		k.p.url+"/threads/"+w.thread+"/messages",
-		&history,
-	); code != http.StatusOK ||
+	if code := getJSON(k.T, k.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK ||
 		len(history.Messages) == 0 {
 		k.Errorf("GET messages: %d, %d messages", code, len(history.Messages))
 	}

@@ -67,14 +67,9 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		fmt.Fprint(
-			w,
-			chatDelta(
-				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate",`+
-					`"arguments":"{\"expression\":\"1+1\"}"}}]}`,
-			)+
-				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd,
-		)
+		fmt.Fprint(w, chatDelta(`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"calculate",`+
+			`"arguments":"{\"expression\":\"1+1\"}"}}]}`)+
+			"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd)
 		return
 	}
 	var tools []string
@@ -102,15 +97,8 @@ func TestReload(t *testing.T) {
 		}
 	}
 	edition := func(n int, tools string) {
-		write(
-			fmt.Sprintf(
-				"agents:\n  - {name: a, model: openai/m%d, baseURL: %q, instructions: Edition %d., tools: [%s]}\n",
-				n,
-				provider.URL,
-				n,
-				tools,
-			),
-		)
+		write(fmt.Sprintf("agents:\n  - {name: a, model: openai/m%d, baseURL: %q, instructions: "+
+			"Edition %d., tools: [%s]}\n", n, provider.URL, n, tools))
 	}
 	edition(1, "calculate")
 	store := newFile(t)

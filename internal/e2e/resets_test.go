@@ -46,10 +46,8 @@ func TestResets(t *testing.T) {
 		f := newSlowFleet(t, oneWay)
 		robbed := f.resets(n)
 		took := f.kills(deaths)
-		table = append(
-			table,
-			fmt.Sprintf("| %s | %d | %d | %d | %s | %s |", oneWay, n, robbed, deaths, took.at(50), took.at(99)),
-		)
+		table = append(table, fmt.Sprintf("| %s | %d | %d | %d | %s | %s |", oneWay, n, robbed, deaths, took.at(50),
+			took.at(99)))
 		if measured && robbed*resetsBar > robbedMost*max(n, resetsBar) {
 			t.Errorf("one way takes %s: %d runs were taken from a living server in %d resets", oneWay, robbed, n)
 		}

@@ -112,14 +112,8 @@ func TestNobodyIsRobbed(t *testing.T) {
 				return false
 			})
 			if err != nil || last.kind() != "RUN_FINISHED" || notices != "holdfast.store_recovered " {
-				t.Errorf(
-					"the stream ended with %s, %v, and said %q; the owner: %s\nthe other: %s",
-					last.Raw,
-					err,
-					notices,
-					owner.out,
-					other.out,
-				)
+				t.Errorf("the stream ended with %s, %v, and said %q; the owner: %s\nthe other: %s", last.Raw, err,
+					notices, owner.out, other.out)
 			}
 		})
 	}
@@ -139,10 +133,9 @@ func TestResumeMeansResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := readStream(
-				res.Body,
-				func(r record) bool { return r.kind() == "TEXT_MESSAGE_CONTENT" },
-			); err != nil {
+			if err := readStream(res.Body, func(r record) bool {
+				return r.kind() == "TEXT_MESSAGE_CONTENT"
+			}); err != nil {
 				t.Fatal(err)
 			}
 			p.kill()
@@ -161,10 +154,7 @@ func TestResumeMeansResume(t *testing.T) {
 			}
 			defer res.Body.Close()
 			var seen []record
-			if err := readStream(
-				res.Body,
-				func(r record) bool { seen = append(seen, r); return false },
-			); err != nil ||
+			if err := readStream(res.Body, func(r record) bool { seen = append(seen, r); return false }); err != nil ||
 				len(seen) == 0 {
 				t.Fatalf("%d: %v", res.StatusCode, err)
 			}

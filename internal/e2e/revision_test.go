@@ -40,14 +40,10 @@ func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if asked.Messages[len(asked.Messages)-1].Role != "tool" {
-		fmt.Fprint(
-			w,
-			chatDelta(
-				`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"charge_card","arguments":"{\"amount\":5,`+
-					`\"currency\":\"EUR\"}"}}]}`,
-			)+
-				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd,
-		)
+		fmt.Fprint(w, chatDelta(`{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"charge_card",`+
+			`"arguments":"{\"amount\":5,`+
+			`\"currency\":\"EUR\"}"}}]}`)+
+			"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"+chatEnd)
 		return
 	}
 	c.held <- asked.Model
@@ -58,12 +54,8 @@ func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	fmt.Fprint(
-		w,
-		chatDelta(
-			fmt.Sprintf(`{"content":"by %s"}`, asked.Model),
-		)+"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"+chatEnd,
-	)
+	fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":"by %s"}`, asked.Model))+
+		"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"+chatEnd)
 }
 
 // branches are servers with two editions of an agents file, on one store.
@@ -91,11 +83,8 @@ func newBranches(t *testing.T, store string, args ...string) *branches {
 // write writes an edition of the agents file.
 func (b *branches) write(file string, edition int) {
 	b.T.Helper()
-	text := fmt.Sprintf(
-		"agents:\n  - {name: a, model: openai/m%d, baseURL: %q, tools: [charge_card]}\n",
-		edition,
-		b.provider,
-	)
+	text := fmt.Sprintf("agents:\n  - {name: a, model: openai/m%d, baseURL: %q, tools: [charge_card]}\n", edition,
+		b.provider)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.T.Fatal(err)
 	}
@@ -106,8 +95,7 @@ func (b *branches) open(edition int) (p *process, file string) {
 	b.T.Helper()
 	file = filepath.Join(b.T.TempDir(), "holdfast.yaml")
 	b.write(file, edition)
-	args := append(
-		[]string{"--config=" + file, "--lease=300ms", "--on-revision=pin", "--demo-journal=" + b.journal},
+	args := append([]string{"--config=" + file, "--lease=300ms", "--on-revision=pin", "--demo-journal=" + b.journal},
 		b.args...)
 	return start(b.T, redistest.FreeAddr(b.T), b.store, args...), file
 }
@@ -156,11 +144,7 @@ func (b *branches) revisions(p *process) map[string]string {
 func (b *branches) revisionOf(p *process) string {
 	b.T.Helper()
 	var shown struct{ Agents []struct{ Revision string } }
-	if code := getJSON(
-		b.T,
-		p.url+"/agents",
-		&shown,
-	); code != http.StatusOK || len(shown.Agents) != 1 ||
+	if code := getJSON(b.T, p.url+"/agents", &shown); code != http.StatusOK || len(shown.Agents) != 1 ||
 		shown.Agents[0].Revision == "" {
 		b.T.Fatalf("the agents are shown as %+v (%d)", shown, code)
 	}
@@ -230,11 +214,7 @@ func TestPinnedOnRedis(t *testing.T) {
 	if waiting["revision"] != old {
 		t.Errorf("it waits for %v, want %s", waiting, old)
 	}
-	if getJSON(
-		t,
-		third.url+"/threads/t",
-		&thread,
-	); thread.Status != "running" ||
+	if getJSON(t, third.url+"/threads/t", &thread); thread.Status != "running" ||
 		mustText(t, thread.Waiting) != mustText(t, waiting) {
 		t.Errorf("the thread is %+v, the event says %v", thread, waiting)
 	}
@@ -242,10 +222,7 @@ func TestPinnedOnRedis(t *testing.T) {
 		t.Errorf("a message gets %s", res.Status)
 	}
 	var end record
-	if err := readStream(
-		watch.Body,
-		func(r record) bool { end = r; return false },
-	); err != nil ||
+	if err := readStream(watch.Body, func(r record) bool { end = r; return false }); err != nil ||
 		end.Data["code"] != codes.RevisionGone {
 		t.Errorf("the run ends with %s, %v", end.Raw, err)
 	}

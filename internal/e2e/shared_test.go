@@ -106,14 +106,8 @@ func (c *crew) checkBudget(ledger store.Ledger, account string, limit int64) {
 	}
 	s := c.spent("", account)
 	if used[0] > limit || s.settled > limit || s.said > limit+reserved(account) {
-		c.Errorf(
-			"of %d the account has counted %d; the models said %d, of which %d were settled, and %d calls were cut off",
-			limit,
-			used[0],
-			s.said,
-			s.settled,
-			s.cut,
-		)
+		c.Errorf("of %d the account has counted %d; the models said %d, of which %d were settled, "+
+			"and %d calls were cut off", limit, used[0], s.said, s.settled, s.cut)
 	}
 }
 
@@ -149,12 +143,8 @@ func TestRateLimitIsShared(t *testing.T) {
 		}
 		for at, n := range windows {
 			if n > limit {
-				t.Errorf(
-					"in the window of %s %d calls were admitted, the limit is %d",
-					time.UnixMilli(at*window),
-					n,
-					limit,
-				)
+				t.Errorf("in the window of %s %d calls were admitted, the limit is %d", time.UnixMilli(at*window), n,
+					limit)
 			}
 		}
 		if len(keys) != agents*calls || len(windows) < agents*calls/limit {

@@ -44,10 +44,7 @@ func storedBy(t *testing.T, n int) (size map[string]int64, messages int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := bytes.Count(
-		replay,
-		[]byte(`"type":"TOOL_CALL_RESULT"`),
-	); got != n ||
+	if got := bytes.Count(replay, []byte(`"type":"TOOL_CALL_RESULT"`)); got != n ||
 		!bytes.Contains(replay, []byte("Step 0 of the work is to look up")) {
 		t.Errorf("the replay has %d results", got)
 	}
@@ -66,13 +63,8 @@ func TestBytesStored(t *testing.T) {
 	large, text := storedBy(t, 1000)
 	stored := large["messages"] + large["checkpoint"]
 	if limit := text*7/10 + 64*1000; stored > limit {
-		t.Errorf(
-			"messages and checkpoints take %d bytes for %d bytes of JSON, at most %d: %v",
-			stored,
-			text,
-			limit,
-			large,
-		)
+		t.Errorf("messages and checkpoints take %d bytes for %d bytes of JSON, at most %d: %v", stored, text, limit,
+			large)
 	}
 	if perIteration := large["log"] / 1000; perIteration > 200 {
 		t.Errorf("the archived log takes %d bytes an iteration: %v", perIteration, large)

@@ -50,12 +50,8 @@ func TestTakeoverWhileSlotMoves(t *testing.T) {
 		r.over()
 		f.start(r.owner)
 	}
-	t.Logf(
-		"\n| keys of a thread arrive late, %d times: to the first record of the next owner | p50 %s | max %s |",
-		n,
-		took.at(50),
-		took.at(100),
-	)
+	t.Logf("\n| keys of a thread arrive late, %d times: to the first record of the next owner | p50 %s | max %s |", n,
+		took.at(50), took.at(100))
 	if n > 1 && took.at(100) > time.Second {
 		t.Errorf("the longest takeover is %s, the bar is %s", took.at(100), time.Second)
 	}

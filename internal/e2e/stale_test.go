@@ -118,10 +118,8 @@ func staleTable(kinds []staleKind, results []staleResult) []string {
 				twice++
 			}
 		}
-		table = append(
-			table,
-			fmt.Sprintf("| %s | %s | `%s` | %d | %d | %d | %d |", k.lease, k, k.effect, trials, over, late, twice),
-		)
+		table = append(table, fmt.Sprintf("| %s | %s | `%s` | %d | %d | %d | %d |", k.lease, k, k.effect, trials, over,
+			late, twice))
 	}
 	return table
 }
@@ -207,17 +205,8 @@ func newStaleScene(t *testing.T, url string, k staleKind) *staleScene {
 	s.link = newRedisLink(t, strings.TrimPrefix(url, "redis://"), delay)
 	prefix := "hf" + strings.ReplaceAll(t.Name(), "/", "-") + ":"
 	worker := func(name, store string) *process {
-		return launch(
-			t,
-			workerBinary,
-			redistest.FreeAddr(t),
-			store,
-			"--redis-prefix="+prefix,
-			"--lease="+k.lease.String(),
-			"--name="+name,
-			"--journal="+t.TempDir()+"/journal",
-			"--witness="+witness.URL,
-		)
+		return launch(t, workerBinary, redistest.FreeAddr(t), store, "--redis-prefix="+prefix,
+			"--lease="+k.lease.String(), "--name="+name, "--journal="+t.TempDir()+"/journal", "--witness="+witness.URL)
 	}
 	s.former, s.next = worker("former", "redis://"+s.link.addr), worker("next", url)
 	s.former.ready()
@@ -393,12 +382,10 @@ func (l *redisLink) carry(client net.Conn, to string) {
 	defer stop()
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		pass(
-			server,
-			client,
-			func() time.Time { return time.Now().Add(l.delay) },
-			func(size int) bool { l.asked(client, size); return true },
-		)
+		pass(server, client, func() time.Time { return time.Now().Add(l.delay) }, func(size int) bool {
+			l.asked(client, size)
+			return true
+		})
 	})
 	pass(client, server, l.due, func(int) bool { return l.passes(client) })
 	asking.Wait()

@@ -221,21 +221,15 @@ func TestTakeoverTimes(t *testing.T) {
 	under(f, "the median after a kill", kills.at(50), killMedian)
 	under(f, "the 99th percentile after a kill", kills.at(99), killWorst)
 	gaps, backs := f.handOvers(max(n*2/5, 2))
-	table = append(
-		table,
-		gaps.row("shut down (SIGTERM): between two records"),
-		backs.row("and for who watched it: to the next record elsewhere"),
-	)
+	table = append(table, gaps.row("shut down (SIGTERM): between two records"),
+		backs.row("and for who watched it: to the next record elsewhere"))
 	under(f, "the 99th percentile of a hand-over", gaps.at(99), handOverWorst)
 	under(f, "the 99th percentile of coming back", backs.at(99), backWithin)
 	freezes, again := f.freezes(max(n/5, 2))
 	table = append(table, freezes.row(fmt.Sprintf("suspended (SIGSTOP), with a lease of %s", lease)))
 	under(f, "the longest takeover after a suspension", freezes.at(100), lease+freezeBeyond)
-	t.Logf(
-		"\n%s\n%d models and tools were started by servers that were suspended, after another one had taken over",
-		strings.Join(table, "\n"),
-		again,
-	)
+	t.Logf("\n%s\n%d models and tools were started by servers that were suspended, after another one had taken over",
+		strings.Join(table, "\n"), again)
 }
 
 // kills kills the owner n times.
@@ -250,13 +244,8 @@ func (f *fleet) kills(n int) (took durations) {
 		if took[i] > killWorst {
 			for j, s := range f.servers {
 				if j != r.owner {
-					f.Logf(
-						"killed at %s, the next record came after %s; server %d said:\n%s",
-						begun.UTC().Format(time.RFC3339Nano),
-						took[i],
-						j,
-						lastLines(s.out.String(), 8),
-					)
+					f.Logf("killed at %s, the next record came after %s; server %d said:\n%s",
+						begun.UTC().Format(time.RFC3339Nano), took[i], j, lastLines(s.out.String(), 8))
 				}
 			}
 		}

@@ -71,14 +71,8 @@ func (a *account) check() *calls {
 			keys[e.Tool] = append(keys[e.Tool], e.Key)
 		}
 		if e.Arguments != first[e.Key].Arguments || e.Tool != first[e.Key].Tool {
-			c.complain(
-				"the call %s was made with %s %s, and then with %s %s",
-				e.Key,
-				first[e.Key].Tool,
-				first[e.Key].Arguments,
-				e.Tool,
-				e.Arguments,
-			)
+			c.complain("the call %s was made with %s %s, and then with %s %s", e.Key, first[e.Key].Tool,
+				first[e.Key].Arguments, e.Tool, e.Arguments)
 		}
 	}
 	for key, n := range did {
@@ -105,13 +99,8 @@ func (a *account) check() *calls {
 		case !finished:
 			c.complain("the call %s of %s has no result", e.Key, e.Tool)
 		case by > owner:
-			c.complain(
-				"the finished call %s of %s was made again: owner %d has stored its result, and owner %d has called",
-				e.Key,
-				e.Tool,
-				owner,
-				by,
-			)
+			c.complain("the finished call %s of %s was made again: owner %d has stored its result, "+
+				"and owner %d has called", e.Key, e.Tool, owner, by)
 		}
 	}
 	return c
@@ -135,10 +124,9 @@ func transcript(t *testing.T, messages []map[string]any) string {
 		for end < len(messages) && messages[end]["role"] == "tool" {
 			end++
 		}
-		slices.SortFunc(
-			messages[begin:end],
-			func(a, b map[string]any) int { return place[a["toolCallId"]] - place[b["toolCallId"]] },
-		)
+		slices.SortFunc(messages[begin:end], func(a, b map[string]any) int {
+			return place[a["toolCallId"]] - place[b["toolCallId"]]
+		})
 		begin = max(begin, end-1)
 	}
 	ids := map[string]string{}
@@ -244,12 +232,10 @@ func TestAccountsAreChecked(t *testing.T) {
 	}
 	for want, change := range map[string]func(*account){
 		"was done 2 times": func(a *account) {
-			a.effects = append(a.effects,
-				effect{"did", "calculate", "b", "p2", "2"})
+			a.effects = append(a.effects, effect{"did", "calculate", "b", "p2", "2"})
 		},
 		"was made again": func(a *account) {
-			a.effects = append(a.effects,
-				effect{"sent", "lookup", "a", "p2", "1"})
+			a.effects = append(a.effects, effect{"sent", "lookup", "a", "p2", "1"})
 		},
 		"and then with lookup 9": func(a *account) { a.effects[2].Arguments = "9" },
 		"never owned the run":    func(a *account) { a.effects[0].Process = "p7" },
@@ -278,15 +264,12 @@ func TestTranscriptsAreCompared(t *testing.T) {
 			},
 		}
 		for i, c := range results {
-			all = append(
-				all,
-				map[string]any{
-					"id":         id + fmt.Sprint(i),
-					"role":       "tool",
-					"toolCallId": c,
-					"content":    "result of " + c[2:],
-				},
-			)
+			all = append(all, map[string]any{
+				"id":         id + fmt.Sprint(i),
+				"role":       "tool",
+				"toolCallId": c,
+				"content":    "result of " + c[2:],
+			})
 		}
 		return transcript(t, append(all, map[string]any{"id": id + "end", "role": "assistant", "content": "done"}))
 	}

@@ -219,9 +219,8 @@ func (rs *replicas) start(r *replica) {
 	}
 	name := fmt.Sprint("p", rs.started)
 	rs.started++
-	cmd := exec.Command(
-		binary,
-		append([]string{"--addr", r.addr, "--store", rs.store, "--demo-journal=/dev/fd/3"}, rs.args...)...)
+	cmd := exec.Command(binary, append([]string{"--addr", r.addr, "--store", rs.store, "--demo-journal=/dev/fd/3"},
+		rs.args...)...)
 	cmd.Env = append(os.Environ(), "PROCESS_NAME="+name)
 	cmd.ExtraFiles = []*os.File{end}
 	r.process, r.name, r.ready = run(rs.T, cmd), name, false

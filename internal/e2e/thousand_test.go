@@ -196,9 +196,7 @@ func startFollowing(t *testing.T, url, thread, words string, more ...string) fun
 		}
 		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
 	}
-	cmd := exec.CommandContext(
-		t.Context(),
-		"node",
+	cmd := exec.CommandContext(t.Context(), "node",
 		append([]string{"test/follow.mjs", url + "/runs", thread, words}, more...)...)
 	cmd.Dir, cmd.Stderr = folder, os.Stderr
 	out, err := newOutput(), make(chan error, 1)
@@ -254,16 +252,8 @@ func undisturbed(t *testing.T, words string) followed {
 	t.Helper()
 	signs := make(chan sign, 1<<16)
 	service := newOutside(t, 0, signs)
-	rs := newReplicas(
-		t,
-		1,
-		newRedis(t),
-		signs,
-		"--config="+service.agents(),
-		"--demo-delay=0s",
-		"--delta-window=1s",
-		"--max-iterations=2000",
-	)
+	rs := newReplicas(t, 1, newRedis(t), signs, "--config="+service.agents(), "--demo-delay=0s", "--delta-window=1s",
+		"--max-iterations=2000")
 	defer rs.all[0].kill()
 	for s := range signs {
 		if s.what == signReady {
@@ -276,13 +266,8 @@ func undisturbed(t *testing.T, words string) followed {
 // TestKilledInEachStep kills the owner in each step.
 func TestKilledInEachStep(t *testing.T) {
 	t.Parallel()
-	steps, seed := setting(
-		t,
-		"HOLDFAST_STEPS",
-		killedSteps,
-	), uint64(
-		setting(t, "HOLDFAST_SEED", int(time.Now().UnixNano()%1e6)),
-	)
+	steps, seed := setting(t, "HOLDFAST_STEPS", killedSteps),
+		uint64(setting(t, "HOLDFAST_SEED", int(time.Now().UnixNano()%1e6)))
 	t.Logf("the seed is %d", seed)
 	words := fmt.Sprintf("plan %d steps", steps)
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec").URL()
@@ -296,10 +281,8 @@ func TestKilledInEachStep(t *testing.T) {
 		"--archive-after=1h",
 	}
 	if os.Getenv("HOLDFAST_STEPS") == "" {
-		args = append(
-			args,
-			"--lease=10s",
-		) // a process that stands still in CI for longer than the default shall not be taken for dead
+		// A process that stands still in CI for longer than the default shall not be taken for dead.
+		args = append(args, "--lease=10s")
 	}
 	h := &hunt{
 		T:        t,
@@ -410,40 +393,17 @@ func (h *hunt) table(c *calls, got followed, records int, took time.Duration) st
 		"| | |",
 		"|---|---|",
 		row("steps, and deaths of the owner with kill -9", "%d, %d: %s", h.steps, kills, strings.Join(moments, ", ")),
-		row(
-			"takeovers; from the death to the next sign of life",
-			"%d; p50 %s, p99 %s, at worst %s",
-			len(all),
-			all.at(50),
-			all.at(99),
-			all.at(100),
-		),
-		row(
-			"in the first hundred, and in the last hundred",
-			"p50 %s, p90 %s; p50 %s, p90 %s",
-			early.at(50),
-			early.at(90),
-			late.at(50),
-			late.at(90),
-		),
-		row(
-			"calls of tools: needed, made, looked up; work done",
-			"%d, %d, %d; %d",
-			c.needed,
-			c.sent,
-			c.lookedUp,
-			c.did,
-		),
+		row("takeovers; from the death to the next sign of life", "%d; p50 %s, p99 %s, at worst %s", len(all),
+			all.at(50), all.at(99), all.at(100)),
+		row("in the first hundred, and in the last hundred", "p50 %s, p90 %s; p50 %s, p90 %s", early.at(50),
+			early.at(90), late.at(50), late.at(90)),
+		row("calls of tools: needed, made, looked up; work done", "%d, %d, %d; %d", c.needed, c.sent, c.lookedUp,
+			c.did),
 		row("finished calls that were made again, work that was done twice", "%d", len(c.complaints)),
 		row("calls of the model: needed, made", "%d, %d", h.steps+1, h.models),
 		row("records of the log", "%d", records),
-		row(
-			"what the client saw: connections lost, snapshots, the longest silence",
-			"%d, %d, %s",
-			got.Reconnects,
-			got.Events["MESSAGES_SNAPSHOT"],
-			time.Duration(got.Longest)*time.Millisecond,
-		),
+		row("what the client saw: connections lost, snapshots, the longest silence", "%d, %d, %s", got.Reconnects,
+			got.Events["MESSAGES_SNAPSHOT"], time.Duration(got.Longest)*time.Millisecond),
 		row("its messages at the end, and those of a run that nobody disturbs", "%d, the same", len(got.Messages)),
 		row("all of it took", "%s", took.Round(time.Second)),
 	}, "\n")

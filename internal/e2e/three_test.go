@@ -12,11 +12,9 @@ func TestOneOfThreeRunsAgain(t *testing.T) {
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {
 		k := newKiller(t, newStore(t), "per_iteration", "on")
 		w := &watcher{killer: k, thread: "three", run: "r1"}
-		res, err := post(t.Context(), k.p.url, input(w.thread, w.run, userMessage(
-			"u1",
-			`use update_plan {"title": "One", "steps": []} and charge_card {"amount": 1, "currency": "EUR"} `+
-				`and wait {"seconds": 3}`,
-		)))
+		res, err := post(t.Context(), k.p.url,
+			input(w.thread, w.run, userMessage("u1", `use update_plan {"title": "One", "steps": []} and charge_card `+
+				`{"amount": 1, "currency": "EUR"} and wait {"seconds": 3}`)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,12 +54,8 @@ func newTypist(t *testing.T) *typist {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := strings.Replace(
-			y.here(string(text)),
-			exampleShop,
-			fmt.Sprintf("command: %q\n    args: [-takes, 10s]", shopBinary),
-			1,
-		)
+		changed := strings.Replace(y.here(string(text)), exampleShop,
+			fmt.Sprintf("command: %q\n    args: [-takes, 10s]", shopBinary), 1)
 		if err := os.WriteFile(filepath.Join(example, name), []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +191,7 @@ func (y *typist) same(c typed, out string) bool {
 func TestToolsExample(t *testing.T) {
 	t.Parallel()
 	y := newTypist(t)
-	commands := append(
-		commandsOf(t, "docs/tools.md", "Try it"),
+	commands := append(commandsOf(t, "docs/tools.md", "Try it"),
 		commandsOf(t, "docs/tools.md", "What agents can use")...)
 	for _, c := range commands {
 		y.do(c)
@@ -208,10 +203,7 @@ func TestToolsExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(
-		strings.TrimSpace(string(noted)),
-		"\n",
-	); len(lines) != 1 ||
+	if lines := strings.Split(strings.TrimSpace(string(noted)), "\n"); len(lines) != 1 ||
 		!strings.Contains(lines[0], "asked to order") {
 		t.Errorf("the shop has noted\n%s", noted)
 	}

@@ -72,14 +72,11 @@ func (l *longTalk) imported() {
 	var messages []map[string]any
 	for i := range longHistory {
 		role := map[bool]string{true: "user", false: "assistant"}[i%2 == 0]
-		messages = append(
-			messages,
-			map[string]any{
-				"id":      fmt.Sprint("old", i),
-				"role":    role,
-				"content": fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 20)),
-			},
-		)
+		messages = append(messages, map[string]any{
+			"id":      fmt.Sprint("old", i),
+			"role":    role,
+			"content": fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 20)),
+		})
 	}
 	l.posts(append(messages, userMessage("first", "go on")))
 }
@@ -142,12 +139,8 @@ func (l *longTalk) check(turns int) {
 		l.Errorf("the model has answered %d times", answered)
 	}
 	if count["refused"] > 12 || (count["summarised"] > 0) != (l.agent == "teller") || cuts < 2 || cuts > 2+turns/5 {
-		l.Errorf(
-			"%d calls were refused, %d summaries were made, there were %d cuts",
-			count["refused"],
-			count["summarised"],
-			cuts,
-		)
+		l.Errorf("%d calls were refused, %d summaries were made, there were %d cuts", count["refused"],
+			count["summarised"], cuts)
 	}
 	var body struct {
 		Messages []struct{ Role, ActivityType string }
@@ -167,14 +160,8 @@ func (l *longTalk) check(turns int) {
 	if want := longHistory + 2*(turns+1) + 2*turns/10; others != want || recorded < cuts/2 {
 		l.Errorf("the history has %d messages and %d activities, want %d", others, recorded, want)
 	}
-	l.Logf(
-		"%d calls were answered, %d refused, %d for summaries, %d cuts, %d bytes at most",
-		count["answered"],
-		count["refused"],
-		count["summarised"],
-		cuts,
-		most,
-	)
+	l.Logf("%d calls were answered, %d refused, %d for summaries, %d cuts, %d bytes at most", count["answered"],
+		count["refused"], count["summarised"], cuts, most)
 }
 
 // TestCrashPointsOfASummary kills the server around the commit of a summary. It is in the
@@ -227,11 +214,8 @@ func TestCrashPointsOfASummary(t *testing.T) {
 // says has a turn of the thread "t", and reads until it ends or the server dies.
 func (k *killer) says(turn int) {
 	k.Helper()
-	res, err := post(
-		k.Context(),
-		k.p.url,
-		input("t", fmt.Sprint("r", turn), userMessage(fmt.Sprint("u", turn), "hello")),
-	)
+	res, err := post(k.Context(), k.p.url,
+		input("t", fmt.Sprint("r", turn), userMessage(fmt.Sprint("u", turn), "hello")))
 	if err != nil {
 		return // it died before it answered
 	}

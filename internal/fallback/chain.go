@@ -65,9 +65,7 @@ func (c Chain) Find(name string) int {
 // end a run. Models for which over is true are not asked again. healthy tells whether the
 // picked one's circuit is closed; the place is negative if no model is left.
 func (c Chain) Pick(
-	now int,
-	over func(int) bool,
-	open func(circuit string) (until time.Time, open bool),
+	now int, over func(int) bool, open func(circuit string) (until time.Time, open bool),
 ) (at int, healthy bool) {
 	at = -1
 	var first time.Time

@@ -83,15 +83,8 @@ func TestTable(t *testing.T) {
 		}
 		d := fallback.Decide(f, nil)
 		if got := fmt.Sprint(d.Step, " ", d.Wait); got != r.want {
-			t.Errorf(
-				"%q, try %d, others %d, asked to wait %s: %s, want %s",
-				r.kind,
-				r.tries,
-				r.others,
-				r.after,
-				got,
-				r.want,
-			)
+			t.Errorf("%q, try %d, others %d, asked to wait %s: %s, want %s", r.kind, r.tries, r.others, r.after, got,
+				r.want)
 		}
 	}
 }

@@ -42,13 +42,8 @@ func TestFigures(t *testing.T) {
 	o.TakenOver(nowhere, observe.TakeoverLost, "")
 	c.at = c.at.Add(time.Second)
 	o.TakenOver(nowhere, observe.TakeoverCut, "recovery_gave_up")
-	o.ModelCalled(
-		nowhere,
-		observe.ModelSuccess,
-		300*time.Millisecond,
-		time.Second,
-		&holdfast.Usage{InputTokens: &in, CachedInput: &cached, OutputTokens: &out},
-	)
+	o.ModelCalled(nowhere, observe.ModelSuccess, 300*time.Millisecond, time.Second,
+		&holdfast.Usage{InputTokens: &in, CachedInput: &cached, OutputTokens: &out})
 	o.ModelCalled(nowhere, observe.ModelFailed, -1, time.Second, nil)
 	o.ModelCalled(nowhere, observe.ModelSuccess, -1, time.Second, &holdfast.Usage{InputTokens: &wrong})
 	o.Committed(nowhere, nil, 5*time.Millisecond, nil)
@@ -68,16 +63,11 @@ func TestFigures(t *testing.T) {
 	}
 	first, last := got.Series.Points[0], got.Series.Points[1]
 	if first.At.Second() != 0 || first.Started != 4 || first.Finished != 1 || first.Waiting != 1 ||
-		first.Cancelled != 1 ||
-		first.Run.Count != 3 ||
-		first.Running != 1 {
+		first.Cancelled != 1 || first.Run.Count != 3 || first.Running != 1 {
 		t.Errorf("the first step: %+v", first)
 	}
 	if last.At.Second() != 10 || last.Started != 2 || last.Failed != 2 || last.Running != 2 || last.TokensIn != 100 ||
-		last.TokensCached != 40 ||
-		last.TokensOut != 7 ||
-		last.FirstToken.Count != 1 ||
-		last.Commit.Count != 1 ||
+		last.TokensCached != 40 || last.TokensOut != 7 || last.FirstToken.Count != 1 || last.Commit.Count != 1 ||
 		last.Run.Count != 1 {
 		t.Errorf("the last step: %+v", last)
 	}

@@ -103,12 +103,8 @@ func checkNew(dir string) error {
 		err = os.Remove(dir)
 	}
 	if err != nil {
-		return fmt.Errorf(
-			"back up to %s: the folder cannot be made: %v; name a path where the user of this "+
-				"process can make a folder",
-			dir,
-			err,
-		)
+		return fmt.Errorf("back up to %s: the folder cannot be made: %v; name a path where the user of this "+
+			"process can make a folder", dir, err)
 	}
 	return nil
 }

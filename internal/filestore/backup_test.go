@@ -85,8 +85,7 @@ func TestBackupImpossible(t *testing.T) {
 		} {
 			err := backup()
 			if err == nil || errors.Is(err, store.ErrUnreadable) || errors.Is(err, fs.ErrExist) ||
-				!strings.Contains(err.Error(), dir) ||
-				!strings.Contains(err.Error(), "the folder cannot be made") ||
+				!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "the folder cannot be made") ||
 				!strings.Contains(err.Error(), "name a path where") {
 				t.Errorf("a backup %s to %s: %v", name, dir, err)
 			}

@@ -26,10 +26,8 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	if err := item.Validate(); err != nil {
 		return err
 	}
-	return s.committer.submit(
-		ctx,
-		&post{key: key, id: item.ID, entry: s.codec.Encode(appendName(nil, item.ID), inboxName, item.Data)},
-	)
+	return s.committer.submit(ctx, &post{key: key, id: item.ID,
+		entry: s.codec.Encode(appendName(nil, item.ID), inboxName, item.Data)})
 }
 
 // Delete implements [store.Committer].

@@ -56,13 +56,7 @@ type committer struct {
 	stopped  chan struct{} // closed when the goroutine has ended
 }
 
-func newCommitter(
-	at *site,
-	codec *frame.Codec,
-	place *place,
-	waiters *storekit.Waiters,
-	readOnly bool,
-) *committer {
+func newCommitter(at *site, codec *frame.Codec, place *place, waiters *storekit.Waiters, readOnly bool) *committer {
 	return &committer{
 		site:     at,
 		codec:    codec,

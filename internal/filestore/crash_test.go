@@ -231,17 +231,8 @@ func amiss(t testing.TB, s *Store, head *store.Head) (all []string) {
 	}
 	count := int(head.Next - 1)
 	if len(records) != count || len(messages) != count || len(values) != min(count, 20) {
-		all = append(
-			all,
-			fmt.Sprintf(
-				"%s has %d records, %d messages and %d values after %d commits",
-				head.Key,
-				len(records),
-				len(messages),
-				len(values),
-				count,
-			),
-		)
+		all = append(all, fmt.Sprintf("%s has %d records, %d messages and %d values after %d commits", head.Key,
+			len(records), len(messages), len(values), count))
 	}
 	for i, r := range records {
 		if want := fmt.Sprintf("%s-%d", head.Key.Thread, i+1); string(r.Data) != want || r.Number != uint64(i+1) {

@@ -283,14 +283,8 @@ func (h *history) look(t *testing.T, dir, what string, opts Options) (result str
 		case err != nil:
 			wrong = append(wrong, fmt.Sprintf("thread %s: %v", key, err))
 		case text != commits[len(commits)-1]:
-			wrong = append(
-				wrong,
-				fmt.Sprintf(
-					"thread %s is not as it was after its last commit, as after an earlier one: %t",
-					key,
-					slices.Contains(commits, text),
-				),
-			)
+			wrong = append(wrong, fmt.Sprintf("thread %s is not as it was after its last commit, as "+
+				"after an earlier one: %t", key, slices.Contains(commits, text)))
 		}
 	}
 	if made == 0 && lost == 0 {

@@ -21,10 +21,7 @@ import (
 // minute, newest first, and orders those of one minute by their heads. Where the list itself is
 // damaged, it is good as far as it goes, and the error says so.
 func (s *Store) Threads(
-	ctx context.Context,
-	owner holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	var heads []store.Head
 	err := s.committer.view(ctx, func(v view) error {

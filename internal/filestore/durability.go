@@ -48,15 +48,8 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	}
 	d := durabilityIn(s.dir)
 	if files := s.damage.list(); len(files) > 0 {
-		d.Notes = append(
-			d.Notes,
-			fmt.Sprintf(
-				"%s has damaged files (%s): the threads in their damaged parts cannot be read; "+
-					"put a backup in its place",
-				s.dir,
-				strings.Join(files, ", "),
-			),
-		)
+		d.Notes = append(d.Notes, fmt.Sprintf("%s has damaged files (%s): the threads in their damaged parts cannot "+
+			"be read; put a backup in its place", s.dir, strings.Join(files, ", ")))
 	}
 	return d, nil
 }
@@ -65,11 +58,8 @@ func durabilityIn(dir string) store.Durability {
 	kind, free, known, err := statFileSystem(dir)
 	switch {
 	case err != nil:
-		note := fmt.Sprintf(
-			"the file system of %s could not be looked at, so what a sync is worth there is unknown: %v",
-			dir,
-			err,
-		)
+		note := fmt.Sprintf("the file system of %s could not be looked at, so what a sync is "+
+			"worth there is unknown: %v", dir, err)
 		return store.Durability{Level: store.LevelProcess, Notes: []string{note}}
 	case !known:
 		return store.Durability{Level: store.LevelMachine}
@@ -83,12 +73,8 @@ func (s *Store) CanCommit(ctx context.Context) error {
 		return err
 	}
 	if err := s.damage.ofAll(); err != nil {
-		return fmt.Errorf(
-			"the store %s is damaged in what all threads share, so threads may be missing from its lists: %w; put a "+
-				"backup in its place, or save what is whole with holdfast salvage",
-			s.dir,
-			err,
-		)
+		return fmt.Errorf("the store %s is damaged in what all threads share, so threads may be missing from its "+
+			"lists: %w; put a backup in its place, or save what is whole with holdfast salvage", s.dir, err)
 	}
 	return nil
 }
@@ -98,28 +84,17 @@ func (at fileSystem) judge(path string) store.Durability {
 	d := store.Durability{Level: store.LevelMachine}
 	if name, ok := inMemory[at.kind]; ok {
 		d.Level = store.LevelProcess
-		d.Notes = append(
-			d.Notes,
-			fmt.Sprintf("%s is in memory (%s): it is lost when the machine stops; put the store on a disk", path, name),
-		)
+		d.Notes = append(d.Notes, fmt.Sprintf("%s is in memory (%s): it is lost when the machine stops; "+
+			"put the store on a disk", path, name))
 	}
 	if name, ok := elsewhere[at.kind]; ok {
 		d.Level = store.LevelProcess
-		d.Notes = append(
-			d.Notes,
-			fmt.Sprintf(
-				"%s is not on a local disk (%s): what syncs and locks are worth there depends on the mount; put the "+
-					"store on a local disk, or use Redis",
-				path,
-				name,
-			),
-		)
+		d.Notes = append(d.Notes, fmt.Sprintf("%s is not on a local disk (%s): what syncs and locks are worth there "+
+			"depends on the mount; put the store on a local disk, or use Redis", path, name))
 	}
 	if at.free < littleSpace {
-		d.Notes = append(
-			d.Notes,
-			fmt.Sprintf("the disk of %s has only %d MiB left: when it is full, commits wait", path, at.free>>20),
-		)
+		d.Notes = append(d.Notes, fmt.Sprintf("the disk of %s has only %d MiB left: when it is full, commits wait",
+			path, at.free>>20))
 	}
 	return d
 }

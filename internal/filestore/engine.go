@@ -126,14 +126,9 @@ func (s *site) follow(d *disk.Disk, readOnly bool) error {
 	}
 	d.Follow(stock)
 	if len(stock.Leftover) > 0 {
-		s.log.Warn(
-			"the store has tables that are in no use: they stay until it is started again, in case threads are "+
-				"missing; see: holdfast salvage",
-			"store",
-			s.dir,
-			"tables",
-			stock.Leftover,
-		)
+		s.log.Warn("the store has tables that are in no use: they stay until it is started again, in case threads "+
+			"are missing; see: holdfast salvage",
+			"store", s.dir, "tables", stock.Leftover)
 	}
 	return nil
 }

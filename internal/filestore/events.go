@@ -43,16 +43,9 @@ func (r reporter) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			if r.damage.found(filepath.Base(info.Path)) {
-				r.log.Error(
-					"a file of the store is damaged: what is in the damaged part cannot be read, everything else "+
-						"goes on; put a backup in its place",
-					"store",
-					r.dir,
-					"file",
-					filepath.Base(info.Path),
-					"error",
-					trouble.FirstLine(info.Details),
-				)
+				r.log.Error("a file of the store is damaged: what is in the damaged part cannot be read, everything "+
+					"else goes on; put a backup in its place",
+					"store", r.dir, "file", filepath.Base(info.Path), "error", trouble.FirstLine(info.Details))
 			}
 		},
 		BackgroundError: func(err error) {

@@ -37,13 +37,10 @@ func reopen(t *testing.T, s store.Store) store.Store {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(
-		t,
-		open,
-		storetest.Options{Reopen: reopen, Break: map[string]func(*testing.T, store.Store, store.ThreadKey){
+	storetest.Run(t, open, storetest.Options{Reopen: reopen,
+		Break: map[string]func(*testing.T, store.Store, store.ThreadKey){
 			"damaged": breakHead,
-		}},
-	)
+		}})
 }
 
 // breakHead damages a thread's head, although the committer may remember it.

@@ -20,15 +20,8 @@ import (
 func limitFileSize(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: math.MaxUint64}
-	_, _, errno := syscall.RawSyscall6(
-		syscall.SYS_PRLIMIT64,
-		uintptr(pid),
-		syscall.RLIMIT_FSIZE,
-		uintptr(unsafe.Pointer(&limit)),
-		0,
-		0,
-		0,
-	)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE,
+		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	if errno != 0 {
 		t.Fatalf("limit the size of files: %v", errno)
 	}

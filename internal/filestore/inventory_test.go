@@ -344,13 +344,8 @@ func TestInventoryWhileChanging(t *testing.T) {
 	for level, infos := range tables {
 		for _, info := range infos {
 			if got, known := levels[uint64(info.BackingSSTNum)]; !known || got != level {
-				t.Errorf(
-					"table %s is of level %d, and %d in the inventory, known: %t",
-					info.BackingSSTNum,
-					level,
-					got,
-					known,
-				)
+				t.Errorf("table %s is of level %d, and %d in the inventory, known: %t", info.BackingSSTNum, level, got,
+					known)
 			}
 		}
 	}

@@ -57,14 +57,9 @@ func (c *committer) begin() error {
 	}
 	if err := e.probe(); err != nil {
 		c.damage.share(err)
-		c.log.Error(
-			"what all threads share is damaged: the server is not ready; put a backup in the store's place, "+
-				"or see: holdfast salvage",
-			"store",
-			c.dir,
-			"error",
-			trouble.FirstLine(err),
-		)
+		c.log.Error("what all threads share is damaged: the server is not ready; put a backup in the store's place, "+
+			"or see: holdfast salvage",
+			"store", c.dir, "error", trouble.FirstLine(err))
 	}
 	go c.run()
 	return nil
@@ -150,16 +145,8 @@ func (c *committer) reopen(failed *disk.Disk, cause error) *engine {
 	for {
 		failed.Leave()
 		if c.left.Add(1) > maxLeft {
-			c.refused.Store(
-				refusal(
-					fmt.Errorf(
-						"write to the store %s: %w; the disk has failed too often: look after it, "+
-							"and start the server again",
-						c.dir,
-						cause,
-					),
-				),
-			)
+			c.refused.Store(refusal(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after "+
+				"it, and start the server again", c.dir, cause)))
 			c.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
 				"store", c.dir, "error", trouble.FirstLine(cause))
 			return nil

@@ -101,12 +101,8 @@ func checkFormat(dir string) (there bool, err error) {
 	case word != formatWord || err != nil || format < 1:
 		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, trouble.ErrDamaged)
 	case format > Format:
-		return false, fmt.Errorf(
-			"it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version",
-			format,
-			Format,
-			store.ErrVersionTooNew,
-		)
+		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; "+
+			"install a newer version", format, Format, store.ErrVersionTooNew)
 	}
 	return true, nil
 }

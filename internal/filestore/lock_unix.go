@@ -29,13 +29,8 @@ func lockFile(name string, alone bool) (lock io.Closer, taken bool, err error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Is(
-				err,
-				syscall.EWOULDBLOCK,
-			), errors.Join(
-				&os.PathError{Op: "lock", Path: name, Err: err},
-				f.Close(),
-			)
+		return nil, errors.Is(err, syscall.EWOULDBLOCK),
+			errors.Join(&os.PathError{Op: "lock", Path: name, Err: err}, f.Close())
 	}
 	return f, false, nil
 }

@@ -125,8 +125,7 @@ func onlyOwners(t *testing.T, folder string) {
 			return err
 		}
 		if want := map[bool]fs.FileMode{true: disk.FolderMode, false: disk.FileMode}[d.IsDir()]; info.Mode().
-			Perm() !=
-			want {
+			Perm() != want {
 			t.Errorf("%s has mode %s, want %s", name, info.Mode(), want)
 		}
 		return nil
@@ -209,10 +208,7 @@ func TestOpenNewerEngine(t *testing.T) {
 	dir := made(t)
 	remove(t, dir, "marker.format-version*")
 	put(t, "", dir, "marker.format-version.000009.099")
-	if err := refused(
-		t,
-		dir,
-	); !errors.Is(err, store.ErrVersionTooNew) ||
+	if err := refused(t, dir); !errors.Is(err, store.ErrVersionTooNew) ||
 		!strings.Contains(err.Error(), "install a newer version") {
 		t.Errorf("error is %v, want ErrVersionTooNew and what to do", err)
 	}
@@ -238,8 +234,7 @@ func TestOpenImpossible(t *testing.T) {
 		"the format is missing": {func(t *testing.T, dir string) string { remove(t, dir, formatFile); return dir },
 			"name a new or an empty folder"},
 		"the marker is missing": {func(t *testing.T, dir string) string {
-			remove(t, dir,
-				"marker.manifest*")
+			remove(t, dir, "marker.manifest*")
 			return dir
 		},
 			damaged},
@@ -248,8 +243,7 @@ func TestOpenImpossible(t *testing.T) {
 		"the list is empty": {func(t *testing.T, dir string) string { truncate(t, dir, "MANIFEST*"); return dir },
 			damaged},
 		"the version is missing": {func(t *testing.T, dir string) string {
-			remove(t, dir,
-				"marker.format*")
+			remove(t, dir, "marker.format*")
 			return dir
 		},
 			damaged},
@@ -389,11 +383,14 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	const dir = "/srv/data"
 	for cause, want := range map[error]string{
-		&fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}: "permission denied: the server's user " +
-			"must be able to write the folder and what is in it",
-		&fs.PathError{Op: "open", Path: dir, Err: syscall.EROFS}: "read-only file system: the server's user must",
-		&fs.PathError{Op: "mkdir", Path: "/srv", Err: syscall.ENOSPC}: "mkdir /srv: no space left on device: " +
-			"it cannot grow: free space on its disk, or raise its limit, or use another folder",
+		&fs.PathError{Op: "open", Path: dir,
+			Err: syscall.EACCES}: "permission denied: the server's user must be able to write the " +
+			"folder and what is in it",
+		&fs.PathError{Op: "open", Path: dir,
+			Err: syscall.EROFS}: "read-only file system: the server's user must",
+		&fs.PathError{Op: "mkdir", Path: "/srv",
+			Err: syscall.ENOSPC}: "mkdir /srv: no space left on device: it cannot grow: free space on its disk, or " +
+			"raise its limit, or use another folder",
 		fmt.Errorf("write: %w", syscall.EDQUOT):                              "free space on its disk",
 		&fs.PathError{Op: "open", Path: dir, Err: errors.New("odd failure")}: "odd failure",
 	} {

@@ -157,10 +157,8 @@ func (p *post) write(t *txn) error {
 	h := *p.thread.head
 	h.posted++
 	p.thread.head = &h
-	return errors.Join(
-		t.set(placeKey(p.thread.number, sectionInbox, h.posted), p.entry),
-		t.set(sectionKey(p.thread.number, sectionHead), h.encode()),
-	)
+	return errors.Join(t.set(placeKey(p.thread.number, sectionInbox, h.posted), p.entry),
+		t.set(sectionKey(p.thread.number, sectionHead), h.encode()))
 }
 
 // removal is the deletion of a thread on its way.

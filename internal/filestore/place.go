@@ -50,12 +50,12 @@ func (p *place) look() error {
 	lock, knownLock := gone(p.lock)
 	switch {
 	case folder:
-		text = "its folder was removed or replaced while the server runs, so what is written would be lost: " +
-			"stop the server, put the folder or a backup in its place, and start it again"
+		text = "its folder was removed or replaced while the server runs, so what is written would be lost: stop the " +
+			"server, put the folder or a backup in its place, and start it again"
 	case lock:
-		text = "its file " + lockFileName + " was removed or replaced while the server runs, so another server may " +
-			"write to the same files: " +
-			"stop all servers that have the store open, and start one again"
+		text = "its file " + lockFileName +
+			" was removed or replaced while the server runs, so another server may write to the same files: stop all " +
+			"servers that have the store open, and start one again"
 	case knownFolder && knownLock:
 		if p.lost.Swap(nil) != nil {
 			p.log.Info("the store's folder is back", "store", p.dir)
@@ -66,14 +66,9 @@ func (p *place) look() error {
 	}
 	err := fmt.Errorf("write to the store %s: %w: %s", p.dir, store.ErrRefused, text)
 	if p.lost.Swap(&err) == nil {
-		p.log.Error(
-			"the store's folder or its lock was removed or replaced: commits are refused, and the "+
-				"newest ones may be lost",
-			"store",
-			p.dir,
-			"error",
-			err,
-		)
+		p.log.Error("the store's folder or its lock was removed or replaced: commits are refused, and the "+
+			"newest ones may be lost",
+			"store", p.dir, "error", err)
 	}
 	return err
 }

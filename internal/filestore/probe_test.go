@@ -46,12 +46,8 @@ func TestSharedDamage(t *testing.T) {
 		}
 		heads, err := s.Threads(t.Context(), holdfast.Principal{Tenant: "acme"}, time.Time{}, 100)
 		if err == nil && len(heads) != threads {
-			t.Errorf(
-				"%d bytes before the end: %d of %d threads are listed, and nothing is said",
-				back,
-				len(heads),
-				threads,
-			)
+			t.Errorf("%d bytes before the end: %d of %d threads are listed, and nothing is said", back, len(heads),
+				threads)
 		}
 		switch can := s.CanCommit(t.Context()); {
 		case errors.Is(can, store.ErrUnreadable):

@@ -105,10 +105,7 @@ func (v view) message(value []byte) (m store.Message, err error) {
 
 // Records implements [store.Reader].
 func (s *Store) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	var records []store.Record
 	err := s.read(ctx, key, func(v view, thread uint64) error {
@@ -168,11 +165,7 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 
 // Values implements [store.Reader].
 func (s *Store) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	var values []store.Value
 	err := s.read(ctx, key, func(v view, thread uint64) error {

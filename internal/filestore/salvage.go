@@ -104,12 +104,8 @@ func (c *copying) all(ctx context.Context) error {
 		return true, ctx.Err()
 	})
 	if damage != nil {
-		c.rescue.Lose(
-			"list",
-			"threads",
-			"some names cannot be read, and their threads are lost: %s",
-			trouble.FirstLine(damage),
-		)
+		c.rescue.Lose("list", "threads", "some names cannot be read, and their threads are lost: %s",
+			trouble.FirstLine(damage))
 	}
 	if err == nil {
 		err = c.ledger()
@@ -231,12 +227,8 @@ func (c *copying) ledger() error {
 		return true, c.batch.Set(k, bytes.Clone(value), nil)
 	})
 	if damage != nil {
-		c.rescue.Lose(
-			"list",
-			"accounts",
-			"some of what was counted for limits cannot be read; it is counted again: %s",
-			trouble.FirstLine(damage),
-		)
+		c.rescue.Lose("list", "accounts",
+			"some of what was counted for limits cannot be read; it is counted again: %s", trouble.FirstLine(damage))
 	}
 	return err
 }

@@ -66,10 +66,8 @@ func BenchmarkLargeCommit(b *testing.B) {
 	for n := 1; b.Loop(); n++ {
 		large := newWriter(b, s, n).next(100)
 		for n := range 10_000 {
-			large.Messages = append(
-				large.Messages,
-				store.Message{ID: fmt.Sprintf("m%d", n), Parent: large.Messages[n].ID, Data: words(280)},
-			)
+			large.Messages = append(large.Messages,
+				store.Message{ID: fmt.Sprintf("m%d", n), Parent: large.Messages[n].ID, Data: words(280)})
 		}
 		done := make(chan error, 1)
 		go func() { done <- s.Commit(b.Context(), large) }()

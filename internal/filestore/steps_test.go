@@ -168,10 +168,8 @@ func TestStepsOfAnInvalidCommit(t *testing.T) {
 func manyMessages(t *testing.T, s *Store, n int) *store.Commit {
 	c := newWriter(t, s, n).next(100)
 	for n := range 10_000 {
-		c.Messages = append(
-			c.Messages,
-			store.Message{ID: fmt.Sprintf("m%d", n), Parent: c.Messages[n].ID, Data: []byte("text")},
-		)
+		c.Messages = append(c.Messages,
+			store.Message{ID: fmt.Sprintf("m%d", n), Parent: c.Messages[n].ID, Data: []byte("text")})
 	}
 	return c
 }

@@ -175,12 +175,8 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		err := s.committer.stop()
 		if errors.Is(err, errLeft) {
-			s.log.Warn(
-				"the store was closed with writes that could not be finished; everything that was "+
-					"acknowledged is on disk",
-				"store",
-				s.dir,
-			)
+			s.log.Warn("the store was closed with writes that could not be finished; everything that was "+
+				"acknowledged is on disk", "store", s.dir)
 			err = nil
 		}
 		s.cache.Unref()

@@ -207,11 +207,8 @@ func TestWriteFails(t *testing.T) {
 			}
 			wg.Wait()
 			if f.hits.Load() != 1 || f.tables.Load() == 0 {
-				t.Errorf(
-					"the fault came up %d times, and %d tables were begun after it",
-					f.hits.Load(),
-					f.tables.Load(),
-				)
+				t.Errorf("the fault came up %d times, and %d tables were begun after it", f.hits.Load(),
+					f.tables.Load())
 			}
 			if err := s.CanCommit(ctx); err != nil {
 				t.Errorf("it goes on, but says %v", err)

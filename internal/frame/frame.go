@@ -67,32 +67,21 @@ func New() (*Codec, error) {
 	c := &Codec{}
 	for _, e := range []**zstd.Encoder{&c.encoder, &c.largeEncoder} {
 		var err error
-		if *e, err = zstd.NewWriter(
-			nil,
-			zstd.WithEncoderLevel(zstd.SpeedDefault),
-			zstd.WithEncoderCRC(false),
-		); err != nil {
+		if *e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
+			zstd.WithEncoderCRC(false)); err != nil {
 			return nil, fmt.Errorf("make a zstd encoder: %w", err)
 		}
 	}
 	// The fastest level, because with phrases it makes values nearly as small as others.
 	var err error
-	if c.phraseEncoder, err = zstd.NewWriter(
-		nil,
-		zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderCRC(false),
-		zstd.WithEncoderDictRaw(1, phrases),
-	); err != nil {
+	if c.phraseEncoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderDictRaw(1, phrases)); err != nil {
 		return nil, fmt.Errorf("make a zstd encoder with phrases: %w", err)
 	}
 	for _, d := range []**zstd.Decoder{&c.decoder, &c.largeDecoder} {
 		var err error
-		if *d, err = zstd.NewReader(
-			nil,
-			zstd.WithDecoderConcurrency(0),
-			zstd.WithDecoderMaxMemory(maxDecoded),
-			zstd.WithDecoderDictRaw(1, phrases),
-		); err != nil {
+		if *d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded),
+			zstd.WithDecoderDictRaw(1, phrases)); err != nil {
 			return nil, fmt.Errorf("make a zstd decoder: %w", err)
 		}
 	}

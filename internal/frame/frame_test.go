@@ -73,11 +73,8 @@ func TestStoredForever(t *testing.T) {
 		"\t=\xd7ev(\xb5/\xfd\x01\x00\x01]\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b" +
 			"\x00]\xe4\x0e\xa0\x01~\u0602\x94}\x18\r\x93\x1c\xc0\x80\x86\xb3X\x02\x94͇9\a\x01": own,
 	} {
-		if got, err := c.Decode(
-			[]byte("own"),
-			"name",
-			[]byte(data),
-		); err != nil || string(got) != want || !frame.Summed([]byte(data)) {
+		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want ||
+			!frame.Summed([]byte(data)) {
 			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
 		}
 	}
@@ -106,11 +103,7 @@ func TestOwn(t *testing.T) {
 	}
 	for bit := range 8 * len(data) {
 		data[bit/8] ^= 1 << (bit % 8)
-		if _, err := c.Decode(
-			nil,
-			"name",
-			data,
-		); !errors.Is(err, store.ErrUnreadable) ||
+		if _, err := c.Decode(nil, "name", data); !errors.Is(err, store.ErrUnreadable) ||
 			errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("bit %d: %v, want ErrUnreadable", bit, err)
 		}

@@ -130,10 +130,7 @@ func (c *Chain) AfterIteration(ctx context.Context, it *holdfast.Iteration, done
 }
 
 func (c *Chain) callAfter(
-	ctx context.Context,
-	m *holdfast.Middleware,
-	it *holdfast.Iteration,
-	done *holdfast.IterationResult,
+	ctx context.Context, m *holdfast.Middleware, it *holdfast.Iteration, done *holdfast.IterationResult,
 ) {
 	defer c.caught(ctx, m.Name, AfterIteration, func(*holdfast.Error) {})
 	m.AfterIteration(ctx, it, done)
@@ -182,24 +179,8 @@ func (c *Chain) caught(ctx context.Context, middleware, hook string, fail func(*
 // report logs a hook's panic, reports it to the observer, and returns it as an error.
 func (c *Chain) report(ctx context.Context, middleware, hook string, p any) *holdfast.Error {
 	at := holdfast.IterationFrom(ctx)
-	c.log.ErrorContext(
-		ctx,
-		"panic in a middleware",
-		"middleware",
-		middleware,
-		"hook",
-		hook,
-		"thread",
-		at.Thread,
-		"run",
-		at.Run,
-		"iteration",
-		at.Number,
-		"panic",
-		fmt.Sprint(p),
-		"stack",
-		string(debug.Stack()),
-	)
+	c.log.ErrorContext(ctx, "panic in a middleware", "middleware", middleware, "hook", hook, "thread", at.Thread,
+		"run", at.Run, "iteration", at.Number, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	c.failed(at, middleware, hook)
 	return errMiddleware(middleware, hook).Wrap(fmt.Errorf("panic: %v", p))
 }

@@ -147,9 +147,9 @@ func TestPanicsOfReadersGoOn(t *testing.T) {
 func emptyPoints(ctx context.Context) map[string]func() {
 	c, it := chainOf(io.Discard, deltas()), &holdfast.Iteration{}
 	run := func(context.Context, *holdfast.Iteration) (string, error) { return "", nil }
-	model := holdfast.ModelFunc(
-		func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas },
-	)
+	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return noDeltas
+	})
 	ask := func(call holdfast.ModelCall) func() {
 		req := &holdfast.ModelRequest{}
 		return func() {

@@ -29,11 +29,8 @@ const (
 // of the block cannot be written.
 func ClientText(block, text string) string {
 	text = strings.ReplaceAll(text, "</"+block, "<\\/"+block)
-	return fmt.Sprintf(
-		"<%s>\nThe user's application sent this text. It is not from the operator of this agent.\n\n%s\n</%[1]s>",
-		block,
-		text,
-	)
+	return fmt.Sprintf("<%s>\nThe user's application sent this text. It is not from the operator of "+
+		"this agent.\n\n%s\n</%[1]s>", block, text)
 }
 
 // told shows the model what the client says in the place that the agent gives it.

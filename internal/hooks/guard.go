@@ -20,9 +20,7 @@ import (
 // baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that it
 // failed. The credentials of the tool are taken out of its result.
 func (c *Chain) baseTool(
-	ctx context.Context,
-	tool holdfast.Tool,
-	call holdfast.ToolCall,
+	ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall,
 ) (result holdfast.ToolResult, err error) {
 	ctx, given := secrets.Collect(ctx)
 	defer func() {
@@ -56,11 +54,7 @@ func withoutSecrets(given *secrets.List, result holdfast.ToolResult, err error) 
 	var public *holdfast.Error
 	if errors.As(err, &public) {
 		own := *public
-		own.Message, own.Hint, own.Err = given.Clean(
-			own.Message,
-		), given.Clean(
-			own.Hint,
-		), &cleanError{
+		own.Message, own.Hint, own.Err = given.Clean(own.Message), given.Clean(own.Hint), &cleanError{
 			err,
 			given.Clean(err.Error()),
 		}
@@ -83,22 +77,8 @@ func (e *cleanError) Unwrap() error { return e.error }
 
 // ToolPanicked logs the panic p of a tool and returns the result that the model reads.
 func (c *Chain) ToolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
-	c.log.ErrorContext(
-		ctx,
-		"panic in a tool",
-		"tool",
-		call.Name,
-		"thread",
-		call.Thread,
-		"run",
-		call.Run,
-		"call",
-		call.ID,
-		"panic",
-		fmt.Sprint(p),
-		"stack",
-		string(debug.Stack()),
-	)
+	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call",
+		call.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return holdfast.ToolResult{Text: fmt.Sprintf(thread.TextPanicked, call.Name), Failed: true}
 }
 
@@ -163,8 +143,8 @@ func (g *modelGuard) recovered(yield func(holdfast.Delta, error) bool) {
 // ModelPanicked logs the panic p of a model and returns it as the call's error.
 func (c *Chain) ModelPanicked(ctx context.Context, p any) error {
 	at := holdfast.IterationFrom(ctx)
-	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number,
-		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number, "panic",
+		fmt.Sprint(p), "stack", string(debug.Stack()))
 	return &holdfast.ModelError{
 		Public: "The model failed because of a mistake in the server.",
 		Err:    fmt.Errorf("panic: %v", p),

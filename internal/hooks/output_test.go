@@ -60,8 +60,7 @@ func TestForms(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if in := plain.asked.Instructions; len(in) != 2 || in[1] != "Be brief." ||
-		!strings.Contains(in[0], `{"type":"object"}`) ||
-		plain.asked.Output != nil {
+		!strings.Contains(in[0], `{"type":"object"}`) || plain.asked.Output != nil {
 		t.Errorf("it is told %q", in)
 	}
 	if len(req.Instructions) != 1 || req.Output == nil {

@@ -63,15 +63,12 @@ func repair(messages []holdfast.Message) []holdfast.Message {
 	var open []holdfast.ToolCall
 	closeAll := func() {
 		for _, c := range open {
-			out = append(
-				out,
-				holdfast.Message{
-					ID:     "closed_" + c.ID,
-					Role:   holdfast.RoleTool,
-					CallID: c.ID,
-					Text:   thread.TextNotAnswered,
-				},
-			)
+			out = append(out, holdfast.Message{
+				ID:     "closed_" + c.ID,
+				Role:   holdfast.RoleTool,
+				CallID: c.ID,
+				Text:   thread.TextNotAnswered,
+			})
 		}
 		open = nil
 	}

@@ -37,11 +37,11 @@ func TestRepair(t *testing.T) {
 		in   []holdfast.Message
 		want string
 	}{
-		{[]holdfast.Message{user, asks("a", "b"), result("b"), result("a"), user}, "user, assistant calls a calls b, " +
-			"tool of b, tool of a, user"},
+		{[]holdfast.Message{user, asks("a", "b"), result("b"), result("a"), user},
+			"user, assistant calls a calls b, tool of b, tool of a, user"},
 		{[]holdfast.Message{result("a"), user}, "user"},
-		{[]holdfast.Message{user, asks("a", "b"), result("b"), user}, "user, assistant calls a calls b, " +
-			"tool of b, tool of a, user"},
+		{[]holdfast.Message{user, asks("a", "b"), result("b"), user},
+			"user, assistant calls a calls b, tool of b, tool of a, user"},
 		{[]holdfast.Message{user, asks("a")}, "user, assistant calls a, tool of a"},
 		{[]holdfast.Message{user, asks("a"), result("a"), result("a"), result("z")},
 			"user, assistant calls a, tool of a"},

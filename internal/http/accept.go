@@ -27,8 +27,8 @@ func wantsJSON(accept []string) (bool, error) {
 	}
 	sse, json := quality(ranges, typeSSE), quality(ranges, typeJSON)
 	if sse <= 0 && json <= 0 {
-		return false, holdfast.Errorf(codes.NotAcceptable, "The Accept header allows none of the forms in "+
-			"which a run can be answered.").
+		return false, holdfast.Errorf(codes.NotAcceptable,
+			"The Accept header allows none of the forms in which a run can be answered.").
 			WithHint("Accept %s to watch the run, or %s to wait for its end and get one object.", typeSSE, typeJSON)
 	}
 	return json > sse, nil

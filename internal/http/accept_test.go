@@ -83,14 +83,8 @@ func FuzzAccept(f *testing.F) {
 		}
 		again, errAgain := wantsJSON([]string{"application/xml", accept})
 		if len(parseAccept([]string{accept})) > 0 && (again != asJSON || (err == nil) != (errAgain == nil)) {
-			t.Fatalf(
-				"application/xml before %q changes the answer from %v %v to %v %v",
-				accept,
-				asJSON,
-				err,
-				again,
-				errAgain,
-			)
+			t.Fatalf("application/xml before %q changes the answer from %v %v to %v %v", accept, asJSON, err, again,
+				errAgain)
 		}
 		if strings.Join(splitQuoted(accept), ",") != accept {
 			t.Fatalf("%q is torn into %q", accept, splitQuoted(accept))

@@ -86,10 +86,7 @@ func TestCapabilities(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents, c.Version = twoAgents, "1.2.3" })
 	res, body := do(t, "GET", s.URL+"/agents/helper/capabilities", "")
 	var c agentcard.Capabilities
-	if err := json.Unmarshal(
-		[]byte(body),
-		&c,
-	); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" ||
+	if err := json.Unmarshal([]byte(body), &c); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" ||
 		c.Identity.Version != "1.2.3" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}

@@ -121,11 +121,8 @@ func (a *callAPI) callResult(w http.ResponseWriter, r *http.Request) (threads.Ca
 	}
 	switch {
 	case (in.Result == nil) == (in.Error == nil):
-		return threads.CallResult{}, exchange.Invalid(
-			"result",
-			"Either result or error must be there, but not both.",
-			`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`,
-		)
+		return threads.CallResult{}, exchange.Invalid("result", "Either result or error must be there, but not both.",
+			`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`)
 	case in.Error != nil:
 		return threads.CallResult{Error: *in.Error, Failed: true}, nil
 	}

@@ -16,10 +16,7 @@ import (
 )
 
 func (f *fake) Finish(
-	_ context.Context,
-	who holdfast.Principal,
-	thread, call string,
-	r threads.CallResult,
+	_ context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
 ) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{who.User + " " + thread + " " + call, r})
 	return &threads.FinishedCall{
@@ -105,14 +102,8 @@ func TestFinish(t *testing.T) {
 			t.Errorf("%s %s: finished %+v", c.path, c.body, f.finished)
 		}
 	}
-	if res, _ := do(
-		t,
-		"POST",
-		s.URL+byURL,
-		`{"result":1}`,
-		"Content-Type",
-		"text/plain",
-	); res.StatusCode != http.StatusUnsupportedMediaType {
+	if res, _ := do(t, "POST", s.URL+byURL, `{"result":1}`, "Content-Type",
+		"text/plain"); res.StatusCode != http.StatusUnsupportedMediaType {
 		t.Errorf("text/plain: %d", res.StatusCode)
 	}
 }
@@ -128,14 +119,8 @@ func TestFinishLogsNoToken(t *testing.T) {
 	for _, err := range []error{nil, holdfast.Errorf("store_unavailable", "gone"), holdfast.Errorf("not_found", "no"),
 		context.DeadlineExceeded} {
 		f.err = err
-		do(
-			t,
-			"POST",
-			s.URL+"/calls?token=hfc_abc.verysecret",
-			`{"result":"alsosecret"}`,
-			"Content-Type",
-			"application/json",
-		)
+		do(t, "POST", s.URL+"/calls?token=hfc_abc.verysecret", `{"result":"alsosecret"}`, "Content-Type",
+			"application/json")
 	}
 	s.Close()
 	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "route=/calls") {
@@ -154,52 +139,24 @@ func TestOnlyPostFinishes(t *testing.T) {
 			strings.Contains(said, "secret") {
 			t.Errorf("%s: %d %v %s", method, res.StatusCode, res.Header, said)
 		}
-		if res, _ := do(
-			t,
-			method,
-			s.URL+"/calls?token=hfc_abc.secret",
-			`{"result":true}`,
-			"Content-Type",
-			"application/json",
-		); res.StatusCode < 400 ||
-			len(f.finished) > 0 {
+		if res, _ := do(t, method, s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type",
+			"application/json"); res.StatusCode < 400 || len(f.finished) > 0 {
 			t.Errorf("%s with a body: %d", method, res.StatusCode)
 		}
 	}
-	if res, _ := do(
-		t,
-		"PUT",
-		s.URL+"/threads/t%2F1",
-		"{}",
-		"Content-Type",
-		"application/json",
-	); res.Header.Get(
-		"Allow",
-	) != "GET, PATCH, DELETE" {
+	if res, _ := do(t, "PUT", s.URL+"/threads/t%2F1", "{}", "Content-Type",
+		"application/json"); res.Header.Get("Allow") != "GET, PATCH, DELETE" {
 		t.Errorf("a thread: %v", res.Header)
 	}
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded",
 		"multipart/form-data; boundary=x"} {
-		if res, _ := do(
-			t,
-			"POST",
-			s.URL+"/calls?token=hfc_abc.secret",
-			`{"result":true}`,
-			"Content-Type",
-			kind,
-		); res.StatusCode != http.StatusUnsupportedMediaType ||
-			len(f.finished) > 0 {
+		if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type",
+			kind); res.StatusCode != http.StatusUnsupportedMediaType || len(f.finished) > 0 {
 			t.Errorf("%q: %d", kind, res.StatusCode)
 		}
 	}
-	if res, _ := do(
-		t,
-		"POST",
-		s.URL+"/calls?token=hfc_abc.secret",
-		`{"result":true}`,
-		"Content-Type",
-		"application/json; charset=utf-8",
-	); res.StatusCode != http.StatusOK ||
+	if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type",
+		"application/json; charset=utf-8"); res.StatusCode != http.StatusOK ||
 		res.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v", res.Header)
 	}

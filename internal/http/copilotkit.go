@@ -67,10 +67,7 @@ func (k *copilotKit) getInfo(w http.ResponseWriter, r *http.Request, who holdfas
 }
 
 func (k *copilotKit) info(
-	w http.ResponseWriter,
-	r *http.Request,
-	who holdfast.Principal,
-	endpoints copilotKitThreadEndpoints,
+	w http.ResponseWriter, r *http.Request, who holdfast.Principal, endpoints copilotKitThreadEndpoints,
 ) error {
 	if k.agents.agents == nil {
 		return errNoAgents()
@@ -171,11 +168,7 @@ func (k *copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who hol
 // connect only looks, so it never starts or resumes anything, whatever the
 // thread does: an empty POST to the route of runs would resume a run that has failed.
 func (k *copilotKit) connect(
-	w http.ResponseWriter,
-	r *http.Request,
-	who holdfast.Principal,
-	id string,
-	body []byte,
+	w http.ResponseWriter, r *http.Request, who holdfast.Principal, id string, body []byte,
 ) error {
 	if _, err := k.agent(id); err != nil {
 		return err
@@ -257,10 +250,7 @@ type copilotKitStopped struct {
 }
 
 func (k *copilotKit) stop(
-	w http.ResponseWriter,
-	r *http.Request,
-	who holdfast.Principal,
-	id, thread, run string,
+	w http.ResponseWriter, r *http.Request, who holdfast.Principal, id, thread, run string,
 ) error {
 	if _, err := k.agent(id); err != nil {
 		return err

@@ -85,16 +85,13 @@ func (k *copilotKit) routes() []route {
 			summary: "Attach a page to a thread: what it holds, then live events. Nothing is started; an unknown " +
 				"thread has an empty stream.",
 			answers: []answer{eventStream},
-			errors: slices.Concat(
-				readErrors,
-				[]string{
-					codes.AgentNotFound,
-					codes.InvalidCursor,
-					codes.InvalidInput,
-					codes.LimitExceeded,
-					codes.PayloadTooLarge,
-				},
-			),
+			errors: slices.Concat(readErrors, []string{
+				codes.AgentNotFound,
+				codes.InvalidCursor,
+				codes.InvalidInput,
+				codes.LimitExceeded,
+				codes.PayloadTooLarge,
+			}),
 		},
 		{
 			method:       "POST",
@@ -107,10 +104,8 @@ func (k *copilotKit) routes() []route {
 			bodyOptional: true,
 			summary:      "Cancel the current run of a thread.",
 			answers:      []answer{{http.StatusOK, "Whether there was one.", typeJSON, "CopilotKitStopped"}},
-			errors: slices.Concat(
-				readErrors,
-				[]string{codes.AgentNotFound, codes.InvalidInput, codes.PayloadTooLarge},
-			),
+			errors: slices.Concat(readErrors,
+				[]string{codes.AgentNotFound, codes.InvalidInput, codes.PayloadTooLarge}),
 		},
 	}
 }

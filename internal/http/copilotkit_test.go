@@ -92,20 +92,17 @@ func chatting(t *testing.T) *fake {
 		if agent != "helper" || !in.Chat || in.ThreadID != "t" {
 			t.Errorf("agent %q, chat %v, %+v", agent, in.Chat, in)
 		}
-		return reply(
-			[]agui.Frame{{ID: "1-x", Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: in.RunID})}},
-		), nil
+		return reply([]agui.Frame{{ID: "1-x",
+			Data: agui.Append(nil, agui.RunStarted{ThreadID: "t", RunID: in.RunID})}}), nil
 	}
 	f.events = func(_ store.Cursor, d agui.Dialect) (*agui.Reply, error) {
 		if d != agui.DialectLegacy {
 			t.Errorf("the dialect is %v", d)
 		}
-		return reply(
-			[]agui.Frame{
-				{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)},
-				{ID: "2-x", Pieces: inPieces(`{"type":`, `"RUN_FINISHED"}`)},
-			},
-		), nil
+		return reply([]agui.Frame{
+			{ID: "1-x", Data: []byte(`{"type":"RUN_STARTED"}`)},
+			{ID: "2-x", Pieces: inPieces(`{"type":`, `"RUN_FINISHED"}`)},
+		}), nil
 	}
 	return f
 }
@@ -165,14 +162,8 @@ func TestConnectOnlyLooks(t *testing.T) {
 	}
 	f.err = holdfast.Errorf(codes.NotFound, "There is no thread.")
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
-	res, body := do(
-		t,
-		"POST",
-		s.URL+"/copilotkit/agent/default/connect",
-		`{"threadId":"new","runId":"mine","messages":[]}`,
-		"Content-Type",
-		typeJSON,
-	)
+	res, body := do(t, "POST", s.URL+"/copilotkit/agent/default/connect",
+		`{"threadId":"new","runId":"mine","messages":[]}`, "Content-Type", typeJSON)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
@@ -188,14 +179,8 @@ func TestConnectOnlyLooks(t *testing.T) {
 		}
 	}
 	f.err = holdfast.Errorf(codes.StoreUnavailable, "Later.")
-	if res, body := do(
-		t,
-		"POST",
-		s.URL+"/copilotkit/agent/default/connect",
-		minimal,
-		"Content-Type",
-		typeJSON,
-	); res.StatusCode != 503 {
+	if res, body := do(t, "POST", s.URL+"/copilotkit/agent/default/connect", minimal, "Content-Type",
+		typeJSON); res.StatusCode != 503 {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -237,14 +222,8 @@ func TestStopNamesARun(t *testing.T) {
 				{ID: "r4", Continues: "r3"}, {ID: "r3", Continues: "r2"}, {ID: "r2"}, {ID: "r1"},
 			}}
 			s := serve(t, f.fake, func(cfg *Config) { cfg.Cancel, cfg.Threads = f.Cancel, f })
-			res, body := do(
-				t,
-				"POST",
-				s.URL+"/copilotkit/agent/a/stop/t",
-				`{"runId":"`+c.run+`"}`,
-				"Content-Type",
-				typeJSON,
-			)
+			res, body := do(t, "POST", s.URL+"/copilotkit/agent/a/stop/t", `{"runId":"`+c.run+`"}`, "Content-Type",
+				typeJSON)
 			var got copilotKitStopped
 			if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 {
 				t.Fatalf("%d %s", res.StatusCode, body)
@@ -277,10 +256,8 @@ func (f *paging) Threads(_ context.Context, _ holdfast.Principal, before time.Ti
 func TestCopilotKitThreads(t *testing.T) {
 	f := &paging{fake: &fake{}}
 	add := func(id, agent string, hidden bool) {
-		f.all = append(
-			f.all,
-			threads.Info{ID: id, Agent: agent, Hidden: hidden, UpdatedAt: time.Unix(int64(1000-len(f.all)), 0).UTC()},
-		)
+		f.all = append(f.all, threads.Info{ID: id, Agent: agent, Hidden: hidden,
+			UpdatedAt: time.Unix(int64(1000-len(f.all)), 0).UTC()})
 	}
 	add("t1", "helper", false)
 	add("t2", "other", false)
@@ -345,14 +322,8 @@ func TestCopilotKitRefuses(t *testing.T) {
 		{"DELETE", "/threads/t", `{"children":"delete"}`, 400},
 	} {
 		s := serve(t, chatting(t), func(c *Config) { c.Agents = oneAgent{} })
-		if res, body := do(
-			t,
-			c.method,
-			s.URL+"/copilotkit"+c.path,
-			c.body,
-			"Content-Type",
-			typeJSON,
-		); res.StatusCode != c.want {
+		if res, body := do(t, c.method, s.URL+"/copilotkit"+c.path, c.body, "Content-Type",
+			typeJSON); res.StatusCode != c.want {
 			t.Errorf("%s %s %.80s: %d %s", c.method, c.path, c.body, res.StatusCode, body)
 		}
 	}
@@ -370,14 +341,8 @@ func TestCopilotKitRefuses(t *testing.T) {
 	s := serve(t, chatting(t), locked)
 	for _, route := range slices.Concat((&copilotKit{}).routes(), (&copilotKitThreads{}).routes()) {
 		path := strings.NewReplacer("{thread}", "t", "{agent}", "default").Replace(route.path)
-		if res, _ := do(
-			t,
-			route.method,
-			s.URL+path,
-			"",
-			"Content-Type",
-			typeJSON,
-		); res.StatusCode != http.StatusUnauthorized {
+		if res, _ := do(t, route.method, s.URL+path, "", "Content-Type",
+			typeJSON); res.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s %s without a key: %d", route.method, path, res.StatusCode)
 		}
 	}
@@ -397,9 +362,7 @@ func TestApplicationHeaders(t *testing.T) {
 	} {
 		res, _ := do(t, "OPTIONS", s.URL+"/copilotkit/threads/t", "", "Origin", "http://localhost:3000",
 			"Access-Control-Request-Method", "DELETE", "Access-Control-Request-Headers", asked)
-		if got := res.Header.Get(
-			"Access-Control-Allow-Headers",
-		); res.StatusCode != 204 ||
+		if got := res.Header.Get("Access-Control-Allow-Headers"); res.StatusCode != 204 ||
 			!strings.HasSuffix(got, ", Traceparent"+want) {
 			t.Errorf("%q: %d %q", asked, res.StatusCode, got)
 		}
@@ -420,17 +383,11 @@ func (fullStreams) HoldBytes(holdfast.Principal, int64) (func(), error) { return
 func TestEventsOfAPrunedRun(t *testing.T) {
 	f := chatting(t)
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) {
-		return reply(
-			[]agui.Frame{{Data: []byte(`{"type":"RUN_STARTED"}`)}, {Data: []byte(`{"type":"RUN_FINISHED"}`)}},
-		), nil
+		return reply([]agui.Frame{{Data: []byte(`{"type":"RUN_STARTED"}`)},
+			{Data: []byte(`{"type":"RUN_FINISHED"}`)}}), nil
 	}
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
-	if res, body := do(
-		t,
-		"GET",
-		s.URL+"/copilotkit/threads/t/events",
-		"",
-	); res.StatusCode != http.StatusOK ||
+	if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode != http.StatusOK ||
 		body != `{"events":[]}`+"\n" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -457,12 +414,7 @@ func TestEventsThatFail(t *testing.T) {
 		f := chatting(t)
 		f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(c.broken), nil }
 		s := serve(t, f, func(cfg *Config) { cfg.Agents, cfg.Streams = oneAgent{}, c.streams })
-		if res, body := do(
-			t,
-			"GET",
-			s.URL+"/copilotkit/threads/t/events",
-			"",
-		); res.StatusCode == http.StatusOK ||
+		if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode == http.StatusOK ||
 			!strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s, want %s", name, res.StatusCode, body, c.want)
 		}

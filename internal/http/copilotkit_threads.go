@@ -80,11 +80,8 @@ func (k *copilotKitThreads) listThreads(w http.ResponseWriter, r *http.Request, 
 	var before time.Time
 	if s := query.Get("cursor"); s != "" {
 		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return exchange.Invalid(
-				"cursor",
-				"The cursor cannot be read.",
-				"Send the nextCursor of the last answer, or leave it out.",
-			)
+			return exchange.Invalid("cursor", "The cursor cannot be read.",
+				"Send the nextCursor of the last answer, or leave it out.")
 		}
 	}
 	asked, agent := query.Get("agentId"), ""
@@ -283,10 +280,7 @@ func (k *copilotKitThreads) getEvents(w http.ResponseWriter, r *http.Request, wh
 // eventsOf returns the events of the runs that have ended, those of the last run of the list
 // first. They are read as they are used; after an error there is no more.
 func (k *copilotKitThreads) eventsOf(
-	ctx context.Context,
-	who holdfast.Principal,
-	thread string,
-	runs []threads.Run,
+	ctx context.Context, who holdfast.Principal, thread string, runs []threads.Run,
 ) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, run := range slices.Backward(runs) {

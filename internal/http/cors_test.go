@@ -65,13 +65,11 @@ func TestCORS(t *testing.T) {
 			if res.StatusCode != c.preflight || res.Header.Get("Access-Control-Allow-Origin") != c.allow {
 				t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
 			}
-			if c.preflight == 204 &&
-				res.Header.Get("Access-Control-Allow-Methods") != "DELETE, GET, HEAD, OPTIONS, PATCH, POST" {
+			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") !=
+				"DELETE, GET, HEAD, OPTIONS, PATCH, POST" {
 				t.Errorf("methods: %q", res.Header.Get("Access-Control-Allow-Methods"))
 			}
-			if allowed := res.Header.Get(
-				"Access-Control-Allow-Headers",
-			); c.preflight == 204 &&
+			if allowed := res.Header.Get("Access-Control-Allow-Headers"); c.preflight == 204 &&
 				!strings.Contains(allowed, "If-Match") {
 				t.Errorf("headers: %q", allowed)
 			}
@@ -100,8 +98,7 @@ func TestRefusalsAreReadable(t *testing.T) {
 			res, body := do(t, c.method, c.url, c.body, "Origin", origin, "Content-Type", "text/plain")
 			readable := res.Header.Get("Access-Control-Allow-Origin") == app
 			if res.StatusCode != c.want || readable != (origin == app) ||
-				res.Header.Get("Cross-Origin-Resource-Policy") != policy ||
-				res.Header.Get("Vary") != "Origin" {
+				res.Header.Get("Cross-Origin-Resource-Policy") != policy || res.Header.Get("Vary") != "Origin" {
 				t.Errorf("%s of %s: %d %v %s", c.method, origin, res.StatusCode, res.Header, body)
 			}
 		}

@@ -65,26 +65,18 @@ func TestCursorsOnEveryRoute(t *testing.T) {
 			"12-x7\r\nk2", "12-x7\nid: 1", "12-\x00", "12-ü", "12-" + strings.Repeat("a", 5000), "12-x7k2ab,13-x7k2ab",
 			" ",
 		} {
-			wantInvalidCursor(
-				t,
-				garbage,
-				func() (*http.Response, string) { return ask("?after=" + url.QueryEscape(garbage)) },
-			)
+			wantInvalidCursor(t, garbage, func() (*http.Response, string) {
+				return ask("?after=" + url.QueryEscape(garbage))
+			})
 			if !strings.ContainsAny(garbage, "\r\n\x00") && strings.TrimSpace(garbage) != "" {
-				wantInvalidCursor(
-					t,
-					garbage,
-					func() (*http.Response, string) { return ask("", "Last-Event-ID", garbage) },
-				)
+				wantInvalidCursor(t, garbage, func() (*http.Response, string) {
+					return ask("", "Last-Event-ID", garbage)
+				})
 			}
 		}
 		wantInvalidCursor(t, "two", func() (*http.Response, string) { return ask("?after=12-x7k2ab&after=13-x7k2ab") })
-		if res, text := ask(
-			"",
-			"Holdfast-Cursors",
-			"everywhere",
-		); res.StatusCode != http.StatusBadRequest || !strings.Contains(text, codes.InvalidInput) ||
-			!strings.Contains(text, `\"metadata\"`) {
+		if res, text := ask("", "Holdfast-Cursors", "everywhere"); res.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(text, codes.InvalidInput) || !strings.Contains(text, `\"metadata\"`) {
 			t.Errorf("%s: %d %s", route, res.StatusCode, text)
 		}
 		if calls != before {
@@ -99,11 +91,8 @@ func wantInvalidCursor(t *testing.T, cursor string, ask func() (*http.Response, 
 	var body struct {
 		Error struct{ Code, Message, Hint string }
 	}
-	if err := json.Unmarshal(
-		[]byte(text),
-		&body,
-	); err != nil || res.StatusCode != http.StatusBadRequest || body.Error.Code != codes.InvalidCursor ||
-		body.Error.Hint == "" {
+	if err := json.Unmarshal([]byte(text), &body); err != nil || res.StatusCode != http.StatusBadRequest ||
+		body.Error.Code != codes.InvalidCursor || body.Error.Hint == "" {
 		t.Errorf("%.40q: %d %s", cursor, res.StatusCode, text)
 	}
 	if len(text) > 500 {
@@ -136,24 +125,10 @@ func TestCursorsInEvents(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		path, _, _ = strings.Cut(path, "#")
 		_, plain := do(t, method, s.URL+path, body, "Content-Type", "application/json", "Last-Event-ID", "1-a")
-		_, marked := do(
-			t,
-			method,
-			s.URL+path,
-			body,
-			"Content-Type",
-			"application/json",
-			"Last-Event-ID",
-			"1-a",
-			"Holdfast-Cursors",
-			"metadata",
-		)
-		want := strings.Replace(
-			plain,
-			`"RUN_FINISHED","threadId":"t","runId":"r"`,
-			`"RUN_FINISHED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"12-x7k2ab"}}`,
-			1,
-		)
+		_, marked := do(t, method, s.URL+path, body, "Content-Type", "application/json", "Last-Event-ID", "1-a",
+			"Holdfast-Cursors", "metadata")
+		want := strings.Replace(plain, `"RUN_FINISHED","threadId":"t","runId":"r"`,
+			`"RUN_FINISHED","threadId":"t","runId":"r","metadata":{"holdfast":{"cursor":"12-x7k2ab"}}`, 1)
 		if marked != want || marked == plain || !strings.Contains(plain, "id: 12-x7k2ab\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", route, marked, want)
 		}

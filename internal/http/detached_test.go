@@ -169,12 +169,8 @@ func (s *silently) ended(t *testing.T, took time.Duration) {
 	t.Helper()
 	synctest.Wait()
 	if s.streams.open.Load() != 0 || s.seen.closed.Load() != 1 || s.ctx.Err() == nil {
-		t.Errorf(
-			"after the end %d streams are open, %d closed, and the context's error is %v",
-			s.streams.open.Load(),
-			s.seen.closed.Load(),
-			s.ctx.Err(),
-		)
+		t.Errorf("after the end %d streams are open, %d closed, and the context's error is %v", s.streams.open.Load(),
+			s.seen.closed.Load(), s.ctx.Err())
 	}
 	select {
 	case got := <-s.seen.done:
@@ -224,10 +220,7 @@ func TestDetached(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := io.Copy(
-						io.Discard,
-						res.Body,
-					); err != nil || res.StatusCode != http.StatusOK ||
+					if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK ||
 						res.Close {
 						t.Errorf("the next request is answered %s, %v", res.Status, err)
 					}

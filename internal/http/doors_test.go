@@ -36,13 +36,8 @@ var changing = [][2]string{
 
 func anonymous(t *testing.T, allowed ...string) func(*Config) {
 	return func(c *Config) {
-		c.Door.LoopbackOnly, c.Door.Anonymous, c.Door.Hosts, c.Door.Origins = false, true, hosts(
-			t,
-			"localhost:8080",
-		), origins(
-			t,
-			false,
-			allowed...)
+		c.Door.LoopbackOnly, c.Door.Anonymous, c.Door.Hosts, c.Door.Origins = false, true, hosts(t, "localhost:8080"),
+			origins(t, false, allowed...)
 		c.UI, c.Metrics = says("page"), says("metrics")
 	}
 }
@@ -66,8 +61,7 @@ func send(t *testing.T, url, method, path, host, body string, header ...string) 
 	var answer exchange.ErrorBody
 	if res.StatusCode >= http.StatusBadRequest {
 		if err := json.NewDecoder(res.Body).
-			Decode(&answer); err != nil || answer.Error.Code == "" ||
-			answer.Error.Hint == "" {
+			Decode(&answer); err != nil || answer.Error.Code == "" || answer.Error.Hint == "" {
 			t.Errorf("%s %s: %d without a code or a hint: %v", method, path, res.StatusCode, err)
 		}
 	}
@@ -87,20 +81,8 @@ func TestRebinding(t *testing.T) {
 		{"GET", "/ui/app.js"}, {"GET", "/openapi.json"},
 		{"GET", "/nowhere"},
 	}, changing...) {
-		code, name := send(
-			t,
-			s.URL,
-			r[0],
-			r[1],
-			host,
-			"",
-			"Origin",
-			origin,
-			"Sec-Fetch-Site",
-			"same-origin",
-			"Content-Type",
-			"application/json",
-		)
+		code, name := send(t, s.URL, r[0], r[1], host, "", "Origin", origin, "Sec-Fetch-Site", "same-origin",
+			"Content-Type", "application/json")
 		if code != http.StatusForbidden || name != codes.ForbiddenHost {
 			t.Errorf("%s %s: %d %s", r[0], r[1], code, name)
 		}
@@ -113,16 +95,8 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("a monitor gets %d from %s", code, path)
 		}
 	}
-	if code, _ := send(
-		t,
-		s.URL,
-		"GET",
-		"/threads/t",
-		"localhost:8080",
-		"",
-		"Sec-Fetch-Site",
-		"same-origin",
-	); code != http.StatusOK {
+	if code, _ := send(t, s.URL, "GET", "/threads/t", "localhost:8080", "", "Sec-Fetch-Site",
+		"same-origin"); code != http.StatusOK {
 		t.Errorf("the server's own page gets %d", code)
 	}
 }
@@ -206,24 +180,14 @@ func TestAnonymousReads(t *testing.T) {
 func TestForwarded(t *testing.T) {
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"} {
 		s := serve(t, &fake{}, nil)
-		if code, name := send(
-			t,
-			s.URL,
-			"GET",
-			"/threads",
-			"localhost",
-			"",
-			header,
-			"203.0.113.9",
-		); code != 403 ||
+		if code, name := send(t, s.URL, "GET", "/threads", "localhost", "", header, "203.0.113.9"); code != 403 ||
 			name != codes.Forbidden {
 			t.Errorf("%s: %d %s", header, code, name)
 		}
-		s = serve(
-			t,
-			&fake{},
-			func(c *Config) { c.Door.BehindProxy, c.Door.Hosts = true, hosts(t, "agents.example.com") },
-		)
+		s = serve(t, &fake{}, func(c *Config) {
+			c.Door.BehindProxy, c.Door.Hosts = true,
+				hosts(t, "agents.example.com")
+		})
 		for _, host := range []string{"localhost", "agents.example.com"} {
 			if code, name := send(t, s.URL, "GET", "/threads", host, "", header, "203.0.113.9"); code != 200 {
 				t.Errorf("%s for %s, allowed: %d %s", header, host, code, name)
@@ -263,13 +227,7 @@ func TestContentTypes(t *testing.T) {
 				if with[1] != "" {
 					header = append(header, "Origin", with[1])
 				}
-				if code, _ := send(
-					t,
-					s.URL,
-					r[0],
-					r[1],
-					"any.example",
-					with[0],
+				if code, _ := send(t, s.URL, r[0], r[1], "any.example", with[0],
 					header...); want == 415 != (code == 415) {
 					t.Errorf("%s %s as %q with body %q, origin %q: %d", r[0], r[1], kind, with[0], with[1], code)
 				}

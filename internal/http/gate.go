@@ -87,11 +87,8 @@ func (g *gate) caller(rt *route, r *http.Request) (holdfast.Principal, error) {
 		return who, err
 	}
 	if !readsThreads(rt) {
-		return who, exchange.Invalid(
-			headerUser,
-			"Other users' threads can only be read.",
-			"Leave the header out, or use a key of that user.",
-		)
+		return who, exchange.Invalid(headerUser, "Other users' threads can only be read.",
+			"Leave the header out, or use a key of that user.")
 	}
 	user, err := userIn(r)
 	if err != nil {
@@ -120,11 +117,8 @@ func userIn(r *http.Request) (string, error) {
 	given := r.Header.Values(headerUser)
 	user, err := url.PathUnescape(given[0])
 	if err != nil || len(given) > 1 || user == "" {
-		return "", exchange.Invalid(
-			headerUser,
-			headerUser+" does not name one user.",
-			"Write the name percent-encoded, like anna%%40example.com.",
-		)
+		return "", exchange.Invalid(headerUser, headerUser+" does not name one user.",
+			"Write the name percent-encoded, like anna%%40example.com.")
 	}
 	return user, exchange.CheckText(headerUser, user)
 }
@@ -159,8 +153,7 @@ func methodsAt(r chi.Routes, u *url.URL) string {
 // notFound answers what has no route.
 func notFound(_ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
-		WithHint("POST /runs starts a run; GET /threads lists the threads; GET " +
-			"/openapi.json describes every route.")
+		WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
 }
 
 // methodNotAllowed answers a method that a path does not take.

@@ -109,10 +109,8 @@ func (a *historyAPI) routes() []route {
 				{http.StatusCreated, "The new thread.", typeJSON, "Traveled"},
 				{http.StatusOK, "The would-be result, with preview.", typeJSON, "Traveled"},
 			},
-			errors: slices.Concat(
-				changeErrors,
-				[]string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists},
-			),
+			errors: slices.Concat(changeErrors,
+				[]string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists}),
 		},
 		{
 			method:  "POST",
@@ -198,17 +196,8 @@ func (a *historyAPI) postCheckpoint(w http.ResponseWriter, r *http.Request, who 
 
 // postFork is POST /threads/{thread}/fork.
 func (a *historyAPI) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := a.travel(
-		w,
-		r,
-		"checkpointId",
-		"messageId",
-		"threadId",
-		"reuseResults",
-		"onlyRecorded",
-		"reuse",
-		"preview",
-	)
+	to, err := a.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults", "onlyRecorded", "reuse",
+		"preview")
 	if err != nil {
 		return err
 	}
@@ -261,11 +250,8 @@ func (a *historyAPI) travel(w http.ResponseWriter, r *http.Request, known ...str
 		}
 	}
 	if to.Checkpoint != "" && to.Message != "" {
-		return to, exchange.Invalid(
-			"messageId",
-			"checkpointId and messageId name two different places.",
-			"Send one of them.",
-		)
+		return to, exchange.Invalid("messageId", "checkpointId and messageId name two different places.",
+			"Send one of them.")
 	}
 	to.ETag, err = exchange.IfMatch(r)
 	return to, err

@@ -45,11 +45,7 @@ var someCheckpoint = threads.Checkpoint{
 }
 
 func (m *timeMachine) Checkpoints(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, before string,
-	until time.Time,
-	limit int,
+	_ context.Context, _ holdfast.Principal, thread, before string, until time.Time, limit int,
 ) ([]threads.Checkpoint, error) {
 	return []threads.Checkpoint{someCheckpoint}, m.ask("list", thread, before, until.Unix(), limit)
 }
@@ -58,12 +54,10 @@ func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread
 	return &threads.Detail{
 		Checkpoint: someCheckpoint,
 		History:    []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)},
-		State: json.RawMessage(
-			`{"n":1}`,
-		),
-		Outcome:   "error",
-		Code:      "c",
-		OpenCalls: []threads.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
+		State:      json.RawMessage(`{"n":1}`),
+		Outcome:    "error",
+		Code:       "c",
+		OpenCalls:  []threads.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
 		PendingWrites: []threads.PendingWrite{
 			{
 				CallID:      "c",
@@ -79,19 +73,13 @@ func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread
 }
 
 func (m *timeMachine) Mark(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread string,
-	mark threads.Mark,
+	_ context.Context, _ holdfast.Principal, thread string, mark threads.Mark,
 ) (*threads.Checkpoint, error) {
 	return &someCheckpoint, m.ask("mark", thread, mark.Label, string(mark.State), mark.ETag)
 }
 
 func (m *timeMachine) Describe(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, etag string,
-	d threads.Description,
+	_ context.Context, _ holdfast.Principal, thread, etag string, d threads.Description,
 ) (*threads.Info, error) {
 	info := *m.f.info
 	if d.Title != nil {
@@ -123,19 +111,13 @@ func (m *timeMachine) travelled(to threads.Travel) *threads.Traveled {
 }
 
 func (m *timeMachine) Fork(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread string,
-	to threads.Travel,
+	_ context.Context, _ holdfast.Principal, thread string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	return m.travelled(to), m.ask("fork", thread, to)
 }
 
 func (m *timeMachine) Rewind(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread string,
-	to threads.Travel,
+	_ context.Context, _ holdfast.Principal, thread string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	return m.travelled(to), m.ask("rewind", thread, to)
 }
@@ -149,46 +131,37 @@ func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread stri
 	}
 	return &threads.State{
 		State: json.RawMessage(`{"n":1}`),
-		MiddlewareState: json.RawMessage(
-			`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`,
-		),
+		MiddlewareState: json.RawMessage(`{"schemaSignature":"a.b","schemaVersion":1,` +
+			`"stateVersions":{"a.b":1},"states":{"a.b":{}}}`),
 	}, m.ask("state", thread)
 }
 
 func (m *timeMachine) Runs(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, before string,
-	limit int,
+	_ context.Context, _ holdfast.Principal, thread, before string, limit int,
 ) ([]threads.Run, error) {
 	at := time.Unix(0, 1).UTC()
 	return []threads.Run{
-			{
-				ID:        "r2",
-				Agent:     "a",
-				StartedAt: at,
-				Records:   7,
-				Usage:     someUsage(),
-				Cost:      "0.5",
-				Processes: []threads.RunProcess{{Process: "p", Epoch: 1, Tag: "x7k2ab", Since: at}},
-			},
-			{
-				ID:          "r",
-				Agent:       "a",
-				StartedAt:   at,
-				EndedAt:     at,
-				Outcome:     "error",
-				Code:        "c",
-				Continues:   "r0",
-				ContinuedBy: "r2",
-				ParentRunID: "p",
-			},
-		}, m.ask(
-			"runs",
-			thread,
-			before,
-			limit,
-		)
+		{
+			ID:        "r2",
+			Agent:     "a",
+			StartedAt: at,
+			Records:   7,
+			Usage:     someUsage(),
+			Cost:      "0.5",
+			Processes: []threads.RunProcess{{Process: "p", Epoch: 1, Tag: "x7k2ab", Since: at}},
+		},
+		{
+			ID:          "r",
+			Agent:       "a",
+			StartedAt:   at,
+			EndedAt:     at,
+			Outcome:     "error",
+			Code:        "c",
+			Continues:   "r0",
+			ContinuedBy: "r2",
+			ParentRunID: "p",
+		},
+	}, m.ask("runs", thread, before, limit)
 }
 
 func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Info, error) {
@@ -196,24 +169,14 @@ func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread s
 }
 
 func (m *timeMachine) Prune(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, etag string,
-	keep int,
-	dryRun bool,
+	_ context.Context, _ holdfast.Principal, thread, etag string, keep int, dryRun bool,
 ) (*threads.Cleaned, error) {
 	return &threads.Cleaned{
-			DryRun:      dryRun,
-			Threads:     1,
-			Checkpoints: 2,
-			Messages:    3,
-		}, m.ask(
-			"prune",
-			thread,
-			etag,
-			keep,
-			dryRun,
-		)
+		DryRun:      dryRun,
+		Threads:     1,
+		Checkpoints: 2,
+		Messages:    3,
+	}, m.ask("prune", thread, etag, keep, dryRun)
 }
 
 func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, etag string, children bool) (int, error) {
@@ -221,19 +184,13 @@ func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, et
 }
 
 func (m *timeMachine) DeleteOlderThan(
-	_ context.Context,
-	_ holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	return &threads.Cleaned{DryRun: dryRun}, m.ask("older", before.Unix(), dryRun)
 }
 
 func (m *timeMachine) DeleteInactive(
-	_ context.Context,
-	_ holdfast.Principal,
-	before time.Time,
-	dryRun bool,
+	_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	return &threads.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
 }
@@ -248,8 +205,7 @@ func atNoon(t *testing.T, f *fake) string {
 func TestHistoryRoutes(t *testing.T) {
 	zero := time.Time{}.Unix()
 	for request, want := range map[string]string{
-		"GET /threads/t/checkpoints": fmt.Sprintf("200 list[t  %d 50]",
-			zero),
+		"GET /threads/t/checkpoints": fmt.Sprintf("200 list[t  %d 50]", zero),
 		"GET /threads/a%2Fb/checkpoints?limit=7&before=000000000009": fmt.Sprintf("200 list[a/b 000000000009 %d 7]",
 			zero),
 		"GET /threads/t/checkpoints?before=1970-01-01T00:01:00Z":       "200 list[t  60 50]",
@@ -339,8 +295,7 @@ func TestHistoryMistakes(t *testing.T) {
 		parts := strings.SplitN(request, " ", 3)
 		res, answered := do(t, parts[0], url+parts[1], strings.Join(parts[2:], ""), "Content-Type", "application/json")
 		if res.StatusCode != 400 || !strings.Contains(answered, `"code":"invalid_input"`) ||
-			!strings.Contains(answered, `"hint":`) ||
-			!strings.Contains(answered, says) {
+			!strings.Contains(answered, `"hint":`) || !strings.Contains(answered, says) {
 			t.Errorf("%.80s: %d %s", request, res.StatusCode, answered)
 		}
 		if f.timeMachine.asked != "" || strings.Contains(answered, secret) || len(answered) > 500 {
@@ -391,16 +346,8 @@ func TestIfMatchIsObeyedOrRefused(t *testing.T) {
 			route.id == "backup" {
 			continue
 		}
-		res, body := do(
-			t,
-			route.method,
-			s.URL+fill.Replace(route.path),
-			"{}",
-			"If-Match",
-			`"c1"`,
-			"Content-Type",
-			typeJSON,
-		)
+		res, body := do(t, route.method, s.URL+fill.Replace(route.path), "{}", "If-Match", `"c1"`, "Content-Type",
+			typeJSON)
 		if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "does not take If-Match") ||
 			!strings.Contains(body, `"field":"If-Match"`) {
 			t.Errorf("%s %s: %d %s", route.method, route.path, res.StatusCode, body)

@@ -142,14 +142,8 @@ func sendOn(c net.Conn, text string) {
 }
 
 func posts(tenant, path, body string) string {
-	return fmt.Sprintf(
-		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
-			"application/json\r\nContent-Length: %d\r\n\r\n%s",
-		path,
-		tenant,
-		len(body),
-		body,
-	)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s", path, tenant, len(body), body)
 }
 
 // TestSlowBodies: a body that does not come, or comes too slowly, ends its connection, on
@@ -478,8 +472,7 @@ func TestBrokenSnapshot(t *testing.T) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err == nil || !strings.Contains(string(body), "id: 1-x\ndata: {}\n\n") ||
-		strings.Contains(string(body), "3-x") ||
-		strings.HasSuffix(string(body), "\n\n") {
+		strings.Contains(string(body), "3-x") || strings.HasSuffix(string(body), "\n\n") {
 		t.Errorf("%d bytes, then %v", len(body), err)
 	}
 }
@@ -487,10 +480,8 @@ func TestBrokenSnapshot(t *testing.T) {
 // TestMessagesInPieces: a history is written message by message, with the bytes that it
 // would have in one piece; if it cannot be read to its end, the answer is not whole.
 func TestMessagesInPieces(t *testing.T) {
-	f := posting(
-		records(agui.RunStarted{ThreadID: "t", RunID: "r"}),
-		records(agui.RunFinished{ThreadID: "t", RunID: "r"}),
-	)
+	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}),
+		records(agui.RunFinished{ThreadID: "t", RunID: "r"}))
 	f.shared = "none"
 	f.messages = []string{`{"id":"1", "content":"<a&b>"}`, `{"id":"2","metadata":{ "a": [1, 2] }}`, `{"id":"3"}`}
 	s := serve(t, f, nil)
@@ -499,16 +490,8 @@ func TestMessagesInPieces(t *testing.T) {
 		t.Errorf("%q", body)
 	}
 	want := `{"outcome":"success","runId":"r","threadId":"t",` + list + `,"state":{},"usage":[]}` + "\n"
-	if _, body := do(
-		t,
-		"POST",
-		s.URL+"/runs",
-		minimal,
-		"Content-Type",
-		"application/json",
-		"Accept",
-		"application/json",
-	); body != want {
+	if _, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Accept",
+		"application/json"); body != want {
 		t.Errorf("%q", body)
 	}
 	f.gone, f.goneAfter = holdfast.Errorf(codes.CheckpointUnreadable, "It is damaged."), 1
@@ -521,12 +504,7 @@ func TestMessagesInPieces(t *testing.T) {
 		t.Error("half of a history looks like a whole one")
 	}
 	for _, path := range []string{"/threads/t/messages", "/copilotkit/threads/t/messages"} {
-		if res, body := do(
-			t,
-			"GET",
-			s.URL+path,
-			"",
-		); res.StatusCode != http.StatusInternalServerError ||
+		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != http.StatusInternalServerError ||
 			!strings.Contains(body, codes.CheckpointUnreadable) {
 			t.Errorf("%s: %s %s, want an error as long as nothing was sent", path, res.Status, body)
 		}

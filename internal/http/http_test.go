@@ -52,10 +52,7 @@ type fake struct {
 }
 
 func (f *fake) Post(
-	ctx context.Context,
-	who holdfast.Principal,
-	agent string,
-	in *agui.RunAgentInput,
+	ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput,
 ) (*agui.Reply, error) {
 	return f.post(ctx, who, agent, in)
 }
@@ -64,11 +61,7 @@ func (f *fake) Cancel(context.Context, holdfast.Principal, string, string) (*thr
 }
 
 func (f *fake) Events(
-	_ context.Context,
-	_ holdfast.Principal,
-	_, _ string,
-	after store.Cursor,
-	d agui.Dialect,
+	_ context.Context, _ holdfast.Principal, _, _ string, after store.Cursor, d agui.Dialect,
 ) (*agui.Reply, error) {
 	return f.events(after, d)
 }
@@ -200,11 +193,8 @@ func TestStreamOnTheWire(t *testing.T) {
 			if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
 				t.Errorf("%v %s %+v", who, agent, in)
 			}
-			return reply(
-				[]agui.Frame{{Data: []byte(`{"a":1}`)}},
-				[]agui.Frame{},
-				[]agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}},
-			), nil
+			return reply([]agui.Frame{{Data: []byte(`{"a":1}`)}}, []agui.Frame{},
+				[]agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}}), nil
 		},
 	}
 	s := serve(t, f, nil)
@@ -232,10 +222,8 @@ func TestCutStream(t *testing.T) {
 	}}
 	s := serve(t, f, nil)
 	_, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
-	if !strings.HasSuffix(
-		body,
-		`Reload the page to see it.","code":"stream_cut","metadata":{"holdfast":{"hint":"attach with GET …"}}}`+"\n\n",
-	) ||
+	if !strings.HasSuffix(body, `Reload the page to see `+
+		`it.","code":"stream_cut","metadata":{"holdfast":{"hint":"attach with GET …"}}}`+"\n\n") ||
 		strings.Count(body, "id: ") != 1 {
 		t.Errorf("stock client: %q", body)
 	}
@@ -303,16 +291,8 @@ func TestOddIDs(t *testing.T) {
 
 func TestPreflight(t *testing.T) {
 	s := serve(t, &fake{}, nil)
-	res, _ := do(
-		t,
-		"OPTIONS",
-		s.URL+"/runs",
-		"",
-		"Origin",
-		"http://localhost:3000",
-		"Access-Control-Request-Method",
-		"POST",
-	)
+	res, _ := do(t, "OPTIONS", s.URL+"/runs", "", "Origin", "http://localhost:3000", "Access-Control-Request-Method",
+		"POST")
 	if res.StatusCode != http.StatusNoContent ||
 		res.Header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
@@ -360,10 +340,8 @@ func FuzzFrame(f *testing.F) {
 		}
 		var frames []agui.Frame
 		for range n % 8 {
-			frames = append(
-				frames,
-				agui.Frame{ID: id, Data: agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: delta})},
-			)
+			frames = append(frames, agui.Frame{ID: id,
+				Data: agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: delta})})
 		}
 		sent := httptest.NewRecorder()
 		s := &sse{w: sent, rc: http.NewResponseController(sent)}

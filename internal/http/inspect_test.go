@@ -31,11 +31,7 @@ func (i *insider) ask(what string, args ...any) error {
 }
 
 func (i *insider) Log(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, run string,
-	after store.Cursor,
-	limit int,
+	_ context.Context, _ holdfast.Principal, thread, run string, after store.Cursor, limit int,
 ) (*agui.Page, error) {
 	page := i.page
 	if page == nil {
@@ -48,10 +44,7 @@ func (i *insider) Log(
 }
 
 func (i *insider) Questions(
-	_ context.Context,
-	_ holdfast.Principal,
-	before time.Time,
-	limit int,
+	_ context.Context, _ holdfast.Principal, before time.Time, limit int,
 ) (*threads.QuestionList, error) {
 	at := time.Unix(0, 1).UTC()
 	return &threads.QuestionList{Questions: []threads.Question{
@@ -93,10 +86,7 @@ func (i *insider) Work(_ context.Context, _ holdfast.Principal, thread string) (
 }
 
 func (i *insider) Calls(
-	_ context.Context,
-	_ holdfast.Principal,
-	thread, run, before string,
-	limit int,
+	_ context.Context, _ holdfast.Principal, thread, run, before string, limit int,
 ) (*threads.CallList, error) {
 	at := time.Unix(0, 1).UTC()
 	return &threads.CallList{Calls: []threads.Call{

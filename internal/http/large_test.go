@@ -21,28 +21,24 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 		"/copilotkit":            `{"method":"info","body":"` + strings.Repeat("x", exchange.LargeBody) + `"}`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			bodies := newReceiver(
-				&Config{
-					MaxBody:     4 * exchange.LargeBody,
-					MaxBodies:   64 * exchange.LargeBody,
-					BodyTimeout: time.Minute,
-					Awaiting:    func(*http.Request, bool) {},
-				},
-			)
+			bodies := newReceiver(&Config{
+				MaxBody:     4 * exchange.LargeBody,
+				MaxBodies:   64 * exchange.LargeBody,
+				BodyTimeout: time.Minute,
+				Awaiting:    func(*http.Request, bool) {},
+			})
 			bodies.Turns = exchange.TurnsOf(1)
 			end := takeTurn(t, bodies.Turns)
 			ended := make(chan error, 1)
 			h := (&exchange.Monitor{Observer: exchange.NoObserver{}, Log: slog.New(slog.DiscardHandler),
-				Bodies: bodies}).Observe(
-				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if path == routeCopilotKit {
-						ended <- (&copilotKit{agents: &agentAPI{}, runs: &runAPI{bodies: bodies}}).postCall(w, r,
-							holdfast.Principal{})
-						return
-					}
-					ended <- bodies.ReadObject(w, r, &struct{}{}, "state")
-				}),
-			)
+				Bodies: bodies}).Observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if path == routeCopilotKit {
+					ended <- (&copilotKit{agents: &agentAPI{}, runs: &runAPI{bodies: bodies}}).postCall(w, r,
+						holdfast.Principal{})
+					return
+				}
+				ended <- bodies.ReadObject(w, r, &struct{}{}, "state")
+			}))
 			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 			request.Header.Set("Content-Type", typeJSON)
 			go h.ServeHTTP(w, request)

@@ -67,14 +67,8 @@ func TestNotMounted(t *testing.T) {
 func TestMountedLocally(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.UI, c.Metrics = says("page"), says("metrics") })
 	for _, path := range []string{"/", "/ui/", "/metrics", "/openapi.json", "/healthz"} {
-		if res, _ := do(
-			t,
-			"GET",
-			s.URL+path,
-			"",
-			"Origin",
-			"https://evil.example",
-		); res.StatusCode != http.StatusForbidden {
+		if res, _ := do(t, "GET", s.URL+path, "", "Origin",
+			"https://evil.example"); res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}
 	}

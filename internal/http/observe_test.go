@@ -113,9 +113,7 @@ func TestAccessLog(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
 	log := &syncBuffer{}
 	h := New(Config{
-		Runs: posting(
-			[]agui.Frame{},
-		),
+		Runs:         posting([]agui.Frame{}),
 		Ready:        func(context.Context) error { return nil },
 		MaxBody:      1 << 10,
 		Observer:     seen,

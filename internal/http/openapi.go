@@ -175,11 +175,7 @@ func errorCodes() object {
 	for _, c := range known {
 		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, exchange.Statuses[c], http.StatusText(exchange.Statuses[c]))
 	}
-	fmt.Fprintf(
-		&text,
-		"\n* `%s` and any other: 500 %s",
-		codes.Internal,
-		http.StatusText(http.StatusInternalServerError),
-	)
+	fmt.Fprintf(&text, "\n* `%s` and any other: 500 %s", codes.Internal,
+		http.StatusText(http.StatusInternalServerError))
 	return object{"type": "string", "description": text.String(), "examples": append(known, codes.Internal)}
 }

@@ -42,13 +42,11 @@ func document(t *testing.T, keys bool) map[string]any {
 func routed(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	err := chi.Walk(
-		newRouter(&Config{}),
+	err := chi.Walk(newRouter(&Config{}),
 		func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 			out = append(out, method+" "+pattern)
 			return nil
-		},
-	)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +58,8 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	var documentedRoutes []string
 	for path, item := range document(t, false)["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
-			documentedRoutes = append(
-				documentedRoutes,
-				strings.ToUpper(method)+" "+strings.Replace(path, "{path}", "*", 1),
-			)
+			documentedRoutes = append(documentedRoutes,
+				strings.ToUpper(method)+" "+strings.Replace(path, "{path}", "*", 1))
 		}
 	}
 	slices.Sort(documentedRoutes)
@@ -180,14 +176,8 @@ func TestErrorsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if known, said := slices.Sorted(
-		maps.Keys(exchange.Statuses),
-	), slices.Sorted(
-		maps.Keys(admitted),
-	); !slices.Equal(
-		known,
-		said,
-	) {
+	if known, said := slices.Sorted(maps.Keys(exchange.Statuses)),
+		slices.Sorted(maps.Keys(admitted)); !slices.Equal(known, said) {
 		t.Errorf("status table: %q\nroutes:       %q", known, said)
 	}
 }
@@ -242,16 +232,14 @@ func eventful() *fake {
 		ThreadID: "t", RunID: "r",
 		Outcome: &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: []agui.Interrupt{
 			{
-				ID:         "i",
-				Reason:     "confirmation",
-				Message:    "Sure?",
-				ToolCallID: "c",
-				ExpiresAt:  "2026-01-31T12:00:00Z",
-				ResponseSchema: json.RawMessage(
-					`{"type":"object"}`,
-				),
-				Metadata:      json.RawMessage(`{"a":1}`),
-				SubagentRunID: "s",
+				ID:             "i",
+				Reason:         "confirmation",
+				Message:        "Sure?",
+				ToolCallID:     "c",
+				ExpiresAt:      "2026-01-31T12:00:00Z",
+				ResponseSchema: json.RawMessage(`{"type":"object"}`),
+				Metadata:       json.RawMessage(`{"a":1}`),
+				SubagentRunID:  "s",
 			},
 		}},
 		Usage: []holdfast.Usage{
@@ -361,9 +349,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 			if want.schema != "" {
 				valid(t, schema(want.schema), got)
 			}
-			if kind := res.Header.Get(
-				"Content-Type",
-			); (want.kind == typeSSE || want.kind == typeJSON) &&
+			if kind := res.Header.Get("Content-Type"); (want.kind == typeSSE || want.kind == typeJSON) &&
 				kind != want.kind {
 				t.Errorf("%s %s: %s, not %s", r.method, path, kind, want.kind)
 			}
@@ -394,15 +380,8 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001",
 			"*", "app.js").
 			Replace(r.path)
-		if res, body := do(
-			t,
-			r.method,
-			s.URL+path,
-			minimal,
-			"Content-Type",
-			"application/json",
-		); res.StatusCode >= 400 &&
-			r.method != "HEAD" {
+		if res, body := do(t, r.method, s.URL+path, minimal, "Content-Type",
+			"application/json"); res.StatusCode >= 400 && r.method != "HEAD" {
 			valid(t, schema("Error"), body)
 		}
 	}

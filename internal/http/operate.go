@@ -210,9 +210,8 @@ func (a *consoleAPI) postToolCall(w http.ResponseWriter, r *http.Request, who ho
 func (a *consoleAPI) postKill(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if a.demo == nil || !a.demo.CanKill(r) {
 		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
-			WithHint("Only a server that was started with the demo model, for its own machine, " +
-				"can be killed by its page, and the page must be opened at the address with #token= " +
-				"that the server printed.")
+			WithHint("Only a server that was started with the demo model, for its own machine, can be killed by its " +
+				"page, and the page must be opened at the address with #token= that the server printed.")
 	}
 	body, err := json.Marshal(map[string]string{"process": a.demo.Process()})
 	if err != nil {

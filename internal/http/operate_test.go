@@ -52,10 +52,7 @@ func (o *operated) ReadAs(_ *http.Request, _ holdfast.Principal, user, thread st
 }
 
 func (o *operated) ThreadsOfAll(
-	_ *http.Request,
-	_ holdfast.Principal,
-	before time.Time,
-	limit int,
+	_ *http.Request, _ holdfast.Principal, before time.Time, limit int,
 ) ([]threads.Info, error) {
 	o.asked = append(o.asked, "list")
 	return []threads.Info{{ID: "t9", User: "bob"}}, o.err
@@ -104,29 +101,16 @@ func TestPageConfig(t *testing.T) {
 			return nil
 		}
 	})
-	if c := configOf(
-		t,
-		s.URL,
-	); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator || c.DefaultAgent != "" ||
-		c.Version != "v1" || !c.Demo ||
-		!c.Kill {
+	if c := configOf(t, s.URL); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator ||
+		c.DefaultAgent != "" || c.Version != "v1" || !c.Demo || !c.Kill {
 		t.Errorf("without a key: %+v", c)
 	}
-	if c := configOf(
-		t,
-		s.URL,
-		"Authorization",
-		"ops",
-	); !c.Identified || !slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleOperator}) || !c.Operator ||
+	if c := configOf(t, s.URL, "Authorization", "ops"); !c.Identified ||
+		!slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleOperator}) || !c.Operator ||
 		c.DefaultAgent != "" {
 		t.Errorf("an operator: %+v", c)
 	}
-	if c := configOf(
-		t,
-		s.URL,
-		"Authorization",
-		"user",
-	); !slices.Equal(c.Roles, []access.Role{access.RoleUser}) ||
+	if c := configOf(t, s.URL, "Authorization", "user"); !slices.Equal(c.Roles, []access.Role{access.RoleUser}) ||
 		c.DefaultAgent != "helper" {
 		t.Errorf("a user: %+v", c)
 	}
@@ -138,11 +122,8 @@ func TestPageConfig(t *testing.T) {
 		},
 	} {
 		s := serve(t, &fake{}, change)
-		if c := configOf(
-			t,
-			s.URL,
-		); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.Operator || c.Demo || c.Kill ||
-			c.DefaultAgent != "" {
+		if c := configOf(t, s.URL); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.Operator || c.Demo ||
+			c.Kill || c.DefaultAgent != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -170,12 +151,7 @@ func TestForOperatorsOnly(t *testing.T) {
 		t.Error("the tool was called")
 	}
 	s := serve(t, &fake{}, func(c *Config) { c.Console = silentSettings{&operated{}} })
-	if res, body := do(
-		t,
-		"GET",
-		s.URL+"/settings",
-		"",
-	); res.StatusCode != http.StatusNotFound ||
+	if res, body := do(t, "GET", s.URL+"/settings", ""); res.StatusCode != http.StatusNotFound ||
 		!strings.Contains(body, "does not say") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -208,14 +184,7 @@ func TestToolByHand(t *testing.T) {
 	o.called = ToolByHand{}
 	for _, body := range []string{`{"args":{}}`, `[]`, `{"idempotencyKey":7}`, `{"idempotencyKey":"` +
 		strings.Repeat("k", 257) + `"}`} {
-		if res, got := do(
-			t,
-			"POST",
-			at,
-			body,
-			"Content-Type",
-			typeJSON,
-		); res.StatusCode != http.StatusBadRequest ||
+		if res, got := do(t, "POST", at, body, "Content-Type", typeJSON); res.StatusCode != http.StatusBadRequest ||
 			o.called.Tool != "" {
 			t.Errorf("%s: %d %s", body, res.StatusCode, got)
 		}
@@ -228,38 +197,16 @@ func TestOtherUsers(t *testing.T) {
 	o := &operated{}
 	f := eventful()
 	s := serve(t, f, func(c *Config) { c.Console, c.Others, c.Agents = o, o, twoAgents })
-	fill := strings.NewReplacer(
-		"{thread}",
-		"t1",
-		"{run}",
-		"r",
-		"{agent}",
-		"helper",
-		"{tool}",
-		"f",
-		"{checkpoint}",
-		"000000000001",
-		"{call}",
-		"c",
-		"*",
-		"app.js",
-	)
+	fill := strings.NewReplacer("{thread}", "t1", "{run}", "r", "{agent}", "helper", "{tool}", "f", "{checkpoint}",
+		"000000000001", "{call}", "c", "*", "app.js")
 	read := 0
 	for _, r := range allRoutes() {
 		if r.open {
 			continue
 		}
 		o.asked = nil
-		res, body := do(
-			t,
-			r.method,
-			s.URL+fill.Replace(r.path),
-			bodies[r.body],
-			headerUser,
-			"bob%40home",
-			"Content-Type",
-			typeJSON,
-		)
+		res, body := do(t, r.method, s.URL+fill.Replace(r.path), bodies[r.body], headerUser, "bob%40home",
+			"Content-Type", typeJSON)
 		switch want := "read bob@home " +
 			strings.Trim(map[bool]string{true: "t1"}[strings.Contains(r.path, "{thread}")], " "); {
 		case r.method == "GET" && (strings.HasPrefix(r.path, "/threads") || r.path == "/questions"):
@@ -285,21 +232,11 @@ func TestOtherUsers(t *testing.T) {
 func TestThreadsOfAll(t *testing.T) {
 	o := &operated{}
 	s := serve(t, eventful(), func(c *Config) { c.Others = o })
-	if res, body := do(
-		t,
-		"GET",
-		s.URL+"/threads?user=*&limit=3",
-		"",
-	); res.StatusCode != http.StatusOK || !strings.Contains(body, `"id":"t9","user":"bob"`) ||
-		!slices.Equal(o.asked, []string{"list"}) {
+	if res, body := do(t, "GET", s.URL+"/threads?user=*&limit=3", ""); res.StatusCode != http.StatusOK ||
+		!strings.Contains(body, `"id":"t9","user":"bob"`) || !slices.Equal(o.asked, []string{"list"}) {
 		t.Errorf("%d %s, asked %q", res.StatusCode, body, o.asked)
 	}
-	if res, body := do(
-		t,
-		"GET",
-		s.URL+"/threads?user=bob",
-		"",
-	); res.StatusCode != http.StatusBadRequest ||
+	if res, body := do(t, "GET", s.URL+"/threads?user=bob", ""); res.StatusCode != http.StatusBadRequest ||
 		!strings.Contains(body, headerUser) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -323,16 +260,8 @@ func TestKill(t *testing.T) {
 		}
 	}
 	// A page of elsewhere cannot.
-	if res, _ := do(
-		t,
-		"POST",
-		s.URL+"/demo/kill",
-		"",
-		"Origin",
-		"https://evil.example",
-		"Content-Type",
-		typeJSON,
-	); res.StatusCode != http.StatusForbidden {
+	if res, _ := do(t, "POST", s.URL+"/demo/kill", "", "Origin", "https://evil.example", "Content-Type",
+		typeJSON); res.StatusCode != http.StatusForbidden {
 		t.Errorf("another origin: %d", res.StatusCode)
 	}
 	s.Close() // waits for the handlers

@@ -94,14 +94,8 @@ func (result *runResult) write(w http.ResponseWriter, r *http.Request, log *slog
 	if err != nil {
 		return err
 	}
-	return writeMessages(
-		w,
-		r,
-		log,
-		strings.TrimSuffix(head, "}\n")+",",
-		result.messages,
-		","+strings.TrimPrefix(rest, "{"),
-	)
+	return writeMessages(w, r, log, strings.TrimSuffix(head, "}\n")+",", result.messages,
+		","+strings.TrimPrefix(rest, "{"))
 }
 
 // encoded returns a value as exchange.WriteJSON writes it.
@@ -236,8 +230,7 @@ func goesOn(err error, reply *agui.Reply) error {
 		message = "This connection ends before its run does; the run continues."
 	}
 	return holdfast.Errorf(e.Code, "%s", message).
-		WithHint("POST the same body with the same runId again: nothing is started twice, and the answer comes "+
-			"when the run has ended. "+
-			"To watch it, GET /threads/{thread}/stream.").
+		WithHint("POST the same body with the same runId again: nothing is started twice, and the answer comes when "+
+			"the run has ended. To watch it, GET /threads/{thread}/stream.").
 		With("threadId", reply.ThreadID).With("runId", reply.RunID).Wrap(err)
 }

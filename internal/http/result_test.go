@@ -70,9 +70,8 @@ func TestRunAsJSON(t *testing.T) {
 				`,"pendingToolCallIds":["c1"]}`,
 		},
 		"interrupt": {
-			[]any{records(started, state(`{}`),
-				finished(&agui.Outcome{Type: agui.OutcomeInterrupt,
-					Interrupts: []agui.Interrupt{{ID: "i", Reason: "confirmation", Message: "Sure?"}}}))},
+			[]any{records(started, state(`{}`), finished(&agui.Outcome{Type: agui.OutcomeInterrupt,
+				Interrupts: []agui.Interrupt{{ID: "i", Reason: "confirmation", Message: "Sure?"}}}))},
 			`{"outcome":"interrupt","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used +
 				`,"interrupts":[{"id":"i","reason":"confirmation","message":"Sure?"}]}`,
 		},
@@ -114,9 +113,8 @@ func TestRunAsJSON(t *testing.T) {
 // calls, but the JSON object tells every client.
 func TestJSONIsNoDialect(t *testing.T) {
 	for accept, want := range map[string]string{"application/json": agui.ProtocolVersion, "text/event-stream": ""} {
-		f := posting(
-			records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)}, agui.RunFinished{ThreadID: "t", RunID: "r"}),
-		)
+		f := posting(records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)},
+			agui.RunFinished{ThreadID: "t", RunID: "r"}))
 		post := f.post
 		f.post = func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply,
 			error) {
@@ -179,12 +177,7 @@ func TestJSONBeforeAcceptance(t *testing.T) {
 		return nil, holdfast.Errorf(codes.RunInProgress, "Busy.").WithHint("Wait.")
 	}}
 	s := serve(t, f, nil)
-	if res, body := do(
-		t,
-		"POST",
-		s.URL+"/runs",
-		minimal,
-		jsonHeaders...); res.StatusCode != http.StatusConflict ||
+	if res, body := do(t, "POST", s.URL+"/runs", minimal, jsonHeaders...); res.StatusCode != http.StatusConflict ||
 		strings.Contains(body, "outcome") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}

@@ -91,9 +91,8 @@ func (a *runAPI) routes() []route {
 			do:     a.getStream,
 			action: access.Read,
 			id:     "attach",
-			summary: "Attach a client that knows nothing: snapshots, reopened items, then live " +
-				"events. With a cursor in " +
-				"the current run: its rest.",
+			summary: "Attach a client that knows nothing: snapshots, reopened items, then live events. With a cursor " +
+				"in the current run: its rest.",
 			params:  []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
 			answers: []answer{eventStream},
 			errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
@@ -152,9 +151,8 @@ func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Princi
 	if err != nil {
 		return err
 	}
-	in.Chat, in.Side, in.Traceparent = req.chat, req.side, headers.ParseTraceparent(
-		r.Header.Values(headers.Traceparent),
-	)
+	in.Chat, in.Side, in.Traceparent = req.chat, req.side,
+		headers.ParseTraceparent(r.Header.Values(headers.Traceparent))
 	o, err := a.out.open(r, who)
 	if err != nil {
 		return err
@@ -217,11 +215,7 @@ func (a *runAPI) getRest(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 
 // attach attaches to a thread, or goes on with its current run after the cursor.
 func (c cursors) attach(
-	ctx context.Context,
-	runs Runs,
-	who holdfast.Principal,
-	thread string,
-	d agui.Dialect,
+	ctx context.Context, runs Runs, who holdfast.Principal, thread string, d agui.Dialect,
 ) (*agui.Reply, error) {
 	if c.after == (store.Cursor{}) {
 		return runs.Attach(ctx, who, thread, d)

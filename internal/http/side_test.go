@@ -59,10 +59,8 @@ func TestSideRunOnTheWire(t *testing.T) {
 			Messages []json.RawMessage `json:"messages"`
 			State    json.RawMessage   `json:"state"`
 		}
-		if err := json.Unmarshal(
-			[]byte(body),
-			&got,
-		); err != nil || got.Outcome != "success" || len(got.Messages) != 1 || string(got.State) != "{}" ||
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Outcome != "success" ||
+			len(got.Messages) != 1 || string(got.State) != "{}" ||
 			!strings.Contains(string(got.Messages[0]), `"name":"suggest"`) ||
 			res.Header.Get("Holdfast-Side-Run") != "r" {
 			t.Errorf("%s: %d %s", route, res.StatusCode, body)

@@ -152,13 +152,7 @@ type streaming struct {
 }
 
 // answer sends what comes after the cursor that was asked for; no reply means that nothing does.
-func (o *streamer) answer(
-	w http.ResponseWriter,
-	r *http.Request,
-	of *opened,
-	asked cursors,
-	reply *agui.Reply,
-) error {
+func (o *streamer) answer(w http.ResponseWriter, r *http.Request, of *opened, asked cursors, reply *agui.Reply) error {
 	if reply == nil {
 		// The run has ended and the client has all of it; 204 tells an EventSource not to
 		// reconnect.

@@ -142,11 +142,8 @@ func (a *threadAPI) listThreads(w http.ResponseWriter, r *http.Request, who hold
 	case "*":
 		list, err = a.ofAll(r, who, page)
 	default:
-		err = exchange.Invalid(
-			"user",
-			"user must be *.",
-			"For the threads of one user, send the header "+headerUser+".",
-		)
+		err = exchange.Invalid("user", "user must be *.",
+			"For the threads of one user, send the header "+headerUser+".")
 	}
 	if err != nil {
 		return err
@@ -220,11 +217,7 @@ func (a *threadAPI) patchThread(w http.ResponseWriter, r *http.Request, who hold
 }
 
 // describe changes the description of the thread in the path.
-func (a *threadAPI) describe(
-	r *http.Request,
-	who holdfast.Principal,
-	d threads.Description,
-) (*threads.Info, error) {
+func (a *threadAPI) describe(r *http.Request, who holdfast.Principal, d threads.Description) (*threads.Info, error) {
 	if d.Title != nil {
 		if err := exchange.CheckText("title", *d.Title); err != nil {
 			return nil, err
@@ -252,11 +245,7 @@ func (a *threadAPI) getMessages(w http.ResponseWriter, r *http.Request, who hold
 // other. If one cannot be read only then, cutting the connection is the only way left to show
 // that the answer is incomplete.
 func writeMessages(
-	w http.ResponseWriter,
-	r *http.Request,
-	log *slog.Logger,
-	before string,
-	messages iter.Seq2[json.RawMessage, error],
+	w http.ResponseWriter, r *http.Request, log *slog.Logger, before string, messages iter.Seq2[json.RawMessage, error],
 	after string,
 ) error {
 	for _, err := range messages {

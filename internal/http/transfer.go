@@ -105,11 +105,8 @@ func (a *transferAPI) postImport(w http.ResponseWriter, r *http.Request, who hol
 	}
 	err = a.bodies.Turns.Decode(r, body, func() error {
 		if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
-			return exchange.Invalid(
-				"",
-				"The body is not a JSON object.",
-				"Send what GET /threads/{thread}/export has answered.",
-			)
+			return exchange.Invalid("", "The body is not a JSON object.",
+				"Send what GET /threads/{thread}/export has answered.")
 		}
 		var refused *strictjson.Error
 		if _, err := strictjson.Check(body, &strictjson.Shape{Kind: strictjson.Object}); errors.As(err, &refused) {

@@ -68,30 +68,17 @@ func TestTransfer(t *testing.T) {
 		if strings.Contains(got, `"message":" `) {
 			t.Errorf("%s: %s", request, got)
 		}
-		if method == "GET" &&
-			(got != someDocument || !strings.Contains(res.Header.Get("Content-Disposition"), "attachment")) {
+		if method == "GET" && (got != someDocument ||
+			!strings.Contains(res.Header.Get("Content-Disposition"), "attachment")) {
 			t.Errorf("the document is %s, %v", got, res.Header)
 		}
 	}
-	if res, _ := do(
-		t,
-		"POST",
-		url+"/threads/import",
-		someDocument,
-		"Content-Type",
-		"application/json",
-		"If-Match",
-		`"c1"`,
-	); res.StatusCode != 400 {
+	if res, _ := do(t, "POST", url+"/threads/import", someDocument, "Content-Type", "application/json", "If-Match",
+		`"c1"`); res.StatusCode != 400 {
 		t.Errorf("with a condition: %d", res.StatusCode)
 	}
 	m.early = holdfast.Errorf(codes.RunInProgress, "It changes.")
-	if res, _ := do(
-		t,
-		"GET",
-		url+"/threads/t/export",
-		"",
-	); res.StatusCode != 409 ||
+	if res, _ := do(t, "GET", url+"/threads/t/export", ""); res.StatusCode != 409 ||
 		res.Header.Get("Content-Disposition") != "" {
 		t.Errorf("a thread that cannot be exported: %d %v", res.StatusCode, res.Header)
 	}

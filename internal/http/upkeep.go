@@ -71,10 +71,8 @@ func (a *upkeepAPI) routes() []route {
 			params:  []string{"IfMatch", "children"},
 			summary: "Delete a thread that is not running, with everything stored about it.",
 			answers: []answer{{http.StatusOK, "How many threads were deleted.", typeJSON, "Deleted"}},
-			errors: slices.Concat(
-				readErrors,
-				[]string{codes.InvalidInput, codes.RunInProgress, codes.CheckpointConflict},
-			),
+			errors: slices.Concat(readErrors,
+				[]string{codes.InvalidInput, codes.RunInProgress, codes.CheckpointConflict}),
 		},
 		{
 			method:       "POST",
@@ -155,11 +153,8 @@ func (a *upkeepAPI) postPrune(w http.ResponseWriter, r *http.Request, who holdfa
 		return err
 	}
 	if in.Keep < 1 {
-		return exchange.Invalid(
-			"keep",
-			"keep must be at least 1.",
-			"The newest checkpoint always stays. To remove all, DELETE the thread.",
-		)
+		return exchange.Invalid("keep", "keep must be at least 1.",
+			"The newest checkpoint always stays. To remove all, DELETE the thread.")
 	}
 	etag, err := exchange.IfMatch(r)
 	if err != nil {
@@ -173,11 +168,8 @@ func (a *upkeepAPI) postPrune(w http.ResponseWriter, r *http.Request, who holdfa
 func (a *upkeepAPI) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	children := r.URL.Query().Get("children")
 	if children != "" && children != "delete" {
-		return exchange.Invalid(
-			"children",
-			"children must be delete.",
-			"Leave it out to keep the threads that were forked from this one.",
-		)
+		return exchange.Invalid("children", "children must be delete.",
+			"Leave it out to keep the threads that were forked from this one.")
 	}
 	etag, err := exchange.IfMatch(r)
 	if err != nil {
@@ -202,11 +194,9 @@ func (a *upkeepAPI) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, 
 		return err
 	}
 	if (in.Before == "") == (in.OlderThan == "") {
-		return exchange.Invalid(
-			"before",
+		return exchange.Invalid("before",
 			"Either before or olderThan must say which checkpoints are meant, but not both.",
-			`Send {"before": "2026-01-31T12:00:00Z"} or {"olderThan": "720h"}.`,
-		)
+			`Send {"before": "2026-01-31T12:00:00Z"} or {"olderThan": "720h"}.`)
 	}
 	cutoff, err := time.Parse(time.RFC3339Nano, in.Before)
 	if in.OlderThan != "" {
@@ -243,11 +233,8 @@ func (a *upkeepAPI) postDeleteInactive(w http.ResponseWriter, r *http.Request, w
 func (a *upkeepAPI) ago(field, span string) (time.Time, error) {
 	d, err := time.ParseDuration(span)
 	if err != nil || d <= 0 {
-		return time.Time{}, exchange.Invalid(
-			field,
-			field+" must be a span of time.",
-			"Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.",
-		)
+		return time.Time{}, exchange.Invalid(field, field+" must be a span of time.",
+			"Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.")
 	}
 	return a.now().Add(-d).Time(), nil
 }
@@ -271,11 +258,8 @@ func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfas
 		return err
 	}
 	if !filepath.IsAbs(in.Dir) {
-		return exchange.Invalid(
-			"dir",
-			"dir must be an absolute path.",
-			"Name a directory on the server's machine that does not exist yet.",
-		)
+		return exchange.Invalid("dir", "dir must be an absolute path.",
+			"Name a directory on the server's machine that does not exist yet.")
 	}
 	err = backupError(in.Dir, a.backup(r.Context(), in.Dir))
 	if a.audit != nil {
@@ -294,11 +278,8 @@ func backupError(dir string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return exchange.Invalid(
-			"dir",
-			dir+" exists.",
-			"A backup is a new directory: name one that does not exist yet.",
-		).Wrap(err)
+		return exchange.Invalid("dir", dir+" exists.",
+			"A backup is a new directory: name one that does not exist yet.").Wrap(err)
 	}
 	return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
 }

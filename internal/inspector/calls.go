@@ -19,10 +19,7 @@ import (
 // Calls returns the tool calls of a run or, if run is empty, of up to limit runs of the
 // thread: those before the given one (empty: the newest).
 func (in *Inspector) Calls(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, run, before string,
-	limit int,
+	ctx context.Context, who holdfast.Principal, id, run, before string, limit int,
 ) (*threads.CallList, error) {
 	t, err := in.read.Existing(ctx, who, id)
 	if err != nil {
@@ -53,10 +50,7 @@ func (in *Inspector) Calls(
 
 // runs returns the ids of runs, the oldest first, and the one before which there are more.
 func (in *Inspector) runs(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, before string,
-	limit int,
+	ctx context.Context, who holdfast.Principal, id, before string, limit int,
 ) (ids []string, next string, err error) {
 	runs, err := in.cfg.Runs(ctx, who, id, before, limit+1)
 	if err != nil {
@@ -127,9 +121,8 @@ func (c *calling) add(r *store.Record) {
 	case agui.ToolCallStart:
 		if c.hist.Calls[ev.ToolCallID] { // else it was taken back
 			call := c.at(ev.ToolCallID)
-			call.Tool, call.Message, call.Run, call.Process = ev.ToolCallName, ev.ParentMessageID, c.rec.ID, c.process(
-				r.Tag,
-			)
+			call.Tool, call.Message, call.Run, call.Process = ev.ToolCallName, ev.ParentMessageID, c.rec.ID,
+				c.process(r.Tag)
 			call.Effect = c.effect(call.Tool)
 		}
 	case agui.ToolCallEnd:

@@ -44,20 +44,14 @@ func worker(gate <-chan struct{}, keys *sync.Map) holdfast.Agent {
 	calls := holdfast.Delta{Finish: holdfast.FinishToolCalls}
 	deltas := []holdfast.Delta{}
 	for i, name := range []string{"look", "slow", "pay", "ask"} {
-		deltas = append(
-			deltas,
-			holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: "c-" + name, Name: name, Arguments: "{}"}},
-		)
+		deltas = append(deltas, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: "c-" + name, Name: name,
+			Arguments: "{}"}})
 	}
 	return holdfast.Agent{
 		Name:  "a",
 		Model: looptest.Slowly(append(deltas, calls), []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}),
 		Tools: []holdfast.Tool{
-			tool(
-				"look",
-				holdfast.EffectPure,
-				false,
-			),
+			tool("look", holdfast.EffectPure, false),
 			tool("slow", holdfast.EffectIdempotent, true),
 			tool("pay", holdfast.EffectOnce, true),
 			tool("ask", holdfast.EffectIdempotent, false),
@@ -83,19 +77,14 @@ func TestWork(t *testing.T) {
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		keys := &sync.Map{}
 		one := looptest.Start(t, mortal, nil, worker(gate, keys))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		work := looptest.Must(of(one).Work(t.Context(), looptest.Alice, "t"))(t)
-		if got, want := states(
-			work,
-		), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:started:once:1 slow:started:idempotent:1"; got != want {
+		if got, want := states(work), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:started:once:1 "+
+			"slow:started:idempotent:1"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		if work.Run != "r1" || work.Status != threads.StatusRunning || work.Process == "" || work.Epoch != 1 ||
@@ -115,9 +104,8 @@ func TestWork(t *testing.T) {
 		other := looptest.Start(t, mortal.Store, nil, worker(gate, keys))
 		time.Sleep(10 * time.Second)
 		work = looptest.Must(of(other).Work(t.Context(), looptest.Alice, "t"))(t)
-		if got, want := states(
-			work,
-		), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:recorded:once:1 slow:started:idempotent:2"; got != want {
+		if got, want := states(work), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:recorded:once:1 "+
+			"slow:started:idempotent:2"; got != want {
 			t.Errorf("after the takeover: %s, want %s", got, want)
 		}
 		if work.Epoch != 2 {
@@ -144,11 +132,7 @@ type overtaken struct {
 }
 
 func (o *overtaken) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	if kind == store.KindIntent {
 		o.by.Do(o.do)
@@ -161,27 +145,17 @@ func (o *overtaken) Values(
 func TestWorkMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		slow := looptest.Tool(
-			"slow",
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { <-gate; return "done", nil },
-		)
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{slow},
-			},
-		)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		slow := looptest.Tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) {
+			<-gate
+			return "done", nil
+		})
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{slow},
+		})
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -203,29 +177,18 @@ func TestWorkInDoubt(t *testing.T) {
 		defer close(gate)
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, mortal, nil, worker(gate, &sync.Map{}))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
-		other := looptest.Start(
-			t,
-			mortal.Store,
-			func(c *looptest.Config) { c.Recover = false },
-			worker(gate, &sync.Map{}),
-		)
+		other := looptest.Start(t, mortal.Store, func(c *looptest.Config) { c.Recover = false },
+			worker(gate, &sync.Map{}))
 		time.Sleep(10 * time.Second)
 		work := looptest.Must(of(other).Work(t.Context(), looptest.Alice, "t"))(t)
-		if got, want := states(
-			work,
-		), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:in_doubt:once:1 slow:in_doubt:idempotent:1"; got !=
-			want ||
-			work.Status != threads.StatusStopped {
+		if got, want := states(work), "ask:waiting:idempotent:0 look:recorded:pure:1 pay:in_doubt:once:1 "+
+			"slow:in_doubt:idempotent:1"; got != want || work.Status != threads.StatusStopped {
 			t.Errorf("%s, want %s; %+v", got, want, work)
 		}
 	})
@@ -234,18 +197,8 @@ func TestWorkInDoubt(t *testing.T) {
 // shown returns calls in short.
 func shown(list *threads.CallList) (out []string) {
 	for _, c := range list.Calls {
-		out = append(
-			out,
-			fmt.Sprintf(
-				"%s %s %s %d %v %v",
-				c.Tool,
-				c.Run,
-				c.Effect,
-				c.Attempts,
-				c.Failed,
-				c.EndedAt.Sub(c.StartedAt) >= 0,
-			),
-		)
+		out = append(out, fmt.Sprintf("%s %s %s %d %v %v", c.Tool, c.Run, c.Effect, c.Attempts, c.Failed,
+			c.EndedAt.Sub(c.StartedAt) >= 0))
 	}
 	return out
 }
@@ -257,20 +210,14 @@ func TestCalls(t *testing.T) {
 		gate := make(chan struct{})
 		mortal, keys := &looptest.Mortal{Store: memstore.New()}, &sync.Map{}
 		one := looptest.Start(t, mortal, nil, worker(gate, keys))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		early := looptest.Must(of(one).Calls(t.Context(), looptest.Alice, "t", "r1", "", 10))(t)
 		if len(early.Calls) != 4 || early.Calls[1].Attempts != 1 || early.Calls[1].Key == "" ||
-			early.Calls[1].StartedAt.IsZero() ||
-			!early.Calls[1].EndedAt.IsZero() ||
-			early.Calls[0].Result == "" {
+			early.Calls[1].StartedAt.IsZero() || !early.Calls[1].EndedAt.IsZero() || early.Calls[0].Result == "" {
 			t.Errorf("while they run: %+v", early.Calls)
 		}
 		mortal.Dead.Store(true)
@@ -309,37 +256,24 @@ func TestCalls(t *testing.T) {
 				}
 			}
 			last := looptest.Must(of(e).Calls(t.Context(), looptest.Alice, "t", "", "", 1))(t)
-			if got := shown(
-				last,
-			); len(got) != 1 || got[0] != "ask  idempotent 1 false true" || last.Next != "r2" ||
+			if got := shown(last); len(got) != 1 || got[0] != "ask  idempotent 1 false true" || last.Next != "r2" ||
 				last.Calls[0].Key != "" {
 				t.Errorf("%s, the last run: %q, next %q", when, got, last.Next)
 			}
-			if first := looptest.Must(
-				of(e).Calls(t.Context(), looptest.Alice, "t", "", last.Next, 1),
-			)(
-				t,
-			); len(first.Calls) != 4 ||
-				first.Next != "" {
+			if first := looptest.Must(of(e).Calls(t.Context(), looptest.Alice, "t", "", last.Next,
+				1))(t); len(first.Calls) != 4 || first.Next != "" {
 				t.Errorf("%s, the first run: %q, next %q", when, shown(first), first.Next)
 			}
 			time.Sleep(2 * time.Minute)
 		}
 		fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
-		if list := looptest.Must(
-			of(e).Calls(t.Context(), looptest.Alice, fork, "", "", 10),
-		)(
-			t,
-		); len(list.Calls) != 0 ||
-			list.Calls == nil {
+		if list := looptest.Must(of(e).Calls(t.Context(), looptest.Alice, fork, "", "",
+			10))(t); len(list.Calls) != 0 || list.Calls == nil {
 			t.Errorf("a fork has made %+v", list.Calls)
 		}
 		for _, ask := range [][2]string{{"t9", "r1"}, {"t", "r9"}} {
-			if _, err := of(
-				e,
-			).Calls(t.Context(), looptest.Alice, ask[0], ask[1], "", 1); looptest.Code(
-				err,
-			) != codes.NotFound {
+			if _, err := of(e).Calls(t.Context(), looptest.Alice, ask[0], ask[1], "",
+				1); looptest.Code(err) != codes.NotFound {
 				t.Errorf("%q: %v", ask, err)
 			}
 		}
@@ -354,11 +288,8 @@ func TestCallsOfTheFrontend(t *testing.T) {
 	in.Tools = []agui.Tool{{Name: "front"}}
 	looptest.Posted(t, e, in)
 	list := looptest.Must(of(e).Calls(t.Context(), looptest.Alice, "t", "", "", 10))(t)
-	if got := shown(
-		list,
-	); len(got) != 2 || list.Calls[0].Effect != "frontend" || list.Calls[0].Key != "" ||
-		list.Calls[1].Effect != "unknown" ||
-		list.Calls[1].Attempts != 0 {
+	if got := shown(list); len(got) != 2 || list.Calls[0].Effect != "frontend" || list.Calls[0].Key != "" ||
+		list.Calls[1].Effect != "unknown" || list.Calls[1].Attempts != 0 {
 		t.Errorf("%+v", list.Calls)
 	}
 	work := looptest.Must(of(e).Work(t.Context(), looptest.Alice, "t"))(t)
@@ -366,17 +297,11 @@ func TestCallsOfTheFrontend(t *testing.T) {
 		work.Calls[0].Key != "" {
 		t.Errorf("%+v", work)
 	}
-	in = looptest.RunInput(
-		"t",
-		"r2",
-		agui.Message{ID: "m9", Role: "tool", ToolCallID: list.Calls[0].ID, Content: []byte(`"clicked"`)},
-	)
+	in = looptest.RunInput("t", "r2", agui.Message{ID: "m9", Role: "tool", ToolCallID: list.Calls[0].ID,
+		Content: []byte(`"clicked"`)})
 	looptest.Posted(t, e, in)
-	if list = looptest.Must(
-		of(e).Calls(t.Context(), looptest.Alice, "t", "r1", "", 10),
-	)(
-		t,
-	); list.Calls[0].Result != "m9" {
+	if list = looptest.Must(of(e).Calls(t.Context(), looptest.Alice, "t", "r1", "",
+		10))(t); list.Calls[0].Result != "m9" {
 		t.Errorf("after its result: %+v", list.Calls)
 	}
 }
@@ -389,11 +314,7 @@ type broken struct {
 }
 
 func (b *broken) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	if kind == b.kind {
 		return []store.Value{{Kind: kind, ID: "x", Data: b.data}}, nil
@@ -404,26 +325,16 @@ func (b *broken) Values(
 // TestDamage: what is damaged is an error, and no panic.
 func TestDamage(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	in := inspector.New(
-		inspector.Config{
-			Store: &broken{e.Store, store.KindIntent, []byte("{")},
-			Tools: e.Owner.Tools,
-			Runs:  e.Keeper.Runs,
-		},
-	)
+	in := inspector.New(inspector.Config{
+		Store: &broken{e.Store, store.KindIntent, []byte("{")},
+		Tools: e.Owner.Tools,
+		Runs:  e.Keeper.Runs,
+	})
 	if _, err := in.Work(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.CheckpointUnreadable {
 		t.Errorf("work: %v", err)
 	}
-	if _, err := in.Calls(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		"",
-		"",
-		1,
-	); looptest.Code(
-		err,
-	) != codes.CheckpointUnreadable {
+	if _, err := in.Calls(t.Context(), looptest.Alice, "t", "", "",
+		1); looptest.Code(err) != codes.CheckpointUnreadable {
 		t.Errorf("calls: %v", err)
 	}
 }

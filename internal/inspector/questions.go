@@ -22,10 +22,7 @@ const (
 // last active first: of about limit threads that were last active before the given time
 // (zero: any time).
 func (in *Inspector) Questions(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) (*threads.QuestionList, error) {
 	list := &threads.QuestionList{Questions: []threads.Question{}}
 	asking := 0
@@ -59,9 +56,7 @@ func (in *Inspector) Questions(
 // questionsOf returns the open questions of a thread. One that is gone, or that cannot be
 // read, asks nothing: the list of threads says what is wrong with it.
 func (in *Inspector) questionsOf(
-	ctx context.Context,
-	who holdfast.Principal,
-	h *store.Head,
+	ctx context.Context, who holdfast.Principal, h *store.Head,
 ) ([]threads.Question, error) {
 	if h.Unreadable != nil {
 		return nil, nil

@@ -44,20 +44,11 @@ func asked(list *threads.QuestionList) (out []string) {
 // tear a thread apart; and none of anybody else, or of a thread that asks nothing.
 func TestQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			asker(),
-			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
-		)
+		e := looptest.Start(t, memstore.New(), nil, asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
 		in := of(e)
-		if list := looptest.Must(
-			in.Questions(t.Context(), looptest.Alice, never, 10),
-		)(
-			t,
-		); len(list.Questions) != 0 || list.Questions == nil ||
-			!list.Next.IsZero() {
+		if list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 10))(t); len(list.Questions) != 0 ||
+			list.Questions == nil || !list.Next.IsZero() {
 			t.Errorf("without threads: %+v", list)
 		}
 		var want []string
@@ -67,12 +58,8 @@ func TestQuestions(t *testing.T) {
 			if i%50 == 0 {
 				agent, want = "a", append([]string{id + " r Sure?", id + " r Sure?"}, want...)
 			}
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				agent,
-				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, agent,
+				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")))
 			looptest.Collect(t, reply, err)
 		}
 		all := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 200))(t)
@@ -105,24 +92,15 @@ func TestQuestions(t *testing.T) {
 // where to go on.
 func TestQuestionsOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			asker(),
-			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
-		)
+		e := looptest.Start(t, memstore.New(), nil, asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
 		for i := range 1001 {
 			agent := "calm"
 			if i == 0 {
 				agent = "a"
 			}
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				agent,
-				looptest.RunInput(fmt.Sprint(i), "r", looptest.UserSays("u", "hello")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, agent,
+				looptest.RunInput(fmt.Sprint(i), "r", looptest.UserSays("u", "hello")))
 			looptest.Collect(t, reply, err)
 			time.Sleep(time.Millisecond)
 		}
@@ -130,12 +108,8 @@ func TestQuestionsOfMany(t *testing.T) {
 		if len(list.Questions) != 0 || list.Next.IsZero() {
 			t.Fatalf("%+v", list)
 		}
-		if list = looptest.Must(
-			of(e).Questions(t.Context(), looptest.Alice, list.Next, 1),
-		)(
-			t,
-		); len(list.Questions) != 2 ||
-			!list.Next.IsZero() {
+		if list = looptest.Must(of(e).Questions(t.Context(), looptest.Alice, list.Next,
+			1))(t); len(list.Questions) != 2 || !list.Next.IsZero() {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -148,10 +122,7 @@ type faulty struct {
 }
 
 func (f *faulty) Threads(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	if f.list != nil {
 		return nil, f.list
@@ -171,12 +142,8 @@ func (f *faulty) Head(ctx context.Context, key store.ThreadKey) (*store.Head, er
 // answer is an error.
 func TestQuestionsTrouble(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), nil, asker())
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r", looptest.UserSays("u", "hello")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r", looptest.UserSays("u", "hello")))
 	looptest.Collect(t, reply, err)
 	f := &faulty{Store: e.Store}
 	in := inspector.New(inspector.Config{Store: f})
@@ -206,10 +173,7 @@ type downgraded struct {
 }
 
 func (d *downgraded) Threads(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	heads, err := d.Store.Threads(ctx, who, before, limit)
 	for i, h := range heads {
@@ -229,20 +193,11 @@ func (d *downgraded) Threads(
 // many they are.
 func TestQuestionsBehindUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			asker(),
-			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
-		)
+		e := looptest.Start(t, memstore.New(), nil, asker(),
+			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
 		post := func(id, agent string) {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				agent,
-				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, agent,
+				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")))
 			looptest.Collect(t, reply, err)
 			time.Sleep(time.Minute)
 		}

@@ -147,11 +147,7 @@ func (w *working) open(c *thread.Call) threads.WorkCall {
 	if c.Waits() {
 		out.Interrupt = c.Interrupt.ID
 	}
-	if out.State = w.state(
-		c,
-		intent,
-		out.Effect,
-	); out.State != threads.CallPlanned &&
+	if out.State = w.state(c, intent, out.Effect); out.State != threads.CallPlanned &&
 		out.State != threads.CallWaiting {
 		out.Attempts = max(out.Attempts, 1)
 	}

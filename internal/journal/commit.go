@@ -165,8 +165,7 @@ func (w *Writer) commit(c *store.Commit) error {
 	for {
 		err := w.Commit(ctx, c)
 		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) ||
-			errors.Is(err, store.ErrInvalid) ||
-			errors.Is(err, store.ErrUnreadable) {
+			errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrUnreadable) {
 			w.setHealthy(true)
 			return err
 		}

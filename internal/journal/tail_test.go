@@ -25,10 +25,7 @@ type counted struct {
 var watchedThread = store.ThreadKey{Tenant: "acme", Thread: "t"}
 
 func (l *counted) Records(
-	ctx context.Context,
-	_ store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, _ store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -177,9 +177,7 @@ func TestRefusalsEndTheWriter(t *testing.T) {
 				if err := w.Flush(t.Context()); err == nil {
 					t.Fatal("what was refused is said to be durable")
 				}
-				if err := w.Emit(
-					agui.TextMessageEnd{MessageID: "m"},
-				); !errors.Is(err, c.want) ||
+				if err := w.Emit(agui.TextMessageEnd{MessageID: "m"}); !errors.Is(err, c.want) ||
 					!errors.Is(err, ErrClosed) {
 					t.Errorf("got %v, want %v", err, c.want)
 				}
@@ -199,13 +197,10 @@ func TestFinishGivesTheThreadUp(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		ended := false
-		err := w.Finish(
-			t.Context(),
-			[]agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
+		err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
 			func(c *store.Commit, last store.Cursor) {
 				ended = last.Number == 4 && last.Tag == "abcdef"
-			},
-		)
+			})
 		if err != nil || !ended {
 			t.Fatalf("got %v, and the last record in place: %t", err, ended)
 		}
@@ -227,17 +222,12 @@ func TestOutageIsNotedBeforeTheEnd(t *testing.T) {
 		w := writer(t, s, nil)
 		synctest.Wait() // the first commit is in flight
 		var end store.Cursor
-		if err := w.Finish(
-			t.Context(),
-			[]agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
-			func(_ *store.Commit, last store.Cursor) { end = last },
-		); err != nil {
+		if err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}},
+			func(_ *store.Commit, last store.Cursor) { end = last }); err != nil {
 			t.Fatal(err)
 		}
 		last := s.commits[len(s.commits)-1]
-		if got := texts(
-			last.Records,
-		); got != "CUSTOM TEXT_MESSAGE_END RUN_FINISHED" || end.Number != 5 ||
+		if got := texts(last.Records); got != "CUSTOM TEXT_MESSAGE_END RUN_FINISHED" || end.Number != 5 ||
 			s.shown[len(s.shown)-1] != "5 RUN_FINISHED" {
 			t.Errorf("the last commit has %s, shown is %q, and the end is at %d", got, s.shown, end.Number)
 		}

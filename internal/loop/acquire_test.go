@@ -130,12 +130,8 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 			}
 			return looptest.ErrUnreachable
 		})
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err == nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err == nil {
 			t.Fatal("accepted")
 		}
 		s.unread.Store(false)
@@ -146,12 +142,8 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		looptest.Succeeded(t, looptest.Posted(t, e, other))
 		synctest.Wait() // its place is free again
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -173,10 +165,8 @@ func TestLostCommitIsCounted(t *testing.T) {
 					if landed {
 						return looptest.ErrUnreachable
 					}
-					return errors.Join(
-						s.Store.Delete(t.Context(), looptest.KeyOf("t"), running(t, s.Store).Position()),
-						looptest.ErrUnreachable,
-					)
+					return errors.Join(s.Store.Delete(t.Context(), looptest.KeyOf("t"),
+						running(t, s.Store).Position()), looptest.ErrUnreachable)
 				})
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 				if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); err == nil {

@@ -53,23 +53,18 @@ func TestEditedCall(t *testing.T) {
 		j.Note(fmt.Sprintf("paid %d", args.N))
 		return fmt.Sprintf("paid %d", args.N), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	look := looptest.Tool(
-		"look",
-		holdfast.EffectOnce,
-		func(context.Context) (string, error) { j.Note("looked"); return "seen", nil },
-	)
+	look := looptest.Tool("look", holdfast.EffectOnce, func(context.Context) (string, error) {
+		j.Note("looked")
+		return "seen", nil
+	})
 	log := &looptest.Notebook{}
-	e := looptest.Start(
-		t,
-		store,
-		func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(noted{log}, nil)) },
+	e := looptest.Start(t, store, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(noted{log}, nil)) },
 		holdfast.Agent{
 			Name:       "a",
 			Model:      looptest.TwoCalls("look", "pay"),
 			Tools:      []holdfast.Tool{look, pay},
 			Middleware: []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "pay")},
-		},
-	)
+		})
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n",
 		`{"approved":7}`: "/approved"} {
@@ -83,10 +78,7 @@ func TestEditedCall(t *testing.T) {
 	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); again[0].ID != open[0].ID {
 		t.Errorf("a frontend's page is asked %+v", again)
 	}
-	if said := strings.Join(
-		log.Take(),
-		"",
-	); !strings.Contains(said, "resume ignored") ||
+	if said := strings.Join(log.Take(), ""); !strings.Contains(said, "resume ignored") ||
 		strings.Contains(said, "secret") {
 		t.Errorf("the log says %s", said)
 	}
@@ -137,8 +129,7 @@ func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	all := looptest.Checkpoints(t, e, "t")
 	asked := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool {
-		return c.Status ==
-			threads.StatusInterrupted
+		return c.Status == threads.StatusInterrupted
 	})].ID
 	plain, seven, eight := `{"approved":true}`, `{"approved":true,"editedArgs":{"n":7}}`,
 		`{"approved":true,"editedArgs":{"n":8}}`
@@ -217,16 +208,8 @@ func TestAnswerAndMessage(t *testing.T) {
 	if !slices.Contains(got, "user:and now?") || got[len(got)-1] != "assistant:and now?, answer 1" {
 		t.Errorf("a client shows %q", got)
 	}
-	looptest.WantTexts(
-		t,
-		e,
-		"t",
-		"user:pay 10",
-		"assistant:",
-		"tool:No result: the person declined to answer.",
-		"user:and now?",
-		"assistant:and now?, answer 1",
-	)
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:No result: the person declined to answer.",
+		"user:and now?", "assistant:and now?, answer 1")
 }
 
 // TestTooLate: what has expired can only be cancelled.
@@ -234,14 +217,8 @@ func TestTooLate(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), nil, spender(j, looptest.AsksLeave(time.Now().Add(-time.Hour), "pay")))
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.Answers("t", "r2", `{"approved":true}`, open...),
-	); looptest.Code(
-		err,
-	) != codes.InterruptExpired {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.Answers("t", "r2", `{"approved":true}`, open...)); looptest.Code(err) != codes.InterruptExpired {
 		t.Errorf("a late answer: %v", err)
 	}
 	in := looptest.RunInput("t", "r2")
@@ -260,11 +237,10 @@ func TestTooLate(t *testing.T) {
 func TestSomeOfTheAnswers(t *testing.T) {
 	store := memstore.New()
 	tool := func(name string) holdfast.Tool {
-		return looptest.Tool(
-			name,
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { return name + " done", nil },
-		)
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) {
+			return name + " done",
+				nil
+		})
 	}
 	e := looptest.Start(t, store, nil, holdfast.Agent{
 		Name: "a", Model: looptest.TwoCalls("one", "two"), Tools: []holdfast.Tool{tool("one"), tool("two")},
@@ -279,21 +255,14 @@ func TestSomeOfTheAnswers(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != codes.AnswersMissing || refused.Hint == "" {
 		t.Fatalf("some of the answers: %v", err)
 	}
-	got := fmt.Sprint(
-		refused.Details["interrupts"],
-		refused.Details["answered"],
-		refused.Details["missing"],
-		refused.Details["accepted"],
-	)
+	got := fmt.Sprint(refused.Details["interrupts"], refused.Details["answered"], refused.Details["missing"],
+		refused.Details["accepted"])
 	if want := fmt.Sprintf("[%s %s] [%s] [%s] []", open[0].ID, open[1].ID, open[1].ID, open[0].ID); got != want {
 		t.Errorf("it says %s, want %s", got, want)
 	}
 	page := looptest.Answers("t", "r2", `{"approved":true}`, open[1])
 	page.Chat = true
-	if again := looptest.OpenOf(
-		t,
-		looptest.Posted(t, e, page),
-	); len(again) != 2 || again[0].ID != open[0].ID ||
+	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); len(again) != 2 || again[0].ID != open[0].ID ||
 		again[1].ID != open[1].ID {
 		t.Errorf("a frontend's page is asked %+v", again)
 	}
@@ -314,10 +283,7 @@ func TestSomeOfTheAnswers(t *testing.T) {
 		"tool:one done",
 		"tool:two done",
 		"user:go",
-	}; !slices.Equal(
-		texts,
-		want,
-	) {
+	}; !slices.Equal(texts, want) {
 		t.Errorf("the thread has %q", texts)
 	}
 	sound(t, store, "t")

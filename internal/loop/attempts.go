@@ -119,8 +119,9 @@ func (t *attempts) move(to int) error {
 		t.r.st.Model = ""
 	}
 	t.r.host.Config.Observer.FellBack(t.r.place(), from, next)
-	t.r.log.Warn("falling back to another model", "thread", t.r.key.Thread, "run", t.r.rec.ID,
-		"iteration", t.r.st.Iteration, "attempt", t.count, "from", from, "to", next)
+	t.r.log.Warn("falling back to another model",
+		"thread", t.r.key.Thread, "run", t.r.rec.ID, "iteration", t.r.st.Iteration, "attempt", t.count, "from", from,
+		"to", next)
 	value := map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count, "from": from, "to": next}
 	if t.half != nil {
 		return t.takeBack("holdfast.fallback", value)
@@ -157,8 +158,8 @@ func (t *attempts) follow(a *completion, err error) error {
 	}
 	var ask *holdfast.Interrupt
 	if a.shown && errors.As(err, &ask) {
-		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the "+
-			"model had begun to answer.").
+		return holdfast.Errorf(codes.MiddlewareFailed,
+			"A middleware asked a person after the model had begun to answer.").
 			WithHint("A Model hook asks before its first delta.").
 			Wrap(errors.New(err.Error()))
 		// no question any more
@@ -188,10 +189,8 @@ func (t *attempts) follow(a *completion, err error) error {
 		t.half = cmp.Or(t.half, t.taken) // no later try has said anything
 		return t.last(failed, err)
 	}
-	if err := t.takeBack(
-		"holdfast.retry",
-		map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count},
-	); err != nil {
+	if err := t.takeBack("holdfast.retry",
+		map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count}); err != nil {
 		return err
 	}
 	return t.pause(next.Wait)
@@ -271,33 +270,10 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 // log tells operators of a try that failed, and what follows.
 func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
 	m := &t.r.models[t.r.model]
-	t.r.log.Warn(
-		"model call failed",
-		"thread",
-		t.r.key.Thread,
-		"run",
-		t.r.rec.ID,
-		"iteration",
-		t.r.st.Iteration,
-		"attempt",
-		t.count-1,
-		"provider",
-		m.Provider,
-		"model",
-		m.ID,
-		"kind",
-		failed.Kind,
-		"status",
-		failed.Status,
-		"request",
-		failed.RequestID,
-		"next",
-		next.Step,
-		"in",
-		next.Wait,
-		"error",
-		err,
-	)
+	t.r.log.Warn("model call failed",
+		"thread", t.r.key.Thread, "run", t.r.rec.ID, "iteration", t.r.st.Iteration, "attempt", t.count-1,
+		"provider", m.Provider, "model", m.ID, "kind", failed.Kind, "status", failed.Status,
+		"request", failed.RequestID, "next", next.Step, "in", next.Wait, "error", err)
 }
 
 // modelAttrs returns what the log says of the model that has failed a run; nothing if it

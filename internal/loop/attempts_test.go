@@ -153,32 +153,24 @@ func TestFallback(t *testing.T) {
 					events := looptest.Posted(t, e, looptest.RunInput("t", "r1", asked))
 					looptest.Succeeded(t, events)
 					if first.calls() != tries || second.calls() != 2 {
-						t.Errorf(
-							"the models were called %d and %d times, want %d and 2",
-							first.calls(),
-							second.calls(),
-							tries,
-						)
+						t.Errorf("the models were called %d and %d times, want %d and 2", first.calls(),
+							second.calls(), tries)
 					}
 					if got := fallbacks(t, events); !slices.Equal(got, []string{"test/one>test/two"}) {
 						t.Errorf("fallbacks %q\n%s", got, looptest.Show(events))
 					}
 					looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:done")
 					// Without reasoning in the history, stock clients keep what they saw.
-					got := slices.DeleteFunc(
-						onScreen([]agui.Message{asked}, events),
-						func(s string) bool { return s == "reasoning:hm" },
-					)
+					got := slices.DeleteFunc(onScreen([]agui.Message{asked}, events), func(s string) bool {
+						return s == "reasoning:hm"
+					})
 					if want := []string{
 						"user:go",
 						"assistant:",
 						"ping{}",
 						"tool:pong",
 						"assistant:done",
-					}; !slices.Equal(
-						got,
-						want,
-					) {
+					}; !slices.Equal(got, want) {
 						t.Errorf("the client shows %q, want %q\n%s", got, want, looptest.Show(events))
 					}
 					if req := second.asked[0]; req.Model != "test/two" || req.Attempt != tries ||
@@ -234,16 +226,10 @@ func TestEveryModelFails(t *testing.T) {
 		if !strings.Contains(ev.FullText(), "public overloaded") {
 			t.Errorf("the error is %s", ev.FullText())
 		}
-		if got, want := fallbacks(
-			t,
-			events,
-		), []string{
+		if got, want := fallbacks(t, events), []string{
 			"test/one>test/two",
 			"test/two>test/three",
-		}; !slices.Equal(
-			got,
-			want,
-		) {
+		}; !slices.Equal(got, want) {
 			t.Errorf("fallbacks %q, want %q", got, want)
 		}
 		if a, b, c := models[0].calls(), models[1].calls(), models[2].calls(); a != 1 || b != 2 || c != 1 {
@@ -257,28 +243,15 @@ func TestEveryModelFails(t *testing.T) {
 func TestRunKeepsItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, j := memstore.New(), &looptest.Notebook{}
-		first, second := plays(
-			"one",
-			breaks(failure.Auth),
-			says("first again"),
-		), plays(
-			"two",
-			pings("c1"),
-			pings("c2"),
-			turn{wait: true},
-			says("done"),
-		)
+		first, second := plays("one", breaks(failure.Auth), says("first again")),
+			plays("two", pings("c1"), pings("c2"), turn{wait: true}, says("done"))
 		agent := chained(first, second)
 		agent.Middleware = []holdfast.Middleware{asksAt(1, j)}
 		dying := &looptest.Mortal{Store: db}
 		e := looptest.Start(t, dying, nil, agent)
 		open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.Answers("t", "r2", "true", open...),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.Answers("t", "r2", "true", open...)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // in the third answer
@@ -375,12 +348,8 @@ func TestOpenCircuit(t *testing.T) {
 				plays("two", breaks(failure.Auth)),
 				plays("three", says("three")),
 			}
-			e := looptest.Start(
-				t,
-				memstore.New(),
-				func(cfg *looptest.Config) { cfg.Circuit = known },
-				chained(models...),
-			)
+			e := looptest.Start(t, memstore.New(), func(cfg *looptest.Config) { cfg.Circuit = known },
+				chained(models...))
 			looptest.Succeeded(t, looptest.Started(t, e, "t"))
 			if !slices.Equal(known.told, c.told) {
 				t.Errorf("told %q, want %q", known.told, c.told)
@@ -450,13 +419,8 @@ func TestTooLong(t *testing.T) {
 				shown, overflows = append(shown, len(req.Messages)), append(overflows, req.Overflows)
 			}
 			if !slices.Equal(shown, c.shown) || !slices.Equal(overflows, c.overflows) {
-				t.Errorf(
-					"the first model was shown %v after %v overflows, want %v after %v",
-					shown,
-					overflows,
-					c.shown,
-					c.overflows,
-				)
+				t.Errorf("the first model was shown %v after %v overflows, want %v after %v", shown, overflows,
+					c.shown, c.overflows)
 			}
 			if c.second != (second.calls() > 0) ||
 				c.second && (second.asked[0].Overflows != 0 || len(second.asked[0].Messages) != 3) {
@@ -482,12 +446,8 @@ func TestBackOff(t *testing.T) {
 		db := memstore.New()
 		agent := chained(plays("one", breaks(failure.Auth)), plays("two", busy, says("done")))
 		e := looptest.Start(t, db, nil, agent)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -527,15 +487,8 @@ func TestBackOff(t *testing.T) {
 	t.Run("delete", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, e, _, reply := setting(t)
-			if _, err := e.Keeper.Delete(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				"",
-				false,
-			); looptest.Code(
-				err,
-			) != codes.RunInProgress {
+			if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "",
+				false); looptest.Code(err) != codes.RunInProgress {
 				t.Errorf("deleted: %v", err)
 			}
 			looptest.Succeeded(t, looptest.Collect(t, reply, nil))
@@ -563,12 +516,8 @@ func TestShutdownBeforeAFallback(t *testing.T) {
 		agent := chained(first, second)
 		agent.Model = failing
 		e := looptest.Start(t, db, nil, agent)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -614,8 +563,7 @@ func TestOperatorsAreTold(t *testing.T) {
 		var seen []string
 		observer := observe.Observer{
 			ModelFailed: func(_ holdfast.Iteration, f observe.ModelFailure) {
-				seen = append(seen,
-					fmt.Sprintf("%+v", f))
+				seen = append(seen, fmt.Sprintf("%+v", f))
 			},
 			FellBack: func(_ holdfast.Iteration, from, to string) { seen = append(seen, from+" to "+to) },
 		}

@@ -57,12 +57,8 @@ func TestNoRobberyAfterAnOutage(t *testing.T) {
 				other := looptest.Start(t, second, nil, busy(&started)) // looks for orphans at 3 s and 6 s
 				time.Sleep(500 * time.Millisecond)
 				owner := looptest.Start(t, first, nil, busy(&started)) // renews at 2.5 s, and next at 6.5 s
-				reply, err := owner.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				)
+				reply, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,12 +90,8 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 		first, second := &looptest.Mortal{Store: shared}, &looptest.Mortal{Store: shared}
 		other := looptest.Start(t, second, nil, busy(&started))
 		owner := looptest.Start(t, first, nil, busy(&started))
-		if _, err := owner.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2500 * time.Millisecond)
@@ -110,10 +102,8 @@ func TestTakeoverAfterAnOutage(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Since(back); took < 3100*time.Millisecond || took > 3150*time.Millisecond {
-			t.Errorf(
-				"the run was taken over %s after the store was back, want one lease after the next renewal: 3.1s",
-				took,
-			)
+			t.Errorf("the run was taken over %s after the store was back, want one lease after the next renewal: 3.1s",
+				took)
 		}
 		reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
@@ -134,12 +124,8 @@ func TestFreshServerWaitsALease(t *testing.T) {
 				var started atomic.Int32
 				first := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, first, nil, busy(&started))
-				if _, err := owner.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

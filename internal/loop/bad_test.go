@@ -28,12 +28,8 @@ func orphans(t *testing.T) *looptest.Bad {
 	first := &looptest.Mortal{Store: db}
 	one := looptest.Start(t, first, nil, looptest.Wordy())
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,20 +51,15 @@ func TestSweepSurvivesABadThread(t *testing.T) {
 				db := orphans(t)
 				spoil(db)
 				var log bytes.Buffer
-				two := looptest.Start(
-					t,
-					db,
-					func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)); c.MaxRuns = 2 },
-					looptest.Wordy(),
-				)
+				two := looptest.Start(t, db, func(c *looptest.Config) {
+					c.Log = slog.New(slog.NewTextHandler(&log, nil))
+					c.MaxRuns = 2
+				}, looptest.Wordy())
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				for _, id := range []string{"a", "c"} {
-					if info := looptest.Must(
-						two.Keeper.Thread(t.Context(), looptest.Alice, id),
-					)(
-						t,
-					); info.Status != threads.StatusIdle {
+					if info := looptest.Must(two.Keeper.Thread(t.Context(), looptest.Alice,
+						id))(t); info.Status != threads.StatusIdle {
 						t.Errorf("thread %s is %s", id, info.Status)
 					}
 				}
@@ -111,20 +102,12 @@ func TestDamagedLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := looptest.Start(t, db, nil, looptest.Wordy())
-				_, err := e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				)
+				_, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 				if code := holdfast.AsError(err).Code; code != codes.CheckpointUnreadable {
 					t.Errorf("a new run gets %v, want %s", err, codes.CheckpointUnreadable)
 				}
-				if _, err := e.Keeper.Thread(
-					t.Context(),
-					looptest.Alice,
-					"t",
-				); db.names &&
+				if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t"); db.names &&
 					holdfast.AsError(err).Code != codes.CheckpointUnreadable {
 					t.Errorf("who asks for the thread gets %v, want %s", err, codes.CheckpointUnreadable)
 				}
@@ -199,20 +182,12 @@ func TestSlotIsFreeAfterAPanic(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			_, _ = e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("bad", "r1", looptest.UserSays("u1", "go")),
-			)
+			_, _ = e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("bad", "r1", looptest.UserSays("u1", "go")))
 		}()
 	}
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("good", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("good", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	fail.Store(false)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "bad", "r2"))
@@ -271,8 +246,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 		"messages": func() error { _, err := e.Messages(t.Context(), looptest.Alice, "t"); return err },
 		"attach":   func() error { _, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", 0); return err },
 		"fork": func() error {
-			_, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t",
-				threads.Travel{})
+			_, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
 			return err
 		},
 		"rewind": func() error {
@@ -287,13 +261,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 	for what, call := range calls {
 		db.gone = false
-		if _, err := e.Keeper.Delete(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			"",
-			false,
-		); err != nil &&
+		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil &&
 			looptest.Code(err) != codes.NotFound {
 			t.Fatal(err)
 		}
@@ -313,12 +281,8 @@ func TestDeletedMeanwhile(t *testing.T) {
 func TestCancelOfADeletedThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, &vanishing{Store: memstore.New()}, nil, looptest.Wordy())
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); looptest.Code(err) != codes.NotFound {

@@ -49,24 +49,19 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	for i := 0; len(c.Messages) < n; i++ {
 		call := fmt.Sprintf("call%d", i)
 		add(holdfast.Message{
-			ID: fmt.Sprintf(
-				"a%d",
-				i,
-			),
+			ID:   fmt.Sprintf("a%d", i),
 			Role: holdfast.RoleAssistant,
 			Text: strings.Repeat("some words of an answer ", 8),
 			Calls: []holdfast.ToolCall{
 				{ID: call, Name: "look", Arguments: []byte(`{"query":"the weather in Lisbon","limit":10}`)},
 			},
 		})
-		add(
-			holdfast.Message{
-				ID:     fmt.Sprintf("t%d", i),
-				Role:   holdfast.RoleTool,
-				CallID: call,
-				Text:   strings.Repeat(`{"row":1,"value":"text"} `, 16),
-			},
-		)
+		add(holdfast.Message{
+			ID:     fmt.Sprintf("t%d", i),
+			Role:   holdfast.RoleTool,
+			CallID: call,
+			Text:   strings.Repeat(`{"row":1,"value":"text"} `, 16),
+		})
 	}
 	st := thread.New()
 	if err := errors.Join(st.Begin("r0", "a"), st.Stop(thread.CutOff(0))); err != nil {
@@ -104,14 +99,13 @@ func BenchmarkResume(b *testing.B) {
 			}
 			longThread(b, db, 1001)
 			asked := make(chan int, 1)
-			model := holdfast.ModelFunc(
-				func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					asked <- len(req.Messages)
-					return func(yield func(holdfast.Delta, error) bool) {
-						yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
-					}
-				},
-			)
+			model := holdfast.ModelFunc(func(_ context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				asked <- len(req.Messages)
+				return func(yield func(holdfast.Delta, error) bool) {
+					yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
+				}
+			})
 			e, err := owner.New(loop.Config{
 				Store:            db,
 				Agents:           []holdfast.Agent{{Name: "a", Model: model}},
@@ -129,8 +123,7 @@ func BenchmarkResume(b *testing.B) {
 				Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
 				Now:              clock.Wall,
 				NewID: func(prefix string) string {
-					return fmt.Sprintf("%s%08d", prefix,
-						looptest.Serial.Add(1))
+					return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1))
 				},
 			})
 			if err != nil {
@@ -196,11 +189,8 @@ func TestCommitsPerIteration(t *testing.T) {
 		var tools []holdfast.Tool
 		for i := range k {
 			name := fmt.Sprintf("tool%d", i)
-			turn = append(
-				turn,
-				holdfast.Delta{Text: "word "},
-				holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}},
-			)
+			turn = append(turn, holdfast.Delta{Text: "word "},
+				holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}})
 			tools = append(tools, looptest.Tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
 				time.Sleep(time.Duration(i+1) * time.Second)
 				return "done", nil
@@ -208,18 +198,10 @@ func TestCommitsPerIteration(t *testing.T) {
 		}
 		turn = append(turn, holdfast.Delta{Finish: holdfast.FinishToolCalls})
 		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
-		e := looptest.Start(
-			t,
-			store,
-			nil,
-			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools},
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		e := looptest.Start(t, store, nil,
+			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools})
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		// The run's beginning is one more, and so is its end, with the last answer.
 		if n := len(store.commits); n > 1+3*(k+1)+1 {
@@ -243,18 +225,10 @@ func TestCommitsOfPureTools(t *testing.T) {
 			{Finish: holdfast.FinishToolCalls},
 		}
 		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
-		e := looptest.Start(
-			t,
-			store,
-			nil,
-			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}},
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		e := looptest.Start(t, store, nil,
+			holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: []holdfast.Tool{tool}})
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n := len(store.commits); n != 1+3+1 {
 			t.Errorf("3 iterations with a tool and an answer took %d commits: %q", n, store.commits)

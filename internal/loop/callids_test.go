@@ -89,11 +89,8 @@ func wantFresh(t *testing.T, e *looptest.Engine, shown int, runs ...string) {
 // begin posts the first message and waits until the model is stuck.
 func begin(t *testing.T, e *looptest.Engine) {
 	t.Helper()
-	looptest.Must(
-		e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-	)(
-		t,
-	)
+	looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 	synctest.Wait()
 }
 
@@ -119,12 +116,8 @@ func TestCallIDsAfterTwoCrashes(t *testing.T) {
 				begin(t, looptest.Start(t, first, nil, repeating(untilStopped)))
 				first.Dead.Store(true)
 				try := 0
-				looptest.Start(
-					t,
-					then,
-					nil,
-					repeating(func(ctx context.Context) error { try++; return c.second(try)(ctx) }),
-				)
+				looptest.Start(t, then, nil,
+					repeating(func(ctx context.Context) error { try++; return c.second(try)(ctx) }))
 				time.Sleep(10 * time.Second)
 				then.Dead.Store(true)
 				last := looptest.Start(t, shared, nil, repeating(never))
@@ -166,16 +159,8 @@ func TestCallIDsAfterTheEnd(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					e := looptest.Start(t, shared, nil, repeating(never))
 					if rewound {
-						looptest.Must(
-							e.Keeper.Rewind(
-								t.Context(),
-								looptest.Alice,
-								"t",
-								threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID},
-							),
-						)(
-							t,
-						)
+						looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+							threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID}))(t)
 					}
 					in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))
 					in.ForwardedProps = []byte(`{"holdfast":{"onUnfinished":"abandon"}}`)

@@ -56,8 +56,7 @@ func spender(j *looptest.Notebook, middleware ...holdfast.Middleware) holdfast.A
 
 // branched returns what a stream says about having branched.
 func branched(
-	t *testing.T,
-	events []agui.Event,
+	t *testing.T, events []agui.Event,
 ) (said struct{ ParentMessageID, LeftMessageID, LeftCheckpointID string }) {
 	t.Helper()
 	for _, ev := range events {
@@ -86,18 +85,13 @@ func TestRegenerate(t *testing.T) {
 	if said.ParentMessageID != "u1" || said.LeftMessageID == "" {
 		t.Errorf("it said %+v", said)
 	}
-	if got := looptest.Reduce(
-		events,
-	); !strings.Contains(strings.Join(got, "|"), "answer 2") ||
+	if got := looptest.Reduce(events); !strings.Contains(strings.Join(got, "|"), "answer 2") ||
 		strings.Contains(strings.Join(got, "|"), "answer 1") {
 		t.Errorf("a client shows %q", got)
 	}
 	sound(t, store, "t")
-	looptest.Must(
-		e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: said.LeftCheckpointID}),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: said.LeftCheckpointID}))(t)
 	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
 	if got := j.Take(); len(got) != 1 {
 		t.Errorf("the tool ran: %q", got)
@@ -130,10 +124,8 @@ func TestRepeatsOfEditedCalls(t *testing.T) {
 	e := looptest.Start(t, store, nil, spender(j, looptest.AsksLeave(time.Time{}, "pay")))
 	u1 := looptest.UserSays("u1", "pay 10")
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...)),
-	)
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...)))
 	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
 	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":7}: paid 7`) {
 		t.Fatalf("asked %+v", open)
@@ -166,19 +158,10 @@ func TestEdit(t *testing.T) {
 		t.Fatalf("asked %+v", open)
 	}
 	sound(t, store, "t")
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":false,"reason":"not twice"}`, open...)),
-	)
-	looptest.WantTexts(
-		t,
-		e,
-		"t",
-		"user:pay 20",
-		"assistant:",
-		"tool:The person did not allow this call: not twice",
-		"assistant:The person did not allow this call: not twice, answer 2",
-	)
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.Answers("t", "r3", `{"approved":false,"reason":"not twice"}`, open...)))
+	looptest.WantTexts(t, e, "t", "user:pay 20", "assistant:", "tool:The person did not allow this call: not twice",
+		"assistant:The person did not allow this call: not twice, answer 2")
 	if got := j.Take(); len(got) != 1 {
 		t.Errorf("the tool ran: %q", got)
 	}
@@ -190,10 +173,8 @@ func TestEdit(t *testing.T) {
 	// Once more the different one, and yes.
 	last = looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	first = looptest.Must(agui.DecodeMessage(last[0]))(t)
-	open = looptest.OpenOf(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))),
-	)
+	open = looptest.OpenOf(t, looptest.Posted(t, e,
+		looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))))
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r6", `{"approved":true}`, open...)))
 	// A new message's own calls are made without a question.
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r7", looptest.UserSays("u9", "pay 10"))))
@@ -236,17 +217,16 @@ func TestRetry(t *testing.T) {
 		agent.Policy.Chat = true
 		failing, hold := true, make(chan struct{})
 		inner := agent.Model
-		agent.Model = holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				if req.Iteration == 1 && failing {
-					return func(yield func(holdfast.Delta, error) bool) {
-						<-hold
-						yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
-					}
+		agent.Model = holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			if req.Iteration == 1 && failing {
+				return func(yield func(holdfast.Delta, error) bool) {
+					<-hold
+					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
 				}
-				return inner.Stream(ctx, req)
-			},
-		)
+			}
+			return inner.Stream(ctx, req)
+		})
 		e := looptest.Start(t, memstore.New(), nil, agent)
 		u1 := looptest.UserSays("u1", "pay 10")
 		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", u1)); err != nil {
@@ -272,21 +252,20 @@ func TestRetry(t *testing.T) {
 // declines what is asked.
 func TestStopAndGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					switch last := req.Messages[len(req.Messages)-1].PlainText(); last {
-					case "hang":
-						<-ctx.Done()
-						yield(holdfast.Delta{}, ctx.Err())
-					case "fail":
-						yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
-					default:
-						yield(holdfast.Delta{Text: "heard " + last, Finish: holdfast.FinishStop}, nil)
-					}
+		hangs := holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch last := req.Messages[len(req.Messages)-1].PlainText(); last {
+				case "hang":
+					<-ctx.Done()
+					yield(holdfast.Delta{}, ctx.Err())
+				case "fail":
+					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+				default:
+					yield(holdfast.Delta{Text: "heard " + last, Finish: holdfast.FinishStop}, nil)
 				}
-			},
-		)
+			}
+		})
 		agent := holdfast.Agent{Name: "a", Model: hangs}
 		e := looptest.Start(t, memstore.New(), nil, agent)
 		say := func(run, id, text string) *agui.RunAgentInput {
@@ -324,14 +303,13 @@ func TestBranchSurvives(t *testing.T) {
 		agent := func(mortal bool) holdfast.Agent {
 			a := spender(j)
 			inner := a.Model
-			a.Model = holdfast.ModelFunc(
-				func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					if mortal && hang {
-						<-ctx.Done()
-					}
-					return inner.Stream(ctx, req)
-				},
-			)
+			a.Model = holdfast.ModelFunc(func(ctx context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				if mortal && hang {
+					<-ctx.Done()
+				}
+				return inner.Stream(ctx, req)
+			})
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
@@ -347,10 +325,8 @@ func TestBranchSurvives(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		looptest.WantTexts(t, two, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
-		open := looptest.OpenOf(
-			t,
-			looptest.Posted(t, two, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 11"))),
-		)
+		open := looptest.OpenOf(t, looptest.Posted(t, two,
+			looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 11"))))
 		if !strings.Contains(open[0].Message, "paid 10") {
 			t.Errorf("asked %+v", open)
 		}
@@ -375,39 +351,21 @@ func TestBackToBranch(t *testing.T) {
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	first := shown()
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello"))))
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("t", "r3", append(first[:1:1], looptest.UserSays("u3", "edited"))...)),
-	)
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.RunInput("t", "r3", append(first[:1:1], looptest.UserSays("u3", "edited"))...)))
 	looptest.WantTexts(t, e, "t", "user:pay 10", "user:edited", "assistant:edited, answer 3")
-	events := looptest.Posted(
-		t,
-		e,
-		looptest.RunInput("t", "r4", append(first[:len(first):len(first)], looptest.UserSays("u4", "go on"))...),
-	)
+	events := looptest.Posted(t, e, looptest.RunInput("t", "r4",
+		append(first[:len(first):len(first)], looptest.UserSays("u4", "go on"))...))
 	looptest.Succeeded(t, events)
 	branched(t, events)
-	looptest.WantTexts(
-		t,
-		e,
-		"t",
-		"user:pay 10",
-		"assistant:",
-		"tool:paid 10",
-		"assistant:paid 10, answer 1",
-		"user:go on",
-		"assistant:go on, answer 4",
-	)
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1",
+		"user:go on", "assistant:go on, answer 4")
 	sound(t, store, "t")
 	// A client that shows the call of a branch, but not its result, stays on this one.
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("t", "r5", append(first[:1:1], looptest.UserSays("u5", "again"))...)),
-	)
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("t", "r6", append(first[:2:2], looptest.UserSays("u6", "and?"))...)),
-	)
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.RunInput("t", "r5", append(first[:1:1], looptest.UserSays("u5", "again"))...)))
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.RunInput("t", "r6", append(first[:2:2], looptest.UserSays("u6", "and?"))...)))
 	if got := looptest.Texts(t, e, "t"); strings.Contains(strings.Join(got, "|"), "assistant:|user") {
 		t.Errorf("a call without a result: %q", got)
 	}

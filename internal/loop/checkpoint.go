@@ -24,14 +24,8 @@ func (r *run) checkpoint() error {
 // a label does.
 func (r *run) listCheckpoint(c *store.Commit, label string, frequent bool) {
 	if r.st.Marked = label; frequent || label != "" {
-		thread.AddCheckpoint(
-			c,
-			r.st,
-			thread.SourceLoop,
-			r.st.Iteration,
-			r.host.Config.Now().Time(),
-			r.host.Config.KeepCheckpoints,
-		)
+		thread.AddCheckpoint(c, r.st, thread.SourceLoop, r.st.Iteration, r.host.Config.Now().Time(),
+			r.host.Config.KeepCheckpoints)
 	}
 }
 

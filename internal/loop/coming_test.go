@@ -43,12 +43,8 @@ func TestNewThreadHasNoMail(t *testing.T) {
 		s := &mailStore{Store: memstore.New()}
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hi"})})
 		for i, run := range []string{"r1", "r2"} {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", run, looptest.UserSays("u"+run, "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", run, looptest.UserSays("u"+run, "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			synctest.Wait()
 			if n := s.looks.Load(); n != int64(i) {
@@ -69,12 +65,8 @@ func TestMailBeforeTheRunIsListed(t *testing.T) {
 		s := &mailStore{Store: memstore.New(), post: &store.InboxItem{ID: "i1", Data: data}}
 		model := looptest.Slowly([]holdfast.Delta{{Text: "one "}, {Text: "two"}, {Finish: holdfast.FinishStop}})
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: model})
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		events := looptest.Collect(t, reply, err)
 		end, is := events[len(events)-1].(agui.RunFinished)
 		if !is || end.Outcome == nil || end.Outcome.Type != agui.OutcomeCancelled || s.looks.Load() == 0 {

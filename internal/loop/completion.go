@@ -115,31 +115,23 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 	var out []agui.Message
 	for _, id := range order {
 		if b := a.thoughts[id]; b != nil {
-			out = append(
-				out,
-				agui.FromDomain(
-					holdfast.Message{
-						ID:             id,
-						Role:           holdfast.RoleReasoning,
-						Text:           string(b.text),
-						EncryptedValue: string(b.secret),
-					},
-				),
-			)
+			out = append(out, agui.FromDomain(holdfast.Message{
+				ID:             id,
+				Role:           holdfast.RoleReasoning,
+				Text:           string(b.text),
+				EncryptedValue: string(b.secret),
+			}))
 			continue
 		}
 		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text), Metadata: a.mark}
 		if withCalls {
 			for _, c := range a.sequence {
-				m.Calls = append(
-					m.Calls,
-					holdfast.ToolCall{
-						ID:             c.id,
-						Name:           c.name,
-						Arguments:      json.RawMessage(c.args),
-						EncryptedValue: c.secret,
-					},
-				)
+				m.Calls = append(m.Calls, holdfast.ToolCall{
+					ID:             c.id,
+					Name:           c.name,
+					Arguments:      json.RawMessage(c.args),
+					EncryptedValue: c.secret,
+				})
 			}
 		} else if !a.textSeen && len(a.media) == 0 {
 			continue
@@ -185,10 +177,8 @@ func (a *completion) ending() []agui.Event {
 	if len(a.sequence) == 0 && !a.textSeen {
 		a.appear()
 		a.textOpen, a.textSeen = true, true
-		events = append(
-			events,
-			agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)},
-		)
+		events = append(events, agui.TextMessageStart{Base: a.base(), MessageID: a.message,
+			Role: string(holdfast.RoleAssistant)})
 	}
 	if a.textOpen {
 		a.textOpen = false
@@ -198,15 +188,12 @@ func (a *completion) ending() []agui.Event {
 	}
 	for _, c := range a.sequence {
 		if c.secret != "" {
-			events = append(
-				events,
-				agui.ReasoningEncryptedValue{
-					Base:           a.base(),
-					Subtype:        "tool-call",
-					EntityID:       c.id,
-					EncryptedValue: c.secret,
-				},
-			)
+			events = append(events, agui.ReasoningEncryptedValue{
+				Base:           a.base(),
+				Subtype:        "tool-call",
+				EntityID:       c.id,
+				EncryptedValue: c.secret,
+			})
 		}
 		events = append(events, agui.ToolCallEnd{Base: a.base(), ToolCallID: c.id})
 	}

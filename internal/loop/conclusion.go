@@ -43,8 +43,8 @@ func cancelled() *conclusion {
 // alone returns how a side run ends: no result is waited for, and nobody can be asked.
 func (c *conclusion) alone() (*conclusion, error) {
 	if c.shown.Type == agui.OutcomeInterrupt {
-		return nil, holdfast.Errorf(codes.MiddlewareFailed, "A middleware asks a person before the model may answer, "+
-			"and nobody can be asked in a side run.").
+		return nil, holdfast.Errorf(codes.MiddlewareFailed,
+			"A middleware asks a person before the model may answer, and nobody can be asked in a side run.").
 			WithHint("Ask on the thread itself, without forwardedProps.toolChoice.").
 			Wrap(errors.New("a middleware asked in a side run"))
 	}

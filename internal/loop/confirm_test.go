@@ -71,18 +71,15 @@ func startsNothing(t *testing.T, s *thieving, effect holdfast.Effect, think func
 	j := &looptest.Notebook{}
 	option := holdfast.WithEffect(effect)
 	if effect == holdfast.EffectQuery {
-		option = holdfast.WithQuery(
-			func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-				return holdfast.ToolResult{}, holdfast.FateUnknown, nil
-			},
-		)
+		option = holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate,
+			error) {
+			return holdfast.ToolResult{}, holdfast.FateUnknown, nil
+		})
 	}
-	pay := holdfast.NewTool(
-		"pay",
-		"pays",
-		func(context.Context, struct{}) (string, error) { j.Note("pay"); return "paid", nil },
-		option,
-	)
+	pay := holdfast.NewTool("pay", "pays", func(context.Context, struct{}) (string, error) {
+		j.Note("pay")
+		return "paid", nil
+	}, option)
 	says := looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"})
 	model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		think()
@@ -95,12 +92,8 @@ func startsNothing(t *testing.T, s *thieving, effect holdfast.Effect, think func
 	if err := s.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	); err != nil {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Hour)
@@ -131,13 +124,8 @@ func noThought() {}
 // commit was sent, and it was under way for two leases.
 func TestLateAnswerStartsNothing(t *testing.T) {
 	eachEffect(t, func(t *testing.T, effect holdfast.Effect) {
-		startsNothing(
-			t,
-			&thieving{Store: memstore.New(), after: 2 * aMinute, armed: true},
-			effect,
-			noThought,
-			holdfast.Middleware{},
-		)
+		startsNothing(t, &thieving{Store: memstore.New(), after: 2 * aMinute, armed: true}, effect, noThought,
+			holdfast.Middleware{})
 	})
 }
 
@@ -206,21 +194,16 @@ func TestOwnerThatComesBackGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &thieving{Store: memstore.New()}
 		var began time.Time
-		pay := looptest.Tool(
-			"pay",
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { began = time.Now(); return "paid", nil },
-		)
-		e := looptest.Start(
-			t,
-			s,
-			func(c *looptest.Config) { c.Lease, c.StoreTimeout = aMinute, time.Hour },
+		pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) {
+			began = time.Now()
+			return "paid", nil
+		})
+		e := looptest.Start(t, s, func(c *looptest.Config) { c.Lease, c.StoreTimeout = aMinute, time.Hour },
 			holdfast.Agent{
 				Name:  "a",
 				Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
 				Tools: []holdfast.Tool{pay},
-			},
-		)
+			})
 		time.Sleep(time.Second)
 		s.mute.Store(true)
 		time.Sleep(2 * aMinute)

@@ -95,26 +95,18 @@ func (c *client) input() *agui.RunAgentInput {
 	}
 	if err == nil && c.next(2) > 0 {
 		for _, id := range info.PendingToolCalls {
-			in.Messages = append(
-				in.Messages,
-				agui.FromDomain(
-					holdfast.Message{
-						ID:     fmt.Sprintf("res-%s-%d", id, c.runs),
-						Role:   holdfast.RoleTool,
-						CallID: id,
-						Text:   "ok",
-					},
-				),
-			)
+			in.Messages = append(in.Messages, agui.FromDomain(holdfast.Message{
+				ID:     fmt.Sprintf("res-%s-%d", id, c.runs),
+				Role:   holdfast.RoleTool,
+				CallID: id,
+				Text:   "ok",
+			}))
 		}
 		for _, open := range info.Interrupts {
-			in.Resume = append(
-				in.Resume,
-				agui.ResumeEntry{
-					InterruptID: open.ID,
-					Status:      []string{agui.ResumeResolved, agui.ResumeCancelled}[c.next(2)],
-				},
-			)
+			in.Resume = append(in.Resume, agui.ResumeEntry{
+				InterruptID: open.ID,
+				Status:      []string{agui.ResumeResolved, agui.ResumeCancelled}[c.next(2)],
+			})
 		}
 	}
 	for range c.next(3) {
@@ -143,19 +135,14 @@ func FuzzConversation(f *testing.F) {
 			return "", &holdfast.Interrupt{Message: "well?"}
 		})
 		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(io.Discard, nil)) },
-			holdfast.Agent{Name: "a", Model: moody, Tools: []holdfast.Tool{ask, ping}},
-		)
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+			c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		}, holdfast.Agent{Name: "a", Model: moody, Tools: []holdfast.Tool{ask, ping}})
 		c := &client{t: t, e: e, code: code}
 		for len(c.code) > 0 {
 			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", c.input())
 			if err != nil {
-				if pub := holdfast.AsError(
-					err,
-				); pub.Code == codes.Internal || pub.Code == codes.StoreUnavailable ||
+				if pub := holdfast.AsError(err); pub.Code == codes.Internal || pub.Code == codes.StoreUnavailable ||
 					pub.Hint == "" {
 					t.Fatalf("refused with %v", err)
 				}

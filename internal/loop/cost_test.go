@@ -183,11 +183,9 @@ func TestRedisPerWord(t *testing.T) {
 	for window, limit := range map[time.Duration]float64{0: 390, time.Second: 28} {
 		t.Run(window.String(), func(t *testing.T) {
 			t.Parallel()
-			commits := madeBy(
-				t,
-				holdfast.Agent{Name: "a", Model: looptest.Slowly(turn)},
-				func(c *looptest.Config) { c.DeltaWindow = window },
-			)
+			commits := madeBy(t, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn)}, func(c *looptest.Config) {
+				c.DeltaWindow = window
+			})
 			r := openRedis(t)
 			commands, _ := r.commit(commits)
 			r.atMost(limit, commands, "commands an answer")
@@ -241,12 +239,8 @@ func TestMemoryPerWord(t *testing.T) {
 			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
 				Name: "a", Model: looptest.Slowly(append(turn, holdfast.Delta{Finish: holdfast.FinishStop})),
 			})
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,42 +43,31 @@ func TestCrash(t *testing.T) {
 					return name + " result", nil
 				})
 			}
-			model := holdfast.ModelFunc(
-				func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					return func(yield func(holdfast.Delta, error) bool) {
-						if len(req.Messages) > 1 {
-							yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+			model := holdfast.ModelFunc(func(ctx context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					for i, name := range []string{"finished", "once", "again"} {
+						if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}},
+							nil) {
 							return
 						}
-						for i, name := range []string{"finished", "once", "again"} {
-							if !yield(
-								holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}},
-								nil,
-							) {
-								return
-							}
-						}
-						yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 					}
-				},
-			)
+					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+				}
+			})
 			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
-				step(
-					"finished",
-					holdfast.EffectOnce,
-					false,
-				),
+				step("finished", holdfast.EffectOnce, false),
 				step("once", holdfast.EffectOnce, true),
 				step("again", holdfast.EffectIdempotent, true),
 			}}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		reply, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,17 +77,8 @@ func TestCrash(t *testing.T) {
 		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		looptest.WantTexts(
-			t,
-			two,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:finished result",
-			"tool:"+thread.TextInDoubt,
-			"tool:again result",
-			"assistant:done",
-		)
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+thread.TextInDoubt,
+			"tool:again result", "assistant:done")
 		for name, want := range map[string]int32{"finished": 1, "once": 1, "again": 2} {
 			if got := started[name].Load(); got != want {
 				t.Errorf("%s was started %d times, want %d", name, got, want)
@@ -119,43 +99,35 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
 		agent := func(hang bool) holdfast.Agent {
-			model := holdfast.ModelFunc(
-				func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					return func(yield func(holdfast.Delta, error) bool) {
-						if len(req.Messages) > 1 {
-							yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-							return
-						}
-						if !yield(
-							holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}},
-							nil,
-						) {
-							return
-						}
-						if hang {
-							<-ctx.Done()
-							return
-						}
-						if yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Arguments: "}"}}, nil) {
-							yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
-						}
+			model := holdfast.ModelFunc(func(ctx context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
 					}
-				},
-			)
-			pong := looptest.Tool(
-				"ping",
-				holdfast.EffectPure,
-				func(context.Context) (string, error) { return "pong", nil },
-			)
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}},
+						nil) {
+						return
+					}
+					if hang {
+						<-ctx.Done()
+						return
+					}
+					if yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Arguments: "}"}}, nil) {
+						yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+					}
+				}
+			})
+			pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) {
+				return "pong",
+					nil
+			})
 			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pong}}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -199,12 +171,8 @@ func TestFencedOwner(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, nil, hang(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -223,18 +191,13 @@ func TestFencedOwner(t *testing.T) {
 func TestGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		never := holdfast.ModelFunc(
-			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
-			},
-		)
+		never := holdfast.ModelFunc(func(ctx context.Context,
+			_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
 		killed(t, shared, owner.MaxTakeovers+1, holdfast.Agent{Name: "a", Model: never})
-		last := looptest.Start(
-			t,
-			shared,
-			nil,
-			holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})},
-		)
+		last := looptest.Start(t, shared, nil,
+			holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		info, err := last.Keeper.Thread(t.Context(), looptest.Alice, "t")
@@ -254,12 +217,8 @@ func killed(t *testing.T, shared store.Store, n int, agent holdfast.Agent) {
 		owner := &looptest.Mortal{Store: shared}
 		e := looptest.Start(t, owner, nil, agent)
 		if i == 0 {
-			if _, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			); err != nil {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -290,12 +249,8 @@ func TestStreamingIsProgress(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				killed(t, shared, servers, holdfast.Agent{Name: "a", Model: words})
-				last := looptest.Start(
-					t,
-					shared,
-					nil,
-					holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "done"})},
-				)
+				last := looptest.Start(t, shared, nil,
+					holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "done"})})
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
 				info := looptest.Must(last.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
@@ -324,11 +279,11 @@ func TestStoreAway(t *testing.T) {
 func storeAway(t *testing.T, effect holdfast.Effect, may bool) {
 	store := &looptest.Mortal{Store: memstore.New()}
 	ran := make(chan struct{}, 1)
-	probe := looptest.Tool(
-		"probe",
-		effect,
-		func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil },
-	)
+	probe := looptest.Tool("probe", effect, func(context.Context) (string, error) {
+		ran <- struct{}{}
+		return "ok",
+			nil
+	})
 	asked := make(chan struct{})
 	model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -341,12 +296,8 @@ func storeAway(t *testing.T, effect holdfast.Effect, may bool) {
 		}
 	})
 	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	store.Dead.Store(true)
 	close(asked)
 	time.Sleep(time.Second)
@@ -368,46 +319,35 @@ func TestStoreAwayTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}
 		nap := func(name string, d time.Duration) holdfast.Tool {
-			return looptest.Tool(
-				name,
-				holdfast.EffectPure,
-				func(context.Context) (string, error) { time.Sleep(d); return name, nil },
-			)
+			return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) {
+				time.Sleep(d)
+				return name, nil
+			})
 		}
-		model := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					switch {
-					case len(req.Messages) > 1:
-						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-					case yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "short", Arguments: "{}"}}, nil):
-						yield(
-							holdfast.Delta{
-								Call:   &holdfast.CallDelta{Index: 1, Name: "long", Arguments: "{}"},
-								Finish: holdfast.FinishToolCalls,
-							},
-							nil,
-						)
-					}
+		model := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch {
+				case len(req.Messages) > 1:
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				case yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "short", Arguments: "{}"}}, nil):
+					yield(
+						holdfast.Delta{
+							Call:   &holdfast.CallDelta{Index: 1, Name: "long", Arguments: "{}"},
+							Finish: holdfast.FinishToolCalls,
+						},
+						nil,
+					)
 				}
-			},
-		)
-		e := looptest.Start(
-			t,
-			store,
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: model,
-				Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)},
-			},
-		)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+			}
+		})
+		e := looptest.Start(t, store, nil, holdfast.Agent{
+			Name:  "a",
+			Model: model,
+			Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)},
+		})
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

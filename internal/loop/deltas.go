@@ -144,9 +144,8 @@ func (a *completion) takeText(text string) error {
 	if !a.textOpen {
 		a.appear()
 		a.textOpen, a.textSeen = true, true
-		if err := a.emit(
-			agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)},
-		); err != nil {
+		if err := a.emit(agui.TextMessageStart{Base: a.base(), MessageID: a.message,
+			Role: string(holdfast.RoleAssistant)}); err != nil {
 			return err
 		}
 	}

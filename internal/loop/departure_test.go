@@ -59,12 +59,8 @@ func TestHandOver(t *testing.T) {
 		leaving := looptest.Start(t, shared, nil, naps(3, time.Second, &started))
 		for i, id := range []string{"short", "long"} {
 			time.Sleep(time.Duration(i) * 800 * time.Millisecond) // the second one comes to its boundary later
-			if _, err := leaving.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
-			); err != nil {
+			if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,42 +100,22 @@ func TestHandOverTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				var started atomic.Int32
-				leaving := looptest.Start(
-					t,
-					shared,
-					nil,
-					naps(1, 2*time.Second, &started),
-					naps(2, time.Second, &started),
-				)
+				leaving := looptest.Start(t, shared, nil, naps(1, 2*time.Second, &started),
+					naps(2, time.Second, &started))
 				for _, id := range []string{"long", "short"} {
 					in := looptest.RunInput(id, "r1", looptest.UserSays("u1", "go"))
-					if _, err := leaving.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						map[string]string{"long": "", "short": "a1s"}[id],
-						in,
-					); err != nil {
+					if _, err := leaving.Owner.Post(t.Context(), looptest.Alice,
+						map[string]string{"long": "", "short": "a1s"}[id], in); err != nil {
 						t.Fatal(err)
 					}
 				}
-				looptest.Start(
-					t,
-					elect{shared, heir},
-					nil,
-					naps(1, 2*time.Second, &started),
-					naps(2, time.Second, &started),
-				)
+				looptest.Start(t, elect{shared, heir}, nil, naps(1, 2*time.Second, &started),
+					naps(2, time.Second, &started))
 				synctest.Wait()
 				stopped := make(chan error, 1)
 				begun := time.Now().Add(time.Second)
 				go func() { stopped <- leaving.Shutdown(t.Context()) }()
-				if took := takenOverAfter(
-					t,
-					shared,
-					looptest.KeyOf("short"),
-					1,
-					begun,
-				); took < want ||
+				if took := takenOverAfter(t, shared, looptest.KeyOf("short"), 1, begun); took < want ||
 					took > want+10*time.Millisecond {
 					t.Errorf("it took %s to take the run over, want %s", took, want)
 				}
@@ -169,25 +145,20 @@ func (e elect) OnDeparture(process string, f func(store.Departure)) func() {
 func TestHandingOverIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		slow := holdfast.ModelFunc(
-			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					select {
-					case <-time.After(time.Minute):
-						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-					case <-ctx.Done():
-					}
+		slow := holdfast.ModelFunc(func(ctx context.Context,
+			_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				select {
+				case <-time.After(time.Minute):
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				case <-ctx.Done():
 				}
-			},
-		)
+			}
+		})
 		agent := holdfast.Agent{Name: "a", Model: slow}
 		first := looptest.Start(t, shared, nil, agent)
-		if _, err := first.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := first.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		for range owner.MaxRetaken + 1 {
@@ -202,11 +173,8 @@ func TestHandingOverIsNoFailure(t *testing.T) {
 			first = next
 		}
 		time.Sleep(2 * time.Minute)
-		if info := looptest.Must(
-			first.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-		)(
-			t,
-		); info.Status != threads.StatusIdle {
+		if info := looptest.Must(first.Keeper.Thread(t.Context(), looptest.Alice,
+			"t"))(t); info.Status != threads.StatusIdle {
 			t.Errorf("the run ended as %+v", info)
 		}
 	})
@@ -219,12 +187,8 @@ func TestBusyToolsAreNotHandedOver(t *testing.T) {
 		shared := memstore.New()
 		var started atomic.Int32
 		leaving := looptest.Start(t, shared, nil, naps(1, 5*time.Second, &started))
-		if _, err := leaving.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		defer shared.OnDeparture("other", func(d store.Departure) {
@@ -254,23 +218,13 @@ func TestSilenceIsNoticedInTime(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				owner := looptest.Start(t, dying, nil, naps(1, time.Minute, &started))
 				time.Sleep(at)
-				if _, err := owner.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
 				dying.Dead.Store(true)
-				if took := takenOverAfter(
-					t,
-					shared,
-					looptest.KeyOf("t"),
-					1,
-					time.Now(),
-				); took < 2*time.Second ||
+				if took := takenOverAfter(t, shared, looptest.KeyOf("t"), 1, time.Now()); took < 2*time.Second ||
 					took > 3*time.Second+10*time.Millisecond {
 					t.Errorf("it took %s, with a lease of 3s", took)
 				}
@@ -285,21 +239,17 @@ func TestSilenceIsNoticedInTime(t *testing.T) {
 func TestNothingStartsWithoutTheLease(t *testing.T) {
 	pure := func(started *atomic.Int32) holdfast.Agent {
 		agent := naps(0, 0, started)
-		agent.Model = holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					for i := range 2 {
-						if !yield(
-							holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "nap", Arguments: "{}"}},
-							nil,
-						) {
-							return
-						}
+		agent.Model = holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				for i := range 2 {
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "nap", Arguments: "{}"}}, nil) {
+						return
 					}
-					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 				}
-			},
-		)
+				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+			}
+		})
 		agent.Tools = []holdfast.Tool{looptest.Tool("nap", holdfast.EffectPure, func(context.Context) (string, error) {
 			started.Add(1)
 			time.Sleep(10 * time.Second)
@@ -314,10 +264,8 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 				return func(yield func(holdfast.Delta, error) bool) {
 					started.Add(1)
 					time.Sleep(10 * time.Second)
-					yield(
-						holdfast.Delta{},
-						&holdfast.ModelError{Kind: failure.Overloaded, Retryable: true, Public: "busy"},
-					)
+					yield(holdfast.Delta{},
+						&holdfast.ModelError{Kind: failure.Overloaded, Retryable: true, Public: "busy"})
 				}
 			}),
 		}
@@ -331,12 +279,8 @@ func TestNothingStartsWithoutTheLease(t *testing.T) {
 				one := looptest.Start(t, first, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&here))
 				looptest.Start(t, shared, func(c *looptest.Config) { c.MaxParallelTools = 1 }, agent(&there))
 				time.Sleep(5 * time.Second)
-				if _, err := one.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

@@ -43,12 +43,8 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 		}
 	}
 	one := looptest.Start(t, store, nil, hang(store))
-	if _, err := one.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	); err != nil {
+	if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
@@ -78,21 +74,15 @@ func TestQuery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var questions looptest.Notebook
-				e, j := doubtful(
-					t,
-					holdfast.WithQuery(
-						func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-							questions.Note(call.Key)
-							if within := holdfast.CallFrom(
-								ctx,
-							); within.Principal != call.Principal || within.Principal.User == "" ||
-								within.Key != "" {
-								t.Errorf("transports see %+v", within)
-							}
-							return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
-						},
-					),
-				)
+				e, j := doubtful(t, holdfast.WithQuery(func(ctx context.Context,
+					call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+					questions.Note(call.Key)
+					if within := holdfast.CallFrom(ctx); within.Principal != call.Principal ||
+						within.Principal.User == "" || within.Key != "" {
+						t.Errorf("transports see %+v", within)
+					}
+					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
+				}))
 				asked := questions.Take()
 				if len(asked) != 1 {
 					t.Errorf("the tool was asked for %q", asked)
@@ -145,11 +135,8 @@ func TestPersonDecides(t *testing.T) {
 					t.Errorf("the tool was started for %q", did)
 				}
 				looptest.WantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
-				intents := looptest.Must(
-					e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindIntent, "", 0),
-				)(
-					t,
-				)
+				intents := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"},
+					store.KindIntent, "", 0))(t)
 				if len(intents) != 0 {
 					t.Errorf("%d intents are left", len(intents))
 				}
@@ -164,16 +151,11 @@ func TestWordOfAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, j := doubtful(t, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
 		open := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r2"))
-		looptest.Succeeded(
-			t,
-			looptest.Posted(t, e, looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)),
-		)
+		looptest.Succeeded(t, looptest.Posted(t, e,
+			looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:FORGED", "assistant:done")
-		looptest.Must(
-			e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}),
-		)(
-			t,
-		)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+			threads.Travel{Message: "u1", ReuseResults: true}))(t)
 		looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r4"))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
 		if did := j.Take(); len(did) != 1 {
@@ -214,12 +196,8 @@ func TestWordBesideCalls(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, s, nil, agent(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // the clock of the test
@@ -255,28 +233,18 @@ func TestIntent(t *testing.T) {
 		}
 		head, err := db.Head(ctx, key)
 		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence ||
-			in.Tool != "pay" ||
-			in.Format != thread.FormatBefore {
+			in.Tool != "pay" || in.Format != thread.FormatBefore {
 			t.Errorf("the intent is %+v, %v", in, err)
 		}
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := looptest.Start(
-		t,
-		db,
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{pay},
-		},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, db, nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{pay},
+	})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
 }
@@ -301,27 +269,17 @@ func TestQueryAfterLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				e, j := doubtful(
-					t,
-					holdfast.WithQuery(
-						func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-							if asked++; asked < 3 {
-								login := &credential.LoginRequired{URL: "https://login.example/alice"}
-								return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("ask: %w", login)
-							}
-							return holdfast.ToolResult{Text: "paid before"}, c.fate, nil
-						},
-					),
-				)
-				events := looptest.Collect(
-					t,
-					looptest.Must(
-						e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1),
-					)(
-						t,
-					),
-					nil,
-				)
+				e, j := doubtful(t, holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult,
+					holdfast.Fate, error) {
+					if asked++; asked < 3 {
+						login := &credential.LoginRequired{URL: "https://login.example/alice"}
+						return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("ask: %w", login)
+					}
+					return holdfast.ToolResult{Text: "paid before"}, c.fate, nil
+				}))
+				events := looptest.Collect(t,
+					looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{},
+						agui.DialectV1))(t), nil)
 				for n := range 2 {
 					open := looptest.OpenOf(t, events)
 					if len(open) != 1 || open[0].Reason != thread.ReasonLogin || len(j.Take()) > 0 {

@@ -22,12 +22,8 @@ import (
 )
 
 func TestFreshRun(t *testing.T) {
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})},
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})})
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "hi"))
 	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 	events := looptest.Collect(t, reply, err)
@@ -41,12 +37,8 @@ func TestFreshRun(t *testing.T) {
 		}
 	})
 	t.Run("the same id with other input is refused", func(t *testing.T) {
-		_, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")),
-		)
+		_, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")))
 		if looptest.Code(err) != codes.RunIDReused {
 			t.Errorf("got %v", err)
 		}
@@ -60,14 +52,8 @@ func TestFreshRun(t *testing.T) {
 				t.Errorf("%v lists %v, %v", who, list, err)
 			}
 		}
-		if _, err := e.Owner.Post(
-			t.Context(),
-			holdfast.Principal{Tenant: "acme", User: "bob"},
-			"",
-			looptest.RunInput("t", "r2", looptest.UserSays("b", "mine")),
-		); looptest.Code(
-			err,
-		) != codes.NotFound {
+		if _, err := e.Owner.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "",
+			looptest.RunInput("t", "r2", looptest.UserSays("b", "mine"))); looptest.Code(err) != codes.NotFound {
 			t.Errorf("bob posts: %v", err)
 		}
 	})
@@ -78,22 +64,13 @@ func TestRepeatedCallIDs(t *testing.T) {
 	d := looptest.Calls("ping", "{}")
 	d.Call.ID = "call_0"
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(d, d, holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{pong},
-		},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(d, d, holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{pong},
+	})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	events := looptest.Collect(t, reply, err)
 	seen := map[string]bool{}
 	for _, ev := range events {
@@ -136,12 +113,8 @@ func TestAttachAnywhere(t *testing.T) {
 			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
 		},
 	})
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	var all []agui.Frame
 	for frames := range reply.Whole() {
 		all = append(all, frames...)
@@ -166,22 +139,14 @@ func TestAttachAnywhere(t *testing.T) {
 		} else if i != len(all)-1 {
 			t.Fatalf("after record %d nothing is said to be missing", i+1)
 		}
-		if !slices.EqualFunc(
-			rest,
-			all[i+1:],
-			func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) },
-		) {
+		if !slices.EqualFunc(rest, all[i+1:], func(a, b agui.Frame) bool {
+			return a.ID == b.ID && bytes.Equal(a.Data, b.Data)
+		}) {
 			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
 		}
 	}
-	foreign, err := e.Owner.Events(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		"r1",
-		store.Cursor{Number: 3, Tag: "nobody"},
-		agui.DialectV1,
-	)
+	foreign, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{Number: 3, Tag: "nobody"},
+		agui.DialectV1)
 	started, ok := looptest.Collect(t, foreign, err)[0].(agui.RunStarted)
 	if !ok || !strings.Contains(string(started.Metadata), `"resync":true`) {
 		t.Errorf("a foreign cursor is not answered by a resync: %s", started.Metadata)
@@ -214,34 +179,16 @@ func TestPolicies(t *testing.T) {
 	}
 	t.Run("decline", func(t *testing.T) {
 		post("decline", "r1", nil, looptest.UserSays("u1", "go"))
-		if _, err := post(
-			"decline",
-			"r2",
-			nil,
-			looptest.UserSays("u2", "never mind"),
-		); looptest.Code(
-			err,
-		) != codes.Interrupted {
+		if _, err := post("decline", "r2", nil,
+			looptest.UserSays("u2", "never mind")); looptest.Code(err) != codes.Interrupted {
 			t.Fatal(err)
 		}
-		if _, err := post(
-			"decline",
-			"r2",
-			props(`{"holdfast":{"onInterrupted":"decline"}}`),
-			looptest.UserSays("u2", "never mind"),
-		); err != nil {
+		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`),
+			looptest.UserSays("u2", "never mind")); err != nil {
 			t.Fatal(err)
 		}
-		looptest.WantTexts(
-			t,
-			e,
-			"decline",
-			"user:go",
-			"assistant:",
-			"tool:"+thread.TextDeclined,
-			"user:never mind",
-			"assistant:fine",
-		)
+		looptest.WantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind",
+			"assistant:fine")
 	})
 	t.Run("resume with a message", func(t *testing.T) {
 		events, _ := post("queue", "r1", nil, looptest.UserSays("u1", "go"))
@@ -254,16 +201,8 @@ func TestPolicies(t *testing.T) {
 		if _, err := post("queue", "r2", resume, looptest.UserSays("u2", "and then?")); err != nil {
 			t.Fatal(err)
 		}
-		looptest.WantTexts(
-			t,
-			e,
-			"queue",
-			"user:go",
-			"assistant:",
-			`tool:they said "yes"`,
-			"user:and then?",
-			"assistant:fine",
-		)
+		looptest.WantTexts(t, e, "queue", "user:go", "assistant:", `tool:they said "yes"`, "user:and then?",
+			"assistant:fine")
 		if events, err := post("queue", "r3", resume); err != nil || len(events) == 0 {
 			t.Errorf("the same answer again: %v", err)
 		}
@@ -275,10 +214,7 @@ func TestPolicies(t *testing.T) {
 		if _, err := post("branch", "r3", nil, edited...); looptest.Code(err) != codes.HistoryDiverged {
 			t.Fatal(err)
 		}
-		if _, err := post(
-			"branch",
-			"r3",
-			props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`),
+		if _, err := post("branch", "r3", props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`),
 			edited...); err != nil {
 			t.Fatal(err)
 		}
@@ -302,26 +238,15 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 		for _, given := range []string{`null`, `{}`} {
-			if _, err := post(
-				"branch",
-				"r3",
-				props(`{"holdfast":`+given+`,"other":{"alowStale":1}}`),
-			); looptest.Code(
-				err,
-			) == codes.InvalidInput {
+			if _, err := post("branch", "r3",
+				props(`{"holdfast":`+given+`,"other":{"alowStale":1}}`)); looptest.Code(err) == codes.InvalidInput {
 				t.Errorf("%s: %v", given, err)
 			}
 		}
 	})
 	t.Run("unknown policy", func(t *testing.T) {
-		if _, err := post(
-			"branch",
-			"r9",
-			props(`{"holdfast":{"onBusy":"panic"}}`),
-			looptest.UserSays("u9", "x"),
-		); looptest.Code(
-			err,
-		) != codes.InvalidInput {
+		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`),
+			looptest.UserSays("u9", "x")); looptest.Code(err) != codes.InvalidInput {
 			t.Error(err)
 		}
 	})
@@ -334,11 +259,8 @@ func TestIterationLimit(t *testing.T) {
 		Name: "test.limit",
 		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 			if it.Granted >= 2 {
-				return holdfast.Errorf(
-					codes.MaxIterations,
-					"the limit of 2 iterations is reached at iteration %d",
-					it.Number,
-				)
+				return holdfast.Errorf(codes.MaxIterations, "the limit of 2 iterations is reached at iteration %d",
+					it.Number)
 			}
 			return nil
 		},
@@ -352,22 +274,14 @@ func TestIterationLimit(t *testing.T) {
 			looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil }),
 		},
 	})
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok ||
 		failed.Code != codes.MaxIterations {
 		t.Fatalf("%+v", failed)
 	}
-	_, err = e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")),
-	)
+	_, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")))
 	if looptest.Code(err) != codes.MidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
 		t.Fatalf("scenario 4: %v", err)
 	}
@@ -385,37 +299,22 @@ func TestIterationLimit(t *testing.T) {
 func TestMaxRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		wait := holdfast.ModelFunc(
-			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					<-hold
-					yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
-				}
-			},
-		)
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.MaxRuns = 1 },
-			holdfast.Agent{Name: "a", Model: wait},
-		)
-		first, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t1", "r", looptest.UserSays("u", "go")),
-		)
+		wait := holdfast.ModelFunc(func(ctx context.Context,
+			_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				<-hold
+				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
+			}
+		})
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxRuns = 1 },
+			holdfast.Agent{Name: "a", Model: wait})
+		first, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t1", "r", looptest.UserSays("u", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t2", "r", looptest.UserSays("u", "go")),
-		); looptest.Code(
-			err,
-		) != codes.TooManyRuns {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t2", "r", looptest.UserSays("u", "go"))); looptest.Code(err) != codes.TooManyRuns {
 			t.Fatal(err)
 		}
 		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != codes.NotFound {
@@ -424,12 +323,8 @@ func TestMaxRuns(t *testing.T) {
 		close(hold)
 		looptest.Succeeded(t, looptest.Collect(t, first, nil))
 		synctest.Wait()
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t2", "r", looptest.UserSays("u", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t2", "r", looptest.UserSays("u", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -439,23 +334,18 @@ func TestMaxRuns(t *testing.T) {
 func TestShutdownHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		slow := looptest.Tool(
-			"slow",
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil },
-		)
+		slow := looptest.Tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) {
+			time.Sleep(time.Second)
+			return "slept", nil
+		})
 		agent := holdfast.Agent{
 			Name:  "a",
 			Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
 			Tools: []holdfast.Tool{slow},
 		}
 		one := looptest.Start(t, shared, nil, agent)
-		reply, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -474,14 +364,8 @@ func TestShutdownHandsOver(t *testing.T) {
 		if err := <-cut; looptest.Code(err) != codes.StreamCut {
 			t.Errorf("the stream ended with %v", err)
 		}
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t3", "r", looptest.UserSays("u", "x")),
-		); looptest.Code(
-			err,
-		) != codes.ShuttingDown {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t3", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != codes.ShuttingDown {
 			t.Errorf("a post after the shutdown: %v", err)
 		}
 		two := looptest.Start(t, shared, nil, agent)
@@ -506,29 +390,20 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letGo := make(chan struct{})
 		hold := make(chan struct{})
-		model := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					if req.Run == "r2" {
-						<-hold
-					}
-					yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
+		model := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if req.Run == "r2" {
+					<-hold
 				}
-			},
-		)
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.Observer = slowEnd(letGo) },
-			holdfast.Agent{Name: "a", Model: model},
-		)
+				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
+			}
+		})
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = slowEnd(letGo) },
+			holdfast.Agent{Name: "a", Model: model})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
-		second, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")),
-		)
+		second, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 		close(letGo)
 		time.Sleep(30 * time.Second) // orphans are looked for ten times
 		close(hold)
@@ -546,12 +421,8 @@ func TestRunIDIsMadeUp(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	made := map[string]bool{}
 	for _, thread := range []string{"u", "v"} {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
 		events := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, events)
 		run := events[0].(agui.RunStarted).RunID
@@ -559,12 +430,8 @@ func TestRunIDIsMadeUp(t *testing.T) {
 			t.Errorf("the run is %q, the reply says %q", run, reply.RunID)
 		}
 		made[run] = true
-		again, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")),
-		)
+		again, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
 		shown := looptest.Collect(t, again, err)
 		if started := shown[0].(agui.RunStarted); started.RunID != run || len(started.Metadata) != 0 {
 			t.Errorf("sent again, the run is %+v", started)

@@ -33,15 +33,12 @@ func breaksOff(n int, retryable bool, shown *[]string) holdfast.Agent {
 			_ = yield(holdfast.Delta{Reasoning: "hm"}, nil) && yield(holdfast.Delta{Text: "I was "}, nil) &&
 				yield(holdfast.Delta{Text: "about to"}, nil) &&
 				yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: `{"a`}}, nil) &&
-				yield(
-					holdfast.Delta{},
-					&holdfast.ModelError{
-						Kind:      failure.Cut,
-						Retryable: retryable,
-						Public:    "It broke.",
-						Err:       errors.New("broke"),
-					},
-				)
+				yield(holdfast.Delta{}, &holdfast.ModelError{
+					Kind:      failure.Cut,
+					Retryable: retryable,
+					Public:    "It broke.",
+					Err:       errors.New("broke"),
+				})
 		}
 	})
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
@@ -67,9 +64,7 @@ func wantShown(t *testing.T, e *looptest.Engine, events []agui.Event, want ...st
 		}
 		for _, m := range later[1].(agui.MessagesSnapshot).Messages {
 			if half := string(m.Content) == `"I was about to"` ||
-				string(m.Content) == `"hm"`; half != thread.Failed(
-				&m,
-			) {
+				string(m.Content) == `"hm"`; half != thread.Failed(&m) {
 				t.Errorf("in dialect %d, marked %v: %s", dialect, !half, m.AppendJSON(nil))
 			}
 		}
@@ -80,9 +75,7 @@ func wantShown(t *testing.T, e *looptest.Engine, events []agui.Event, want ...st
 // failedOnce returns an engine on whose thread "t" the first answer has failed, and that run's
 // events.
 func failedOnce(
-	t *testing.T,
-	shown *[]string,
-	change func(*holdfast.Agent),
+	t *testing.T, shown *[]string, change func(*holdfast.Agent),
 ) (*looptest.Engine, *memstore.Store, []agui.Event) {
 	t.Helper()
 	db, agent := memstore.New(), breaksOff(1, false, shown)
@@ -219,29 +212,23 @@ func TestGivenUpAnswerStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
-				words := holdfast.ModelFunc(
-					func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-						return func(yield func(holdfast.Delta, error) bool) {
-							_ = yield(holdfast.Delta{Reasoning: "hm"}, nil) &&
-								yield(holdfast.Delta{Text: "I was about to"}, nil) &&
-								yield(
-									holdfast.Delta{Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: `{"a`}},
-									nil,
-								)
-							<-ctx.Done()
-						}
-					},
-				)
+				words := holdfast.ModelFunc(func(ctx context.Context,
+					_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					return func(yield func(holdfast.Delta, error) bool) {
+						_ = yield(holdfast.Delta{Reasoning: "hm"}, nil) &&
+							yield(holdfast.Delta{Text: "I was about to"}, nil) &&
+							yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "c1", Name: "ping", Arguments: `{"a`}},
+								nil)
+						<-ctx.Done()
+					}
+				})
 				killed(t, shared, servers, holdfast.Agent{Name: "a", Model: words})
 				last := looptest.Start(t, shared, func(c *looptest.Config) { c.Recover = servers > 1 },
 					holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
-				if info := looptest.Must(
-					last.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-				)(
-					t,
-				); info.Status != threads.StatusStopped {
+				if info := looptest.Must(last.Keeper.Thread(t.Context(), looptest.Alice,
+					"t"))(t); info.Status != threads.StatusStopped {
 					t.Fatalf("the thread is %s", info.Status)
 				}
 				wantShown(t, last, nil, append([]string{"user:go"}, halfAnswer...)...)

@@ -71,12 +71,8 @@ func BenchmarkFallback(b *testing.B) {
 	defer func() { _ = e.Shutdown(context.Background()) }()
 	var sum, longest time.Duration
 	for i := 0; b.Loop(); i++ {
-		reply, err := e.Post(
-			b.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", fmt.Sprintf("run%d", i), looptest.UserSays(fmt.Sprintf("new%d", i), "go on")),
-		)
+		reply, err := e.Post(b.Context(), looptest.Alice, "",
+			looptest.RunInput("t", fmt.Sprintf("run%d", i), looptest.UserSays(fmt.Sprintf("new%d", i), "go on")))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -38,9 +38,8 @@ func TestFinishedIsNotLimited(t *testing.T) {
 		p, j := &postbox{}, &looptest.Notebook{}
 		agent := outsideAgent(finance(p, holdfast.Outside{}))
 		agent.Middleware = []holdfast.Middleware{
-			middleware.RateLimit(
-				middleware.RateLimitOptions{Limit: 1, Window: middleware.Duration(time.Minute), Then: "tell"},
-			),
+			middleware.RateLimit(middleware.RateLimitOptions{Limit: 1, Window: middleware.Duration(time.Minute),
+				Then: "tell"}),
 			seen(j),
 		}
 		e := looptest.Start(t, memstore.New(), withURLs, agent)
@@ -67,14 +66,8 @@ func TestFinishedIsNotRetried(t *testing.T) {
 		agent.Middleware = []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{})}
 		e := looptest.Start(t, memstore.New(), withURLs, agent)
 		waitingFor(t, looptest.Started(t, e, "t"))
-		looptest.Must(
-			e.Owner.Finish(
-				t.Context(),
-				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true},
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Finish(t.Context(),
+			owner.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true}))(t)
 		settled(t, e, "t")
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:the department is closed", "assistant:done")
 	})
@@ -90,19 +83,13 @@ func TestLookedUpPassesHooks(t *testing.T) {
 		}, holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 			return holdfast.ToolResult{Text: "paid with a secret"}, holdfast.FateDone, nil
 		}))
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
+		e := looptest.Start(t, memstore.New(), nil,
 			holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{seen(j)}},
-		)
+				Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{seen(j)}})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid with a [hidden]", "assistant:done")
-		if got := j.Take(); !slices.Equal(
-			got,
-			[]string{`pay finished=false "" true`, `pay finished=true "paid with a secret" false`},
-		) {
+		if got := j.Take(); !slices.Equal(got,
+			[]string{`pay finished=false "" true`, `pay finished=true "paid with a secret" false`}) {
 			t.Errorf("the hooks have seen %q", got)
 		}
 	})
@@ -121,32 +108,22 @@ func TestFinishedWithoutItsContract(t *testing.T) {
 			return "yes", nil
 		})
 		model := callsThese(`approve {"amount":7}`, "ask {}")
-		e := looptest.Start(
-			t,
-			s,
-			withURLs,
-			holdfast.Agent{
-				Name:  "a",
-				Model: model,
-				Tools: []holdfast.Tool{ask, finance(p, holdfast.Outside{Result: json.RawMessage(`{"type":"string"}`)})},
-			},
-		)
+		e := looptest.Start(t, s, withURLs, holdfast.Agent{
+			Name:  "a",
+			Model: model,
+			Tools: []holdfast.Tool{ask, finance(p, holdfast.Outside{Result: json.RawMessage(`{"type":"string"}`)})},
+		})
 		open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		looptest.Must(finish(e, p.token(), `"a secret"`))(t)
 		if err := e.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		e = looptest.Start(
-			t,
-			s,
-			nil,
-			holdfast.Agent{
-				Name:       "a",
-				Model:      model,
-				Tools:      []holdfast.Tool{ask},
-				Middleware: []holdfast.Middleware{seen(j)},
-			},
-		)
+		e = looptest.Start(t, s, nil, holdfast.Agent{
+			Name:       "a",
+			Model:      model,
+			Tools:      []holdfast.Tool{ask},
+			Middleware: []holdfast.Middleware{seen(j)},
+		})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{}`, open...)))
 		if got := looptest.Texts(t, e, "t"); !slices.Contains(got, "tool:a [hidden]") {
 			t.Errorf("the history is %q", got)

@@ -34,12 +34,8 @@ func ridden(t *testing.T, j *looptest.Notebook, handed bool) (shared *memstore.S
 	shared = memstore.New()
 	owner := &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, nil, revised("1", j, make(chan struct{})))
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	); err != nil {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -65,12 +61,8 @@ func TestLeftToTheAgent(t *testing.T) {
 					shared, leave := ridden(t, j, handed)
 					var quick *looptest.Engine
 					if off {
-						quick = looptest.Start(
-							t,
-							shared,
-							func(c *looptest.Config) { c.Recover = false },
-							revised("1", j, nil),
-						)
+						quick = looptest.Start(t, shared, func(c *looptest.Config) { c.Recover = false },
+							revised("1", j, nil))
 					} else {
 						quick = lacking(t, shared, j)
 					}
@@ -78,22 +70,12 @@ func TestLeftToTheAgent(t *testing.T) {
 					time.Sleep(4 * time.Second) // they may judge the silence of others now
 					leave()
 					time.Sleep(3010 * time.Millisecond) // the quick one has looked
-					if _, err := quick.Owner.Events(
-						t.Context(),
-						looptest.Alice,
-						"t",
-						"r1",
-						store.Cursor{},
-						agui.DialectV1,
-					); err != nil {
+					if _, err := quick.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{},
+						agui.DialectV1); err != nil {
 						t.Errorf("attaching: %v", err)
 					}
-					_, err := quick.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"",
-						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-					)
+					_, err := quick.Owner.Post(t.Context(), looptest.Alice, "",
+						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 					if err != nil && looptest.Code(err) != codes.AgentNotFound {
 						t.Errorf("posting: %v", err)
 					}

@@ -32,11 +32,8 @@ func formatsOf(t *testing.T, s store.Store, id, run string) string {
 	if err := thread.Decode(looptest.Must(s.Value(t.Context(), key, store.KindRun, run))(t), &rec); err != nil {
 		t.Fatal(err)
 	}
-	cp := looptest.Must(
-		thread.DecodeCheckpoint(looptest.Must(s.Values(t.Context(), key, store.KindCheckpoint, "", 1))(t)[0].Data),
-	)(
-		t,
-	)
+	cp := looptest.Must(thread.DecodeCheckpoint(looptest.Must(s.Values(t.Context(), key, store.KindCheckpoint, "",
+		1))(t)[0].Data))(t)
 	return fmt.Sprint(st.Format, cp.Format, cp.State.Format, rec.Format)
 }
 

@@ -49,14 +49,8 @@ func TestFormatTooNew(t *testing.T) {
 		}
 		err = e.Start(t.Context())
 		if !errors.Is(err, store.ErrVersionTooNew) ||
-			!strings.Contains(
-				err.Error(),
-				fmt.Sprintf(
-					"write data of format %d into this store, and this version reads up to %d: start a newer version",
-					thread.Format+1,
-					thread.Format,
-				),
-			) {
+			!strings.Contains(err.Error(), fmt.Sprintf("write data of format %d into this store, and this version "+
+				"reads up to %d: start a newer version", thread.Format+1, thread.Format)) {
 			t.Errorf("it starts with %v", err)
 		}
 		if l := looptest.Must(shared.Lease(t.Context(), own))(t); !l.Gone {

@@ -93,12 +93,8 @@ func TestKeysAreOfOneThread(t *testing.T) {
 		looptest.Alice, looptest.Alice, {Tenant: looptest.Alice.Tenant, User: "bob"}, {Tenant: "evil", User: "alice"},
 		{Tenant: "evil", User: "mallory"},
 	} {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			who,
-			"",
-			looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")),
-		)
+		reply, err := e.Owner.Post(t.Context(), who, "",
+			looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		key := keyOf(t, j)
 		if before, double := seen[key]; double {
@@ -115,16 +111,8 @@ func TestKeyAfterATakeover(t *testing.T) {
 		j := &looptest.Notebook{}
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, payer(noting(j, hanging)))
-		looptest.Must(
-			one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		made := keyOf(t, j)
 		first.Dead.Store(true)
@@ -170,13 +158,8 @@ func TestKeysInTheLog(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, payer(noting(j, quickly)))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
-	if want := `msg="tool call starts" thread=t run=r1 iteration=0 call=call_0 tool=pay key=` + keyOf(
-		t,
-		j,
-	) + "\n"; !strings.Contains(
-		log.String(),
-		want,
-	) {
+	if want := `msg="tool call starts" thread=t run=r1 iteration=0 call=call_0 tool=pay key=` + keyOf(t, j) +
+		"\n"; !strings.Contains(log.String(), want) {
 		t.Errorf("the log does not have %s:\n%s", want, &log)
 	}
 }
@@ -208,16 +191,8 @@ func TestIncarnationOfHooks(t *testing.T) {
 		}
 		first := &looptest.Mortal{Store: memstore.New()}
 		one := looptest.Start(t, first, nil, agent(hanging))
-		looptest.Must(
-			one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		begun := last()
 		first.Dead.Store(true)

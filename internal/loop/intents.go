@@ -43,10 +43,9 @@ func (r intents) takeBack(c *store.Commit, fence store.Fence) {
 		if !r.unstarted(call) || !r.r.hasEffects(*call) {
 			continue
 		}
-		c.Put = slices.DeleteFunc(
-			c.Put,
-			func(v store.Value) bool { return v.Kind == store.KindIntent && v.ID == call.ID },
-		)
+		c.Put = slices.DeleteFunc(c.Put, func(v store.Value) bool {
+			return v.Kind == store.KindIntent && v.ID == call.ID
+		})
 		r.r.marks.note(c)
 		intent := thread.Intent{
 			Fence:      fence,

@@ -54,16 +54,8 @@ func TestKeptIsHandedBack(t *testing.T) {
 					}
 				}
 				one := looptest.Start(t, mortal, nil, agent(true))
-				looptest.Must(
-					one.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"",
-						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-					),
-				)(
-					t,
-				)
+				looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 				time.Sleep(time.Second)
 				mortal.Dead.Store(true)
 				other := looptest.Start(t, mortal.Store, nil, agent(false))
@@ -95,16 +87,11 @@ func TestKeptBesideAQuestion(t *testing.T) {
 			}
 			return "with " + string(call.Kept), nil
 		}, holdfast.WithEffect(holdfast.EffectOnce))
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{ask},
-			},
-		)
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{ask},
+		})
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		open := looptest.OpenOf(t, events)
 		if shown := looptest.Show(events); strings.Contains(shown, "hidden handle") {
@@ -124,17 +111,12 @@ func TestKeptAndRetried(t *testing.T) {
 			}
 			return "", errors.Join(holdfast.Keep(ctx, json.RawMessage(`3`)), errors.New("it broke"))
 		})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:       "a",
-				Model:      looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
-				Tools:      []holdfast.Tool{flaky},
-				Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{Attempts: 2})},
-			},
-		)
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:       "a",
+			Model:      looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+			Tools:      []holdfast.Tool{flaky},
+			Middleware: []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{Attempts: 2})},
+		})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		if got := strings.Join(looptest.Texts(t, e, "t"), " "); !strings.Contains(got, "tool:from 3") {
 			t.Errorf("the result is %s", got)
@@ -154,16 +136,11 @@ func TestKeepRefuses(t *testing.T) {
 			bad = holdfast.Keep(ctx, json.RawMessage(`{`))
 			return "ok", nil
 		})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{tool},
-			},
-		)
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{tool},
+		})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		if large == nil || bad == nil {
 			t.Errorf("too large: %v; no JSON: %v", large, bad)
@@ -182,21 +159,13 @@ func TestKeepAfterTheCall(t *testing.T) {
 			late <- holdfast.Keep(ctx, json.RawMessage(`1`))
 			return "", nil
 		})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{stubborn},
-			},
-		)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{stubborn},
+		})
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Second)
 		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		if err := <-late; err == nil {
@@ -217,16 +186,11 @@ func lost(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *loop
 		}
 		return "", fmt.Errorf("the connection broke: %w", holdfast.ErrOutcomeUnknown)
 	}, options...)
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{pay},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{pay},
+	})
 	return e, j, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 }
 
@@ -276,10 +240,8 @@ func TestUnknownIsAsked(t *testing.T) {
 			if len(asked) != 1 || strings.Contains(asked[0].Message, "died") || asked[0].Reason != "holdfast:in_doubt" {
 				t.Fatalf("the questions are %+v", asked)
 			}
-			looptest.Succeeded(
-				t,
-				looptest.Posted(t, e, looptest.Answers("t", "r2", payload, looptest.OpenOf(t, events)...)),
-			)
+			looptest.Succeeded(t, looptest.Posted(t, e,
+				looptest.Answers("t", "r2", payload, looptest.OpenOf(t, events)...)))
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+result, "assistant:done")
 		})
 	}
@@ -295,8 +257,7 @@ func TestTimeUpIsDoubt(t *testing.T) {
 	}{
 		"once": {holdfast.WithEffect(holdfast.EffectOnce), thread.TextUnknown, 1},
 		"idempotent": {holdfast.WithEffect(holdfast.EffectIdempotent),
-			"pay did not finish within 1m0s and was given up. It may still have taken " +
-				"effect.\n[It was tried 3 times.]",
+			"pay did not finish within 1m0s and was given up. It may still have taken effect.\n[It was tried 3 times.]",
 			3},
 		"query": {holdfast.WithQuery(func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate,
 			error) {
@@ -311,24 +272,17 @@ func TestTimeUpIsDoubt(t *testing.T) {
 					<-ctx.Done()
 					return "", ctx.Err()
 				}, c.option)
-				e := looptest.Start(
-					t,
-					memstore.New(),
-					nil,
-					holdfast.Agent{
-						Name:  "a",
-						Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
-						Tools: []holdfast.Tool{pay},
-						Middleware: []holdfast.Middleware{
-							middleware.Retry(middleware.RetryOptions{}),
-							middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute)}),
-						},
+				e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+					Name:  "a",
+					Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}),
+					Tools: []holdfast.Tool{pay},
+					Middleware: []holdfast.Middleware{
+						middleware.Retry(middleware.RetryOptions{}),
+						middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute)}),
 					},
-				)
-				looptest.Succeeded(
-					t,
-					looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-				)
+				})
+				looptest.Succeeded(t, looptest.Posted(t, e,
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.result, "assistant:done")
 				if did := j.Take(); len(did) != c.calls {
 					t.Errorf("the tool was called %d times", len(did))

@@ -57,13 +57,8 @@ func TestKeptAndLeft(t *testing.T) {
 	back := func(t *testing.T, e *looptest.Engine) {
 		all := looptest.Checkpoints(t, e, "t")
 		at := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool { return c.Metadata.Source == "loop" })].ID
-		if back := looptest.Must(
-			e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}),
-		)(
-			t,
-		); len(
-			back.Effects,
-		) != 1 {
+		if back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+			threads.Travel{Checkpoint: at}))(t); len(back.Effects) != 1 {
 			t.Errorf("what has happened: %+v", back.Effects)
 		}
 		open := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r3"))
@@ -124,16 +119,8 @@ func TestKeptAndCancelled(t *testing.T) {
 			return "", ctx.Err()
 		}))
 		e := looptest.Start(t, memstore.New(), nil, a)
-		looptest.Must(
-			e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1"))))(t)
 		time.Sleep(time.Minute)
 		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		settled(t, e, "t")
@@ -150,14 +137,10 @@ func TestKeptAndEdited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &looptest.Notebook{}
 		e := looptest.Start(t, memstore.New(), nil, starter(j))
-		open := looptest.OpenOf(
-			t,
-			looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1"))),
-		)
-		looptest.Succeeded(
-			t,
-			looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":2}}`, open...)),
-		)
+		open := looptest.OpenOf(t, looptest.Posted(t, e,
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 1"))))
+		looptest.Succeeded(t, looptest.Posted(t, e,
+			looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":2}}`, open...)))
 		if did := j.Take(); len(did) != 2 {
 			t.Errorf("the work was begun %d times", len(did))
 		}

@@ -67,11 +67,8 @@ func TestMark(t *testing.T) {
 			db := memstore.New()
 			e := looptest.Start(t, db, func(c *looptest.Config) { c.Frequency = f }, holdfast.Agent{
 				Name: "a",
-				Model: looptest.Say(
-					looptest.Calls("pay", "{}"),
-					looptest.Calls("look", "{}"),
-					holdfast.Delta{Text: "done"},
-				),
+				Model: looptest.Say(looptest.Calls("pay", "{}"), looptest.Calls("look", "{}"),
+					holdfast.Delta{Text: "done"}),
 				Tools:      []holdfast.Tool{marks("pay", "paid", "again", "paid"), marks("look")},
 				Middleware: []holdfast.Middleware{hook},
 			})
@@ -82,21 +79,15 @@ func TestMark(t *testing.T) {
 			sound(t, db, "t")
 			at := looptest.Checkpoints(t, e, "t")
 			i := slices.IndexFunc(at, func(cp threads.Checkpoint) bool { return cp.Metadata.Label == "paid, again" })
-			back := looptest.Must(
-				e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}),
-			)(
-				t,
-			)
+			back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+				threads.Travel{Checkpoint: at[i].ID}))(t)
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:marked")
 			if back.Checkpoint.Metadata.Label != "" || back.Checkpoint.RunStartedAt.IsZero() ||
 				!back.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
 				t.Errorf("it went back to %+v", back.Checkpoint)
 			}
-			forked := looptest.Must(
-				e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at[i].ID}),
-			)(
-				t,
-			)
+			forked := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+				threads.Travel{Checkpoint: at[i].ID}))(t)
 			if !forked.Checkpoint.RunStartedAt.Equal(at[i].RunStartedAt) {
 				t.Errorf("it was forked to %+v", forked.Checkpoint)
 			}
@@ -157,12 +148,8 @@ func TestMarkSurvives(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, manual, agent(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -189,76 +176,46 @@ func TestMarkWhileItRuns(t *testing.T) {
 			<-release
 			return "paid", nil
 		})
-		model := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"),
-					holdfast.Delta{Text: "done"}).
-					Stream(t.Context(), req)
-			},
-		)
+		model := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return looptest.Say(looptest.Calls("look", "{}"), looptest.Calls("pay", "{}"),
+				holdfast.Delta{Text: "done"}).
+				Stream(t.Context(), req)
+		})
 		manual := func(c *looptest.Config) { c.Frequency = loop.Manual }
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{marks("look"), pay}}
 		owner, other := looptest.Start(t, shared, manual, agent), looptest.Start(t, shared, manual, agent)
-		if _, err := owner.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		for label, e := range map[string]*looptest.Engine{"here": owner, "there": other} {
 			made := looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: label}))(t)
 			if made.Metadata.Label != label || made.Metadata.Source != "update" || made.RunStartedAt.IsZero() ||
-				made.Status != threads.StatusRunning ||
-				made.Messages != 4 {
+				made.Status != threads.StatusRunning || made.Messages != 4 {
 				t.Errorf("%s: %+v", label, made)
 			}
 		}
-		if _, err := owner.Keeper.Mark(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Mark{State: []byte(`{"a":1}`)},
-		); looptest.Code(
-			err,
-		) != codes.RunInProgress {
+		if _, err := owner.Keeper.Mark(t.Context(), looptest.Alice, "t",
+			threads.Mark{State: []byte(`{"a":1}`)}); looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("with a state: %v", err)
 		}
-		if _, err := owner.Keeper.Mark(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Mark{Label: "two\nlines"},
-		); looptest.Code(
-			err,
-		) != codes.InvalidInput {
+		if _, err := owner.Keeper.Mark(t.Context(), looptest.Alice, "t",
+			threads.Mark{Label: "two\nlines"}); looptest.Code(err) != codes.InvalidInput {
 			t.Errorf("with two lines: %v", err)
 		}
 		close(release)
 		synctest.Wait()
-		looptest.WantTexts(
-			t,
-			other,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:marked",
-			"assistant:",
-			"tool:paid",
-			"assistant:done",
-		)
+		looptest.WantTexts(t, other, "t", "user:go", "assistant:", "tool:marked", "assistant:", "tool:paid",
+			"assistant:done")
 		all := looptest.Checkpoints(t, owner, "t")
 		if len(all) != 2 {
 			t.Fatalf("there are %d checkpoints", len(all))
 		}
 		sound(t, shared, "t")
-		back := looptest.Must(
-			owner.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[0].ID}),
-		)(
-			t,
-		)
+		back := looptest.Must(owner.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+			threads.Travel{Checkpoint: all[0].ID}))(t)
 		if len(back.Effects) != 1 || back.Effects[0].Tool != "pay" {
 			t.Errorf("it went back before %+v", back.Effects)
 		}

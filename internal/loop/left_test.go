@@ -26,15 +26,10 @@ func TestLeftLongAgo(t *testing.T) {
 	j.Take()
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("back", "r4", u1)))
 	looptest.WantTexts(t, e, "back", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 7")
-	hello := looptest.Must(
-		agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice, "edited"))(t)[0]),
-	)(
-		t,
-	)
-	open := looptest.OpenOf(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("edited", "r4", looptest.UserSays(hello.ID, "pay 20"))),
-	)
+	hello := looptest.Must(agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice,
+		"edited"))(t)[0]))(t)
+	open := looptest.OpenOf(t, looptest.Posted(t, e,
+		looptest.RunInput("edited", "r4", looptest.UserSays(hello.ID, "pay 20"))))
 	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) {
 		t.Errorf("asked %+v", open)
 	}
@@ -100,11 +95,7 @@ func TestEditSentAgain(t *testing.T) {
 type spoilt struct{ store.Store }
 
 func (s spoilt) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	after string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, after string, limit int,
 ) ([]store.Value, error) {
 	values, err := s.Store.Values(ctx, key, kind, after, limit)
 	for i := range values {

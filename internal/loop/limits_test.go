@@ -109,12 +109,8 @@ func TestSingleTenantMayTakeAllRuns(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 1, func() bool { return false } })
 		}, holdfast.Agent{Name: "a", Model: waits()})
 		for n := range 5 {
-			if _, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"a",
-				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait")),
-			); err != nil {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "a",
+				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
 				t.Errorf("run %d: %v", n, err)
 			}
 		}
@@ -139,18 +135,8 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		}
 		broken.now.Store(false)
 		for n := range 3 {
-			looptest.Collect(
-				t,
-				must(
-					e.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"a",
-						looptest.RunInput(fmt.Sprint("t", n), "r", looptest.UserSays("u", "hello")),
-					),
-				),
-				nil,
-			)
+			looptest.Collect(t, must(e.Owner.Post(t.Context(), looptest.Alice, "a",
+				looptest.RunInput(fmt.Sprint("t", n), "r", looptest.UserSays("u", "hello")))), nil)
 			synctest.Wait()
 		}
 	})
@@ -175,12 +161,8 @@ func TestThreadLimit(t *testing.T) {
 		one, other := start(), start()
 		bob := holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
 		begin := func(e *looptest.Engine, who holdfast.Principal, id, run string) error {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				who,
-				"a",
-				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")),
-			)
+			reply, err := e.Owner.Post(t.Context(), who, "a",
+				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
 			if err == nil {
 				looptest.Collect(t, reply, nil)
 				synctest.Wait()
@@ -225,12 +207,8 @@ func TestByteLimit(t *testing.T) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Bytes = 20_000 })
 		}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: strings.Repeat("x", 30_000)})})
 		begin := func(id, run string) error {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"a",
-				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "a",
+				looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
 			if err == nil {
 				events := looptest.Collect(t, reply, nil)
 				if last := agui.EventType(events[len(events)-1]); last != "RUN_FINISHED" {
@@ -278,20 +256,14 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		agent := holdfast.Agent{Name: "a", Model: waits()}
 		dead := looptest.Start(t, s, nil, agent)
 		for n := range 3 {
-			if _, err := dead.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"a",
-				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait")),
-			); err != nil {
+			if _, err := dead.Owner.Post(t.Context(), looptest.Alice, "a",
+				looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
 				t.Fatal(err)
 			}
 		}
 		now, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := dead.Shutdown(
-			now,
-		); !errors.Is(err, context.Canceled) ||
+		if err := dead.Shutdown(now); !errors.Is(err, context.Canceled) ||
 			!strings.Contains(err.Error(), "runs were cut off") {
 			t.Errorf("a shutdown that had no time: %v", err)
 		}
@@ -302,12 +274,8 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		if e.Owner.Running() != 3 {
 			t.Errorf("%d of 3 runs were taken over", e.Owner.Running())
 		}
-		_, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"a",
-			looptest.RunInput("new", "r", looptest.UserSays("u", "wait")),
-		)
+		_, err := e.Owner.Post(t.Context(), looptest.Alice, "a",
+			looptest.RunInput("new", "r", looptest.UserSays("u", "wait")))
 		wantLimit(t, err, "runs", "user", 3, 1)
 	})
 }

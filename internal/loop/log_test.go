@@ -21,11 +21,7 @@ import (
 
 // logOf reads the log of a run in pages, and returns its frames with each event in one piece.
 func logOf(
-	t *testing.T,
-	e *looptest.Engine,
-	id, run string,
-	after store.Cursor,
-	limit int,
+	t *testing.T, e *looptest.Engine, id, run string, after store.Cursor, limit int,
 ) (frames []agui.Frame, ended bool) {
 	t.Helper()
 	for {
@@ -68,23 +64,14 @@ func TestLog(t *testing.T) {
 			<-gate
 			return strings.Repeat("x", 500), nil
 		})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Say(looptest.Calls("long", "{}"), holdfast.Delta{Text: "done"}),
-				Tools: []holdfast.Tool{long},
-			},
-		)
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("long", "{}"), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{long},
+		})
 		first := make(chan []agui.Frame)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		go func() {
 			frames, _ := looptest.FramesOf(t, reply, err)
 			first <- frames
@@ -148,17 +135,8 @@ func TestLogRefused(t *testing.T) {
 		"a cursor beyond it": {looptest.Alice, "t", run, store.Cursor{Number: 9999, Tag: "x"}, codes.InvalidCursor},
 		"a made-up cursor":   {looptest.Alice, "t", run, store.Cursor{Number: 2, Tag: "x"}, codes.InvalidCursor},
 	} {
-		if _, err := owner.Log(
-			t.Context(),
-			e.Owner,
-			ask.who,
-			ask.thread,
-			ask.run,
-			ask.after,
-			10,
-		); looptest.Code(
-			err,
-		) != ask.code {
+		if _, err := owner.Log(t.Context(), e.Owner, ask.who, ask.thread, ask.run, ask.after,
+			10); looptest.Code(err) != ask.code {
 			t.Errorf("%s: %v, want %s", what, err, ask.code)
 		}
 	}

@@ -109,11 +109,8 @@ func TestLogin(t *testing.T) {
 				events := looptest.Started(t, e, "t")
 				all := events
 				if len(middleware) > 0 {
-					events = looptest.Posted(
-						t,
-						e,
-						looptest.Answers("t", "allow", `{"approved":true}`, looptest.OpenOf(t, events)...),
-					)
+					events = looptest.Posted(t, e,
+						looptest.Answers("t", "allow", `{"approved":true}`, looptest.OpenOf(t, events)...))
 					all = append(all, events...)
 				}
 				for n := range 2 {
@@ -124,23 +121,13 @@ func TestLogin(t *testing.T) {
 						t.Fatalf("asked %+v", open)
 					}
 					sound(t, s, "t")
-					events = looptest.Posted(
-						t,
-						e,
-						looptest.Answers("t", fmt.Sprint("r", n+2), `{"continue":true}`, open...),
-					)
+					events = looptest.Posted(t, e,
+						looptest.Answers("t", fmt.Sprint("r", n+2), `{"continue":true}`, open...))
 					all = append(all, events...)
 				}
 				looptest.Succeeded(t, events)
-				looptest.WantTexts(
-					t,
-					e,
-					"t",
-					"user:go",
-					"assistant:",
-					"tool:found for Bearer [secret]",
-					"assistant:done",
-				)
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:found for Bearer [secret]",
+					"assistant:done")
 				if service.letIn != 1 || len(seen) != 3 {
 					t.Errorf("let in %d times, called %d times", service.letIn, len(seen))
 				}
@@ -189,19 +176,10 @@ func TestLoginElsewhere(t *testing.T) {
 				}
 				mortal.Dead.Store(true)
 				other := looptest.Start(t, mortal.Store, nil, agent(0))
-				looptest.Succeeded(
-					t,
-					looptest.Posted(t, other, looptest.Answers("t", "r2", `{"continue":true}`, open...)),
-				)
-				looptest.WantTexts(
-					t,
-					other,
-					"t",
-					"user:go",
-					"assistant:",
-					"tool:found for Bearer [secret]",
-					"assistant:done",
-				)
+				looptest.Succeeded(t, looptest.Posted(t, other,
+					looptest.Answers("t", "r2", `{"continue":true}`, open...)))
+				looptest.WantTexts(t, other, "t", "user:go", "assistant:", "tool:found for Bearer [secret]",
+					"assistant:done")
 				if service.letIn != 1 {
 					t.Errorf("let in %d times", service.letIn)
 				}
@@ -216,16 +194,8 @@ func TestLoginElsewhere(t *testing.T) {
 	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "never mind"))
 	in.Chat = true
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
-	looptest.WantTexts(
-		t,
-		e,
-		"t",
-		"user:go",
-		"assistant:",
-		"tool:"+thread.TextDeclined,
-		"user:never mind",
-		"assistant:done",
-	)
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind",
+		"assistant:done")
 }
 
 // TestLoginDeclined: the model is told of a user who does not want to log in.

@@ -103,11 +103,9 @@ const LastCommit = 3 * time.Second / 4
 func (x *Run) leave(cause error) {
 	if errors.Is(cause, ErrStopped) {
 		// If this cannot be committed, the calls stay in doubt.
-		_ = x.run.w.Add(
-			nil,
-			journal.WithNext,
-			func(c *store.Commit, _ store.Cursor) { intents{x.run}.takeBack(c, x.run.w.Fence) },
-		)
+		_ = x.run.w.Add(nil, journal.WithNext, func(c *store.Commit, _ store.Cursor) {
+			intents{x.run}.takeBack(c, x.run.w.Fence)
+		})
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.run.ctx), LastCommit)
 		defer cancel()
 		if err := x.run.w.Close(ctx, x.run.host.Process); err == nil {
@@ -183,9 +181,7 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if x.run.failed != nil {
 		shown = append(shown, agui.MessagesRef{Leaf: x.run.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
-	err = x.run.w.Finish(
-		context.WithoutCancel(x.run.ctx),
-		append(append(shown, before...), ev),
+	err = x.run.w.Finish(context.WithoutCancel(x.run.ctx), append(append(shown, before...), ev),
 		func(c *store.Commit, last store.Cursor) {
 			c.Messages = append(c.Messages, stored...)
 			x.run.st.Boundary = last
@@ -200,8 +196,7 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 			c.InboxSeen = x.run.inbox.seen
 			thread.PutRunEnd(c, x.run.rec.ID, x.run.st.RunEnd(x.run.host.Config.Now().Time(), last.Number))
 			x.run.saveState(c)
-		},
-	)
+		})
 	if err != nil {
 		return err
 	}

@@ -114,23 +114,18 @@ func (a *completion) shows(answer []agui.Message) []agui.Event {
 		if m := &answer[i]; m.Role == string(holdfast.RoleActivity) {
 			base := a.base()
 			base.Metadata = m.Metadata
-			events = append(
-				events,
-				agui.ActivitySnapshot{Base: base, MessageID: m.ID, ActivityType: m.ActivityType, Content: m.Content},
-			)
+			events = append(events, agui.ActivitySnapshot{Base: base, MessageID: m.ID, ActivityType: m.ActivityType,
+				Content: m.Content})
 		}
 	}
 	if len(a.left) > 0 {
 		a.r.log.Warn("a part of a model's answer was left out",
 			"thread", a.r.key.Thread, "run", a.r.rec.ID, "iteration", a.r.st.Iteration, "content", a.left)
-		events = append(
-			events,
-			agui.Custom{
-				Base:  a.base(),
-				Name:  "holdfast.output_left_out",
-				Value: thread.MustJSON(map[string]any{"content": a.left}),
-			},
-		)
+		events = append(events, agui.Custom{
+			Base:  a.base(),
+			Name:  "holdfast.output_left_out",
+			Value: thread.MustJSON(map[string]any{"content": a.left}),
+		})
 	}
 	return events
 }

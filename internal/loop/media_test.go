@@ -144,15 +144,10 @@ func TestImagesAreActivities(t *testing.T) {
 // over. A client that does not know activities has nothing to resend.
 func TestOnlyAnImage(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: painter(&asked, []holdfast.Delta{{Media: picture(500, "")}, {Finish: holdfast.FinishStop}}),
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: painter(&asked, []holdfast.Delta{{Media: picture(500, "")}, {Finish: holdfast.FinishStop}}),
+	})
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 	looptest.Succeeded(t, events)
 	looptest.WantTexts(t, e, "t", "user:paint", "assistant:", "activity:")
@@ -163,11 +158,8 @@ func TestOnlyAnImage(t *testing.T) {
 		}
 	}
 	answer := agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleAssistant})
-	next := looptest.Posted(
-		t,
-		e,
-		looptest.RunInput("t", "r2", looptest.UserSays("u1", "paint"), answer, looptest.UserSays("u2", "again")),
-	)
+	next := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "paint"), answer,
+		looptest.UserSays("u2", "again")))
 	looptest.Succeeded(t, next)
 	if len(asked) != 2 || len(asked[1].Messages[1].Parts) != 1 {
 		t.Errorf("asked %d times", len(asked))
@@ -184,15 +176,9 @@ func TestImagesWithCalls(t *testing.T) {
 	var asked []*holdfast.ModelRequest
 	call := &holdfast.CallDelta{Name: "ping", Arguments: "{}"}
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{Name: "a", Tools: []holdfast.Tool{pong}, Model: painter(&asked,
-			[]holdfast.Delta{{Media: picture(500, "")}, {Call: call}, {Finish: holdfast.FinishToolCalls}},
-			[]holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}},
-		)},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Tools: []holdfast.Tool{pong},
+		Model: painter(&asked, []holdfast.Delta{{Media: picture(500, "")}, {Call: call},
+			{Finish: holdfast.FinishToolCalls}}, []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}})})
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint"))))
 	looptest.WantTexts(t, e, "t", "user:paint", "assistant:", "activity:", "tool:pong", "assistant:done")
 	if m := asked[1].Messages; len(m) != 3 || len(m[1].Calls) != 1 || len(m[1].Parts) != 1 ||
@@ -206,10 +192,10 @@ func TestImagesWithCalls(t *testing.T) {
 func TestImagesOfFailedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(&asked,
-			[]holdfast.Delta{{Text: "Here"}, {Media: picture(500, "lost")}, {Text: "break"}},
-			[]holdfast.Delta{{Text: "There"}, {Media: picture(400, "")}, {Finish: holdfast.FinishStop}},
-		)})
+		e := looptest.Start(t, memstore.New(), nil,
+			holdfast.Agent{Name: "a", Model: painter(&asked,
+				[]holdfast.Delta{{Text: "Here"}, {Media: picture(500, "lost")}, {Text: "break"}},
+				[]holdfast.Delta{{Text: "There"}, {Media: picture(400, "")}, {Finish: holdfast.FinishStop}})})
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 		looptest.Succeeded(t, events)
 		if shown := activitiesOf(events); len(shown) != 1 {
@@ -225,16 +211,12 @@ func TestImagesOfCancelledAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked []*holdfast.ModelRequest
-				e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(&asked,
-					append(before, holdfast.Delta{Media: picture(500, "")}, holdfast.Delta{Text: "hang"}),
-					[]holdfast.Delta{{Text: "ok", Finish: holdfast.FinishStop}},
-				)})
-				reply, err := e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")),
-				)
+				e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a",
+					Model: painter(&asked,
+						append(before, holdfast.Delta{Media: picture(500, "")}, holdfast.Delta{Text: "hang"}),
+						[]holdfast.Delta{{Text: "ok", Finish: holdfast.FinishStop}})})
+				reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 				synctest.Wait()
 				if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 					t.Fatal(err)
@@ -248,10 +230,8 @@ func TestImagesOfCancelledAnswers(t *testing.T) {
 					text += d.Text
 				}
 				looptest.WantTexts(t, e, "t", "user:paint", "assistant:"+text, "activity:")
-				looptest.Succeeded(
-					t,
-					looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go on"))),
-				)
+				looptest.Succeeded(t, looptest.Posted(t, e,
+					looptest.RunInput("t", "r2", looptest.UserSays("u2", "go on"))))
 				if parts := asked[1].Messages[1].Parts; len(parts) == 0 ||
 					parts[len(parts)-1].Type != holdfast.PartImage {
 					t.Errorf("the model gets back %+v", asked[1].Messages[1])
@@ -269,42 +249,29 @@ func TestMediaThatCannotBeShown(t *testing.T) {
 		"it is larger than the agent's maxMedia": picture(4000, ""),
 		"it has no content":                      {Type: holdfast.PartImage},
 		"it is not media":                        {Type: holdfast.PartText, Text: "x", Source: &holdfast.Source{}},
-		"it is not base64": source(
-			holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: `"><script>`},
-		),
-		"its media type cannot be shown": source(
-			holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png;x,", Value: "AAAA"},
-		),
-		"its source cannot be shown": source(
-			holdfast.Source{Type: holdfast.SourceURL, Value: "javascript:alert(1)"},
-		),
+		"it is not base64": source(holdfast.Source{Type: holdfast.SourceData,
+			MIMEType: "image/png", Value: `"><script>`}),
+		"its media type cannot be shown": source(holdfast.Source{Type: holdfast.SourceData,
+			MIMEType: "image/png;x,", Value: "AAAA"}),
+		"its source cannot be shown": source(holdfast.Source{Type: holdfast.SourceURL,
+			Value: "javascript:alert(1)"}),
 	}
 	for why, part := range odd {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.MaxMedia = 5000 },
-			holdfast.Agent{Name: "a", Model: painter(
-				&asked,
-				[]holdfast.Delta{
-					{Text: "Here"},
-					{Media: part},
-					{Media: part},
-					{Media: picture(30, "")},
-					{Finish: holdfast.FinishStop},
-				},
-			)},
-		)
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxMedia = 5000 },
+			holdfast.Agent{Name: "a", Model: painter(&asked, []holdfast.Delta{
+				{Text: "Here"},
+				{Media: part},
+				{Media: part},
+				{Media: picture(30, "")},
+				{Finish: holdfast.FinishStop},
+			})})
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "paint")))
 		looptest.Succeeded(t, events)
 		if shown := activitiesOf(events); len(shown) != 1 {
 			t.Errorf("%s: %d images were shown", why, len(shown))
 		}
-		if n := strings.Count(
-			looptest.Show(events),
-			why,
-		); n != 1 ||
+		if n := strings.Count(looptest.Show(events), why); n != 1 ||
 			!strings.Contains(looptest.Show(events), "holdfast.output_left_out") {
 			t.Errorf("%s: it is said %d times:\n%s", why, n, looptest.Show(events))
 		}
@@ -316,20 +283,13 @@ func TestMediaThatCannotBeShown(t *testing.T) {
 func TestManyImages(t *testing.T) {
 	var asked []*holdfast.ModelRequest
 	smaller := func(c *looptest.Config) { c.MaxSnapshot = 9 << 10 }
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		smaller,
-		holdfast.Agent{
-			Name:  "a",
-			Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<10, "")}, {Finish: holdfast.FinishStop}}),
-		},
-	)
+	e := looptest.Start(t, memstore.New(), smaller, holdfast.Agent{
+		Name:  "a",
+		Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<10, "")}, {Finish: holdfast.FinishStop}}),
+	})
 	for _, run := range []string{"1", "2", "3"} {
-		looptest.Succeeded(
-			t,
-			looptest.Posted(t, e, looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))),
-		)
+		looptest.Succeeded(t, looptest.Posted(t, e,
+			looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))))
 	}
 	reply, err := e.Owner.Attach(t.Context(), looptest.Alice, "t", agui.DialectLegacy)
 	frames, events := looptest.FramesOf(t, reply, err)

@@ -25,12 +25,8 @@ import (
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
 func TestHookOrder(t *testing.T) {
 	j := &looptest.Notebook{}
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		looptest.Pinger(1, looptest.Recorder("one", j), looptest.Recorder("two", j)),
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		looptest.Pinger(1, looptest.Recorder("one", j), looptest.Recorder("two", j)))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	want := []string{
 		"one run",
@@ -109,9 +105,9 @@ func TestHookFailures(t *testing.T) {
 				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
 					error) {
 					if err := fail(); err != nil {
-						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed,
-							"test.broken tool").
-							Wrap(err)}
+						return holdfast.ToolResult{},
+							&holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed, "test.broken tool").
+								Wrap(err)}
 					}
 					return next(ctx, tool, call)
 				}
@@ -129,12 +125,8 @@ func TestHookFailures(t *testing.T) {
 					return nil
 				})
 				m.Name = "test.broken"
-				e := looptest.Start(
-					t,
-					memstore.New(),
-					func(c *looptest.Config) { c.Observer = hookFailures(seen) },
-					looptest.Pinger(1, m),
-				)
+				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) },
+					looptest.Pinger(1, m))
 				said := looptest.Failed(t, looptest.Started(t, e, "t"), codes.MiddlewareFailed)
 				if !strings.Contains(said.FullText(), "test.broken") || !strings.Contains(said.FullText(), hook) ||
 					strings.Contains(said.FullText(), "secret") {
@@ -153,17 +145,11 @@ func TestHookFailures(t *testing.T) {
 			Name:           "test.broken",
 			AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { panic("a secret") },
 		}
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.Observer = hookFailures(seen) },
-			looptest.Pinger(1, m),
-		)
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) },
+			looptest.Pinger(1, m))
 		looptest.Succeeded(t, looptest.Started(t, e, "t"))
-		if got := seen.Take(); !slices.Equal(
-			got,
-			[]string{"test.broken after_iteration", "test.broken after_iteration"},
-		) {
+		if got := seen.Take(); !slices.Equal(got,
+			[]string{"test.broken after_iteration", "test.broken after_iteration"}) {
 			t.Errorf("the observer was told %q", got)
 		}
 	})
@@ -187,17 +173,12 @@ func TestRunHookEnds(t *testing.T) {
 	saw := holdfast.NewTool("saw", "saw", func(ctx context.Context, _ struct{}) (string, error) {
 		return fmt.Sprint(ctx.Value(key{}), " ", holdfast.IterationFrom(ctx).Agent), nil
 	})
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}),
-			Tools:      []holdfast.Tool{saw},
-			Middleware: []holdfast.Middleware{around},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}),
+		Tools:      []holdfast.Tool{saw},
+		Middleware: []holdfast.Middleware{around},
+	})
 	looptest.Failed(t, looptest.Started(t, e, "refused"), "closed")
 	looptest.Failed(t, looptest.Started(t, e, "swallowed"), codes.MiddlewareFailed)
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
@@ -209,11 +190,10 @@ func TestRunHookEnds(t *testing.T) {
 func TestBatchDecides(t *testing.T) {
 	j := &looptest.Notebook{}
 	run := func(name string) holdfast.Tool {
-		return looptest.Tool(
-			name,
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { j.Note(name); return name + " ran", nil },
-		)
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) {
+			j.Note(name)
+			return name + " ran", nil
+		})
 	}
 	deny := holdfast.Middleware{Name: "test.deny", Batch: func(_ context.Context, b *holdfast.Batch) error {
 		for i, c := range b.Calls {
@@ -225,17 +205,12 @@ func TestBatchDecides(t *testing.T) {
 		return nil
 	}}
 	store := memstore.New()
-	e := looptest.Start(
-		t,
-		store,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.TwoCalls("refund", "look"),
-			Tools:      []holdfast.Tool{run("refund"), run("look")},
-			Middleware: []holdfast.Middleware{deny},
-		},
-	)
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.TwoCalls("refund", "look"),
+		Tools:      []holdfast.Tool{run("refund"), run("look")},
+		Middleware: []holdfast.Middleware{deny},
+	})
 	events := looptest.Started(t, e, "t")
 	looptest.Succeeded(t, events)
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:Not allowed.", "tool:look ran", "assistant:done")
@@ -257,11 +232,10 @@ func TestPartialApproval(t *testing.T) {
 		j.Note("pay")
 		return "paid: " + string(call.Answer.Payload), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	look := looptest.Tool(
-		"look",
-		holdfast.EffectPure,
-		func(context.Context) (string, error) { j.Note("look"); return "seen", nil },
-	)
+	look := looptest.Tool("look", holdfast.EffectPure, func(context.Context) (string, error) {
+		j.Note("look")
+		return "seen", nil
+	})
 	ask := holdfast.Middleware{
 		Name: "test.ask",
 		Batch: func(_ context.Context, b *holdfast.Batch) error {
@@ -295,27 +269,20 @@ func TestPartialApproval(t *testing.T) {
 			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	e := looptest.Start(
-		t,
-		store,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      model,
-			Tools:      []holdfast.Tool{pay, look},
-			Middleware: []holdfast.Middleware{ask},
-		},
-	)
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      model,
+		Tools:      []holdfast.Tool{pay, look},
+		Middleware: []holdfast.Middleware{ask},
+	})
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	if did := j.Take(); len(open) != 2 || !slices.Equal(did, []string{"look"}) {
 		t.Fatalf("asked %d, ran %q", len(open), did)
 	}
 	sound(t, store, "t")
 	in := looptest.Answers("t", "r2", "true", open[0])
-	in.Resume = append(
-		in.Resume,
-		agui.ResumeEntry{InterruptID: open[1].ID, Status: agui.ResumeResolved, Payload: json.RawMessage("false")},
-	)
+	in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: open[1].ID, Status: agui.ResumeResolved,
+		Payload: json.RawMessage("false")})
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
 	if did := j.Take(); !slices.Equal(did, []string{"pay"}) {
 		t.Errorf("after the answers: %q", did)
@@ -327,26 +294,20 @@ func TestPartialApproval(t *testing.T) {
 // started, also not by a takeover or a resume, and the model reads why.
 func TestBatchEndsTheRun(t *testing.T) {
 	j := &looptest.Notebook{}
-	pay := looptest.Tool(
-		"pay",
-		holdfast.EffectOnce,
-		func(context.Context) (string, error) { j.Note("pay"); return "paid", nil },
-	)
+	pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) {
+		j.Note("pay")
+		return "paid", nil
+	})
 	stop := holdfast.Middleware{Name: "test.stop", Batch: func(context.Context, *holdfast.Batch) error {
 		return holdfast.Errorf("test_limit", "The limit is reached.")
 	}}
 	store := memstore.New()
-	e := looptest.Start(
-		t,
-		store,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.TwoCalls("pay", "pay"),
-			Tools:      []holdfast.Tool{pay},
-			Middleware: []holdfast.Middleware{stop},
-		},
-	)
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.TwoCalls("pay", "pay"),
+		Tools:      []holdfast.Tool{pay},
+		Middleware: []holdfast.Middleware{stop},
+	})
 	looptest.Failed(t, looptest.Started(t, e, "t"), "test_limit")
 	sound(t, store, "t")
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
@@ -365,11 +326,10 @@ func TestDecisionsSurvive(t *testing.T) {
 		first := &looptest.Mortal{Store: shared}
 		j := &looptest.Notebook{}
 		agent := func(decides bool) holdfast.Agent {
-			pay := looptest.Tool(
-				"pay",
-				holdfast.EffectIdempotent,
-				func(context.Context) (string, error) { j.Note("pay"); return "paid", nil },
-			)
+			pay := looptest.Tool("pay", holdfast.EffectIdempotent, func(context.Context) (string, error) {
+				j.Note("pay")
+				return "paid", nil
+			})
 			hang := looptest.Tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
 				if !decides {
 					return "hung", nil
@@ -393,12 +353,8 @@ func TestDecisionsSurvive(t *testing.T) {
 			}
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -430,29 +386,20 @@ func TestEndRun(t *testing.T) {
 		}
 	}}
 	quick := func(name string) holdfast.Tool {
-		return looptest.Tool(
-			name,
-			holdfast.EffectOnce,
-			func(context.Context) (string, error) { return name + " ran", nil },
-		)
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) {
+			return name + " ran",
+				nil
+		})
 	}
 	store := memstore.New()
-	e := looptest.Start(
-		t,
-		store,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.TwoCalls("pay", "look"),
-			Tools:      []holdfast.Tool{quick("pay"), quick("look")},
-			Middleware: []holdfast.Middleware{stop},
-		},
-	)
-	if said := looptest.Failed(
-		t,
-		looptest.Started(t, e, "t"),
-		"test_limit",
-	); said.FullText() != "Too dear. Ask again tomorrow." {
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.TwoCalls("pay", "look"),
+		Tools:      []holdfast.Tool{quick("pay"), quick("look")},
+		Middleware: []holdfast.Middleware{stop},
+	})
+	if said := looptest.Failed(t, looptest.Started(t, e, "t"),
+		"test_limit"); said.FullText() != "Too dear. Ask again tomorrow." {
 		t.Errorf("the error says %q", said.FullText())
 	}
 	got := looptest.Texts(t, e, "t")
@@ -478,11 +425,8 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 	}
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
 		Name: "a",
-		Model: looptest.Say(
-			looptest.Calls("locate", "{}"),
-			looptest.Calls("locate", "{}"),
-			holdfast.Delta{Text: "done"},
-		),
+		Model: looptest.Say(looptest.Calls("locate", "{}"), looptest.Calls("locate", "{}"),
+			holdfast.Delta{Text: "done"}),
 		Middleware: []holdfast.Middleware{m},
 	})
 	locate := []agui.Tool{
@@ -495,19 +439,13 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 		if len(open) != 1 {
 			t.Fatalf("open: %q", open)
 		}
-		in = looptest.RunInput(
-			"t",
-			fmt.Sprintf("r%d", i+1),
-			agui.FromDomain(
-				holdfast.Message{
-					ID:     fmt.Sprintf("m%d", i),
-					Role:   holdfast.RoleTool,
-					CallID: open[0],
-					Text:   fmt.Sprintf("place %d", i),
-					Error:  []string{"", "no signal"}[i],
-				},
-			),
-		)
+		in = looptest.RunInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{
+			ID:     fmt.Sprintf("m%d", i),
+			Role:   holdfast.RoleTool,
+			CallID: open[0],
+			Text:   fmt.Sprintf("place %d", i),
+			Error:  []string{"", "no signal"}[i],
+		}))
 		in.Tools = locate
 	}
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
@@ -555,16 +493,11 @@ func TestFrontendCallsAreDecided(t *testing.T) {
 			}
 		},
 	}
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.TwoCalls("locate", "nonsense"),
-			Middleware: []holdfast.Middleware{ask},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.TwoCalls("locate", "nonsense"),
+		Middleware: []holdfast.Middleware{ask},
+	})
 	start := func(thread string) []agui.Interrupt {
 		in := looptest.RunInput(thread, "r1", looptest.UserSays("u1", "go"))
 		in.Tools = []agui.Tool{{Name: "locate", Parameters: json.RawMessage(`{"type":"object"}`)}}
@@ -578,58 +511,28 @@ func TestFrontendCallsAreDecided(t *testing.T) {
 	if len(pending.Outcome.PendingToolCallIDs) != 1 {
 		t.Errorf("allowed, the frontend is left with %+v", pending.Outcome)
 	}
-	in := looptest.RunInput(
-		"yes",
-		"r3",
-		agui.FromDomain(
-			holdfast.Message{
-				ID:     "m",
-				Role:   holdfast.RoleTool,
-				CallID: pending.Outcome.PendingToolCallIDs[0],
-				Text:   "here",
-			},
-		),
-	)
+	in := looptest.RunInput("yes", "r3", agui.FromDomain(holdfast.Message{
+		ID:     "m",
+		Role:   holdfast.RoleTool,
+		CallID: pending.Outcome.PendingToolCallIDs[0],
+		Text:   "here",
+	}))
 	looptest.Succeeded(t, looptest.Posted(t, e, in))
-	looptest.WantTexts(
-		t,
-		e,
-		"yes",
-		"user:go",
-		"assistant:",
-		`tool:There is no tool "nonsense".`,
-		"tool:here",
-		"assistant:done",
-	)
+	looptest.WantTexts(t, e, "yes", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:here",
+		"assistant:done")
 
 	refused := looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("no", "r2", "false", start("no")...)))
 	if refused.Outcome != nil && len(refused.Outcome.PendingToolCallIDs) != 0 {
 		t.Errorf("refused, the frontend is left with %+v", refused.Outcome)
 	}
-	looptest.WantTexts(
-		t,
-		e,
-		"no",
-		"user:go",
-		"assistant:",
-		`tool:There is no tool "nonsense".`,
-		"tool:Not allowed.",
-		"assistant:done",
-	)
+	looptest.WantTexts(t, e, "no", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:Not allowed.",
+		"assistant:done")
 
 	decline := looptest.RunInput("declined", "r2")
 	decline.Resume = []agui.ResumeEntry{{InterruptID: start("declined")[0].ID, Status: agui.ResumeCancelled}}
 	looptest.Succeeded(t, looptest.Posted(t, e, decline))
-	looptest.WantTexts(
-		t,
-		e,
-		"declined",
-		"user:go",
-		"assistant:",
-		`tool:There is no tool "nonsense".`,
-		"tool:"+thread.TextDeclined,
-		"assistant:done",
-	)
+	looptest.WantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`,
+		"tool:"+thread.TextDeclined, "assistant:done")
 }
 
 // TestHooksChangeTheCall: a tool sees the call as the hooks have left it, also in its
@@ -642,23 +545,18 @@ func TestHooksChangeTheCall(t *testing.T) {
 		}
 	}}
 	saw := holdfast.NewTool("saw", "saw", func(ctx context.Context, _ struct{}) (string, error) {
-		err := holdfast.UpdateState(
-			ctx,
-			func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`1`), nil },
-		)
+		err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`1`),
+				nil
+		})
 		return string(holdfast.CallFrom(ctx).Metadata), err
 	})
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}),
-			Tools:      []holdfast.Tool{saw},
-			Middleware: []holdfast.Middleware{change},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:       "a",
+		Model:      looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}),
+		Tools:      []holdfast.Tool{saw},
+		Middleware: []holdfast.Middleware{change},
+	})
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:"changed"`, "assistant:done")
 	if s := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice, "t"))(t); string(s.State) != "1" {

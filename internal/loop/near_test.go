@@ -26,10 +26,7 @@ func (c *readCounter) Head(ctx context.Context, key store.ThreadKey) (*store.Hea
 }
 
 func (c *readCounter) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	c.reads.Add(1)
 	return c.Store.Records(ctx, key, after, limit)
@@ -54,12 +51,8 @@ func TestComingBackToALivingRun(t *testing.T) {
 			{Finish: holdfast.FinishStop},
 		}
 		e := looptest.Start(t, s, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
-		first, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		first, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,26 +94,12 @@ func TestComingBackToALivingRun(t *testing.T) {
 				}
 			}
 			if watchers > 0 && watchers < 10 {
-				if _, err := e.Owner.Events(
-					t.Context(),
-					holdfast.Principal{User: "mallory"},
-					"t",
-					"r1",
-					cursorOf(t, ids[0]),
-					agui.DialectV1,
-				); holdfast.AsError(
-					err,
-				).Code != codes.NotFound {
+				if _, err := e.Owner.Events(t.Context(), holdfast.Principal{User: "mallory"}, "t", "r1",
+					cursorOf(t, ids[0]), agui.DialectV1); holdfast.AsError(err).Code != codes.NotFound {
 					t.Errorf("another user gets %v", err)
 				}
-				reply, err := e.Owner.Events(
-					t.Context(),
-					looptest.Alice,
-					"t",
-					"r1",
-					store.Cursor{Number: 2, Tag: "nobody"},
-					agui.DialectV1,
-				)
+				reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1",
+					store.Cursor{Number: 2, Tag: "nobody"}, agui.DialectV1)
 				if err != nil || reply == nil {
 					t.Fatalf("a foreign cursor gets %v", err)
 				}
@@ -138,14 +117,8 @@ func TestComingBackToALivingRun(t *testing.T) {
 				}
 			}
 		}
-		reply, err := e.Owner.Events(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			"r1",
-			cursorOf(t, ids[len(ids)-1]),
-			agui.DialectV1,
-		)
+		reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", cursorOf(t, ids[len(ids)-1]),
+			agui.DialectV1)
 		if reply != nil || err != nil {
 			t.Errorf("after the last record: %v, %v; want nothing", reply, err)
 		}

@@ -23,12 +23,8 @@ func TestOddCallIDs(t *testing.T) {
 			holdfast.Delta{Text: "done"},
 		)
 		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}},
-		)
+		e := looptest.Start(t, memstore.New(), nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
 		events := looptest.Started(t, e, "t")
 		looptest.Succeeded(t, events)
 		for _, ev := range events {

@@ -47,16 +47,16 @@ func (a *completion) misfit() *misfit {
 	case a.finish == holdfast.FinishLength:
 		return &misfit{
 			errors,
-			holdfast.Errorf(codes.OutputCut, "The model's length limit cut its answer off "+
-				"before its JSON was complete.").
+			holdfast.Errorf(codes.OutputCut,
+				"The model's length limit cut its answer off before its JSON was complete.").
 				WithHint("Raise the limit (max_tokens or its like, in the agent's params), or ask for less. The "+
 					"answer is kept; to ask again, %s.", thread.HintEmptyPost),
 		}
 	case a.finish == holdfast.FinishFilter:
 		return &misfit{
 			errors,
-			holdfast.Errorf(codes.OutputInvalid, "The model, or its provider's filter, declined to answer in the "+
-				"form that this agent's answers have.").
+			holdfast.Errorf(codes.OutputInvalid,
+				"The model, or its provider's filter, declined to answer in the form that this agent's answers have.").
 				WithHint("The answer that came instead is kept. To ask again, %s.", thread.HintEmptyPost),
 		}
 	}
@@ -84,14 +84,13 @@ func (a *completion) settle() (bool, error) {
 // askAgain takes the answer back and notes it, so that the next request has it.
 func (a *completion) askAgain(wrong *misfit) error {
 	r := a.r
-	r.log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
-		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
+	r.log.Warn("the model's answer does not have its form, asking again",
+		"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "attempt", a.attempt,
+		"errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
-	if err := r.supersede(
-		"holdfast.output_retry",
-		map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1, "errors": wrong.errors},
-	); err != nil {
+	if err := r.supersede("holdfast.output_retry",
+		map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1, "errors": wrong.errors}); err != nil {
 		return err
 	}
 	r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
@@ -103,8 +102,9 @@ func (a *completion) askAgain(wrong *misfit) error {
 func (a *completion) endWith(wrong *misfit) {
 	err := wrong.final
 	if err == nil {
-		err = holdfast.Errorf(codes.OutputInvalid, "The model's answer does not have the form that this "+
-			"agent's answers have: %s.", strings.Join(wrong.errors, "; ")).
+		err = holdfast.Errorf(codes.OutputInvalid,
+			"The model's answer does not have the form that this agent's answers have: %s.",
+			strings.Join(wrong.errors, "; ")).
 			WithHint("It was asked twice. The answer is kept; to ask again, %s.", thread.HintEmptyPost)
 	}
 	a.mark = thread.MisfitMark(wrong.errors)

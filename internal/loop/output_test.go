@@ -84,12 +84,8 @@ func TestOutput(t *testing.T) {
 // answers are counted.
 func TestOutputIsAskedAgain(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		former(&asked, answering(`{"town": "Rome"}`), answering(`{"city":"Rome"}`), answering(`{"city":"Paris"}`)),
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		former(&asked, answering(`{"town": "Rome"}`), answering(`{"city":"Rome"}`), answering(`{"city":"Paris"}`)))
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 	end := looptest.Succeeded(t, events)
 	if string(end.Result) != `{"city":"Rome"}` || !slices.Equal(customs(events), []string{"holdfast.output_retry"}) {
@@ -99,23 +95,16 @@ func TestOutputIsAskedAgain(t *testing.T) {
 		t.Errorf("the usage is %+v", end.Usage)
 	}
 	looptest.WantTexts(t, e, "t", "user:where?", `assistant:{"city":"Rome"}`)
-	if got, want := looptest.Reduce(
-		events,
-	), []string{
+	if got, want := looptest.Reduce(events), []string{
 		`assistant:{"city":"Rome"}`,
-	}; !slices.Equal(got[len(got)-1:], want) ||
-		len(got) != 2 {
+	}; !slices.Equal(got[len(got)-1:], want) || len(got) != 2 {
 		t.Errorf("a client shows %q", got)
 	}
 	first, second := asked[0], asked[1]
-	if n := len(
-		first.Messages,
-	); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+
-		1].Role != holdfast.RoleUser ||
-		!strings.Contains(
-			second.Messages[n+1].Text,
-			`"city" is missing`,
-		) || second.Attempt != 1 || second.Tail != 2 || len(second.History()) != n ||
+	if n := len(first.Messages); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` ||
+		second.Messages[n+
+			1].Role != holdfast.RoleUser || !strings.Contains(second.Messages[n+1].Text, `"city" is missing`) ||
+		second.Attempt != 1 || second.Tail != 2 || len(second.History()) != n ||
 		!slices.Equal(first.Instructions, second.Instructions) {
 		t.Errorf("asked again with %+v", second)
 	}
@@ -129,23 +118,13 @@ func TestOutputIsAskedAgain(t *testing.T) {
 // error. An empty POST asks again, with that answer and what is wrong with it.
 func TestOutputIsStillWrong(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		former(
-			&asked,
-			answering("Rome"),
-			answering(`{"town":"Rome"}`),
-			answering(`{"city":1}`),
-			answering(`{"city":"Rome"}`),
-		),
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		former(&asked, answering("Rome"), answering(`{"town":"Rome"}`), answering(`{"city":1}`),
+			answering(`{"city":"Rome"}`)))
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 	failed, ok := looptest.LastOf(events).(agui.RunError)
 	if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), `"city" is missing`) ||
-		strings.Contains(failed.Message, "missing") ||
-		len(asked) != 2 {
+		strings.Contains(failed.Message, "missing") || len(asked) != 2 {
 		t.Fatalf("%s", looptest.Show(events))
 	}
 	looptest.WantTexts(t, e, "t", "user:where?", `assistant:{"town":"Rome"}`)
@@ -190,12 +169,8 @@ func TestOutputThatCannotBeAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []*holdfast.ModelRequest
-			e := looptest.Start(
-				t,
-				memstore.New(),
-				nil,
-				former(&asked, []holdfast.Delta{{Text: c.text}, {Finish: c.finish}}),
-			)
+			e := looptest.Start(t, memstore.New(), nil,
+				former(&asked, []holdfast.Delta{{Text: c.text}, {Finish: c.finish}}))
 			events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 			if len(asked) != 1 {
 				t.Errorf("asked %d times", len(asked))
@@ -235,10 +210,7 @@ func TestOutputBindsNoCalls(t *testing.T) {
 	e = looptest.Start(t, memstore.New(), nil, agent)
 	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))
 	in.Tools = []agui.Tool{{Name: "ping"}}
-	if end := looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, in),
-	); end.Result != nil ||
+	if end := looptest.Succeeded(t, looptest.Posted(t, e, in)); end.Result != nil ||
 		len(end.Outcome.PendingToolCallIDs) != 1 {
 		t.Errorf("%+v", end)
 	}
@@ -253,18 +225,10 @@ func TestCrashBetweenTheAnswers(t *testing.T) {
 				shared := memstore.New()
 				first := &looptest.Mortal{Store: shared}
 				var asked, askedLater []*holdfast.ModelRequest
-				one := looptest.Start(
-					t,
-					first,
-					nil,
-					former(&asked, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}),
-				)
-				if _, err := one.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
-				); err != nil {
+				one := looptest.Start(t, first, nil,
+					former(&asked, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}}))
+				if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -306,22 +270,11 @@ func encoded(t *testing.T, v any) string {
 func TestOutputAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			former(
-				&asked,
-				answering("Rome"),
-				[]holdfast.Delta{{Text: `{"ci`}, {Text: "break"}},
-				answering(`{"city":"Rome"}`),
-			),
-		)
+		e := looptest.Start(t, memstore.New(), nil,
+			former(&asked, answering("Rome"), []holdfast.Delta{{Text: `{"ci`}, {Text: "break"}},
+				answering(`{"city":"Rome"}`)))
 		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
-		if end := looptest.Succeeded(
-			t,
-			events,
-		); string(end.Result) != `{"city":"Rome"}` ||
+		if end := looptest.Succeeded(t, events); string(end.Result) != `{"city":"Rome"}` ||
 			!slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.retry"}) {
 			t.Errorf("%s", looptest.Show(events))
 		}
@@ -331,23 +284,11 @@ func TestOutputAfterAFailure(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*holdfast.ModelRequest
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			former(
-				&asked,
-				answering("Rome"),
-				[]holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}},
-				answering(`{"city":"Rome"}`),
-			),
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
-		)
+		e := looptest.Start(t, memstore.New(), nil,
+			former(&asked, answering("Rome"), []holdfast.Delta{{Text: `{"ci`}, {Text: "hang"}},
+				answering(`{"city":"Rome"}`)))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
 		synctest.Wait()
 		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil {
 			t.Fatal(err)
@@ -375,14 +316,13 @@ func TestWrongOutput(t *testing.T) {
 			{
 				Name:   "former",
 				Output: output,
-				Model: holdfast.ModelFunc(
-					func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return nil },
-				),
+				Model: holdfast.ModelFunc(func(context.Context,
+					*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					return nil
+				}),
 			},
 		}
-		if _, err := looptest.New(
-			cfg,
-		); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := looptest.New(cfg); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "former") {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -425,12 +365,8 @@ func TestCrashBeforeTheError(t *testing.T) {
 			},
 		}
 		one := looptest.Start(t, first, nil, agent)
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -440,8 +376,7 @@ func TestCrashBeforeTheError(t *testing.T) {
 		events := looptest.Collect(t, reply, err)
 		failed, ok := looptest.LastOf(events).(agui.RunError)
 		if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), "not JSON") ||
-			len(asked) != 2 ||
-			len(askedLater) != 0 {
+			len(asked) != 2 || len(askedLater) != 0 {
 			t.Errorf("asked %d and %d times:\n%s", len(asked), len(askedLater), looptest.Show(events))
 		}
 		if !slices.Contains(customs(events), "holdfast.takeover") {
@@ -459,10 +394,7 @@ func TestOutputOfAFallback(t *testing.T) {
 	agent.Fallbacks = []holdfast.Model{painter(&second, answering("```json\n{\"city\":\"Rome\"}\n```"))}
 	e := looptest.Start(t, memstore.New(), nil, agent)
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
-	if end := looptest.Succeeded(
-		t,
-		events,
-	); string(end.Result) != `{"city":"Rome"}` ||
+	if end := looptest.Succeeded(t, events); string(end.Result) != `{"city":"Rome"}` ||
 		!slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.fallback"}) {
 		t.Errorf("%s", looptest.Show(events))
 	}

@@ -37,11 +37,8 @@ func saveHandedOut(r *run, call thread.Call) error {
 // OutsideEnded tells the observer how an outside call ended; nothing of other calls.
 func (h *Host) OutsideEnded(at holdfast.Iteration, call *thread.Call) {
 	if call.Outside != nil {
-		h.Config.Observer.OutsideCalled(
-			at,
-			call.Name,
-			observe.OutsideResult(call.OutsideEnd(h.Config.Now().Time()).End),
-		)
+		h.Config.Observer.OutsideCalled(at, call.Name,
+			observe.OutsideResult(call.OutsideEnd(h.Config.Now().Time()).End))
 	}
 }
 
@@ -99,11 +96,9 @@ func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, t
 	}
 	newID, until := t.cfg.NewID, expiry(t.cfg, o)
 	token := thread.NewToken(t.key, t.call.ID, newID("")+newID(""))
-	if err := t.keep(
-		ctx,
-		t.call.ID,
-		func(call *thread.Call) { call.Issue(thread.TokenHash(token), until) },
-	); err != nil {
+	if err := t.keep(ctx, t.call.ID, func(call *thread.Call) {
+		call.Issue(thread.TokenHash(token), until)
+	}); err != nil {
 		return "", until, err
 	}
 	if was := t.call.Outside; was != nil && len(was.Tokens) > 0 {

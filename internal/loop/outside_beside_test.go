@@ -47,10 +47,8 @@ func callsThese(calls ...string) holdfast.Model {
 }
 
 func byKey(e *looptest.Engine, call, result string) (*threads.FinishedCall, error) {
-	return e.Owner.Finish(
-		context.Background(),
-		owner.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)},
-	)
+	return e.Owner.Finish(context.Background(),
+		owner.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)})
 }
 
 // TestOutsideAtOnce: the receiver answers before the call is handed out, as a webhook that
@@ -92,11 +90,8 @@ func TestOutsideWhileOthersRun(t *testing.T) {
 		a := outsideAgent(finance(p, holdfast.Outside{}), slow)
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		e := looptest.Start(t, s, withURLs, a)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Minute)
 		done := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
 		if done.Run != "r1" {
@@ -117,11 +112,10 @@ func TestOutsideWhileOthersRun(t *testing.T) {
 func TestOutsideSeveral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
-		ping := looptest.Tool(
-			"ping",
-			holdfast.EffectIdempotent,
-			func(context.Context) (string, error) { return "pong", nil },
-		)
+		ping := looptest.Tool("ping", holdfast.EffectIdempotent, func(context.Context) (string, error) {
+			return "pong",
+				nil
+		})
 		a := outsideAgent(finance(nil, holdfast.Outside{ExpiresAfter: time.Hour}), ping)
 		a.Model = callsThese(`approve {"amount":1}`, "ping {}", `approve {"amount":2}`)
 		e := looptest.Start(t, s, nil, a)
@@ -156,10 +150,7 @@ func TestOutsideSeveral(t *testing.T) {
 			"tool:" + thread.TextExpired,
 			`tool:{"approved":false}`,
 			"assistant:done",
-		}; !slices.Equal(
-			got,
-			want,
-		) {
+		}; !slices.Equal(got, want) {
 			t.Errorf("the history is %q", got)
 		}
 		sound(t, s, "t")
@@ -179,16 +170,12 @@ func TestOutsideBesideFrontend(t *testing.T) {
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 				in.Tools = []agui.Tool{{Name: "show"}}
 				events := looptest.Posted(t, e, in)
-				if pending := looptest.Succeeded(
-					t,
-					events,
-				).Outcome.PendingToolCallIDs; !slices.Equal(pending, []string{"c1"}) ||
-					len(waitingFor(t, events)) != 1 {
+				if pending := looptest.Succeeded(t, events).Outcome.PendingToolCallIDs; !slices.Equal(pending,
+					[]string{"c1"}) || len(waitingFor(t, events)) != 1 {
 					t.Fatalf("it ends with %s", looptest.Show(events))
 				}
-				shown := agui.FromDomain(
-					holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "c1", Text: "shown"},
-				)
+				shown := agui.FromDomain(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "c1",
+					Text: "shown"})
 				want := []string{"user:go", "assistant:", "tool:shown", `tool:{"approved":true}`, "assistant:done"}
 				switch first {
 				case "outside":
@@ -198,22 +185,16 @@ func TestOutsideBesideFrontend(t *testing.T) {
 					sound(t, s, "t")
 					looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", shown)))
 				case "frontend":
-					if waiting := waitingFor(
-						t,
-						looptest.Posted(t, e, looptest.RunInput("t", "r2", shown)),
-					); len(
-						waiting,
-					) != 1 {
+					if waiting := waitingFor(t,
+						looptest.Posted(t, e, looptest.RunInput("t", "r2", shown))); len(waiting) != 1 {
 						t.Errorf("it waits for %+v", waiting)
 					}
 					sound(t, s, "t")
 					looptest.Must(byKey(e, "c0", `{"approved":true}`))(t)
 				case "a message": // what has come is not lost for it
 					looptest.Must(byKey(e, "c0", `{"approved":true}`))(t)
-					looptest.Succeeded(
-						t,
-						looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "well?"))),
-					)
+					looptest.Succeeded(t,
+						looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "well?"))))
 					want = []string{
 						"user:go",
 						"assistant:",
@@ -253,14 +234,8 @@ func TestOutsideBesideQuestion(t *testing.T) {
 				}
 				in := looptest.RunInput("t", "r5", looptest.UserSays("u5", "later"))
 				in.ForwardedProps = json.RawMessage(`{"holdfast":{"onInterrupted":"decline"}}`)
-				if _, err := e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					in,
-				); looptest.Code(
-					err,
-				) != codes.CallPending {
+				if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+					in); looptest.Code(err) != codes.CallPending {
 					t.Errorf("a new message: %v", err)
 				}
 				want := []string{"user:go", "assistant:", `tool:{"approved":true}`, "tool:answered 1", "assistant:done"}
@@ -273,12 +248,8 @@ func TestOutsideBesideQuestion(t *testing.T) {
 					}
 					looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "1", open...)))
 				} else {
-					if waiting := waitingFor(
-						t,
-						looptest.Posted(t, e, looptest.Answers("t", "r2", "1", open...)),
-					); len(
-						waiting,
-					) != 1 {
+					if waiting := waitingFor(t,
+						looptest.Posted(t, e, looptest.Answers("t", "r2", "1", open...))); len(waiting) != 1 {
 						t.Errorf("it waits for %+v", waiting)
 					}
 					looptest.Must(byKey(e, "c0", `{"approved":true}`))(t)
@@ -317,11 +288,7 @@ func TestOutsideAllowedFirst(t *testing.T) {
 			a.Middleware = []holdfast.Middleware{permission.New(permission.Options{Default: permission.Ask})}
 			e := looptest.Start(t, memstore.New(), withURLs, a)
 			open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-			if _, err := byKey(
-				e,
-				open[0].ToolCallID,
-				`{"approved":true}`,
-			); looptest.Code(err) != codes.NotFound ||
+			if _, err := byKey(e, open[0].ToolCallID, `{"approved":true}`); looptest.Code(err) != codes.NotFound ||
 				handed != "" {
 				t.Errorf("before: %v, handed out %s", err, handed)
 			}
@@ -361,25 +328,12 @@ func TestOutsideNoRoom(t *testing.T) {
 			Tools: []holdfast.Tool{hang},
 		}
 		s := memstore.New()
-		e := looptest.Start(
-			t,
-			s,
-			func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second },
-			outsideAgent(finance(nil, holdfast.Outside{})),
-			busy,
-		)
+		e := looptest.Start(t, s, func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second },
+			outsideAgent(finance(nil, holdfast.Outside{})), busy)
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 		synctest.Wait() // until that run has given its place back
-		looptest.Must(
-			e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"busy",
-				looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "busy",
+			looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))))(t)
 		done := looptest.Must(byKey(e, call, `{"approved":true}`))(t)
 		if done.Run != "" {
 			t.Errorf("%+v", done)
@@ -409,21 +363,13 @@ func TestOutsideBesideADescription(t *testing.T) {
 			})
 		})
 		s := memstore.New()
-		e := looptest.Start(
-			t,
-			s,
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: callsThese(`approve {"amount":7}`, "note {}"),
-				Tools: []holdfast.Tool{finance(nil, holdfast.Outside{}), note},
-			},
-		)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		e := looptest.Start(t, s, nil, holdfast.Agent{
+			Name:  "a",
+			Model: callsThese(`approve {"amount":7}`, "note {}"),
+			Tools: []holdfast.Tool{finance(nil, holdfast.Outside{}), note},
+		})
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		<-blocks
 		finished := make(chan error, 1)
 		go func() {
@@ -434,25 +380,14 @@ func TestOutsideBesideADescription(t *testing.T) {
 		title := "another title"
 		described := make(chan error, 1)
 		go func() {
-			_, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				"",
-				threads.Description{Title: &title},
-			)
+			_, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(t.Context(), looptest.Alice, "t", "",
+				threads.Description{Title: &title})
 			described <- err
 		}()
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if items := looptest.Must(
-			s.Inbox(t.Context(), looptest.KeyOf("t")),
-		)(
-			t,
-		); !slices.ContainsFunc(
-			items,
-			func(i store.InboxItem) bool { return strings.HasPrefix(i.ID, "result/") },
-		) {
+		if items := looptest.Must(s.Inbox(t.Context(), looptest.KeyOf("t")))(t); !slices.ContainsFunc(items,
+			func(i store.InboxItem) bool { return strings.HasPrefix(i.ID, "result/") }) {
 			t.Errorf("the inbox has %+v", items)
 		}
 		close(release)

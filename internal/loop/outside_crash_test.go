@@ -32,35 +32,17 @@ func TestOutsideHandedOutAgain(t *testing.T) {
 							return ctx.Err()
 						},
 					}
-					one := looptest.Start(
-						t,
-						mortal,
-						withURLs,
-						outsideAgent(
-							finance(dying, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect)),
-						),
-					)
-					looptest.Must(
-						one.Owner.Post(
-							t.Context(),
-							looptest.Alice,
-							"",
-							looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-						),
-					)(
-						t,
-					)
+					one := looptest.Start(t, mortal, withURLs,
+						outsideAgent(finance(dying, holdfast.Outside{ExpiresAfter: time.Hour},
+							holdfast.WithEffect(effect))))
+					looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 					time.Sleep(time.Second)
 					mortal.Dead.Store(true)
 					p := &postbox{}
-					two := looptest.Start(
-						t,
-						mortal.Store,
-						withURLs,
-						outsideAgent(
-							finance(p, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect)),
-						),
-					)
+					two := looptest.Start(t, mortal.Store, withURLs,
+						outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour},
+							holdfast.WithEffect(effect))))
 					time.Sleep(10 * time.Second)
 					info := settled(t, two, "t")
 					if len(info.OutsideCalls) != 1 || p.keys[0] != dying.keys[0] || p.token() == dying.token() {
@@ -155,24 +137,15 @@ func TestOutsideKilledAtTheAnswer(t *testing.T) {
 				}
 				two := looptest.Start(t, dying.Store, withURLs, agent)
 				if !before {
-					if _, err := finish(
-						two,
-						p.token(),
-						`{"approved":false}`,
-					); looptest.Code(
-						err,
-					) != codes.CallAlreadyAnswered {
+					if _, err := finish(two, p.token(),
+						`{"approved":false}`); looptest.Code(err) != codes.CallAlreadyAnswered {
 						t.Errorf("another result: %v", err)
 					}
 				}
 				first := looptest.Must(finish(two, p.token(), `{"approved":true}`))(t)
 				time.Sleep(10 * time.Second)
 				settled(t, two, "t")
-				if again := looptest.Must(
-					finish(two, p.token(), `{"approved":true}`),
-				)(
-					t,
-				); *again != *first ||
+				if again := looptest.Must(finish(two, p.token(), `{"approved":true}`))(t); *again != *first ||
 					first.Run == "" {
 					t.Errorf("first %+v, then %+v", first, again)
 				}
@@ -200,24 +173,14 @@ func TestOutsideOwnerDies(t *testing.T) {
 		a := outsideAgent(finance(p, holdfast.Outside{}), slow)
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		one := looptest.Start(t, mortal, withURLs, a)
-		looptest.Must(
-			one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
 		dies.Store(false)
 		two := looptest.Start(t, mortal.Store, withURLs, a)
-		done, err := two.Owner.Finish(
-			t.Context(),
-			owner.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)},
-		)
+		done, err := two.Owner.Finish(t.Context(),
+			owner.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)})
 		if err != nil || done.Run == "" { // the run's own, or the next one if that has ended before
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -252,16 +215,8 @@ func TestOutsideInPlaceOfATool(t *testing.T) {
 					holdfast.WithEffect(holdfast.EffectOnce),
 				)
 				one := looptest.Start(t, mortal, withURLs, outsideAgent(approve))
-				looptest.Must(
-					one.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"",
-						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-					),
-				)(
-					t,
-				)
+				looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 				time.Sleep(time.Second)
 				mortal.Dead.Store(true)
 				p := &postbox{}

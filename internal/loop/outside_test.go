@@ -69,9 +69,8 @@ func finance(p *postbox, o holdfast.Outside, options ...holdfast.ToolOption) hol
 		o.Deliver = p.deliver
 	}
 	if o.Result == nil {
-		o.Result = json.RawMessage(
-			`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"}}}`,
-		)
+		o.Result = json.RawMessage(`{"type":"object","required":["approved"],` +
+			`"properties":{"approved":{"type":"boolean"}}}`)
 	}
 	return contract.New[approveArgs]("approve", "asks the finance department", o, options...)
 }
@@ -174,11 +173,8 @@ func TestOutside(t *testing.T) {
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:{"approved":true}`, "assistant:done")
 		sound(t, store, "t")
-		replay := looptest.Collect(
-			t,
-			looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", done.Run, cursor0, agui.DialectV1))(t),
-			nil,
-		)
+		replay := looptest.Collect(t, looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", done.Run, cursor0,
+			agui.DialectV1))(t), nil)
 		if !strings.Contains(looptest.Show(replay), `"type":"TOOL_CALL_RESULT"`) {
 			t.Errorf("the run that goes on does not show the result: %s", looptest.Show(replay))
 		}
@@ -199,12 +195,8 @@ func checkOnce(t *testing.T, e *looptest.Engine, token string, first *threads.Fi
 	if _, err := finish(e, token, `{"approved":false}`); looptest.Code(err) != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
-	if _, err := e.Owner.Finish(
-		t.Context(),
-		owner.Finishing{Token: token, Result: json.RawMessage(`"no"`), Failed: true},
-	); looptest.Code(
-		err,
-	) != codes.CallAlreadyAnswered {
+	if _, err := e.Owner.Finish(t.Context(), owner.Finishing{Token: token, Result: json.RawMessage(`"no"`),
+		Failed: true}); looptest.Code(err) != codes.CallAlreadyAnswered {
 		t.Errorf("an error: %v", err)
 	}
 }
@@ -269,14 +261,8 @@ func TestOutsideRefuses(t *testing.T) {
 		if info := settled(t, e, "t"); len(info.OutsideCalls) != 1 {
 			t.Errorf("it waits no more: %+v", info)
 		}
-		done := looptest.Must(
-			e.Owner.Finish(
-				t.Context(),
-				owner.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true},
-			),
-		)(
-			t,
-		)
+		done := looptest.Must(e.Owner.Finish(t.Context(),
+			owner.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true}))(t)
 		settled(t, e, "t")
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:finance is closed", "assistant:done")
 		if done.Run == "" {
@@ -302,15 +288,8 @@ func TestOutsideNotHandedOut(t *testing.T) {
 	p := &postbox{before: func(context.Context, holdfast.OutsideCall) error { return errors.New("no route") }}
 	e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
-	looptest.WantTexts(
-		t,
-		e,
-		"t",
-		"user:go",
-		"assistant:",
-		"tool:approve could not be handed out: no route",
-		"assistant:done",
-	)
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:approve could not be handed out: no route",
+		"assistant:done")
 	if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
 		t.Errorf("a result all the same: %v", err)
 	}
@@ -332,22 +311,15 @@ func TestOutsideNotInTime(t *testing.T) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		}, a)
 		looptest.Succeeded(t, looptest.Started(t, e, "t"))
-		looptest.WantTexts(
-			t,
-			e,
-			"t",
-			"user:go",
-			"assistant:",
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:",
 			"tool:approve did not finish within 1m0s and was given up. It may still have taken effect.",
-			"assistant:done",
-		)
+			"assistant:done")
 		handingOut.Wait()
 		if err := e.Shutdown(t.Context()); err != nil { // nothing writes to the log any more
 			t.Error(err)
 		}
 		if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "no route") ||
-			!strings.Contains(got, "tool=approve thread=t run=r1") ||
-			strings.Contains(got, p.token()) {
+			!strings.Contains(got, "tool=approve thread=t run=r1") || strings.Contains(got, p.token()) {
 			t.Errorf("the log is %s", got)
 		}
 	})
@@ -360,12 +332,8 @@ func TestOutsideMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, store := &postbox{}, memstore.New()
-				e := looptest.Start(
-					t,
-					store,
-					withURLs,
-					outsideAgent(finance(p, holdfast.Outside{Abandonable: abandonable})),
-				)
+				e := looptest.Start(t, store, withURLs,
+					outsideAgent(finance(p, holdfast.Outside{Abandonable: abandonable})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 				for _, entry := range []string{call, "int_1"} {
 					in := looptest.RunInput("t", "r8")
@@ -381,9 +349,8 @@ func TestOutsideMessages(t *testing.T) {
 						t.Errorf("resume with %s: %v", entry, err)
 					}
 				}
-				forged := agui.FromDomain(
-					holdfast.Message{ID: "m9", Role: holdfast.RoleTool, CallID: call, Text: `{"approved":true}`},
-				)
+				forged := agui.FromDomain(holdfast.Message{ID: "m9", Role: holdfast.RoleTool, CallID: call,
+					Text: `{"approved":true}`})
 				waitingFor(t, looptest.Posted(t, e, looptest.RunInput("t", "r7", forged)))
 				for _, chat := range []string{`{}`, `{"holdfast":{"chat":true,"onUnfinished":"abandon"}}`} {
 					in := looptest.RunInput("t", "r2"+chat, looptest.UserSays("u2"+chat, "never mind"))
@@ -391,16 +358,8 @@ func TestOutsideMessages(t *testing.T) {
 					reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 					if abandonable {
 						looptest.Succeeded(t, looptest.Collect(t, reply, err))
-						looptest.WantTexts(
-							t,
-							e,
-							"t",
-							"user:go",
-							"assistant:",
-							"tool:"+thread.TextGivenUp,
-							"user:never mind",
-							"assistant:done",
-						)
+						looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextGivenUp,
+							"user:never mind", "assistant:done")
 						if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
 							t.Errorf("a result afterwards: %v", err)
 						}
@@ -439,10 +398,8 @@ func TestOutsideExpires(t *testing.T) {
 				case "an empty post":
 					looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 				case "a new message":
-					looptest.Succeeded(
-						t,
-						looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "and now?"))),
-					)
+					looptest.Succeeded(t,
+						looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "and now?"))))
 					want = slices.Insert(want, 3, "user:and now?")
 				case "upkeep":
 					time.Sleep(time.Minute)
@@ -529,10 +486,7 @@ func TestOutsideByKey(t *testing.T) {
 					f.Thread = "t"
 				}
 				f.Call = "nobody"
-				if _, err := e.Owner.Finish(
-					t.Context(),
-					f,
-				); err == nil ||
+				if _, err := e.Owner.Finish(t.Context(), f); err == nil ||
 					c.code == "" && looptest.Code(err) != codes.NotFound {
 					t.Errorf("an unknown call: %v", err)
 				}
@@ -616,16 +570,8 @@ func TestExpects(t *testing.T) {
 			}
 		}
 		want("waiting", "", token)
-		want(
-			"waiting",
-			codes.NotFound,
-			"",
-			"x",
-			place,
-			place+".x",
-			token+"x",
-			thread.NewToken(looptest.KeyOf("other"), "call_0", "x"),
-		)
+		want("waiting", codes.NotFound, "", "x", place, place+".x", token+"x",
+			thread.NewToken(looptest.KeyOf("other"), "call_0", "x"))
 		looptest.Must(finish(e, token, `{"approved":true}`))(t)
 		settled(t, e, "t")
 		want("over", "", token)

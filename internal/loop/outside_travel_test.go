@@ -23,10 +23,7 @@ import (
 
 // handsOut starts a thread "t" that waits for an outside call.
 func handsOut(
-	t *testing.T,
-	o holdfast.Outside,
-	change func(*looptest.Config),
-	options ...holdfast.ToolOption,
+	t *testing.T, o holdfast.Outside, change func(*looptest.Config), options ...holdfast.ToolOption,
 ) (*looptest.Engine, *postbox, string) {
 	t.Helper()
 	p := &postbox{}
@@ -44,13 +41,8 @@ func handsOut(
 func TestOutsideCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, p, _ := handsOut(t, holdfast.Outside{}, nil)
-		if info := looptest.Must(
-			e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"),
-		)(
-			t,
-		); len(
-			info.OutsideCalls,
-		) != 1 {
+		if info := looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t",
+			"r1"))(t); len(info.OutsideCalls) != 1 {
 			t.Errorf("cancelled, it waits no more: %+v", info)
 		}
 		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
@@ -61,11 +53,8 @@ func TestOutsideCancel(t *testing.T) {
 			before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() },
 		}
 		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		settled(t, e, "t")
@@ -151,11 +140,8 @@ func TestOutsideRewind(t *testing.T) {
 	t.Run("while it waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, p, _ := handsOut(t, holdfast.Outside{}, nil)
-			back := looptest.Must(
-				e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}),
-			)(
-				t,
-			)
+			back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+				threads.Travel{Checkpoint: waitingAt(t, e)}))(t)
 			if back.Thread.Status != threads.StatusStopped || len(back.Effects) != 0 {
 				t.Errorf("back there: %+v", back)
 			}
@@ -189,13 +175,8 @@ func TestOutsideRewind(t *testing.T) {
 				looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
 				settled(t, e, "t")
 				c.travel.Checkpoint = at
-				if back := looptest.Must(
-					e.Keeper.Rewind(t.Context(), looptest.Alice, "t", c.travel),
-				)(
-					t,
-				); len(
-					back.Effects,
-				) != 1 {
+				if back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+					c.travel))(t); len(back.Effects) != 1 {
 					t.Errorf("what has happened: %+v", back.Effects)
 				}
 				sound(t, e.Store, "t")
@@ -204,11 +185,7 @@ func TestOutsideRewind(t *testing.T) {
 					looptest.Must(finish(e, p.token(), `{"approved":false}`))(t)
 					settled(t, e, "t")
 				}
-				if got := looptest.Texts(
-					t,
-					e,
-					"t",
-				); len(got) != 4 || !strings.HasPrefix(got[2], "tool:"+c.result) ||
+				if got := looptest.Texts(t, e, "t"); len(got) != 4 || !strings.HasPrefix(got[2], "tool:"+c.result) ||
 					len(p.tokens) != c.handed {
 					t.Errorf("the history is %q, handed out %d times", got, len(p.tokens))
 				}
@@ -259,14 +236,8 @@ func TestOutsideEditedAfterAnError(t *testing.T) {
 		a.Model = callsThese(`approve {"amount":1}`, `approve {"amount":2}`)
 		e := looptest.Start(t, memstore.New(), nil, a)
 		waitingFor(t, looptest.Started(t, e, "t"))
-		looptest.Must(
-			e.Owner.Finish(
-				t.Context(),
-				owner.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true},
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Finish(t.Context(),
+			owner.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true}))(t)
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
 		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
 		looptest.OpenOf(t, looptest.Posted(t, e, in))
@@ -359,17 +330,12 @@ func TestOutsideEditedPassesHooks(t *testing.T) {
 // calls ended that are still in the history.
 func TestOutsideKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, p, call := handsOut(
-			t,
-			holdfast.Outside{},
-			func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, time.Hour },
-		)
+		e, p, call := handsOut(t, holdfast.Outside{}, func(c *looptest.Config) {
+			c.Retention.Every, c.Retention.Threads = 10*time.Second, time.Hour
+		})
 		time.Sleep(24 * time.Hour)
-		if cleaned := looptest.Must(
-			e.Keeper.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false),
-		)(
-			t,
-		); cleaned.Threads != 0 {
+		if cleaned := looptest.Must(e.Keeper.DeleteInactive(t.Context(), looptest.Alice, time.Now(),
+			false))(t); cleaned.Threads != 0 {
 			t.Errorf("removed: %+v", cleaned)
 		}
 		first := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
@@ -380,13 +346,8 @@ func TestOutsideKept(t *testing.T) {
 		}
 		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 		looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
-		if left := looptest.Must(
-			e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "", 0),
-		)(
-			t,
-		); len(
-			left,
-		) > 0 {
+		if left := looptest.Must(e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "",
+			0))(t); len(left) > 0 {
 			t.Errorf("the end of %s is kept: %s", call, left[0].Data)
 		}
 		time.Sleep(24 * time.Hour)
@@ -406,12 +367,9 @@ func TestOutsideForgotten(t *testing.T) {
 		}
 		other := outsideAgent()
 		other.Name = "b"
-		e = looptest.Start(
-			t,
-			e.Store,
-			func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour },
-			other,
-		)
+		e = looptest.Start(t, e.Store, func(c *looptest.Config) {
+			c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour
+		}, other)
 		time.Sleep(90 * time.Minute)
 		looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 		time.Sleep(90 * time.Minute)

@@ -54,12 +54,8 @@ func TestStatesThatAreRefused(t *testing.T) {
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
-			_, postErr := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
-			)
+			_, postErr := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
 			_, getErr := e.Keeper.Thread(t.Context(), looptest.Alice, "t")
 			for _, err := range []error{postErr, getErr} {
 				if looptest.Code(err) != c.code {
@@ -75,32 +71,17 @@ func TestStatesThatAreRefused(t *testing.T) {
 
 // TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
 func TestLatestIsOverwritten(t *testing.T) {
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		func(c *looptest.Config) { c.KeepCheckpoints = 1 },
-		looptest.Traveller(&looptest.Notebook{}),
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 },
+		looptest.Traveller(&looptest.Notebook{}))
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	all := looptest.Must(
-		e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindCheckpoint, "", 0),
-	)(
-		t,
-	)
+	all := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"},
+		store.KindCheckpoint, "", 0))(t)
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
-	if cp := looptest.Must(
-		thread.DecodeCheckpoint(all[0].Data),
-	)(
-		t,
-	); cp.State.Iteration != 3 ||
+	if cp := looptest.Must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 ||
 		cp.State.Status() != threads.StatusIdle {
 		t.Errorf("the latest is %+v", cp.State)
 	}
@@ -113,18 +94,10 @@ func TestFrequencies(t *testing.T) {
 		loop.PerIteration: "input -1, loop 1, loop 2, loop 3", loop.PerTurn: "input -1, loop 3", loop.Manual: "",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			e := looptest.Start(
-				t,
-				memstore.New(),
-				func(c *looptest.Config) { c.Frequency = f },
-				looptest.Traveller(&looptest.Notebook{}),
-			)
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			)
+			e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Frequency = f },
+				looptest.Traveller(&looptest.Notebook{}))
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			var got []string
 			for _, cp := range looptest.Checkpoints(t, e, "t") {
@@ -146,29 +119,13 @@ func TestScenarios(t *testing.T) {
 		pub.Message != "No messages provided and thread has no existing history or checkpoint." {
 		t.Errorf("1, no checkpoint and no messages: %v", err)
 	}
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err)) // 2, no checkpoint and messages
-	looptest.Must(
-		e.Keeper.Rewind(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
-		),
-	)(
-		t,
-	)
-	_, err = e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")),
-	)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	_, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")))
 	if !errors.As(err, &pub) || pub.Code != codes.MidExecution || !strings.Contains(pub.Message, "at iteration 1") {
 		t.Errorf("4, a checkpoint and messages: %v", err)
 	}
@@ -198,38 +155,29 @@ func TestPendingWrites(t *testing.T) {
 				return name + " done", nil
 			})
 		}
-		model := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					if len(req.Messages) > 1 {
-						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-						return
-					}
-					for i, name := range []string{"a", "b", "c"} {
-						yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
-					}
-					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+		model := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if len(req.Messages) > 1 {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
 				}
-			},
-		)
+				for i, name := range []string{"a", "b", "c"} {
+					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
+				}
+				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+			}
+		})
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
 			step("a", 2*time.Second), step("b", time.Second), step("c", 0),
 		}})
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply2, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply2, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,17 +214,8 @@ func TestPendingWrites(t *testing.T) {
 		if got := pending("t"); len(got) != 0 {
 			t.Errorf("after the checkpoint there are still %q", got)
 		}
-		looptest.WantTexts(
-			t,
-			e,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:b done",
-			"tool:a done",
-			"tool:c failed",
-			"assistant:done",
-		)
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed",
+			"assistant:done")
 	})
 }
 
@@ -303,19 +242,15 @@ func TestHandMadeStore(t *testing.T) {
 			{
 				ID:     "m0",
 				Parent: "u1",
-				Data: []byte(
-					`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function",` +
-						`"function":{"name":"look","arguments":"{\"n\":1}"}}]}`,
-				),
+				Data: []byte(`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function",` +
+					`"function":{"name":"look","arguments":"{\"n\":1}"}}]}`),
 			},
 			{ID: "t0", Parent: "m0", Data: []byte(`{"id":"t0","role":"tool","toolCallId":"c0","content":"look 1"}`)},
 			{
 				ID:     "m1",
 				Parent: "t0",
-				Data: []byte(
-					`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function",` +
-						`"function":{"name":"charge","arguments":"{\"n\":2}"}}]}`,
-				),
+				Data: []byte(`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function",` +
+					`"function":{"name":"charge","arguments":"{\"n\":2}"}}]}`),
 			},
 		},
 		Put: []store.Value{

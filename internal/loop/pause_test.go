@@ -23,27 +23,21 @@ func TestTryingAgainSaysWhen(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
-				model := holdfast.ModelFunc(
-					func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-						return func(yield func(holdfast.Delta, error) bool) {
-							if tries++; tries == 1 {
-								yield(
-									holdfast.Delta{},
-									&holdfast.ModelError{Retryable: true, RetryAfter: asked, Err: errors.New("429")},
-								)
-								return
-							}
-							yield(holdfast.Delta{Text: "hi", Finish: holdfast.FinishStop}, nil)
+				model := holdfast.ModelFunc(func(context.Context,
+					*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					return func(yield func(holdfast.Delta, error) bool) {
+						if tries++; tries == 1 {
+							yield(holdfast.Delta{},
+								&holdfast.ModelError{Retryable: true, RetryAfter: asked, Err: errors.New("429")})
+							return
 						}
-					},
-				)
+						yield(holdfast.Delta{Text: "hi", Finish: holdfast.FinishStop}, nil)
+					}
+				})
 				var log bytes.Buffer
-				e := looptest.Start(
-					t,
-					memstore.New(),
-					func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) },
-					holdfast.Agent{Name: "a", Model: model},
-				)
+				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+					c.Log = slog.New(slog.NewTextHandler(&log, nil))
+				}, holdfast.Agent{Name: "a", Model: model})
 				looptest.Succeeded(t, looptest.Started(t, e, "t"))
 				synctest.Wait() // nobody writes to the log
 				if !strings.Contains(log.String(), "next=retry") || !strings.Contains(log.String(), want) {

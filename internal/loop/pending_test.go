@@ -35,32 +35,28 @@ func TestPendingWritesOff(t *testing.T) {
 							return name, nil
 						})
 					}
-					model := holdfast.ModelFunc(
-						func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-							return func(yield func(holdfast.Delta, error) bool) {
-								if len(req.Messages) > 1 {
-									yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					model := holdfast.ModelFunc(func(_ context.Context,
+						req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						return func(yield func(holdfast.Delta, error) bool) {
+							if len(req.Messages) > 1 {
+								yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+								return
+							}
+							for i, name := range []string{"once", "idempotent", "slow"} {
+								if !yield(
+									holdfast.Delta{
+										Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"},
+									},
+									nil,
+								) {
 									return
 								}
-								for i, name := range []string{"once", "idempotent", "slow"} {
-									if !yield(
-										holdfast.Delta{
-											Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"},
-										},
-										nil,
-									) {
-										return
-									}
-								}
-								yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 							}
-						},
-					)
+							yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+						}
+					})
 					return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
-						step(
-							"once",
-							holdfast.EffectOnce,
-						),
+						step("once", holdfast.EffectOnce),
 						step("idempotent", holdfast.EffectIdempotent),
 						step("slow", holdfast.EffectPure),
 					}}
@@ -69,12 +65,8 @@ func TestPendingWritesOff(t *testing.T) {
 				first := &looptest.Mortal{Store: shared}
 				pending := func(c *looptest.Config) { c.NoPendingWrites = off }
 				one := looptest.Start(t, first, pending, agent(true))
-				if _, err := one.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Second)
@@ -91,10 +83,7 @@ func TestPendingWritesOff(t *testing.T) {
 						t.Errorf("%s was started %d times, want %d", name, got, want)
 					}
 				}
-				looptest.WantTexts(
-					t,
-					two,
-					"t",
+				looptest.WantTexts(t, two, "t",
 					append(append([]string{"user:go", "assistant:", "tool:once"}, results...), "assistant:done")...)
 			})
 		})

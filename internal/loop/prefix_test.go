@@ -85,11 +85,7 @@ func (p *prompts) agent(t *testing.T, model string) holdfast.Agent {
 		}, holdfast.WithEffect(effect))
 	}
 	return holdfast.Agent{Name: "a", Model: m, Instructions: "Be <kind>.", Tools: []holdfast.Tool{
-		slow(
-			"note",
-			holdfast.EffectIdempotent,
-			3*time.Millisecond,
-		),
+		slow("note", holdfast.EffectIdempotent, 3*time.Millisecond),
 		slow("look", holdfast.EffectPure, 2*time.Millisecond),
 		slow("pay", holdfast.EffectOnce, time.Millisecond),
 	}}
@@ -126,21 +122,15 @@ func TestPromptsAfterEachCommit(t *testing.T) {
 				}
 				c := p.Counts()
 				if c.Whole != c.Again || c.Again < 4 {
-					t.Errorf(
-						"commit %d: %d of %d requests had all of the one before:\n%s",
-						n,
-						c.Whole,
-						c.Again,
-						strings.Join(c.Fouls, "\n"),
-					)
+					t.Errorf("commit %d: %d of %d requests had all of the one before:\n%s", n, c.Whole, c.Again,
+						strings.Join(c.Fouls, "\n"))
 				}
 				// The first request is measured again if the process died before it could say that
 				// there was one.
 				again := slices.IndexFunc(p.cuts, func(cut observe.PromptCut) bool { return cut != observe.CutFirst })
 				want := slices.Repeat([]observe.PromptCut{observe.CutNone}, max(0, len(p.cuts)-again))
 				if again < 1 || again > 2 || !slices.Equal(p.cuts[again:], want) || p.last.Repeated == 0 ||
-					p.last.Repeated > p.last.Bytes ||
-					p.last.Model != "m1" {
+					p.last.Repeated > p.last.Bytes || p.last.Model != "m1" {
 					t.Errorf("commit %d: the observer was told %v and last %+v", n, p.cuts, p.last)
 				}
 			})
@@ -272,10 +262,8 @@ func TestChangingInstructions(t *testing.T) {
 			e := looptest.Start(t, shared, p.observe, agent) // another process each time
 			var more []agui.Message
 			if c.text != "" { // the id is another one each time
-				more = append(
-					more,
-					agui.FromDomain(holdfast.Message{ID: fmt.Sprint("s", n), Role: holdfast.RoleSystem, Text: c.text}),
-				)
+				more = append(more, agui.FromDomain(holdfast.Message{ID: fmt.Sprint("s", n), Role: holdfast.RoleSystem,
+					Text: c.text}))
 			}
 			looptest.Succeeded(t, looptest.Posted(t, e, asks(n, "", more...)))
 			req := asked[len(asked)-1]
@@ -299,9 +287,8 @@ func TestPromptIsCutByTheWindow(t *testing.T) {
 		p := &prompts{Provider: &prompttest.Provider{Format: prompttest.OpenAI}}
 		agent := p.agent(t, "m1")
 		agent.Middleware = []holdfast.Middleware{
-			middleware.HistoryWindow(
-				middleware.HistoryWindowOptions{MaxMessages: 8, Then: middleware.WindowSummarise, SummaryEvery: 2},
-			),
+			middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 8, Then: middleware.WindowSummarise,
+				SummaryEvery: 2}),
 		}
 		e := looptest.Start(t, memstore.New(), p.observe, agent)
 		var said [][]observe.PromptCut

@@ -30,9 +30,8 @@ func TestWhoRanWhat(t *testing.T) {
 				}
 				reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 				frames, events := looptest.FramesOf(t, reply, err)
-				if start := events[0].(agui.RunStarted); string(
-					start.Metadata,
-				) != `{"holdfast":{"process":"`+first.Process+`"}}` {
+				if start := events[0].(agui.RunStarted); string(start.Metadata) != `{"holdfast":{"process":"`+
+					first.Process+`"}}` {
 					t.Errorf("RUN_STARTED says %s", start.Metadata)
 				}
 				takenOver := false
@@ -51,19 +50,11 @@ func TestWhoRanWhat(t *testing.T) {
 							t.Errorf("no time has passed: %s", ev.Value)
 						}
 					case agui.ToolCallResult:
-						said := looptest.Must(
-							agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)[2]),
-						)(
-							t,
-						)
+						said := looptest.Must(agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice,
+							"t"))(t)[2]))(t)
 						if said.ID != ev.MessageID || string(said.Metadata) != string(ev.Metadata) {
-							t.Errorf(
-								"message %s says %s; its event for %s says %s",
-								said.ID,
-								said.Metadata,
-								ev.MessageID,
-								ev.Metadata,
-							)
+							t.Errorf("message %s says %s; its event for %s says %s", said.ID, said.Metadata,
+								ev.MessageID, ev.Metadata)
 						}
 						if facts, _ := thread.FactsOf(&ev); facts.Attempts != attempts || facts.Key != "" {
 							t.Errorf("the result says %s, want %d attempts", ev.Metadata, attempts)

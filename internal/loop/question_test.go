@@ -65,14 +65,9 @@ func TestHookAsks(t *testing.T) {
 			if again := looptest.OpenOf(t, hydrated); again[0].ID != open[0].ID {
 				t.Errorf("shown again it is another question: %+v", again)
 			}
-			if _, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r9", looptest.UserSays("u2", "hello?")),
-			); looptest.Code(
-				err,
-			) != codes.Interrupted {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r9",
+					looptest.UserSays("u2", "hello?"))); looptest.Code(err) != codes.Interrupted {
 				t.Errorf("a new message: %v", err)
 			}
 			events := looptest.Posted(t, e, c.answer(open[0]))
@@ -126,24 +121,19 @@ func TestAnswerSurvives(t *testing.T) {
 		agent := func(hang bool) holdfast.Agent {
 			a := looptest.Pinger(2, asksAt(1, j))
 			inner := a.Model
-			a.Model = holdfast.ModelFunc(
-				func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					if hang && req.Iteration == 1 {
-						<-ctx.Done()
-					}
-					return inner.Stream(ctx, req)
-				},
-			)
+			a.Model = holdfast.ModelFunc(func(ctx context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				if hang && req.Iteration == 1 {
+					<-ctx.Done()
+				}
+				return inner.Stream(ctx, req)
+			})
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
 		open := looptest.OpenOf(t, looptest.Started(t, one, "t"))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.Answers("t", "r2", "true", open[0]),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.Answers("t", "r2", "true", open[0])); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -151,17 +141,8 @@ func TestAnswerSurvives(t *testing.T) {
 		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		looptest.WantTexts(
-			t,
-			two,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:pong",
-			"assistant:",
-			"tool:pong",
-			"assistant:done",
-		)
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong",
+			"assistant:done")
 		if got := j.Take(); len(got) != 2 || got[0] != got[1] {
 			t.Errorf("the hooks were told %q", got)
 		}
@@ -191,10 +172,8 @@ func TestModelHookAsks(t *testing.T) {
 				looptest.Failed(t, events, codes.MiddlewareFailed)
 				return
 			}
-			looptest.Succeeded(
-				t,
-				looptest.Posted(t, e, looptest.Answers("t", "r2", "true", looptest.OpenOf(t, events)...)),
-			)
+			looptest.Succeeded(t, looptest.Posted(t, e,
+				looptest.Answers("t", "r2", "true", looptest.OpenOf(t, events)...)))
 			looptest.WantTexts(t, e, "t", "user:go", "assistant:done")
 		})
 	}

@@ -40,9 +40,8 @@ func (g growth) plant(messages []agui.Message) []store.Message {
 // as the events that show them. After the last time nothing can be recorded.
 func (g growth) recorded(last bool) (messages []agui.Message, events []agui.Event) {
 	for _, a := range g.r.notes.take(last) {
-		m := agui.FromDomain(
-			holdfast.Message{ID: g.r.host.Config.NewID("msg"), Role: holdfast.RoleActivity, Activity: &a},
-		)
+		m := agui.FromDomain(holdfast.Message{ID: g.r.host.Config.NewID("msg"), Role: holdfast.RoleActivity,
+			Activity: &a})
 		shown := agui.ActivitySnapshot{MessageID: m.ID, ActivityType: m.ActivityType, Content: m.Content}
 		shown.Timestamp = g.r.now()
 		messages, events = append(messages, m), append(events, shown)
@@ -62,10 +61,7 @@ func (g growth) addRecorded() error {
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
 func (r *run) append(
-	messages []agui.Message,
-	events []agui.Event,
-	u journal.Urgency,
-	more func(c *store.Commit),
+	messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit),
 ) error {
 	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {

@@ -112,17 +112,12 @@ func TestRecord(t *testing.T) {
 		}
 	})
 	db := memstore.New()
-	e := looptest.Start(
-		t,
-		db,
-		nil,
-		holdfast.Agent{
-			Name:       "a",
-			Model:      model,
-			Tools:      []holdfast.Tool{ping},
-			Middleware: []holdfast.Middleware{recorder(t)},
-		},
-	)
+	e := looptest.Start(t, db, nil, holdfast.Agent{
+		Name:       "a",
+		Model:      model,
+		Tools:      []holdfast.Tool{ping},
+		Middleware: []holdfast.Middleware{recorder(t)},
+	})
 	events := looptest.Started(t, e, "t")
 	looptest.Succeeded(t, events)
 	want := []string{
@@ -179,19 +174,12 @@ func wantContinuable(t *testing.T, e *looptest.Engine) {
 		events := looptest.Posted(t, e, looptest.RunInput("t", "again-"+name, sent...))
 		looptest.Succeeded(t, events)
 		if n := len(looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)); n != len(all) {
-			t.Errorf(
-				"%s activities: a repeated request has added %d messages:\n%s",
-				name,
-				n-len(all),
-				looptest.Show(events),
-			)
+			t.Errorf("%s activities: a repeated request has added %d messages:\n%s", name, n-len(all),
+				looptest.Show(events))
 		}
 	}
-	events := looptest.Posted(
-		t,
-		e,
-		looptest.RunInput("t", "more", append(stripped, looptest.UserSays("u2", "more"))...),
-	)
+	events := looptest.Posted(t, e, looptest.RunInput("t", "more",
+		append(stripped, looptest.UserSays("u2", "more"))...))
 	looptest.Succeeded(t, events)
 	if strings.Contains(looptest.Show(events), string(agui.TypeMessagesSnapshot)) {
 		t.Errorf("a client without activities is resynchronised:\n%s", looptest.Show(events))
@@ -199,11 +187,7 @@ func wantContinuable(t *testing.T, e *looptest.Engine) {
 	anew := looptest.RunInput("t", "anew", stripped[0])
 	anew.ForwardedProps = json.RawMessage(`{"holdfast":{"branch":true}}`)
 	looptest.Succeeded(t, looptest.Posted(t, e, anew))
-	if got := history(
-		t,
-		e,
-		"t",
-	); got[0] != "user:go" || got[1] != "run begins" ||
+	if got := history(t, e, "t"); got[0] != "user:go" || got[1] != "run begins" ||
 		strings.Contains(strings.Join(got, " "), "more") {
 		t.Errorf("answered anew: %q", got)
 	}
@@ -255,12 +239,8 @@ func TestRecordedWithItsState(t *testing.T) {
 			shared := memstore.New()
 			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, looptest.Pinger(2, counting))
-			_, _ = one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			)
+			_, _ = one.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			first.Dead.Store(true)
@@ -277,10 +257,7 @@ func TestRecordedWithItsState(t *testing.T) {
 				}
 			}
 			head := looptest.Must(shared.Head(t.Context(), looptest.KeyOf("t")))(t)
-			if want := fmt.Sprintf(
-				`"test.journalled":{"n":%d}`,
-				n,
-			); n == 0 ||
+			if want := fmt.Sprintf(`"test.journalled":{"n":%d}`, n); n == 0 ||
 				!strings.Contains(string(head.State), want) {
 				t.Errorf("dead after %d commits: %d activities, and the head %s", dies, n, head.State)
 			}
@@ -316,30 +293,18 @@ func (d *shortLived) Commit(ctx context.Context, c *store.Commit) error {
 func TestRecordingIsNoProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		never := holdfast.ModelFunc(
-			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
-			},
-		)
-		killed(
-			t,
-			shared,
-			owner.MaxTakeovers+1,
-			holdfast.Agent{Name: "a", Model: never, Middleware: []holdfast.Middleware{recorder(t)}},
-		)
-		last := looptest.Start(
-			t,
-			shared,
-			nil,
-			holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})},
-		)
+		never := holdfast.ModelFunc(func(ctx context.Context,
+			_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
+		killed(t, shared, owner.MaxTakeovers+1,
+			holdfast.Agent{Name: "a", Model: never, Middleware: []holdfast.Middleware{recorder(t)}})
+		last := looptest.Start(t, shared, nil,
+			holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if info := looptest.Must(
-			last.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-		)(
-			t,
-		); info.Code != "recovery_gave_up" {
+		if info := looptest.Must(last.Keeper.Thread(t.Context(), looptest.Alice,
+			"t"))(t); info.Code != "recovery_gave_up" {
 			t.Errorf("%+v", info)
 		}
 	})
@@ -349,21 +314,15 @@ func TestRecordingIsNoProgress(t *testing.T) {
 func TestRecordTooLate(t *testing.T) {
 	t.Parallel()
 	var kept context.Context
-	tool := looptest.Tool(
-		"ping",
-		holdfast.EffectPure,
-		func(ctx context.Context) (string, error) { kept = ctx; return "pong", nil },
-	)
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("ping", "{}"), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{tool},
-		},
-	)
+	tool := looptest.Tool("ping", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+		kept = ctx
+		return "pong", nil
+	})
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("ping", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{tool},
+	})
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	if err := holdfast.Record(kept, "test.seen", struct{}{}); err == nil {
 		t.Error("it was recorded after the end")

@@ -55,12 +55,8 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 		var started atomic.Int32
 		dying := &looptest.Mortal{Store: shared}
 		first := looptest.Start(t, dying, nil, busy(&started))
-		if _, err := first.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := first.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -77,12 +73,8 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 			t.Errorf("ready: %v, want ErrRefused", err)
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:")
-		_, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")),
-		)
+		_, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
 		if looptest.Code(err) != codes.StoreUnavailable {
 			t.Errorf("a new run: %v, want %s", err, codes.StoreUnavailable)
 		}
@@ -104,17 +96,15 @@ func TestStartWhileTheStoreRefuses(t *testing.T) {
 func TestStartWithoutTheStore(t *testing.T) {
 	dead := &looptest.Mortal{Store: memstore.New()}
 	dead.Dead.Store(true)
-	e, err := looptest.New(
-		looptest.Config{
-			Config: loop.Config{
-				Store:   dead,
-				Lease:   time.Second,
-				MaxRuns: 1,
-				Now:     clock.Wall,
-				NewID:   func(p string) string { return p },
-			},
+	e, err := looptest.New(looptest.Config{
+		Config: loop.Config{
+			Store:   dead,
+			Lease:   time.Second,
+			MaxRuns: 1,
+			Now:     clock.Wall,
+			NewID:   func(p string) string { return p },
 		},
-	)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,11 +50,10 @@ func edition(name, v string, gate <-chan struct{}) holdfast.Agent {
 		Instructions: "by-" + v,
 		Model:        model,
 		Tools: []holdfast.Tool{
-			looptest.Tool(
-				"tool-"+v,
-				holdfast.EffectPure,
-				func(context.Context) (string, error) { return "result-" + v, nil },
-			),
+			looptest.Tool("tool-"+v, holdfast.EffectPure, func(context.Context) (string, error) {
+				return "result-" + v,
+					nil
+			}),
 		},
 		Middleware: []holdfast.Middleware{{Name: "signs", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -98,12 +97,8 @@ func TestReload(t *testing.T) {
 		}
 		synctest.Wait() // in its second iteration
 		unused := use(t, e, edition("a", "2", nil))
-		next, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t2", "r2", looptest.UserSays("u2", "go")),
-		)
+		next, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t2", "r2", looptest.UserSays("u2", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, next, err))
 		looptest.WantTexts(t, e, "t2", "user:go", "assistant:", "tool:result-2", "assistant:"+said("2"))
 		if tools := e.Owner.Tools("a"); len(tools) != 1 || tools[0].Name != "tool-2" {
@@ -117,12 +112,8 @@ func TestReload(t *testing.T) {
 		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:result-1", "assistant:"+said("1"))
 		<-unused
-		next, err = e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r3", looptest.UserSays("u3", "again")),
-		)
+		next, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r3", looptest.UserSays("u3", "again")))
 		looptest.Succeeded(t, looptest.Collect(t, next, err))
 		if texts := looptest.Texts(t, e, "t"); texts[len(texts)-1] != "assistant:"+said("2") {
 			t.Errorf("the thread goes on with %q", texts)
@@ -155,18 +146,10 @@ func TestReloadKeepsModels(t *testing.T) {
 			})
 		}
 		broken := &holdfast.ModelError{Retryable: true, RetryAfter: time.Second, Err: errors.New("not now")}
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{Name: "a", Model: model("first", broken), Fallbacks: []holdfast.Model{model("second", nil)}},
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		e := looptest.Start(t, memstore.New(), nil,
+			holdfast.Agent{Name: "a", Model: model("first", broken), Fallbacks: []holdfast.Model{model("second", nil)}})
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,12 +184,8 @@ func TestReloadRemoves(t *testing.T) {
 			},
 		}
 		e := looptest.Start(t, memstore.New(), nil, edition("a", "1", gate), asks)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"asks",
-			looptest.RunInput("waits", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "asks",
+			looptest.RunInput("waits", "r1", looptest.UserSays("u1", "go")))
 		question := questionOf(t, looptest.Collect(t, reply, err))
 		in := looptest.RunInput("runs", "r1", looptest.UserSays("u1", "go"))
 		if reply, err = e.Owner.Post(t.Context(), looptest.Alice, "a", in); err != nil {
@@ -221,37 +200,18 @@ func TestReloadRemoves(t *testing.T) {
 		}
 		before := looptest.Texts(t, e, "waits")
 		for _, name := range []string{"", "asks"} {
-			if _, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				name,
-				answer,
-			); looptest.Code(
-				err,
-			) != codes.AgentNotFound {
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, name,
+				answer); looptest.Code(err) != codes.AgentNotFound {
 				t.Errorf("an answer to the removed agent (%q): %v", name, err)
 			}
 		}
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			answer,
-		); !strings.Contains(
-			holdfast.AsError(err).Hint,
-			"Nothing is lost",
-		) {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			answer); !strings.Contains(holdfast.AsError(err).Hint, "Nothing is lost") {
 			t.Errorf("the error does not say what to do: %v", err)
 		}
 		looptest.WantTexts(t, e, "waits", before...)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"a",
-			looptest.RunInput("other", "r1", looptest.UserSays("u", "go")),
-		); looptest.Code(
-			err,
-		) != codes.AgentNotFound {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "a",
+			looptest.RunInput("other", "r1", looptest.UserSays("u", "go"))); looptest.Code(err) != codes.AgentNotFound {
 			t.Errorf("a new run of the removed agent: %v", err)
 		}
 		for _, name := range []string{"", "a"} {
@@ -264,22 +224,11 @@ func TestReloadRemoves(t *testing.T) {
 				}
 			}()
 		}
-		next, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("new", "r1", looptest.UserSays("u", "go")),
-		)
+		next, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("new", "r1", looptest.UserSays("u", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, next, err))
-		looptest.WantTexts(
-			t,
-			e,
-			"new",
-			"user:go",
-			"assistant:",
-			"tool:result-2",
-			"assistant:"+said("2"),
-		) // of the new default
+		looptest.WantTexts(t, e, "new", "user:go", "assistant:", "tool:result-2",
+			"assistant:"+said("2")) // of the new default
 		close(gate)
 		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		<-unused
@@ -319,12 +268,8 @@ func TestReloadAnswered(t *testing.T) {
 			}
 		}
 		e := looptest.Start(t, memstore.New(), nil, agent("1"))
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		question := questionOf(t, looptest.Collect(t, reply, err))
 		synctest.Wait()
 		if !closed(use(t, e, agent("2"))) {
@@ -357,11 +302,8 @@ func TestReloadOutside(t *testing.T) {
 		strict.Model = callsThese("slow {}", `approve {"amount":1}`)
 		other := edition("other", "2", nil)
 		e := looptest.Start(t, memstore.New(), withURLs, strict)
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Minute)
 		use(t, e, other)
 		if _, err := finish(e, p.token(), `{"approved":"perhaps"}`); looptest.Code(err) != codes.InvalidInput {
@@ -373,12 +315,8 @@ func TestReloadOutside(t *testing.T) {
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:{"approved":true}`, "tool:slow", "assistant:done")
 
 		use(t, e, outsideAgent(finance(p, holdfast.Outside{})))
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("rests", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("rests", "r1", looptest.UserSays("u1", "go")))
 		waitingFor(t, looptest.Collect(t, reply, err))
 		synctest.Wait() // a run is held to its own contract until it has left
 		use(t, e, other)
@@ -402,30 +340,15 @@ func TestReloadTakenOver(t *testing.T) {
 		first := &looptest.Mortal{Store: shared}
 		one := looptest.Start(t, first, nil, edition("a", "1", make(chan struct{})))
 		two := looptest.Start(t, shared, nil, edition("a", "1", nil))
-		looptest.Must(
-			one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		use(t, two, edition("a", "2", nil))
 		first.Dead.Store(true)
 		time.Sleep(10 * time.Second)
 		settled(t, two, "t")
-		looptest.WantTexts(
-			t,
-			two,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:result-1",
-			"assistant:by-2+signed-2 2 tool-2 result-1",
-		)
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:result-1",
+			"assistant:by-2+signed-2 2 tool-2 result-1")
 	})
 }
 
@@ -435,20 +358,12 @@ func TestReloadMistake(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, edition("a", "1", nil))
 		bad := edition("b", "2", nil)
 		bad.Output = &holdfast.Output{Schema: []byte(`{"type":7}`)}
-		if _, err := e.Owner.NewAgents(
-			[]holdfast.Agent{edition("a", "2", nil), bad},
-			nil,
-			nil,
-		); err == nil ||
+		if _, err := e.Owner.NewAgents([]holdfast.Agent{edition("a", "2", nil), bad}, nil, nil); err == nil ||
 			!strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("got %v", err)
 		}
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:result-1", "assistant:"+said("1"))
 	})
@@ -471,12 +386,8 @@ func TestReloadWhileRunsBegin(t *testing.T) {
 		clientsDone.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("t%d-%d", c, i)
-				reply, err := e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					[]string{"", "a"}[i%2],
-					looptest.RunInput(id, "r", looptest.UserSays("u", "go")),
-				)
+				reply, err := e.Owner.Post(t.Context(), looptest.Alice, []string{"", "a"}[i%2],
+					looptest.RunInput(id, "r", looptest.UserSays("u", "go")))
 				if err != nil {
 					t.Errorf("a run is refused: %v", err)
 					return
@@ -509,12 +420,8 @@ func TestReloadAtShutdown(t *testing.T) {
 		never := make(chan struct{})
 		db := &looptest.Mortal{Store: memstore.New()}
 		e := looptest.Start(t, db, nil, edition("a", "1", never))
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -533,14 +440,8 @@ func TestReloadUnsure(t *testing.T) {
 		db := &vague{Store: memstore.New()}
 		e := looptest.Start(t, db, nil, edition("a", "1", nil))
 		db.set(true)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); looptest.Code(
-			err,
-		) != codes.StoreUnavailable {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); looptest.Code(err) != codes.StoreUnavailable {
 			t.Fatalf("got %v", err)
 		}
 		unused := use(t, e, edition("a", "2", nil))
@@ -561,22 +462,12 @@ func TestReloadForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &vague{Store: memstore.New(), loses: true}
 		e := looptest.Start(t, db, nil, edition("a", "1", nil))
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		db.set(true)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")),
-		); looptest.Code(
-			err,
-		) != codes.StoreUnavailable {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go"))); looptest.Code(err) != codes.StoreUnavailable {
 			t.Fatalf("got %v", err)
 		}
 		unused := use(t, e, edition("a", "2", nil))

@@ -67,8 +67,7 @@ func staysOut(a *holdfast.Answer) bool {
 		Continue *bool `json:"continue"`
 	}
 	return a != nil && a.Reason == thread.ReasonLogin && json.Unmarshal(a.Payload, &said) == nil &&
-		said.Continue != nil &&
-		!*said.Continue
+		said.Continue != nil && !*said.Continue
 }
 
 // refusal returns what the model reads of a call that a person did not approve.

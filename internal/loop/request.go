@@ -50,15 +50,12 @@ func (a *completion) offered() []holdfast.ToolSpec {
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
 		if _, ours := r.tools.Find(t.Name); !ours {
-			list = append(
-				list,
-				holdfast.ToolSpec{
-					Name:        t.Name,
-					Description: t.Description,
-					Parameters:  t.Parameters,
-					Metadata:    t.Metadata,
-				},
-			)
+			list = append(list, holdfast.ToolSpec{
+				Name:        t.Name,
+				Description: t.Description,
+				Parameters:  t.Parameters,
+				Metadata:    t.Metadata,
+			})
 		}
 	}
 	if len(list) > len(own) {
@@ -85,24 +82,8 @@ func (a *completion) prompted() {
 	}
 	r.host.Config.Observer.PromptSent(r.place(), p)
 	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
-		r.log.Debug(
-			"the prompt does not begin as the one before",
-			"thread",
-			r.key.Thread,
-			"run",
-			r.rec.ID,
-			"iteration",
-			r.st.Iteration,
-			"provider",
-			p.Provider,
-			"model",
-			p.Model,
-			"cut",
-			p.Cut,
-			"bytes",
-			p.Bytes,
-			"repeated",
-			p.Repeated,
-		)
+		r.log.Debug("the prompt does not begin as the one before",
+			"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "provider", p.Provider,
+			"model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
 	}
 }

@@ -83,9 +83,8 @@ func (r *run) save(f finished) error {
 			return
 		}
 		r.marks.note(c)
-		c.Put = append(
-			c.Put,
-			store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
+		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID,
+			Data: thread.MustJSON(thread.PendingWrite{
 				Format:      thread.FormatBefore,
 				CallID:      f.call.ID,
 				Tool:        f.call.Name,
@@ -93,8 +92,7 @@ func (r *run) save(f finished) error {
 				Failed:      f.result.Failed,
 				Iteration:   r.st.Iteration,
 				CompletedAt: r.host.Config.Now().Time(),
-			})},
-		)
+			})})
 	})
 }
 
@@ -122,10 +120,8 @@ func (r *run) repeatable(call thread.Call) bool {
 // saveQuestion makes the call wait for a person.
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(
-		ask,
-		call.ID,
-	), nil, call.InDoubt, call.Unknown, false
+	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt,
+		call.Unknown, false
 	c.TellDeclined = ask.TellDeclined
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		if !call.InDoubt && !call.Unknown && r.st.Call(call.ID).Kept == nil {

@@ -51,25 +51,18 @@ func TestResultsAreReadOnce(t *testing.T) {
 		})
 		var turns [][]holdfast.Delta
 		for range n {
-			turns = append(
-				turns,
-				[]holdfast.Delta{
-					{Call: &holdfast.CallDelta{Name: "tool", Arguments: "{}"}},
-					{Finish: holdfast.FinishToolCalls},
-				},
-			)
+			turns = append(turns, []holdfast.Delta{
+				{Call: &holdfast.CallDelta{Name: "tool", Arguments: "{}"}},
+				{Finish: holdfast.FinishToolCalls},
+			})
 		}
 		turns = append(turns, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
 		agent := holdfast.Agent{Name: "a", Model: looptest.Slowly(turns...), Tools: []holdfast.Tool{tool}}
 		one := looptest.Start(t, shared, nil, agent)
 		counted := &reading{Store: shared}
 		two := looptest.Start(t, counted, nil, agent)
-		owners, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		owners, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,22 +76,14 @@ func TestResultsAreReadOnce(t *testing.T) {
 			t.Errorf("another process shows the results %q, the owner %q", results(events), results(shown))
 		}
 		if counted.whole > 0 || counted.single > n {
-			t.Errorf(
-				"the thread was read %d times, and %d single messages, for %d results",
-				counted.whole,
-				counted.single,
-				n,
-			)
+			t.Errorf("the thread was read %d times, and %d single messages, for %d results", counted.whole,
+				counted.single, n)
 		}
 		counted.single = 0
 		if _, events = live(); !slices.Equal(results(events), results(shown)) || counted.whole > 0 ||
 			counted.single != n {
-			t.Errorf(
-				"a replay shows %q and has read the thread %d times, and %d single messages",
-				results(events),
-				counted.whole,
-				counted.single,
-			)
+			t.Errorf("a replay shows %q and has read the thread %d times, and %d single messages", results(events),
+				counted.whole, counted.single)
 		}
 		for _, ev := range events {
 			if r, is := ev.(agui.ToolCallResult); is && counted.pruned == "" {
@@ -106,9 +91,7 @@ func TestResultsAreReadOnce(t *testing.T) {
 			}
 		}
 		_, events = live()
-		if got := results(
-			events,
-		); len(got) != n || !strings.Contains(got[0], "was pruned") ||
+		if got := results(events); len(got) != n || !strings.Contains(got[0], "was pruned") ||
 			got[1] != results(shown)[1] {
 			t.Errorf("after one was pruned, the results are %q", got)
 		}

@@ -46,8 +46,8 @@ const textUnreadable = "No result: this call was made before, and what came of i
 
 // notRecorded refuses a call that would have to run, and ends the run with its iteration.
 func (b *batch) notRecorded(call thread.Call) finished {
-	err := holdfast.Errorf(codes.NotRecorded, "The model calls %s in a way that was not recorded, "+
-		"so the tool was not run.", call.Name).
+	err := holdfast.Errorf(codes.NotRecorded,
+		"The model calls %s in a way that was not recorded, so the tool was not run.", call.Name).
 		WithHint("Go back once more without onlyRecorded, or send a new message: from then on tools run.")
 	if b.r.st.Ending == nil {
 		b.r.st.Ending = thread.EndingOf(err)

@@ -61,12 +61,8 @@ func bereft(t *testing.T, j *looptest.Notebook) (shared *memstore.Store, owner *
 	shared, gate = memstore.New(), make(chan struct{})
 	owner = &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, pinned, revised("1", j, gate))
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	); err != nil {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -123,11 +119,7 @@ func TestAdopt(t *testing.T) {
 				if got := j.Take(); !slices.Equal(got, []string{"asked 2"}) {
 					t.Errorf("the new owner did %q", got)
 				}
-				if shown := replayed(
-					t,
-					e,
-					"r1",
-				); !strings.Contains(shown, `"fromRevision":"1"`) ||
+				if shown := replayed(t, e, "r1"); !strings.Contains(shown, `"fromRevision":"1"`) ||
 					!strings.Contains(shown, `"toRevision":"2"`) {
 					t.Errorf("nobody is told of the other revision:\n%s", shown)
 				}
@@ -149,23 +141,15 @@ func TestSameRevision(t *testing.T) {
 				shared := memstore.New()
 				owner := &looptest.Mortal{Store: shared}
 				old := looptest.Start(t, owner, pinned, revised(revisions[0], j, make(chan struct{})))
-				if _, err := old.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := old.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
 				owner.Dead.Store(true)
 				e := looptest.Start(t, shared, pinned, revised(revisions[1], j, nil))
 				time.Sleep(10 * time.Second)
-				if shown := replayed(
-					t,
-					e,
-					"r1",
-				); strings.Contains(shown, "evision") ||
+				if shown := replayed(t, e, "r1"); strings.Contains(shown, "evision") ||
 					strings.Contains(shown, "waiting") {
 					t.Errorf("the stream speaks of revisions:\n%s", shown)
 				}
@@ -209,9 +193,7 @@ func TestPinnedRunWaits(t *testing.T) {
 		synctest.Wait()
 		events := looptest.Collect(t, reply, nil)
 		looptest.Succeeded(t, events)
-		if shown := looptest.Show(
-			events,
-		); strings.Count(shown, `"holdfast.waiting"`) != 1 ||
+		if shown := looptest.Show(events); strings.Count(shown, `"holdfast.waiting"`) != 1 ||
 			strings.Contains(shown, "toRevision") {
 			t.Errorf("a watcher sees\n%s", shown)
 		}
@@ -252,10 +234,7 @@ func TestRevisionGone(t *testing.T) {
 			t.Errorf("shortly before its time is up the thread is %+v", got)
 		}
 		time.Sleep(3*time.Second + 20*time.Millisecond)
-		if got := info(
-			t,
-			e,
-		); got.Status != threads.StatusStopped || got.Code != codes.RevisionGone ||
+		if got := info(t, e); got.Status != threads.StatusStopped || got.Code != codes.RevisionGone ||
 			got.Waiting != nil {
 			t.Errorf("the thread is %+v", got)
 		}
@@ -323,10 +302,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := info(
-			t,
-			e,
-		); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled ||
+		if got := info(t, e); got.Status != threads.StatusIdle || got.Outcome != holdfast.OutcomeCancelled ||
 			got.Waiting != nil {
 			t.Errorf("the thread is %+v", got)
 		}
@@ -349,18 +325,8 @@ func TestPostWhileItWaits(t *testing.T) {
 		}
 		in.ForwardedProps = []byte(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
 		looptest.Succeeded(t, looptest.Posted(t, e, in))
-		looptest.WantTexts(
-			t,
-			e,
-			"t",
-			"user:go",
-			"assistant:",
-			"tool:charged",
-			"user:hello?",
-			"assistant:",
-			"tool:charged",
-			"assistant:by 2",
-		)
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:charged", "user:hello?", "assistant:",
+			"tool:charged", "assistant:by 2")
 		if got := revisionOf(t, e, "r2"); got != "2" {
 			t.Errorf("the run has the revision %q", got)
 		}
@@ -380,12 +346,9 @@ func TestTitleWhileItWaits(t *testing.T) {
 			if (now.State.Waiting != nil) != waits {
 				t.Fatalf("the run waits as %+v", now.State.Waiting)
 			}
-			if _, err := e.Owner.Amend(
-				t.Context(),
-				now,
-				thread.Amendment{Description: &threads.Description{Title: &title}},
-			); looptest.Code(err) != codes.RunInProgress ||
-				time.Since(begun) > 3*time.Second {
+			if _, err := e.Owner.Amend(t.Context(), now,
+				thread.Amendment{Description: &threads.Description{Title: &title}}); looptest.Code(err) !=
+				codes.RunInProgress || time.Since(begun) > 3*time.Second {
 				t.Errorf("after %s the title gets %v", time.Since(begun), err)
 			}
 		}
@@ -412,24 +375,16 @@ func TestReloadKeepsTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		e := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("mine", "r", looptest.UserSays("u", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("mine", "r", looptest.UserSays("u", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		unused := use(t, e, revised("2", j, nil))
 		owner := &looptest.Mortal{Store: shared}
 		old := looptest.Start(t, owner, pinned, revised("1", j, make(chan struct{})))
-		if _, err := old.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := old.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -454,12 +409,8 @@ func TestHandOverToTheRevision(t *testing.T) {
 		j := &looptest.Notebook{}
 		shared, gate := memstore.New(), make(chan struct{})
 		leaving := looptest.Start(t, shared, pinned, revised("1", j, gate))
-		if _, err := leaving.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		looptest.Start(t, elect{shared, true}, pinned, revised("2", j, nil))

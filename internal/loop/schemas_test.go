@@ -110,11 +110,8 @@ func TestUnlistedStateEndsTheRun(t *testing.T) {
 	e := looptest.Start(t, db, nil, looptest.Pinger(1, forgetful))
 	looptest.Failed(t, looptest.Started(t, e, "t"), codes.StateNotListed)
 	list := looptest.Checkpoints(t, e, "t")
-	if cp := looptest.Must(
-		e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID),
-	)(
-		t,
-	); cp.MiddlewareState != nil {
+	if cp := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t",
+		list[len(list)-1].ID))(t); cp.MiddlewareState != nil {
 		t.Errorf("there is state: %s", cp.MiddlewareState)
 	}
 	looptest.Must(0, e.Shutdown(t.Context()))(t)
@@ -140,11 +137,8 @@ func TestStatesTravel(t *testing.T) {
 			at = cp.ID
 		}
 	}
-	fork := looptest.Must(
-		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "f"}),
-	)(
-		t,
-	)
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: at, Thread: "f"}))(t)
 	if got := counted(t, e, fork.Thread.ID, "test.count"); got != `{"iterations":1}` {
 		t.Errorf("the fork begins with %s", got)
 	}
@@ -200,12 +194,8 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 			return a
 		}
 		one := looptest.Start(t, first, nil, agent(true))
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -228,22 +218,18 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 
 // logged is an engine whose log can be read.
 func logged(
-	t *testing.T,
-	store store.Store,
-	change func(*looptest.Config),
-	agents ...holdfast.Agent,
+	t *testing.T, store store.Store, change func(*looptest.Config), agents ...holdfast.Agent,
 ) (*looptest.Engine, *logText) {
 	t.Helper()
 	out := &logText{}
 	e := looptest.Start(t, store, func(c *looptest.Config) {
-		c.Log = slog.New(
-			slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		c.Log = slog.New(slog.NewTextHandler(out,
+			&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
 					return slog.Attr{}
 				}
 				return a
-			}}),
-		)
+			}}))
 		if change != nil {
 			change(c)
 		}
@@ -278,15 +264,8 @@ func (l *logText) Reset() {
 // changes notes how schemas have changed.
 func changes(j *looptest.Notebook) observe.Observer {
 	return observe.Observer{SchemaChanged: func(_ holdfast.Iteration, change *state.SchemaChange) {
-		j.Note(
-			fmt.Sprintf(
-				"upgrade=%t removed=%v added=%v changed=%v",
-				change.Upgrade,
-				change.Removed,
-				change.Added,
-				change.Changed,
-			),
-		)
+		j.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added,
+			change.Changed))
 	}}
 }
 
@@ -317,18 +296,11 @@ func TestDeployments(t *testing.T) {
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
 		seen := &looptest.Notebook{}
-		e, out := logged(
-			t,
-			store,
-			func(c *looptest.Config) { c.Observer = changes(seen) },
-			looptest.Pinger(0, middleware...),
-		)
+		e, out := logged(t, store, func(c *looptest.Config) { c.Observer = changes(seen) },
+			looptest.Pinger(0, middleware...))
 		defer func() { _ = e.Shutdown(t.Context()) }()
-		events = looptest.Posted(
-			t,
-			e,
-			looptest.RunInput("t", fmt.Sprintf("r%d", turn), looptest.UserSays(fmt.Sprintf("u%d", turn), "go")),
-		)
+		events = looptest.Posted(t, e, looptest.RunInput("t", fmt.Sprintf("r%d", turn),
+			looptest.UserSays(fmt.Sprintf("u%d", turn), "go")))
 		looptest.Succeeded(t, events)
 		return events, out.String(), seen.Take()
 	}
@@ -357,19 +329,14 @@ func TestDeployments(t *testing.T) {
 			t.Errorf("the log has not once %s:\n%s", want, log)
 		}
 	}
-	if want := "upgrade=false removed=[acme.gone] added=[acme.fresh] changed=[{acme.kept 1 2}]"; !slices.Equal(
-		told,
-		[]string{want},
-	) {
+	if want := "upgrade=false removed=[acme.gone] added=[acme.fresh] changed=[{acme.kept 1 2}]"; !slices.Equal(told,
+		[]string{want}) {
 		t.Errorf("the observer was told %q", told)
 	}
 	records := schemaRecords(events)
-	if len(records) != 1 ||
-		!strings.Contains(
-			records[0],
-			`"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],`+
-				`"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`,
-		) ||
+	if len(records) != 1 || !strings.Contains(records[0],
+		`"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],`+
+			`"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`) ||
 		!strings.Contains(records[0], `"isUpgrade":false`) {
 		t.Errorf("the stream says %q", records)
 	}
@@ -385,12 +352,8 @@ func TestDeployments(t *testing.T) {
 	// Back: the state that was migrated is newer than this version knows.
 	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	before := stateOfHead(t, store)
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r4", looptest.UserSays("u4", "go")),
-	); looptest.Code(err) != codes.StateTooNew ||
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r4", looptest.UserSays("u4", "go"))); looptest.Code(err) != codes.StateTooNew ||
 		!strings.Contains(err.Error(), `"acme.kept" has version 2`) ||
 		!strings.Contains(err.Error(), "up to version 1") {
 		t.Errorf("got %v", err)
@@ -402,12 +365,8 @@ func TestDeployments(t *testing.T) {
 		t.Error("the thread cannot be read any more")
 	}
 	_ = e.Shutdown(t.Context())
-	e, _ = logged(
-		t,
-		store,
-		func(c *looptest.Config) { c.ResetNewerStates = true },
-		looptest.Pinger(0, kept(1, nil), named("acme.gone")),
-	)
+	e, _ = logged(t, store, func(c *looptest.Config) { c.ResetNewerStates = true },
+		looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u5", "go"))))
 	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`,
 		"acme.fresh": `{"iterations":1}`} {
@@ -445,20 +404,15 @@ func TestSchemaModes(t *testing.T) {
 		_ = e.Shutdown(t.Context())
 		e = looptest.Start(t, store, modes(loop.SchemaFail), looptest.Pinger(0, two))
 		before := stateOfHead(t, store)
-		_, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")),
-		)
+		_, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 		if looptest.Code(err) != codes.SchemaChanged ||
 			!strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
 		}
 		// A list without names is a list.
-		if got := string(
-			thread.MustJSON(holdfast.AsError(err).Details),
-		); got != `{"added":["acme.two"],"changed":[],"removed":["acme.one"]}` {
+		if got := string(thread.MustJSON(holdfast.AsError(err).Details)); got !=
+			`{"added":["acme.two"],"changed":[],"removed":["acme.one"]}` {
 			t.Errorf("the details are %s", got)
 		}
 		if !bytes.Equal(before, stateOfHead(t, store)) {
@@ -489,11 +443,9 @@ func TestSchemaModes(t *testing.T) {
 			e, log := logged(t, store, modes(mode), looptest.Pinger(0, one))
 			events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 			looptest.Succeeded(t, events)
-			said := strings.Count(
-				log.String(),
+			said := strings.Count(log.String(),
 				`level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to `+
-					`the current schema" thread=t run=r2`,
-			)
+					`the current schema" thread=t run=r2`)
 			if want := map[bool]int{true: 0, false: 1}[mode == loop.SchemaSilent]; said != want ||
 				len(schemaRecords(events)) != want {
 				t.Errorf("said %d times, %d records\n%s", said, len(schemaRecords(events)), log)
@@ -523,21 +475,16 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				two, _ := stateful(state.Spec[tally]{Name: "acme.two"})
 				hangs := looptest.Pinger(1, one)
 				inner := hangs.Model
-				hangs.Model = holdfast.ModelFunc(
-					func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-						if req.Iteration == 1 {
-							<-ctx.Done()
-						}
-						return inner.Stream(ctx, req)
-					},
-				)
+				hangs.Model = holdfast.ModelFunc(func(ctx context.Context,
+					req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					if req.Iteration == 1 {
+						<-ctx.Done()
+					}
+					return inner.Stream(ctx, req)
+				})
 				a := looptest.Start(t, first, nil, hangs)
-				if _, err := a.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := a.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second) // the checkpoint is committed
@@ -577,29 +524,15 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	db := memstore.New()
 	e, log := logged(t, db, nil, a, b)
 	for i, agent := range []string{"a", "b", "a", "b"} {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			agent,
-			looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, agent,
+			looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	if strings.Contains(log.String(), "middleware") {
 		t.Errorf("it said %s", log)
 	}
 	// Here the other agent's state is not known; that it must not be shown is.
-	if one, two := counted(
-		t,
-		e,
-		"t",
-		"acme.one",
-	), counted(
-		t,
-		e,
-		"t",
-		"acme.two",
-	); one != `"[redacted]"` ||
+	if one, two := counted(t, e, "t", "acme.one"), counted(t, e, "t", "acme.two"); one != `"[redacted]"` ||
 		two != `{"iterations":2}` {
 		t.Errorf("one %s, two %s", one, two)
 	}
@@ -664,11 +597,8 @@ func TestMigrationsNeeded(t *testing.T) {
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
 		schemas := looptest.Must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
-		got := looptest.Must(
-			audit.Migrations(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas),
-		)(
-			t,
-		)
+		got := looptest.Must(audit.Migrations(t.Context(), db,
+			store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas))(t)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}
@@ -682,12 +612,10 @@ func TestTwoStatesOfOneName(t *testing.T) {
 		Name:   "test.other",
 		States: []holdfast.State{state.Register(state.Spec[journalState]{Name: "acme.same"})},
 	}
-	_, err := owner.New(
-		loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }},
-	)
+	_, err := owner.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)},
+		NewID: func(string) string { return "x" }})
 	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") ||
-		!strings.Contains(err.Error(), "loop_test.journalState") ||
-		!strings.Contains(err.Error(), `agent "a"`) {
+		!strings.Contains(err.Error(), "loop_test.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
 		t.Errorf("got %v", err)
 	}
 }

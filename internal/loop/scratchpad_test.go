@@ -40,12 +40,8 @@ func TestScratchpad(t *testing.T) {
 			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tools.Scratchpad()}},
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tools.Scratchpad()}})
 	want := func(thread, state string) {
 		t.Helper()
 		if got := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice, thread))(t); string(got.State) != state {

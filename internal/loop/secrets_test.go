@@ -92,13 +92,11 @@ func TestSecretsReturn(t *testing.T) {
 		}
 		history = append(history, m)
 	}
-	looptest.Succeeded(
-		t,
-		looptest.Posted(t, e, looptest.RunInput("brought", "r3", append(history, looptest.UserSays("u3", "and "))...)),
-	)
+	looptest.Succeeded(t, looptest.Posted(t, e,
+		looptest.RunInput("brought", "r3", append(history, looptest.UserSays("u3", "and "))...)))
 	turn := "reasoning hm <s1>; reasoning so <s2>; assistant  ping=<c1> ping=; tool pong; tool pong; "
-	for i, want := range []string{turn, turn + "assistant done; user again ; ", turn + "assistant done; user again ; " +
-		"assistant done; user and ; "} {
+	for i, want := range []string{turn, turn + "assistant done; user again ; ",
+		turn + "assistant done; user again ; assistant done; user and ; "} {
 		if got := requests[i+1]; !strings.HasSuffix(got, want) {
 			t.Errorf("request %d ends otherwise:\n%s\nwant\n%s", i+1, got, want)
 		}
@@ -128,12 +126,8 @@ func TestCutAtTheLimit(t *testing.T) {
 			{Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: "{}"}},
 			{Finish: finish},
 		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}},
-		)
+		e := looptest.Start(t, memstore.New(), nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}})
 		looptest.Succeeded(t, looptest.Started(t, e, "t"))
 		if slices.Sort(ran); fmt.Sprint(ran) != want {
 			t.Errorf("after %s started are %s, want %s", finish, ran, want)

@@ -32,10 +32,9 @@ func TestStateComesFromTheFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := looptest.Tool("count", holdfast.EffectPure, func(ctx context.Context) (string, error) {
 			time.Sleep(time.Second) // the clock of the test: until the watcher waits
-			return "counted", holdfast.UpdateState(
-				ctx,
-				func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n":1}`), nil },
-			)
+			return "counted", holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(`{"n":1}`), nil
+			})
 		})
 		agent := holdfast.Agent{
 			Name:  "a",

@@ -47,18 +47,10 @@ func TestModelSeesLess(t *testing.T) {
 		}
 	}}
 	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if want := []string{"user", "", ""}; !slices.Equal(shown, want) {
 		t.Errorf("the model saw %q, want %q: a result without its call is left out", shown, want)
@@ -74,21 +66,12 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 		for i := range 100 {
 			words = append(words, holdfast.Delta{Text: fmt.Sprintf("word%d ", i)})
 		}
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{
-				Name:  "a",
-				Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop})),
-			},
-		)
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop})),
+		})
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(205 * time.Millisecond)

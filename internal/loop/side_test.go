@@ -76,11 +76,10 @@ func suggestion(more ...holdfast.Delta) []holdfast.Delta {
 
 // charger is an agent with a tool that must never run by itself.
 func charger(j *looptest.Notebook, m holdfast.Model, mw ...holdfast.Middleware) holdfast.Agent {
-	charge := looptest.Tool(
-		"charge",
-		holdfast.EffectOnce,
-		func(context.Context) (string, error) { j.Note("charged"); return "ok", nil },
-	)
+	charge := looptest.Tool("charge", holdfast.EffectOnce, func(context.Context) (string, error) {
+		j.Note("charged")
+		return "ok", nil
+	})
 	return holdfast.Agent{Name: "a", Model: m, Tools: []holdfast.Tool{charge}, Middleware: mw}
 }
 
@@ -113,10 +112,7 @@ func TestSideRun(t *testing.T) {
 		s, m := memstore.New(), answersWith(suggestion()...)
 		e := looptest.Start(t, s, nil, charger(&j, m))
 		history := []agui.Message{
-			looptest.UserSays(
-				"u1",
-				"hello",
-			),
+			looptest.UserSays("u1", "hello"),
 			agui.FromDomain(holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: "hi"}),
 			looptest.UserSays("u2", "charge 1"),
 		}
@@ -137,10 +133,8 @@ func TestSideRun(t *testing.T) {
 			for _, ev := range events {
 				kinds = append(kinds, string(agui.EventType(ev)))
 			}
-			if got, want := strings.Join(
-				kinds,
-				" ",
-			), "RUN_STARTED TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END RUN_FINISHED"; got != want {
+			if got, want := strings.Join(kinds, " "),
+				"RUN_STARTED TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END RUN_FINISHED"; got != want {
 				t.Errorf("dialect %q: got %s", version, got)
 			}
 			if end := looptest.LastOf(events).(agui.RunFinished); !reply.Side || reply.RunID != "r1" ||
@@ -149,17 +143,10 @@ func TestSideRun(t *testing.T) {
 			}
 		}
 		for _, req := range m.asked() {
-			if got := offered(
-				req,
-			); !slices.Equal(got, []string{"suggest"}) || req.ToolChoice != "required" || req.ChosenTool != "suggest" ||
-				len(req.Messages) != 3 {
-				t.Errorf(
-					"the model was asked with %q, %q, %q and %d messages",
-					got,
-					req.ToolChoice,
-					req.ChosenTool,
-					len(req.Messages),
-				)
+			if got := offered(req); !slices.Equal(got, []string{"suggest"}) || req.ToolChoice != "required" ||
+				req.ChosenTool != "suggest" || len(req.Messages) != 3 {
+				t.Errorf("the model was asked with %q, %q, %q and %d messages", got, req.ToolChoice, req.ChosenTool,
+					len(req.Messages))
 			}
 		}
 		if got := len(m.asked()); got != 2 {
@@ -186,9 +173,9 @@ func TestSideRunRefusesOtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
 		s := memstore.New()
-		m := answersWith(
-			suggestion(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "charge", Arguments: "{}"}},
-				holdfast.Delta{Call: &holdfast.CallDelta{Index: 2, ID: "p", Name: "paint", Arguments: "{}"}})...)
+		m := answersWith(suggestion(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "charge",
+			Arguments: "{}"}}, holdfast.Delta{Call: &holdfast.CallDelta{Index: 2, ID: "p", Name: "paint",
+			Arguments: "{}"}})...)
 		e := looptest.Start(t, s, nil, charger(&j, m))
 		events := looptest.Posted(t, e, suggests("t", "r", looptest.UserSays("u", "charge 1")))
 		looptest.Succeeded(t, events)
@@ -217,17 +204,16 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 				var j looptest.Notebook
 				ended := make(chan error, 1)
 				m := &askedModel{}
-				slow := holdfast.ModelFunc(
-					func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-						return func(yield func(holdfast.Delta, error) bool) {
-							if yield(holdfast.Delta{Text: "thinking"}, nil) {
-								<-ctx.Done()
-								ended <- context.Cause(ctx)
-								yield(holdfast.Delta{}, ctx.Err())
-							}
+				slow := holdfast.ModelFunc(func(ctx context.Context,
+					req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					return func(yield func(holdfast.Delta, error) bool) {
+						if yield(holdfast.Delta{Text: "thinking"}, nil) {
+							<-ctx.Done()
+							ended <- context.Cause(ctx)
+							yield(holdfast.Delta{}, ctx.Err())
 						}
-					},
-				)
+					}
+				})
 				s := memstore.New()
 				e := looptest.Start(t, s, nil, charger(&j, slow))
 				ctx, leave := context.WithCancel(t.Context())
@@ -258,14 +244,13 @@ func TestSideRunEndsWithItsClient(t *testing.T) {
 func TestSideRunIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
-		slow := holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					yield(holdfast.Delta{Text: "thinking"}, nil)
-					<-ctx.Done()
-				}
-			},
-		)
+		slow := holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				yield(holdfast.Delta{Text: "thinking"}, nil)
+				<-ctx.Done()
+			}
+		})
 		e := looptest.Start(t, memstore.New(), nil, charger(&j, slow))
 		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", suggests("t", "r", looptest.UserSays("u", "hi")))
 		if err != nil {
@@ -282,14 +267,8 @@ func TestSideRunIsCutOff(t *testing.T) {
 			!strings.Contains(end.FullText(), "again") {
 			t.Errorf("the stream ends with %s", agui.Append(nil, looptest.LastOf(events)))
 		}
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			suggests("t", "r", looptest.UserSays("u", "hi")),
-		); looptest.Code(
-			err,
-		) != "shutting_down" {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			suggests("t", "r", looptest.UserSays("u", "hi"))); looptest.Code(err) != "shutting_down" {
 			t.Errorf("a later one gets %v", err)
 		}
 	})
@@ -316,28 +295,15 @@ func TestSideRunCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			suggests("t2", "r", looptest.UserSays("u", "hi")),
-		); looptest.Code(
-			err,
-		) != "limit_exceeded" {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			suggests("t2", "r", looptest.UserSays("u", "hi"))); looptest.Code(err) != "limit_exceeded" {
 			t.Errorf("another one gets %v", err)
 		}
 		close(goOn)
 		looptest.FramesOf(t, reply, nil)
 		synctest.Wait()
-		looptest.FramesOf(
-			t,
-			looptest.Must(
-				e.Owner.Post(t.Context(), looptest.Alice, "", suggests("t2", "r", looptest.UserSays("u", "hi"))),
-			)(
-				t,
-			),
-			nil,
-		)
+		looptest.FramesOf(t, looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			suggests("t2", "r", looptest.UserSays("u", "hi"))))(t), nil)
 		synctest.Wait()
 		if usage := e.Owner.Running(); usage != 0 || len(threadsOf(t, s)) > 0 {
 			t.Errorf("%d run, %q stored", usage, threadsOf(t, s))
@@ -427,10 +393,8 @@ func TestToolChoice(t *testing.T) {
 		}
 		var got []string
 		for _, req := range m.asked() {
-			got = append(
-				got,
-				strings.Join([]string{req.Run, req.ToolChoice, req.ChosenTool, strings.Join(offered(req), "+")}, " "),
-			)
+			got = append(got, strings.Join([]string{req.Run, req.ToolChoice, req.ChosenTool,
+				strings.Join(offered(req), "+")}, " "))
 		}
 		want := []string{
 			"r1 required charge charge",
@@ -479,13 +443,8 @@ func TestToolChoiceIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
 		s := memstore.New()
-		e := looptest.Start(
-			t,
-			s,
-			nil,
-			charger(&j, answersWith(suggestion()...)),
-			holdfast.Agent{Name: "bare", Model: answersWith(suggestion()...)},
-		)
+		e := looptest.Start(t, s, nil, charger(&j, answersWith(suggestion()...)),
+			holdfast.Agent{Name: "bare", Model: answersWith(suggestion()...)})
 		for props, want := range map[string]string{
 			`{"toolChoice":"charge"}`:                                       `"required"`,
 			`{"toolChoice":{"type":"tool","name":"charge"}}`:                `"required"`,
@@ -493,12 +452,7 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		} {
 			in := looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 			in.ForwardedProps = json.RawMessage(props)
-			if _, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				in,
-			); looptest.Code(err) != "invalid_input" ||
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != "invalid_input" ||
 				!strings.Contains(holdfast.AsError(err).Hint, want) {
 				t.Errorf("%s: %+v", props, err)
 			}
@@ -510,12 +464,7 @@ func TestToolChoiceIsChecked(t *testing.T) {
 		}
 		in = looptest.RunInput("t", "r", looptest.UserSays("u", "hi"))
 		in.Side = true
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			in,
-		); looptest.Code(err) != "invalid_input" ||
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != "invalid_input" ||
 			!strings.Contains(err.Error(), "beside") {
 			t.Errorf("the route of side runs takes another one: %v", err)
 		}

@@ -42,12 +42,8 @@ func abandoned(t *testing.T) *memstore.Store {
 	shared := memstore.New()
 	owner := &looptest.Mortal{Store: shared}
 	e := looptest.Start(t, owner, nil, mute())
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	); err != nil {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -99,11 +95,8 @@ func TestResumeMeansResume(t *testing.T) {
 					if strings.Contains(shown, codes.CutOff) || !strings.Contains(shown, `"runId":"r2"`) {
 						t.Errorf("the stream is not that of a resumed run:\n%s", shown)
 					}
-					if run := looptest.Must(
-						e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-					)(
-						t,
-					).Run; run != map[bool]string{true: "r1", false: "r2"}[recover] {
+					if run := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice,
+						"t"))(t).Run; run != map[bool]string{true: "r1", false: "r2"}[recover] {
 						t.Errorf("the last run is %s", run)
 					}
 					looptest.WantTexts(t, e, "t", "user:go", "assistant:done")
@@ -172,12 +165,8 @@ func TestLivingOwnerIsNotAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				owner := looptest.Start(t, shared, nil, mute())
-				if _, err := owner.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				e := looptest.Start(t, shared, recovering(c.recover), answerer())
@@ -191,11 +180,7 @@ func TestLivingOwnerIsNotAwaited(t *testing.T) {
 					cancel()
 				}
 				in := looptest.RunInput("t", "r3", looptest.UserSays("u2", "hello?"))
-				if got := <-posting(
-					t.Context(),
-					e,
-					in,
-				); looptest.Code(got.err) != codes.RunInProgress ||
+				if got := <-posting(t.Context(), e, in); looptest.Code(got.err) != codes.RunInProgress ||
 					got.after > c.most {
 					t.Errorf("after %s: %v", got.after, got.err)
 				}
@@ -241,12 +226,8 @@ func (unwatched) Watch(store.ThreadKey) (<-chan struct{}, func()) { panic("nobod
 func TestPanicLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := abandoned(t)
-		e := looptest.Start(
-			t,
-			unwatched{shared},
-			func(c *looptest.Config) { c.MaxRuns, c.Recover = 1, false },
-			answerer(),
-		)
+		e := looptest.Start(t, unwatched{shared}, func(c *looptest.Config) { c.MaxRuns, c.Recover = 1, false },
+			answerer())
 		for range 10 {
 			err := routine.Caught(func() error {
 				_, err := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))

@@ -12,10 +12,7 @@ import (
 // that is MaxBytes. st.Bytes counts what was ever written; the store is asked only when
 // that is over a bound.
 func (h *Host) Measured(
-	ctx context.Context,
-	key store.ThreadKey,
-	st *thread.State,
-	warned bool,
+	ctx context.Context, key store.ThreadKey, st *thread.State, warned bool,
 ) (over bool, err error) {
 	bound := h.Config.MaxBytes
 	if warn := h.Config.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {

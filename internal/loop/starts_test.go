@@ -76,9 +76,7 @@ func intends(n int) func(*store.Commit) bool {
 // payTwo is an agent with tools that pay once and must be asked for first, in one answer. j notes
 // what was paid.
 func payTwo(
-	j *looptest.Notebook,
-	ask bool,
-	during func(ctx context.Context, name string) error,
+	j *looptest.Notebook, ask bool, during func(ctx context.Context, name string) error,
 	middleware ...holdfast.Middleware,
 ) holdfast.Agent {
 	tool := func(name string) holdfast.Tool {
@@ -123,13 +121,8 @@ func paidOnce(t *testing.T, e *looptest.Engine, j *looptest.Notebook, doubted ..
 	if len(paid) != 2 || paid[0] == paid[1] {
 		t.Errorf("paid %q", paid)
 	}
-	if left := looptest.Must(
-		e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindIntent, "", 0),
-	)(
-		t,
-	); len(
-		left,
-	) > 0 {
+	if left := looptest.Must(e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindIntent, "",
+		0))(t); len(left) > 0 {
 		t.Errorf("%d intents are left", len(left))
 	}
 }
@@ -153,12 +146,8 @@ func TestStopAfterApproval(t *testing.T) {
 						leaving := looptest.Start(t, h, nil, payTwo(j, true, nil))
 						open := looptest.OpenOf(t, looptest.Started(t, leaving, "t"))
 						go func() {
-							_, _ = leaving.Owner.Post(
-								t.Context(),
-								looptest.Alice,
-								"",
-								looptest.Answers("t", "r2", `{}`, open...),
-							)
+							_, _ = leaving.Owner.Post(t.Context(), looptest.Alice, "",
+								looptest.Answers("t", "r2", `{}`, open...))
 						}()
 						<-h.held
 						stopped := make(chan struct{})
@@ -200,12 +189,8 @@ func TestStopBeforeTheTools(t *testing.T) {
 				s, j := memstore.New(), &looptest.Notebook{}
 				h := holdBack(s, before, intends(2))
 				leaving := looptest.Start(t, h, nil, payTwo(j, false, nil))
-				if _, err := leaving.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				); err != nil {
+				if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				<-h.held
@@ -225,12 +210,8 @@ func TestStopAmongTheTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, j := memstore.New(), &looptest.Notebook{}
 		leaving := looptest.Start(t, s, oneByOne, payTwo(j, false, hang))
-		if _, err := leaving.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -273,12 +254,8 @@ func TestStopBehindAHook(t *testing.T) {
 				}}
 				leaving := looptest.Start(t, s, nil, payTwo(j, true, nil, gate))
 				open := looptest.OpenOf(t, looptest.Started(t, leaving, "t"))
-				if _, err := leaving.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.Answers("t", "r2", `{}`, open...),
-				); err != nil {
+				if _, err := leaving.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.Answers("t", "r2", `{}`, open...)); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -298,31 +275,18 @@ func TestStopBehindAHook(t *testing.T) {
 func TestCancelBeforeTheTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, j := memstore.New(), &looptest.Notebook{}
-		e := looptest.Start(
-			t,
-			s,
-			nil,
-			payTwo(
-				j,
-				true,
-				nil,
-				holdfast.Middleware{Name: "test.gate", Run: func(next holdfast.RunCall) holdfast.RunCall {
-					return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
-						if it.Run == "r2" {
-							<-ctx.Done()
-						}
-						return next(ctx, it)
+		e := looptest.Start(t, s, nil, payTwo(j, true, nil,
+			holdfast.Middleware{Name: "test.gate", Run: func(next holdfast.RunCall) holdfast.RunCall {
+				return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+					if it.Run == "r2" {
+						<-ctx.Done()
 					}
-				}},
-			),
-		)
+					return next(ctx, it)
+				}
+			}}))
 		open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.Answers("t", "r2", `{}`, open...),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.Answers("t", "r2", `{}`, open...)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r2"); err != nil {

@@ -78,12 +78,8 @@ func TestReasoningIsTakenBack(t *testing.T) {
 				dying := &looptest.Mortal{Store: shared}
 				e := looptest.Start(t, dying, nil, agent)
 				if n == 0 {
-					if _, err := e.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"",
-						looptest.RunInput("t", "r1", asked),
-					); err != nil {
+					if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+						looptest.RunInput("t", "r1", asked)); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -57,12 +57,8 @@ func TestRoomAgain(t *testing.T) {
 					s = candid{c}
 				}
 				var started atomic.Int32
-				e := looptest.Start(
-					t,
-					s,
-					func(cfg *looptest.Config) { cfg.StoreTimeout = 5 * time.Second },
-					naps(3, 4*time.Second, &started),
-				)
+				e := looptest.Start(t, s, func(cfg *looptest.Config) { cfg.StoreTimeout = 5 * time.Second },
+					naps(3, 4*time.Second, &started))
 				for i := range runs {
 					in := looptest.RunInput(fmt.Sprint("t", i), "r1", looptest.UserSays("u1", "go"))
 					if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {

@@ -28,16 +28,11 @@ func TestDeclinedIsTold(t *testing.T) {
 				}
 				return "", &holdfast.Interrupt{Message: "Go on?", TellDeclined: told}
 			}, holdfast.WithEffect(holdfast.EffectOnce))
-			e := looptest.Start(
-				t,
-				memstore.New(),
-				nil,
-				holdfast.Agent{
-					Name:  "a",
-					Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
-					Tools: []holdfast.Tool{ask},
-				},
-			)
+			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+				Tools: []holdfast.Tool{ask},
+			})
 			in := looptest.Answers("t", "r2", ``, looptest.OpenOf(t, looptest.Started(t, e, "t"))...)
 			in.Resume[0].Status, in.Resume[0].Payload = agui.ResumeCancelled, nil
 			looptest.Succeeded(t, looptest.Posted(t, e, in))
@@ -57,26 +52,13 @@ func TestCauseOfCancel(t *testing.T) {
 				cause <- context.Cause(ctx)
 				return "", ctx.Err()
 			})
-			e := looptest.Start(
-				t,
-				memstore.New(),
-				nil,
-				holdfast.Agent{
-					Name:  "a",
-					Model: looptest.Say(looptest.Calls("work", `{}`)),
-					Tools: []holdfast.Tool{waits},
-				},
-			)
-			looptest.Must(
-				e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				),
-			)(
-				t,
-			)
+			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+				Name:  "a",
+				Model: looptest.Say(looptest.Calls("work", `{}`)),
+				Tools: []holdfast.Tool{waits},
+			})
+			looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 			synctest.Wait()
 			if cancels {
 				looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)

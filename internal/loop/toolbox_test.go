@@ -84,22 +84,18 @@ func TestToolset(t *testing.T) {
 		Tools:    []holdfast.Tool{replying("own", "own")},
 		Toolsets: []holdfast.Toolset{one, two},
 	}
-	agent.Model = holdfast.ModelFunc(
-		func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			offered = append(offered, names(req))
-			if req.Iteration == 0 && len(offered) == 1 {
-				one.put(counted("a", "a")) // while the run goes on
-				return looptest.Say(looptest.Calls("b", "{}")).Stream(t.Context(), req)
-			}
-			return looptest.Say(holdfast.Delta{Text: "done"}).Stream(t.Context(), req)
-		},
-	)
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) },
-		agent,
-	)
+	agent.Model = holdfast.ModelFunc(func(_ context.Context,
+		req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		offered = append(offered, names(req))
+		if req.Iteration == 0 && len(offered) == 1 {
+			one.put(counted("a", "a")) // while the run goes on
+			return looptest.Say(looptest.Calls("b", "{}")).Stream(t.Context(), req)
+		}
+		return looptest.Say(holdfast.Delta{Text: "done"}).Stream(t.Context(), req)
+	})
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	}, agent)
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:b", "assistant:done")
 	for n := range 5 {
@@ -113,10 +109,7 @@ func TestToolset(t *testing.T) {
 		"a b own",
 		"a b own",
 		"a b own",
-	}; !slices.Equal(
-		offered,
-		want,
-	) {
+	}; !slices.Equal(offered, want) {
 		t.Errorf("offered %q", offered)
 	}
 	// Once for each list, and once more where a tool's own declaration decides.
@@ -135,17 +128,12 @@ func TestToolset(t *testing.T) {
 // and takes no other tools away.
 func TestToolsetPanics(t *testing.T) {
 	s := &set{}
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:     "a",
-			Model:    looptest.Say(holdfast.Delta{Text: "done"}),
-			Tools:    []holdfast.Tool{replying("own", "x")},
-			Toolsets: []holdfast.Toolset{s},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:     "a",
+		Model:    looptest.Say(holdfast.Delta{Text: "done"}),
+		Tools:    []holdfast.Tool{replying("own", "x")},
+		Toolsets: []holdfast.Toolset{s},
+	})
 	for n, want := range []int{1, 2, 2} {
 		if n == 1 {
 			s.put(replying("more", "x"))
@@ -174,13 +162,10 @@ func TestToolVanished(t *testing.T) {
 			t.Run(fmt.Sprint(effect, " ", doubt), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					mortal, s := &looptest.Mortal{Store: memstore.New()}, &set{}
-					hang := holdfast.NewTool(
-						"work",
-						"works",
-						func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-						holdfast.WithEffect(effect),
-						holdfast.WithInDoubt(doubt),
-					)
+					hang := holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
+						<-ctx.Done()
+						return "", ctx.Err()
+					}, holdfast.WithEffect(effect), holdfast.WithInDoubt(doubt))
 					s.put(hang)
 					agent := holdfast.Agent{
 						Name:     "a",
@@ -188,16 +173,8 @@ func TestToolVanished(t *testing.T) {
 						Toolsets: []holdfast.Toolset{s},
 					}
 					one := looptest.Start(t, mortal, nil, agent)
-					looptest.Must(
-						one.Owner.Post(
-							t.Context(),
-							looptest.Alice,
-							"",
-							looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-						),
-					)(
-						t,
-					)
+					looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 					time.Sleep(time.Second)
 					mortal.Dead.Store(true)
 					s.put()
@@ -230,16 +207,11 @@ func TestToolVanishedBeforeItsAnswer(t *testing.T) {
 	s.put(holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
 		return "", &holdfast.Interrupt{Message: "Well?"}
 	}))
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:     "a",
-			Model:    looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}),
-			Toolsets: []holdfast.Toolset{s},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:     "a",
+		Model:    looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}),
+		Toolsets: []holdfast.Toolset{s},
+	})
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 	s.put()
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "1", open...)))
@@ -297,27 +269,23 @@ func TestToolComesLate(t *testing.T) {
 				}
 				work, other := hang("late_work", func() {}), hang("other_work", func() { quick <- time.Now() })
 				var offered atomic.Value // what the model was offered last
-				model := holdfast.ModelFunc(
-					func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-						offered.Store(names(req))
-						if len(req.Messages) > 1 {
-							return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
-						}
-						return func(yield func(holdfast.Delta, error) bool) {
-							_ = yield(
-								holdfast.Delta{Call: &holdfast.CallDelta{Name: "late_work", Arguments: "{}"}},
-								nil,
-							) &&
-								yield(
-									holdfast.Delta{
-										Call:   &holdfast.CallDelta{Index: 1, Name: "other_work", Arguments: "{}"},
-										Finish: holdfast.FinishToolCalls,
-									},
-									nil,
-								)
-						}
-					},
-				)
+				model := holdfast.ModelFunc(func(ctx context.Context,
+					req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					offered.Store(names(req))
+					if len(req.Messages) > 1 {
+						return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
+					}
+					return func(yield func(holdfast.Delta, error) bool) {
+						_ = yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "late_work", Arguments: "{}"}},
+							nil) && yield(
+							holdfast.Delta{
+								Call:   &holdfast.CallDelta{Index: 1, Name: "other_work", Arguments: "{}"},
+								Finish: holdfast.FinishToolCalls,
+							},
+							nil,
+						)
+					}
+				})
 				mortal, one := &looptest.Mortal{Store: memstore.New()}, newLateSet()
 				one.put(work)
 				agent := holdfast.Agent{
@@ -327,16 +295,8 @@ func TestToolComesLate(t *testing.T) {
 					Toolsets: []holdfast.Toolset{one},
 				}
 				first := looptest.Start(t, mortal, nil, agent)
-				looptest.Must(
-					first.Owner.Post(
-						t.Context(),
-						looptest.Alice,
-						"",
-						looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-					),
-				)(
-					t,
-				)
+				looptest.Must(first.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 				time.Sleep(time.Second)
 				mortal.Dead.Store(true)
 				close(dead)
@@ -353,19 +313,8 @@ func TestToolComesLate(t *testing.T) {
 				if waits := two.waited.Load(); waits != 0 != (comes > 0) {
 					t.Errorf("waited %d times", waits)
 				}
-				looptest.Succeeded(
-					t,
-					looptest.Posted(
-						t,
-						second,
-						looptest.RunInput(
-							"new",
-							"n1",
-							looptest.UserSays("u1", "hello"),
-							looptest.UserSays("u2", "again"),
-						),
-					),
-				)
+				looptest.Succeeded(t, looptest.Posted(t, second,
+					looptest.RunInput("new", "n1", looptest.UserSays("u1", "hello"), looptest.UserSays("u2", "again"))))
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("a new run took %s", took)
 				}
@@ -374,12 +323,8 @@ func TestToolComesLate(t *testing.T) {
 				close(two.came)
 				synctest.Wait()
 				settled(t, second, "t")
-				if got := looptest.Texts(
-					t,
-					second,
-					"t",
-				); len(got) != 5 || !strings.HasPrefix(got[3], want) && !strings.HasPrefix(got[2], want) ||
-					got[4] != "assistant:done" {
+				if got := looptest.Texts(t, second, "t"); len(got) != 5 ||
+					!strings.HasPrefix(got[3], want) && !strings.HasPrefix(got[2], want) || got[4] != "assistant:done" {
 					t.Errorf("the history is %q", got)
 				}
 				if waits := two.waited.Load(); waits > 1 {
@@ -402,29 +347,18 @@ func TestToolComesLate(t *testing.T) {
 func TestToolAwaitedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mortal, one := &looptest.Mortal{Store: memstore.New()}, newLateSet()
-		one.put(
-			looptest.Tool(
-				"late_work",
-				holdfast.EffectOnce,
-				func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-			),
-		)
+		one.put(looptest.Tool("late_work", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}))
 		agent := holdfast.Agent{
 			Name:     "a",
 			Model:    looptest.Say(looptest.Calls("late_work", "{}"), holdfast.Delta{Text: "done"}),
 			Toolsets: []holdfast.Toolset{one},
 		}
 		first := looptest.Start(t, mortal, nil, agent)
-		looptest.Must(
-			first.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(first.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
 		two := newLateSet()
@@ -460,16 +394,8 @@ func TestKeptAndVanished(t *testing.T) {
 			Toolsets: []holdfast.Toolset{s},
 		}
 		one := looptest.Start(t, mortal, nil, agent)
-		looptest.Must(
-			one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-			),
-		)(
-			t,
-		)
+		looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
 		s.put()
@@ -488,8 +414,7 @@ func TestKeptAndVanished(t *testing.T) {
 func BenchmarkToolset(b *testing.B) {
 	for _, n := range []int{0, 1000} {
 		for _, fresh := range []bool{false, true} {
-			b.Run(
-				fmt.Sprintf("%d tools, %s", n, map[bool]string{false: "same", true: "new"}[fresh]),
+			b.Run(fmt.Sprintf("%d tools, %s", n, map[bool]string{false: "same", true: "new"}[fresh]),
 				func(b *testing.B) {
 					s := &set{}
 					tools := make([]holdfast.Tool, n)
@@ -498,14 +423,13 @@ func BenchmarkToolset(b *testing.B) {
 					}
 					s.put(tools...)
 					asked := make(chan struct{}, 1)
-					model := holdfast.ModelFunc(
-						func(_ context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-							asked <- struct{}{}
-							return func(yield func(holdfast.Delta, error) bool) {
-								yield(holdfast.Delta{Text: "x", Finish: holdfast.FinishStop}, nil)
-							}
-						},
-					)
+					model := holdfast.ModelFunc(func(_ context.Context,
+						_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						asked <- struct{}{}
+						return func(yield func(holdfast.Delta, error) bool) {
+							yield(holdfast.Delta{Text: "x", Finish: holdfast.FinishStop}, nil)
+						}
+					})
 					e, err := looptest.New(looptest.Config{ArchiveAfter: time.Minute, Config: loop.Config{
 						Store:            memstore.New(),
 						Agents:           []holdfast.Agent{{Name: "a", Model: model, Toolsets: []holdfast.Toolset{s}}},
@@ -519,13 +443,10 @@ func BenchmarkToolset(b *testing.B) {
 						BufferBytes:      1 << 20,
 						TailBytes:        1 << 16,
 						KeepAlive:        time.Minute,
-						Log: slog.New(
-							slog.DiscardHandler,
-						),
-						Now: clock.Wall,
+						Log:              slog.New(slog.DiscardHandler),
+						Now:              clock.Wall,
 						NewID: func(prefix string) string {
-							return fmt.Sprintf("%s%08d", prefix,
-								looptest.Serial.Add(1))
+							return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1))
 						},
 					}})
 					if err == nil {
@@ -539,12 +460,8 @@ func BenchmarkToolset(b *testing.B) {
 						if fresh {
 							s.put(slices.Clone(tools)...)
 						}
-						if _, err := e.Owner.Post(
-							b.Context(),
-							looptest.Alice,
-							"",
-							looptest.RunInput(fmt.Sprint("t", i), "r", looptest.UserSays("u", "go")),
-						); err != nil {
+						if _, err := e.Owner.Post(b.Context(), looptest.Alice, "",
+							looptest.RunInput(fmt.Sprint("t", i), "r", looptest.UserSays("u", "go"))); err != nil {
 							b.Fatal(err)
 						}
 						<-asked
@@ -553,8 +470,7 @@ func BenchmarkToolset(b *testing.B) {
 					if err := e.Shutdown(context.Background()); err != nil {
 						b.Fatal(err)
 					}
-				},
-			)
+				})
 		}
 	}
 }

@@ -42,23 +42,15 @@ func TestToolErrorTexts(t *testing.T) {
 			Tools:          []holdfast.Tool{ping},
 			HideToolErrors: c.hide,
 		}
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(cfg *looptest.Config) { cfg.Log = slog.New(slog.NewTextHandler(&log, nil)) },
-			agent,
-		)
+		e := looptest.Start(t, memstore.New(), func(cfg *looptest.Config) {
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		}, agent)
 		events := looptest.Started(t, e, "t")
 		looptest.Succeeded(t, events)
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+c.want, "assistant:done")
 		// The result has the error's code, so that programs need not read its text.
-		if has := strings.Contains(
-			looptest.Show(events),
-			`"metadata":{"holdfast":{"failed":true,"code":"db_down"}}`,
-		); has != strings.HasPrefix(
-			c.name,
-			"public",
-		) {
+		if has := strings.Contains(looptest.Show(events),
+			`"metadata":{"holdfast":{"failed":true,"code":"db_down"}}`); has != strings.HasPrefix(c.name, "public") {
 			t.Errorf("%s: the result has its code: %t\n%s", c.name, has, looptest.Show(events))
 		}
 		if err := e.Shutdown(t.Context()); err != nil { // nothing writes to the log any more
@@ -68,11 +60,8 @@ func TestToolErrorTexts(t *testing.T) {
 		if hidden && strings.Contains(looptest.Show(events), "secret") {
 			t.Errorf("%s: the stream has the cause", c.name)
 		}
-		if withheld := hidden &&
-			!errors.Is(c.err, holdfast.ErrArguments); withheld != strings.Contains(
-			log.String(),
-			"secret@db.internal",
-		) {
+		if withheld := hidden && !errors.Is(c.err, holdfast.ErrArguments); withheld != strings.Contains(log.String(),
+			"secret@db.internal") {
 			t.Errorf("%s: the log is %s", c.name, log.String())
 		}
 	}

@@ -25,11 +25,8 @@ func TestTraceSurvives(t *testing.T) {
 		agent := func(dies bool) holdfast.Agent {
 			return holdfast.Agent{
 				Name: "a",
-				Model: looptest.Say(
-					looptest.Calls("work", `{}`),
-					looptest.Calls("work", `{}`),
-					holdfast.Delta{Text: "done"},
-				),
+				Model: looptest.Say(looptest.Calls("work", `{}`), looptest.Calls("work", `{}`),
+					holdfast.Delta{Text: "done"}),
 				Tools: []holdfast.Tool{
 					holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
 						j.Note(holdfast.IterationFrom(ctx).Traceparent)
@@ -68,8 +65,8 @@ func TestTraceSurvives(t *testing.T) {
 		for _, want := range []string{`takeover=true`, `msg="tool call starts"`, `continues=`} {
 			found := false
 			for line := range strings.Lines(log.String()) {
-				found = found ||
-					strings.Contains(line, want) && strings.Contains(line, "traceId=0af7651916cd43dd8448eb211c80319c")
+				found = found || strings.Contains(line, want) &&
+					strings.Contains(line, "traceId=0af7651916cd43dd8448eb211c80319c")
 			}
 			if !found {
 				t.Errorf("no line with %s has the trace:\n%s", want, log.String())

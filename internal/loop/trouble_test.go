@@ -25,15 +25,13 @@ func talker(started *atomic.Int32) holdfast.Agent {
 		words = append(words, holdfast.Delta{Text: "word "})
 	}
 	call := holdfast.Delta{Call: &holdfast.CallDelta{Name: "act", Arguments: "{}"}}
-	act := looptest.Tool(
-		"act",
-		holdfast.EffectIdempotent,
-		func(context.Context) (string, error) { started.Add(1); return "acted", nil },
-	)
-	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{act}, Model: looptest.Slowly(
-		append(slices.Clone(words), call, holdfast.Delta{Finish: holdfast.FinishToolCalls}),
-		append(slices.Clone(words), holdfast.Delta{Finish: holdfast.FinishStop}),
-	)}
+	act := looptest.Tool("act", holdfast.EffectIdempotent, func(context.Context) (string, error) {
+		started.Add(1)
+		return "acted", nil
+	})
+	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{act},
+		Model: looptest.Slowly(append(slices.Clone(words), call, holdfast.Delta{Finish: holdfast.FinishToolCalls}),
+			append(slices.Clone(words), holdfast.Delta{Finish: holdfast.FinishStop}))}
 }
 
 // TestStoreFails: while the store does not answer, nothing is shown and no tool starts; when
@@ -43,18 +41,10 @@ func TestStoreFails(t *testing.T) {
 		var started atomic.Int32
 		var log bytes.Buffer
 		store := &looptest.Mortal{Store: memstore.New()}
-		e := looptest.Start(
-			t,
-			store,
-			func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) },
-			talker(&started),
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		e := looptest.Start(t, store, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) },
+			talker(&started))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,16 +109,11 @@ func TestStoreFails(t *testing.T) {
 func TestStoreFailsAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}
-		model := looptest.Slowly(
-			[]holdfast.Delta{{Text: "dul"}, {Text: "ci"}, {Text: "mer"}, {Finish: holdfast.FinishStop}},
-		)
+		model := looptest.Slowly([]holdfast.Delta{{Text: "dul"}, {Text: "ci"}, {Text: "mer"},
+			{Finish: holdfast.FinishStop}})
 		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model})
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,12 +138,8 @@ func TestStopOnStoreFailure(t *testing.T) {
 		var started atomic.Int32
 		store := &looptest.Mortal{Store: memstore.New()}
 		e := looptest.Start(t, store, func(c *looptest.Config) { c.StopOnStoreFailure = true }, talker(&started))
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(500 * time.Millisecond)
@@ -170,12 +151,8 @@ func TestStopOnStoreFailure(t *testing.T) {
 		other := looptest.Start(t, store.Store, nil, talker(&started))
 		time.Sleep(20 * time.Second)
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
-		if info := looptest.Must(
-			other.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-		)(
-			t,
-		); info.Status != threads.StatusIdle ||
-			started.Load() != 1 {
+		if info := looptest.Must(other.Keeper.Thread(t.Context(), looptest.Alice,
+			"t"))(t); info.Status != threads.StatusIdle || started.Load() != 1 {
 			t.Errorf("the thread is %+v, %d tools started", info, started.Load())
 		}
 	})

@@ -91,8 +91,8 @@ func (b *batch) gone(call thread.Call) finished {
 	case holdfast.EffectPure:
 		f.result.Text = "There is no tool \"" + call.Name + "\" any more; the call was not made again."
 	case holdfast.EffectIdempotent:
-		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have " +
-			"taken effect; it was not made again."
+		f.result.Text = "There is no tool \"" + call.Name +
+			"\" any more. The call had been started and may have taken effect; it was not made again."
 	default:
 		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
 	}

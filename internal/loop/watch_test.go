@@ -50,32 +50,26 @@ func TestAttachAtEveryMoment(t *testing.T) {
 			},
 			{{Text: "all "}, {Reasoning: "hm"}, {Text: "done"}, {Finish: holdfast.FinishStop}},
 		}
-		model := holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					for _, d := range deltas[min(req.Iteration, 1)] {
-						<-step
-						if !yield(d, nil) {
-							return
-						}
+		model := holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				for _, d := range deltas[min(req.Iteration, 1)] {
+					<-step
+					if !yield(d, nil) {
+						return
 					}
 				}
-			},
-		)
-		ping := looptest.Tool(
-			"ping",
-			holdfast.EffectPure,
-			func(context.Context) (string, error) { <-step; return "pong", nil },
-		)
+			}
+		})
+		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) {
+			<-step
+			return "pong", nil
+		})
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
 		other := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
-		first, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		first, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,12 +103,8 @@ func TestAttachAtEveryMoment(t *testing.T) {
 				t.Fatal(err)
 			}
 			watch(fmt.Sprintf("attached at step %d", i), got)
-			posted, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", fmt.Sprintf("page-%d", i)),
-			)
+			posted, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", fmt.Sprintf("page-%d", i)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,14 +113,8 @@ func TestAttachAtEveryMoment(t *testing.T) {
 			for replica, e := range []*looptest.Engine{e, other} {
 				for _, run := range []string{"r1", ""} {
 					name := fmt.Sprintf("back at replica %d, run %q, at step %d", replica, run, i)
-					reply, err := e.Owner.Events(
-						t.Context(),
-						looptest.Alice,
-						"t",
-						run,
-						looptest.Must(store.ParseCursor(at))(t),
-						agui.DialectV1,
-					)
+					reply, err := e.Owner.Events(t.Context(), looptest.Alice, "t", run,
+						looptest.Must(store.ParseCursor(at))(t), agui.DialectV1)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -152,9 +136,7 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		for name, events := range seen {
 			if at, is := back[name]; is {
 				n := slices.Index(ids["first"], at) + 1
-				if whole := append(
-					slices.Clone(seen["first"][:n]),
-					events...); n == 0 ||
+				if whole := append(slices.Clone(seen["first"][:n]), events...); n == 0 ||
 					looptest.Show(whole) != looptest.Show(seen["first"]) {
 					t.Errorf("%s, after %s: in all it has seen\n%s", name, at, looptest.Show(whole))
 				}
@@ -180,57 +162,41 @@ func TestAttachAtEveryMoment(t *testing.T) {
 // closed, and the thread is ready for the next message.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quick := looptest.Tool(
-			"quick",
-			holdfast.EffectPure,
-			func(context.Context) (string, error) { return "finished", nil },
-		)
-		deaf := looptest.Tool(
-			"deaf",
-			holdfast.EffectPure,
-			func(ctx context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil },
-		)
-		model := holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					if last := req.Messages[len(req.Messages)-1]; last.Text == "again" {
-						yield(holdfast.Delta{Text: "fine", Finish: holdfast.FinishStop}, nil)
-						return
-					}
-					yield(holdfast.Delta{Text: "working"}, nil)
-					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "quick", Arguments: "{}"}}, nil)
-					yield(
-						holdfast.Delta{
-							Call:   &holdfast.CallDelta{Index: 1, Name: "deaf", Arguments: "{}"},
-							Finish: holdfast.FinishToolCalls,
-						},
-						nil,
-					)
+		quick := looptest.Tool("quick", holdfast.EffectPure, func(context.Context) (string, error) {
+			return "finished",
+				nil
+		})
+		deaf := looptest.Tool("deaf", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+			time.Sleep(time.Hour)
+			return "late", nil
+		})
+		model := holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if last := req.Messages[len(req.Messages)-1]; last.Text == "again" {
+					yield(holdfast.Delta{Text: "fine", Finish: holdfast.FinishStop}, nil)
+					return
 				}
-			},
-		)
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			nil,
-			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}},
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+				yield(holdfast.Delta{Text: "working"}, nil)
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "quick", Arguments: "{}"}}, nil)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Index: 1, Name: "deaf", Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
+			}
+		})
+		e := looptest.Start(t, memstore.New(), nil,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}})
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if info, err := e.Owner.Cancel(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			"r1",
-		); err != nil ||
+		if info, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil ||
 			info.Status != threads.StatusRunning {
 			t.Fatalf("%+v %v", info, err)
 		}
@@ -239,12 +205,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("%s", looptest.Show(events))
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
-		if info, err := e.Owner.Cancel(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			"r1",
-		); err != nil ||
+		if info, err := e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil ||
 			info.Outcome != holdfast.OutcomeCancelled {
 			t.Errorf("cancelled twice: %+v %v", info, err)
 		}
@@ -254,12 +215,8 @@ func TestCancel(t *testing.T) {
 			f.Outcome.Type != agui.OutcomeCancelled {
 			t.Errorf("hydrate after a cancel: %+v", f)
 		}
-		reply, err = e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r3", looptest.UserSays("u2", "again")),
-		)
+		reply, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r3", looptest.UserSays("u2", "again")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
@@ -267,27 +224,22 @@ func TestCancel(t *testing.T) {
 // TestCancelAndRun: a request may put an end to the run it finds.
 func TestCancelAndRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		model := holdfast.ModelFunc(
-			func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					if !yield(holdfast.Delta{Text: "so"}, nil) {
-						return
-					}
-					if req.Messages[len(req.Messages)-1].Text == "go" {
-						<-ctx.Done()
-						return
-					}
-					yield(holdfast.Delta{Text: " be it", Finish: holdfast.FinishStop}, nil)
+		model := holdfast.ModelFunc(func(ctx context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if !yield(holdfast.Delta{Text: "so"}, nil) {
+					return
 				}
-			},
-		)
+				if req.Messages[len(req.Messages)-1].Text == "go" {
+					<-ctx.Done()
+					return
+				}
+				yield(holdfast.Delta{Text: " be it", Finish: holdfast.FinishStop}, nil)
+			}
+		})
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model})
-		if _, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -339,9 +291,8 @@ func TestInterruptBesideFrontendCall(t *testing.T) {
 	if err != nil || len(info.PendingToolCalls) != 1 || len(info.Interrupts) != 1 {
 		t.Fatalf("%+v %v", info, err)
 	}
-	result := agui.FromDomain(
-		holdfast.Message{ID: "p1", Role: holdfast.RoleTool, CallID: info.PendingToolCalls[0], Text: "clicked"},
-	)
+	result := agui.FromDomain(holdfast.Message{ID: "p1", Role: holdfast.RoleTool, CallID: info.PendingToolCalls[0],
+		Text: "clicked"})
 	next := looptest.RunInput("t", "r2", result)
 	next.Resume = []agui.ResumeEntry{
 		{InterruptID: open.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)},
@@ -369,14 +320,8 @@ func TestNewerFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r", looptest.UserSays("u", "x")),
-	); looptest.Code(
-		err,
-	) != codes.VersionTooNew {
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != codes.VersionTooNew {
 		t.Errorf("got %v", err)
 	}
 	if head, err := db.Head(t.Context(), key); err != nil || head.ETag != "c1" {
@@ -390,43 +335,26 @@ func TestAgentIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
-		never := holdfast.ModelFunc(
-			func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
-			},
-		)
+		never := holdfast.ModelFunc(func(ctx context.Context,
+			_ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
 		one := looptest.Start(t, first, nil, holdfast.Agent{Name: "old", Model: never})
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		first.Dead.Store(true)
-		two := looptest.Start(
-			t,
-			shared,
-			func(cfg *looptest.Config) { cfg.PinTimeout = time.Minute },
-			holdfast.Agent{Name: "new", Model: never},
-		)
+		two := looptest.Start(t, shared, func(cfg *looptest.Config) { cfg.PinTimeout = time.Minute },
+			holdfast.Agent{Name: "new", Model: never})
 		time.Sleep(time.Minute)
-		if info, err := two.Keeper.Thread(
-			t.Context(),
-			looptest.Alice,
-			"t",
-		); err != nil || info.Status != threads.StatusRunning ||
-			info.Waiting == nil {
+		if info, err := two.Keeper.Thread(t.Context(), looptest.Alice, "t"); err != nil ||
+			info.Status != threads.StatusRunning || info.Waiting == nil {
 			t.Errorf("%+v %v", info, err)
 		}
 		time.Sleep(time.Minute)
-		if info, err := two.Keeper.Thread(
-			t.Context(),
-			looptest.Alice,
-			"t",
-		); err != nil ||
+		if info, err := two.Keeper.Thread(t.Context(), looptest.Alice, "t"); err != nil ||
 			info.Code != codes.AgentNotFound {
 			t.Errorf("%+v %v", info, err)
 		}
@@ -439,29 +367,28 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // retry after partial output, parallel tools, a question.
 func TestGoldenRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		model := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					switch {
-					case req.Iteration == 0 && req.Attempt == 0:
-						if yield(holdfast.Delta{Text: "I forg"}, nil) {
-							yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true})
-						}
-					case req.Iteration == 0:
-						for _, d := range []holdfast.Delta{
-							{Reasoning: "two at once"}, {Text: "Let me see."},
-							{Call: &holdfast.CallDelta{Index: 0, ID: "call_0", Name: "look", Arguments: "{}"}},
-							{Call: &holdfast.CallDelta{Index: 1, ID: "call_1", Name: "ask", Arguments: "{}"}},
-							{Finish: holdfast.FinishToolCalls},
-						} {
-							if !yield(d, nil) {
-								return
-							}
+		model := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch {
+				case req.Iteration == 0 && req.Attempt == 0:
+					if yield(holdfast.Delta{Text: "I forg"}, nil) {
+						yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true})
+					}
+				case req.Iteration == 0:
+					for _, d := range []holdfast.Delta{
+						{Reasoning: "two at once"}, {Text: "Let me see."},
+						{Call: &holdfast.CallDelta{Index: 0, ID: "call_0", Name: "look", Arguments: "{}"}},
+						{Call: &holdfast.CallDelta{Index: 1, ID: "call_1", Name: "ask", Arguments: "{}"}},
+						{Finish: holdfast.FinishToolCalls},
+					} {
+						if !yield(d, nil) {
+							return
 						}
 					}
 				}
-			},
-		)
+			}
+		})
 		look := looptest.Tool("look", holdfast.EffectPure, func(context.Context) (string, error) { return "seen", nil })
 		ask := looptest.Tool("ask", holdfast.EffectPure, func(context.Context) (string, error) {
 			time.Sleep(time.Second)
@@ -486,12 +413,8 @@ func TestGoldenRun(t *testing.T) {
 				return fmt.Sprintf("%s_%d", prefix, n)
 			}
 		}
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			numbered,
-			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, ask}},
-		)
+		e := looptest.Start(t, memstore.New(), numbered,
+			holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, ask}})
 		var out []byte
 		for _, version := range []string{"1.0", ""} {
 			in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
@@ -521,11 +444,8 @@ func TestGoldenRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(want) != string(out) {
-			t.Errorf(
-				"what goes over the wire has changed; rewrite %s with -update if that is meant. Got:\n%s",
-				path,
-				out,
-			)
+			t.Errorf("what goes over the wire has changed; rewrite %s with -update if that is meant. Got:\n%s", path,
+				out)
 		}
 	})
 }

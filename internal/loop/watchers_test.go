@@ -27,10 +27,7 @@ type readers struct {
 }
 
 func (c *readers) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	c.reads.Add(1)
 	if slow := c.slow.Load(); slow != nil {
@@ -120,12 +117,8 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			owner := looptest.Start(t, shared, nil, stepped(step))
 			other := looptest.Start(t, counted, func(c *looptest.Config) { c.TailBytes = 300 }, stepped(nil))
 			var first, all crowd
-			reply, err := owner.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r", looptest.UserSays("u", "go")),
-			)
+			reply, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
 			first.add(t, reply, err, nil)
 			say := func() { synctest.Wait(); step <- struct{}{}; synctest.Wait() }
 			say()
@@ -153,14 +146,8 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			var joined crowd
 			for _, c := range []struct{ back, reads int }{{1, 1}, {2, 1}, {words, 2}} {
 				counted.reads.Store(0)
-				reply, err := other.Owner.Events(
-					t.Context(),
-					looptest.Alice,
-					"t",
-					"r",
-					log[len(log)-1-c.back].Cursor,
-					agui.DialectV1,
-				)
+				reply, err := other.Owner.Events(t.Context(), looptest.Alice, "t", "r", log[len(log)-1-c.back].Cursor,
+					agui.DialectV1)
 				joined.add(t, reply, err, nil)
 				synctest.Wait()
 				if got := counted.reads.Load(); got != int64(c.reads) {
@@ -185,12 +172,8 @@ func TestManyWatchersAreOneReader(t *testing.T) {
 			want := records(first.seen[0])
 			for n, frames := range slices.Concat(all.seen, joined.seen) {
 				if got := records(frames); len(got) < words || !slices.Equal(got, want[len(want)-len(got):]) {
-					t.Fatalf(
-						"watcher %d has seen %d records, which are not the end of the %d in the log",
-						n,
-						len(got),
-						len(want),
-					)
+					t.Fatalf("watcher %d has seen %d records, which are not the end of the %d in the log", n, len(got),
+						len(want))
 				}
 			}
 		})
@@ -208,12 +191,8 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		mortal := &looptest.Mortal{Store: shared}
 		owner := looptest.Start(t, mortal, nil, stepped(step))
 		var seen crowd
-		reply, err := owner.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u", "go")),
-		)
+		reply, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,12 +224,8 @@ func TestWatchersOfAMovingRun(t *testing.T) {
 		}
 		for e, counted := range others {
 			if got := counted.reads.Load(); got > words || (got == 0) != (e.Owner.Running() == 1) {
-				t.Errorf(
-					"10 watchers at a server that has %d runs read the log %d times for %d words",
-					e.Owner.Running(),
-					got,
-					words,
-				)
+				t.Errorf("10 watchers at a server that has %d runs read the log %d times for %d words",
+					e.Owner.Running(), got, words)
 			}
 		}
 		close(step)
@@ -278,12 +253,8 @@ func TestStoreAwayFromWatchers(t *testing.T) {
 		owner := looptest.Start(t, shared, nil, stepped(step))
 		other := looptest.Start(t, counted, nil, stepped(nil))
 		var first, cut, again crowd
-		reply, err := owner.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u", "go")),
-		)
+		reply, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
 		first.add(t, reply, err, nil)
 		synctest.Wait()
 		const watchers = 100
@@ -334,12 +305,8 @@ func TestArchivedUnderWatchers(t *testing.T) {
 		owner := looptest.Start(t, shared, nil, stepped(step))
 		other := looptest.Start(t, late, nil, stepped(nil))
 		var first, seen crowd
-		reply, err := owner.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u", "go")),
-		)
+		reply, err := owner.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u", "go")))
 		first.add(t, reply, err, nil)
 		synctest.Wait()
 		step <- struct{}{}
@@ -360,12 +327,7 @@ func TestArchivedUnderWatchers(t *testing.T) {
 		first.wg.Wait()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if log, err := shared.Records(
-			t.Context(),
-			looptest.KeyOf("t"),
-			store.Cursor{},
-			1000,
-		); err != nil ||
+		if log, err := shared.Records(t.Context(), looptest.KeyOf("t"), store.Cursor{}, 1000); err != nil ||
 			len(log) > 0 {
 			t.Fatalf("%d records are not archived, %v", len(log), err)
 		}

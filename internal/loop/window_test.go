@@ -39,32 +39,29 @@ func TestASummaryIsPaidForOnce(t *testing.T) {
 			agent := func(window bool) holdfast.Agent {
 				a := holdfast.Agent{
 					Name: "a",
-					Model: holdfast.ModelFunc(
-						func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-							return func(yield func(holdfast.Delta, error) bool) {
-								if req.Messages[0].ID == "summary" {
-									made++
-								}
-								for _, word := range []string{"some ", "words"} {
-									time.Sleep(time.Second / 8) // for what came before to be committed
-									if !yield(holdfast.Delta{Text: word}, nil) {
-										return
-									}
-								}
-								yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil)
+					Model: holdfast.ModelFunc(func(_ context.Context,
+						req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						return func(yield func(holdfast.Delta, error) bool) {
+							if req.Messages[0].ID == "summary" {
+								made++
 							}
-						},
-					),
+							for _, word := range []string{"some ", "words"} {
+								time.Sleep(time.Second / 8) // for what came before to be committed
+								if !yield(holdfast.Delta{Text: word}, nil) {
+									return
+								}
+							}
+							yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil)
+						}
+					}),
 				}
 				if window {
 					a.Middleware = []holdfast.Middleware{
-						middleware.HistoryWindow(
-							middleware.HistoryWindowOptions{
-								MaxMessages:  4,
-								Then:         middleware.WindowSummarise,
-								SummaryEvery: 1,
-							},
-						),
+						middleware.HistoryWindow(middleware.HistoryWindowOptions{
+							MaxMessages:  4,
+							Then:         middleware.WindowSummarise,
+							SummaryEvery: 1,
+						}),
 					}
 				}
 				return a
@@ -72,26 +69,16 @@ func TestASummaryIsPaidForOnce(t *testing.T) {
 			shared := memstore.New()
 			before := looptest.Start(t, shared, nil, agent(false))
 			for i := range 3 {
-				looptest.Succeeded(
-					t,
-					looptest.Posted(
-						t,
-						before,
-						looptest.RunInput("t", fmt.Sprint("r", i), looptest.UserSays(fmt.Sprint("u", i), "go")),
-					),
-				)
+				looptest.Succeeded(t, looptest.Posted(t, before,
+					looptest.RunInput("t", fmt.Sprint("r", i), looptest.UserSays(fmt.Sprint("u", i), "go"))))
 			}
 			if err := before.Owner.Shutdown(t.Context()); err != nil { // or it would take over
 				t.Fatal(err)
 			}
 			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, agent(true))
-			_, _ = one.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("t", "r3", looptest.UserSays("u3", "go")),
-			)
+			_, _ = one.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r3", looptest.UserSays("u3", "go")))
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			first.Dead.Store(true)
@@ -100,13 +87,8 @@ func TestASummaryIsPaidForOnce(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 			if n := summaries(t, two, "t"); n != 1 || durable == 1 && made != 1 || made > 2 {
-				t.Errorf(
-					"dead after %d commits: %d summaries are in the history, %d were durable then, %d were made",
-					dies,
-					n,
-					durable,
-					made,
-				)
+				t.Errorf("dead after %d commits: %d summaries are in the history, %d were durable then, %d were made",
+					dies, n, durable, made)
 			}
 			if texts := looptest.Texts(t, two, "t"); texts[len(texts)-1] != "assistant:some words" || len(texts) != 9 {
 				t.Errorf("dead after %d commits: %q", dies, texts)
@@ -148,11 +130,8 @@ func TestAnOverflowIsAnsweredInARun(t *testing.T) {
 	db := memstore.New()
 	e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: model, Middleware: []holdfast.Middleware{window}})
 	say := func(i int) string {
-		events := looptest.Posted(
-			t,
-			e,
-			looptest.RunInput("t", fmt.Sprint("r", i), looptest.UserSays(fmt.Sprint("u", i), "what about this")),
-		)
+		events := looptest.Posted(t, e,
+			looptest.RunInput("t", fmt.Sprint("r", i), looptest.UserSays(fmt.Sprint("u", i), "what about this")))
 		looptest.Succeeded(t, events)
 		texts := looptest.Texts(t, e, "t")
 		return texts[len(texts)-1]
@@ -169,18 +148,13 @@ func TestAnOverflowIsAnsweredInARun(t *testing.T) {
 	sound(t, db, "t")
 
 	// Without a window it is an error, which people and programs understand.
-	plain := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name: "a",
-			Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.TooLong, Public: "It is too long."})
-				}
-			}),
-		},
-	)
+	plain := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a",
+		Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.TooLong, Public: "It is too long."})
+			}
+		}),
+	})
 	looptest.Failed(t, looptest.Started(t, plain, "t"), "model_failed")
 }

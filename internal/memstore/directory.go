@@ -14,10 +14,7 @@ import (
 
 // Threads implements [store.Directory].
 func (s *Store) Threads(
-	ctx context.Context,
-	owner holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

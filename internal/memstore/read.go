@@ -72,10 +72,7 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 
 // Records implements [store.Reader].
 func (s *Store) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	var records []store.Record
 	err := s.read(ctx, key, func(t *thread) error {
@@ -118,11 +115,7 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 
 // Values implements [store.Reader].
 func (s *Store) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	var values []store.Value
 	err := s.read(ctx, key, func(t *thread) error {

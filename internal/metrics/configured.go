@@ -132,11 +132,9 @@ var reloadResults = []string{"ok", "failed"}
 
 func newReloadMetrics(f promauto.Factory) reloadMetrics {
 	return reloadMetrics{
-		total: f.NewCounterVec(counter(
-			"holdfast_reloads_total",
+		total: f.NewCounterVec(counter("holdfast_reloads_total",
 			"Attempts to replace the agents while the server runs, by result; failed: there was a mistake, "+
-				"and all stayed as it was.",
-		), []string{"result"}),
+				"and all stayed as it was."), []string{"result"}),
 		loaded: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_agents_loaded_timestamp_seconds",
 			Help: "When the agents that new runs get were loaded: at the start, or by a reload."}),
 	}

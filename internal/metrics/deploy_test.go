@@ -235,8 +235,9 @@ func TestCompose(t *testing.T) {
 			t.Errorf("redis is not started with %s", strings.Join(flags, " "))
 		}
 	}
-	if len(redis.Ports) > 0 ||
-		!slices.ContainsFunc(redis.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/data") }) {
+	if len(redis.Ports) > 0 || !slices.ContainsFunc(redis.Volumes, func(v string) bool {
+		return strings.HasSuffix(v, ":/data")
+	}) {
 		t.Error("redis is published, or has no volume")
 	}
 	server := file.Services["server"]
@@ -269,11 +270,9 @@ func TestComposeWiring(t *testing.T) {
 			t.Errorf("the rules %s are not mounted", rules)
 		}
 	}
-	if i := slices.IndexFunc(
-		prometheus.Command,
-		func(s string) bool { return strings.HasPrefix(s, "--config.file=") },
-	); i < 0 ||
-		mounts[strings.TrimPrefix(prometheus.Command[i], "--config.file=")] != "./deploy/prometheus.yml" {
+	if i := slices.IndexFunc(prometheus.Command, func(s string) bool {
+		return strings.HasPrefix(s, "--config.file=")
+	}); i < 0 || mounts[strings.TrimPrefix(prometheus.Command[i], "--config.file=")] != "./deploy/prometheus.yml" {
 		t.Error("Prometheus does not read deploy/prometheus.yml")
 	}
 	job := scrape.Jobs[0]

@@ -25,17 +25,15 @@ import (
 
 // full returns the metrics of a server on which everything has happened once.
 func full() *metrics.Metrics {
-	m := metrics.New(
-		[]holdfast.Agent{
-			{
-				Name:      "a",
-				Tools:     []holdfast.Tool{named("look")},
-				Toolsets:  []holdfast.Toolset{serverNamed{name: "github"}},
-				Model:     modelNamed("one"),
-				Fallbacks: []holdfast.Model{modelNamed("two")},
-			},
+	m := metrics.New([]holdfast.Agent{
+		{
+			Name:      "a",
+			Tools:     []holdfast.Tool{named("look")},
+			Toolsets:  []holdfast.Toolset{serverNamed{name: "github"}},
+			Model:     modelNamed("one"),
+			Fallbacks: []holdfast.Model{modelNamed("two")},
 		},
-	)
+	})
 	at := holdfast.Iteration{Agent: "a"}
 	m.Observer().ToolCalled(at, "look", observe.ToolSuccess, 0)
 	m.Observer().Notified(at, "acme.notice")

@@ -233,23 +233,22 @@ func TestModelTries(t *testing.T) {
 func TestNoLabelsFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The model calls the tool that the user names, whether or not it exists.
-		obedient := holdfast.ModelFunc(
-			func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				return func(yield func(holdfast.Delta, error) bool) {
-					if len(req.Messages) > 1 {
-						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-						return
-					}
-					yield(
-						holdfast.Delta{
-							Call:   &holdfast.CallDelta{Name: req.Messages[0].Text, Arguments: "{}"},
-							Finish: holdfast.FinishToolCalls,
-						},
-						nil,
-					)
+		obedient := holdfast.ModelFunc(func(_ context.Context,
+			req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if len(req.Messages) > 1 {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
 				}
-			},
-		)
+				yield(
+					holdfast.Delta{
+						Call:   &holdfast.CallDelta{Name: req.Messages[0].Text, Arguments: "{}"},
+						Finish: holdfast.FinishToolCalls,
+					},
+					nil,
+				)
+			}
+		})
 		d := start(t, memstore.New(), func(c *loop.Config) { c.Agents[0].Model = obedient })
 		d.say(t, input("warm", "up", "nobody"))
 		before := series(t, d.m)
@@ -334,15 +333,11 @@ func TestTakeover(t *testing.T) {
 			`holdfast_pending_writes_per_checkpoint_sum`:                "3",
 			`holdfast_runs_total{agent="demo",outcome="success"}`:       "1",
 		})
-		want(
-			t,
-			one.m,
-			map[string]string{
-				`holdfast_runs_total{agent="demo",outcome="left"}`: "1",
-				`holdfast_runs_running`:                            "0",
-				`holdfast_run_duration_seconds_count`:              "0",
-			},
-		)
+		want(t, one.m, map[string]string{
+			`holdfast_runs_total{agent="demo",outcome="left"}`: "1",
+			`holdfast_runs_running`:                            "0",
+			`holdfast_run_duration_seconds_count`:              "0",
+		})
 		for _, name := range []string{
 			`holdfast_checkpoint_errors_total{error_type="unavailable"}`, `holdfast_pending_writes_errors_total`,
 			`holdfast_lease_renewals_total{result="error"}`,

@@ -45,15 +45,11 @@ func TestErrorTypes(t *testing.T) {
 		for _, err := range errs {
 			m := metrics.New(nil)
 			m.Observer().Committed(holdfast.Iteration{}, &store.Commit{}, 0, fmt.Errorf("commit: %w", err))
-			want(
-				t,
-				m,
-				map[string]string{
-					fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1",
-					"holdfast_checkpoint_duration_seconds_count":                         "0",
-					"holdfast_commit_duration_seconds_count":                             "0",
-				},
-			)
+			want(t, m, map[string]string{
+				fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1",
+				"holdfast_checkpoint_duration_seconds_count":                         "0",
+				"holdfast_commit_duration_seconds_count":                             "0",
+			})
 		}
 	}
 }
@@ -163,8 +159,7 @@ func TestToolsetNames(t *testing.T) {
 		}
 	}
 	if all[`holdfast_tool_calls_total{result="success",tool="files_read"}`] != "1" ||
-		all[`holdfast_tool_calls_total{result="refused",tool="other"}`] != "2" ||
-		tools > 1010 {
+		all[`holdfast_tool_calls_total{result="refused",tool="other"}`] != "2" || tools > 1010 {
 		t.Errorf("%d series: %v", tools, all[`holdfast_tool_calls_total{result="refused",tool="other"}`])
 	}
 }

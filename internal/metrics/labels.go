@@ -147,8 +147,8 @@ func errorType(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case network != nil, errors.As(err, &system), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, net.ErrClosed), errors.Is(err, store.ErrRefused), errors.As(err, &public) &&
-			public.Code == codes.StoreUnavailable:
+		errors.Is(err, net.ErrClosed), errors.Is(err, store.ErrRefused),
+		errors.As(err, &public) && public.Code == codes.StoreUnavailable:
 		return "unavailable"
 	}
 	return other

@@ -126,11 +126,8 @@ func New(agents []holdfast.Agent) *Metrics {
 	m.zero()
 	m.Durability("")
 	m.Add(agents)
-	served.MustRegister(
-		r,
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	served.MustRegister(r, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -165,22 +162,19 @@ func (m *Metrics) Registry() *prometheus.Registry { return m.served }
 
 func newRunMetrics(f promauto.Factory) runMetrics {
 	return runMetrics{
-		total: f.NewCounterVec(counter(
-			"holdfast_runs_total",
-			"Runs that have ended in this process, by outcome; left: another process continues the run.",
-		), []string{"agent", "outcome"}),
+		total: f.NewCounterVec(counter("holdfast_runs_total",
+			"Runs that have ended in this process, by outcome; left: another process continues the run."),
+			[]string{"agent", "outcome"}),
 		errors: f.NewCounterVec(counter("holdfast_run_errors_total",
 			"Runs that have ended in RUN_ERROR, by its code."), []string{"code"}),
 		duration: f.NewHistogram(histogram("holdfast_run_duration_seconds",
-			"Time from a run's start, resume or takeover in this process to its end.",
-			.1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400)),
-		running: f.NewGauge(
-			prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process is running now."},
-		),
+			"Time from a run's start, resume or takeover in this process to its end.", .1, .5, 1, 5, 15, 60, 300, 900,
+			3600, 14400)),
+		running: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_runs_running",
+			Help: "Runs that this process is running now."}),
 		claims: f.NewCounterVec(counter("holdfast_claims_total",
 			"Attempts to take over a run whose owner is gone, by result."), []string{"result"}),
-		takeovers: f.NewCounter(counter("holdfast_takeovers_total",
-			"Runs taken over from an owner that was gone.")),
+		takeovers: f.NewCounter(counter("holdfast_takeovers_total", "Runs taken over from an owner that was gone.")),
 	}
 }
 
@@ -188,30 +182,27 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 	return stepMetrics{
 		iterations: f.NewCounter(counter("holdfast_iterations_total",
 			"Completed iterations: an answer, and a result for each of its calls.")),
-		modelCalls: f.NewCounterVec(counter("holdfast_model_calls_total",
-			"Attempts of model calls, by result."), []string{"agent", "result"}),
+		modelCalls: f.NewCounterVec(counter("holdfast_model_calls_total", "Attempts of model calls, by result."),
+			[]string{"agent", "result"}),
 		// From a tenth of a second to the default timeout of a model call.
 		modelDuration: f.NewHistogram(histogram("holdfast_model_call_duration_seconds",
-			"Time from the start of an attempt of a model call to its end.",
-			.1, .25, .5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600)),
+			"Time from the start of an attempt of a model call to its end.", .1, .25, .5, 1, 2.5, 5, 10, 20, 40, 60,
+			120, 300, 600)),
 		firstDelta: f.NewHistogram(histogram("holdfast_time_to_first_delta_seconds",
-			"Time from the start of an attempt of a model call to its first delta.",
-			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
-		tokens: f.NewCounterVec(counter(
-			"holdfast_tokens_total",
-			"Tokens that models reported; cached and cache_write are part of input, reasoning of output.",
-		), []string{"agent", "kind"}),
+			"Time from the start of an attempt of a model call to its first delta.", .05, .1, .25, .5, 1, 2, 4, 8, 15,
+			30, 60)),
+		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
+			"Tokens that models reported; cached and cache_write are part of input, reasoning of output."),
+			[]string{"agent", "kind"}),
 		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
 			"Tool calls, by result; all frontend tools count as one."), []string{"tool", "result"}),
 		// From a plain function to the default timeout of a tool call.
 		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
-			"Time from the start of a tool call in this process to its end.",
-			.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60), []string{"tool"}),
-		outsideCalls: f.NewCounterVec(counter(
-			"holdfast_outside_calls_total",
+			"Time from the start of a tool call in this process to its end.", .001, .005, .025, .1, .25, .5, 1, 2.5, 5,
+			10, 30, 60), []string{"tool"}),
+		outsideCalls: f.NewCounterVec(counter("holdfast_outside_calls_total",
 			"Calls that are finished from outside, by what became of them; refused: a result that came too "+
-				"late, or was another one.",
-		), []string{"result"}),
+				"late, or was another one."), []string{"result"}),
 	}
 }
 
@@ -221,11 +212,9 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 	return storeMetrics{
 		checkpoints: f.NewHistogram(histogram("holdfast_checkpoint_duration_seconds",
 			"Time that the store took to save a checkpoint: that of its commit.", commit...)),
-		commits: f.NewHistogram(histogram(
-			"holdfast_commit_duration_seconds",
+		commits: f.NewHistogram(histogram("holdfast_commit_duration_seconds",
 			"Time that the store took for a successful commit, with a checkpoint or without; each "+
-				"moves the thread's head.",
-			commit...)),
+				"moves the thread's head.", commit...)),
 		errors: f.NewCounterVec(counter("holdfast_checkpoint_errors_total",
 			"Attempts to commit that the store refused or did not answer."), []string{"error_type"}),
 		records: f.NewCounter(counter("holdfast_records_total",
@@ -242,8 +231,8 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 			"Tool results per checkpoint that includes any.", 1, 2, 3, 5, 8, 16, 32, 64)),
 		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",
 			"Pending writes in failed attempts to commit; most are tried again.")),
-		cleaned: f.NewCounterVec(counter("holdfast_retention_removed_total",
-			"Removals by retention, by kind."), []string{"what"}),
+		cleaned: f.NewCounterVec(counter("holdfast_retention_removed_total", "Removals by retention, by kind."),
+			[]string{"what"}),
 		looked: f.NewCounter(counter("holdfast_retention_looked_total",
 			"Threads that retention has looked at.")),
 		unreadable: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_threads_unreadable",
@@ -257,18 +246,14 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 
 func newHookMetrics(f promauto.Factory) hookMetrics {
 	return hookMetrics{
-		notices: f.NewCounterVec(counter(
-			"holdfast_notices_total",
+		notices: f.NewCounterVec(counter("holdfast_notices_total",
 			"Events that middleware has reported, by the notice's name: a circuit that opened, a "+
-				"budget that is used up.",
-		), []string{"notice"}),
-		failed: f.NewCounterVec(counter("holdfast_middleware_failures_total",
-			"Panics of middleware hooks."), []string{"middleware", "hook"}),
-		schemas: f.NewCounterVec(counter(
-			"holdfast_schema_changes_total",
+				"budget that is used up."), []string{"notice"}),
+		failed: f.NewCounterVec(counter("holdfast_middleware_failures_total", "Panics of middleware hooks."),
+			[]string{"middleware", "hook"}),
+		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
 			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it "+
-				"was older than schemas.",
-		), []string{"change"}),
+				"was older than schemas."), []string{"change"}),
 		names: &names{seen: map[string]bool{}, most: maxNames},
 	}
 }
@@ -278,21 +263,18 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 		requests: f.NewCounterVec(counter("holdfast_http_requests_total",
 			"Answered requests, by the pattern of their route."), []string{"route", "method", "code"}),
 		duration: f.NewHistogramVec(histogram("holdfast_http_request_duration_seconds",
-			"Time to answer a request; for a stream, the time that it was open.",
-			.001, .005, .025, .1, .5, 2.5, 10, 60, 600), []string{"route", "method"}),
+			"Time to answer a request; for a stream, the time that it was open.", .001, .005, .025, .1, .5, 2.5, 10,
+			60, 600), []string{"route", "method"}),
 		connections: f.NewGauge(prometheus.GaugeOpts{
 			Name: "holdfast_http_connections", Help: "Open connections to the HTTP server, if it listens itself.",
 		}),
 		refused: f.NewCounter(counter("holdfast_http_connections_refused_total",
 			"Connections that were closed at once because their address has as many as it may.")),
-		streams: f.NewGauge(
-			prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."},
-		),
-		limits: f.NewCounterVec(counter(
-			"holdfast_limit_rejections_total",
+		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams",
+			Help: "Open Server-Sent Events streams."}),
+		limits: f.NewCounterVec(counter("holdfast_limit_rejections_total",
 			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too "+
-				"much of and whose limit it is.",
-		), []string{"limit", "scope"}),
+				"much of and whose limit it is."), []string{"limit", "scope"}),
 	}
 }
 

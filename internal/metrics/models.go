@@ -23,10 +23,9 @@ type modelMetrics struct {
 
 func newModelMetrics(f promauto.Factory) modelMetrics {
 	return modelMetrics{
-		failures: f.NewCounterVec(counter(
-			"holdfast_model_failures_total",
-			"Attempts of model calls that failed, by whose model it is and the kind of the failure.",
-		), []string{"provider", "model", "kind"}),
+		failures: f.NewCounterVec(counter("holdfast_model_failures_total",
+			"Attempts of model calls that failed, by whose model it is and the kind of the failure."),
+			[]string{"provider", "model", "kind"}),
 		fallbacks: f.NewCounterVec(counter("holdfast_model_fallbacks_total",
 			"Runs that left a model for another one of their agent."), []string{"agent", "from", "to"}),
 		open: &atomic.Pointer[func(provider, model string) int]{},
@@ -54,12 +53,9 @@ func (m *modelMetrics) zero(agent string, chain fallback.Chain) {
 type circuitCollector struct{ *Metrics }
 
 // circuitsOpen describes its gauge; it is read only.
-var circuitsOpen = prometheus.NewDesc(
-	"holdfast_model_circuit_open",
+var circuitsOpen = prometheus.NewDesc("holdfast_model_circuit_open",
 	"Open circuits of a model, which is not asked while there is another one; one for each place and key.",
-	[]string{"provider", "model"},
-	nil,
-)
+	[]string{"provider", "model"}, nil)
 
 // Describe implements [prometheus.Collector].
 func (c circuitCollector) Describe(ch chan<- *prometheus.Desc) { ch <- circuitsOpen }

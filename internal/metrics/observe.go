@@ -78,10 +78,7 @@ func (m *Metrics) takenOver(at holdfast.Iteration, result observe.TakeoverResult
 // modelCalled counts and times an attempt of a model call, and counts its tokens
 // whatever its result, because they were paid for.
 func (m *Metrics) modelCalled(
-	at holdfast.Iteration,
-	result observe.ModelResult,
-	first, took time.Duration,
-	usage *holdfast.Usage,
+	at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, usage *holdfast.Usage,
 ) {
 	agent := m.agent(at.Agent)
 	m.steps.modelCalls.WithLabelValues(agent, oneOf(observe.ModelResults(), result)).Inc()

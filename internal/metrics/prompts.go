@@ -17,19 +17,15 @@ type promptMetrics struct {
 
 func newPromptMetrics(f promauto.Factory) promptMetrics {
 	m := promptMetrics{
-		sent: f.NewCounterVec(counter(
-			"holdfast_prompts_total",
-			"Requests to models, by why they do not begin with all of the thread's request before; none: they do.",
-		), []string{"provider", "model", "cut"}),
-		bytes: f.NewCounterVec(counter(
-			"holdfast_prompt_bytes_total",
-			"Bytes of requests to models, without what may be different in the next request.",
-		), []string{"provider", "model"}),
-		repeated: f.NewCounterVec(counter(
-			"holdfast_prompt_repeated_bytes_total",
+		sent: f.NewCounterVec(counter("holdfast_prompts_total",
+			"Requests to models, by why they do not begin with all of the thread's request before; none: they do."),
+			[]string{"provider", "model", "cut"}),
+		bytes: f.NewCounterVec(counter("holdfast_prompt_bytes_total",
+			"Bytes of requests to models, without what may be different in the next request."),
+			[]string{"provider", "model"}),
+		repeated: f.NewCounterVec(counter("holdfast_prompt_repeated_bytes_total",
 			"Bytes at the beginning of these requests that were in the thread's request before, so that a provider "+
-				"can have them in its cache.",
-		), []string{"provider", "model"}),
+				"can have them in its cache."), []string{"provider", "model"}),
 	}
 	m.zero(other, other)
 	return m

@@ -34,25 +34,17 @@ func TestMCPConnected(t *testing.T) {
 		t.Helper()
 		text := "# HELP holdfast_mcp_connected Whether this process is connected to an MCP server whose tools an " +
 			"agent has: 1, or 0.\n# TYPE holdfast_mcp_connected gauge\n" +
-			strings.Join(
-				want,
-				"\n",
-			) + "\n"
-		if err := testutil.GatherAndCompare(
-			m.Registry(),
-			strings.NewReader(text),
-			"holdfast_mcp_connected",
-		); err != nil {
+			strings.Join(want, "\n") + "\n"
+		if err := testutil.GatherAndCompare(m.Registry(), strings.NewReader(text),
+			"holdfast_mcp_connected"); err != nil {
 			t.Error(err)
 		}
 	}
 	shows(`holdfast_mcp_connected{server="github"} 1`, `holdfast_mcp_connected{server="jira"} 0`)
 
 	// Two servers of one name are shown as the worse of them.
-	m.Add(
-		[]holdfast.Agent{
-			{Name: "a", Model: modelNamed("one"), Toolsets: []holdfast.Toolset{up, serverNamed{name: "github"}}},
-		},
-	)
+	m.Add([]holdfast.Agent{
+		{Name: "a", Model: modelNamed("one"), Toolsets: []holdfast.Toolset{up, serverNamed{name: "github"}}},
+	})
 	shows(`holdfast_mcp_connected{server="github"} 0`)
 }

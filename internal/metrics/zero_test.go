@@ -106,13 +106,8 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	one := int64(1)
 	codes := allCodes(t)
 	for _, result := range observe.ModelResults() {
-		o.ModelCalled(
-			at,
-			result,
-			time.Second,
-			time.Second,
-			&holdfast.Usage{InputTokens: &one, OutputTokens: &one, CachedInput: &one, ReasoningTokens: &one},
-		)
+		o.ModelCalled(at, result, time.Second, time.Second,
+			&holdfast.Usage{InputTokens: &one, OutputTokens: &one, CachedInput: &one, ReasoningTokens: &one})
 	}
 	for _, kind := range append(failure.Kinds(), "", "an extension's") {
 		for _, model := range []string{"one", "two"} {
@@ -142,15 +137,12 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	for _, result := range observe.TakeoverResults() {
 		o.TakenOver(at, result, "cut_off")
 	}
-	o.SchemaChanged(
-		at,
-		&state.SchemaChange{
-			Removed: []string{"a.b"},
-			Added:   []string{"a.c"},
-			Changed: []state.VersionChange{{}},
-			Upgrade: true,
-		},
-	)
+	o.SchemaChanged(at, &state.SchemaChange{
+		Removed: []string{"a.b"},
+		Added:   []string{"a.c"},
+		Changed: []state.VersionChange{{}},
+		Upgrade: true,
+	})
 	o.IterationDone(at, 1)
 	o.Committed(
 		at,

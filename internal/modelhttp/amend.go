@@ -23,11 +23,7 @@ type Amend func(refused *holdfast.ModelError) (*Client, *Body)
 // StreamAmended is Stream, but a request that the provider refuses before it has said
 // anything is amended.
 func (c *Client) StreamAmended(
-	ctx context.Context,
-	path string,
-	body *Body,
-	yield func(holdfast.Delta, error) bool,
-	parser func(*Answer) Parser,
+	ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser,
 	amend Amend,
 ) {
 	for said := false; body != nil; {
@@ -45,11 +41,8 @@ func (c *Client) StreamAmended(
 		}, parser)
 		if body != nil {
 			// Outside a run nobody reads it.
-			_ = holdfast.Notify(
-				ctx,
-				NoticeReasoningRefused,
-				map[string]any{"provider": now.Provider, "model": now.Model},
-			)
+			_ = holdfast.Notify(ctx, NoticeReasoningRefused,
+				map[string]any{"provider": now.Provider, "model": now.Model})
 		}
 	}
 }

@@ -22,39 +22,37 @@ func TestAmended(t *testing.T) {
 	}{
 		"taken":            {[]string{ok}, true, "asked first; heard fine; truncated"},
 		"refused, amended": {[]string{"400", ok}, true, "asked first; asked second x,y; heard fine; truncated"},
-		"refused for ever": {[]string{"400", "400", "400"}, true, "asked first; asked second " +
-			"x,y; asked third; invalid"},
-		"refused twice": {[]string{"400", "400", ok}, true, "asked first; asked second x,y; asked " +
-			"third; heard fine; truncated"},
+		"refused for ever": {[]string{"400", "400", "400"}, true,
+			"asked first; asked second x,y; asked third; invalid"},
+		"refused twice": {[]string{"400", "400", ok}, true,
+			"asked first; asked second x,y; asked third; heard fine; truncated"},
 		"nothing to amend":     {[]string{"400"}, false, "asked first; invalid"},
 		"refused after a word": {[]string{ok}, true, "asked first; heard fine; truncated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log []string
-			client, err := New(
-				Options{
-					Model:   "m",
-					BaseURL: "https://host",
-					Headers: map[string]string{"beta": "x"},
-					Getenv:  func(string) string { return "" },
-					HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-						body, err := io.ReadAll(r.Body)
-						said := "asked " + string(body)
-						if beta := r.Header.Get("beta"); beta != "x" {
-							said += " " + beta
-						}
-						log = append(log, said)
-						res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
-						text := c.answers[0]
-						if c.answers = c.answers[1:]; text == "400" {
-							res.StatusCode, text = http.StatusBadRequest, `{"error":{"message":"bound"}}`
-						}
-						res.Body = io.NopCloser(strings.NewReader(text))
-						return res, err
-					})},
-				},
-			)
+			client, err := New(Options{
+				Model:   "m",
+				BaseURL: "https://host",
+				Headers: map[string]string{"beta": "x"},
+				Getenv:  func(string) string { return "" },
+				HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					body, err := io.ReadAll(r.Body)
+					said := "asked " + string(body)
+					if beta := r.Header.Get("beta"); beta != "x" {
+						said += " " + beta
+					}
+					log = append(log, said)
+					res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+					text := c.answers[0]
+					if c.answers = c.answers[1:]; text == "400" {
+						res.StatusCode, text = http.StatusBadRequest, `{"error":{"message":"bound"}}`
+					}
+					res.Body = io.NopCloser(strings.NewReader(text))
+					return res, err
+				})},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,11 +77,7 @@ type Answer struct {
 // the caller's goroutine, and the last that it yields is a delta with a finish, or an
 // error.
 func (c *Client) Stream(
-	ctx context.Context,
-	path string,
-	body *Body,
-	yield func(holdfast.Delta, error) bool,
-	parser func(*Answer) Parser,
+	ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser,
 ) {
 	prompt.Report(ctx, body.prompt(c))
 	// A context of its own, so that ending only the reading is not taken for the caller

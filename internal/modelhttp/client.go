@@ -149,10 +149,8 @@ func (o *Options) key() (string, error) {
 	case o.Key != "":
 		return o.Key, nil
 	case o.KeyEnv != "" && !variableNames.MatchString(o.KeyEnv):
-		return "", fmt.Errorf(
-			"KeyEnv must be the name of an environment variable, like %s; a key itself belongs in Key",
-			o.DefaultKeyEnv,
-		)
+		return "", fmt.Errorf("KeyEnv must be the name of an environment variable, like %s; a "+
+			"key itself belongs in Key", o.DefaultKeyEnv)
 	case o.KeyEnv != "":
 		if key := o.Getenv(o.KeyEnv); key != "" {
 			return key, nil
@@ -225,10 +223,8 @@ func (c *Client) setHeaders(o Options) error {
 	}
 	if o.Key != "" {
 		if strings.ContainsFunc(o.Key, unicode.IsControl) {
-			return errors.New(
-				"the model's key contains a line ending or another control character; often it is the last line " +
-					"ending of the key's file",
-			)
+			return errors.New("the model's key contains a line ending or another control character; often it is the " +
+				"last line ending of the key's file")
 		}
 		c.header.Set(o.KeyHeader, o.KeyPrefix+o.Key)
 		c.secrets = append(c.secrets, o.Key)

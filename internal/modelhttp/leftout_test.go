@@ -29,8 +29,8 @@ func TestSayLeftOut(t *testing.T) {
 	}{
 		"nothing": {nil, 0, "[]"}, "before": {[]modelhttp.LeftPart{old}, 0, "[]"},
 		"again": {[]modelhttp.LeftPart{now}, 1, "[]"},
-		"now": {[]modelhttp.LeftPart{old, now, now}, 0, "[holdfast.content_left_out " +
-			"{\"content\":[\"audio\"],\"model\":\"m\",\"provider\":\"p\"}]"},
+		"now": {[]modelhttp.LeftPart{old, now, now}, 0,
+			"[holdfast.content_left_out {\"content\":[\"audio\"],\"model\":\"m\",\"provider\":\"p\"}]"},
 	} {
 		ctx, recorded := agenttest.Context(t)
 		req.Attempt = c2.attempt

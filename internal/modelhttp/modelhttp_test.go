@@ -30,13 +30,8 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: error\ndata: x\n\nerror: y\n\ndata:\n\n"))
 	f.Add([]byte("event: a\n\nevent: error\n\ndata: z"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, pieces := eventsOf(
-			t,
-			bytes.NewReader(stream),
-		), eventsOf(
-			t,
-			iotest.OneByteReader(bytes.NewReader(stream)),
-		)
+		whole, pieces := eventsOf(t, bytes.NewReader(stream)),
+			eventsOf(t, iotest.OneByteReader(bytes.NewReader(stream)))
 		if whole != pieces {
 			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
 		}
@@ -158,11 +153,11 @@ func TestKinds(t *testing.T) {
 		{429, perDay, failure.Quota, false},
 		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false},
 		{429, said("exceeded_current_quota_error", "", ""), failure.Quota, false},
-		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will "+
-			"regain access on 2026-12-01."),
+		{400, said("invalid_request_error", "",
+			"You have reached your specified API usage limits. You will regain access on 2026-12-01."),
 			failure.Quota, false},
-		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context "+
-			"limit: 198000 + 8192 > 200000"),
+		{400, said("invalid_request_error", "",
+			"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
 			failure.TooLong, false},
 		{400, said("", "", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
 			failure.TooLong, false},
@@ -203,10 +198,8 @@ func TestKinds(t *testing.T) {
 	for said, want := range map[string]bool{"true": true, "false": false} {
 		for _, status := range []int{400, 503} {
 			var e *holdfast.ModelError
-			err := (&Client{now: time.Now}).refused(
-				&http.Response{StatusCode: status, Header: http.Header{"X-Should-Retry": {said}}},
-				nil,
-			)
+			err := (&Client{now: time.Now}).refused(&http.Response{StatusCode: status,
+				Header: http.Header{"X-Should-Retry": {said}}}, nil)
 			if !errors.As(err, &e) || e.Retryable != want {
 				t.Errorf("%d with x-should-retry %s: %+v", status, said, e)
 			}
@@ -221,16 +214,11 @@ func TestSeal(t *testing.T) {
 		c := &Client{Provider: "p", Model: name}
 		a, b := json.RawMessage(`{"a": "<é>"}`), json.RawMessage("[1,\n2]")
 		var s secret
-		if err := json.Unmarshal(
-			[]byte(c.Seal(3, 2, a, b)),
-			&s,
-		); err != nil || s.Text != 3 || s.Calls != 2 || len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) ||
-			string(s.Blocks[1]) != string(b) {
+		if err := json.Unmarshal([]byte(c.Seal(3, 2, a, b)), &s); err != nil || s.Text != 3 || s.Calls != 2 ||
+			len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) || string(s.Blocks[1]) != string(b) {
 			t.Errorf("%q: %+v, %v", name, s, err)
 		}
-		if blocks := c.Unseal(
-			c.Seal(0, 0, a),
-		); utf8.ValidString(name) &&
+		if blocks := c.Unseal(c.Seal(0, 0, a)); utf8.ValidString(name) &&
 			(len(blocks) != 1 || string(blocks[0]) != string(a)) {
 			t.Errorf("%q: %s", name, blocks)
 		}
@@ -422,9 +410,8 @@ func TestParams(t *testing.T) {
 			t.Errorf("%s is a %T", name, client.Params[name])
 		}
 	}
-	if body := string(
-		NewBody(client.Params).Bytes(),
-	); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},`+
+	if body := string(NewBody(client.Params).
+		Bytes()); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},`+
 		`"thinking":{"type":"adaptive"}` {
 		t.Error(body)
 	}
@@ -434,24 +421,20 @@ func TestParams(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	n := func(n int64) *int64 { return &n }
-	u := Total(
-		&holdfast.Usage{
-			InputTokens:     Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)),
-			OutputTokens:    n(math.MaxInt64),
-			ReasoningTokens: n(-1),
-			CachedInput:     n(7),
-		},
-	)
+	u := Total(&holdfast.Usage{
+		InputTokens:     Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)),
+		OutputTokens:    n(math.MaxInt64),
+		ReasoningTokens: n(-1),
+		CachedInput:     n(7),
+	})
 	got, err := json.Marshal(u)
 	const want = `{"inputTokens":1000000000000,"outputTokens":1000000000000,` +
 		`"totalTokens":1000000000000,"cachedInputTokens":7}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if u := Total(
-		&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64), TotalTokens: n(-3)},
-	); u.OutputTokens != nil || u.TotalTokens != nil ||
-		*u.InputTokens != 3 {
+	if u := Total(&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64),
+		TotalTokens: n(-3)}); u.OutputTokens != nil || u.TotalTokens != nil || *u.InputTokens != 3 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -481,15 +464,13 @@ func TestSilence(t *testing.T) {
 		}, 3, 4*time.Second + 3*time.Minute + 5*time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client, err := New(
-				Options{
-					Model:   "m",
-					BaseURL: "https://host",
-					Timeout: 5 * time.Second,
-					HTTP:    &http.Client{Transport: transport{c.body}},
-					Getenv:  func(string) string { return "" },
-				},
-			)
+			client, err := New(Options{
+				Model:   "m",
+				BaseURL: "https://host",
+				Timeout: 5 * time.Second,
+				HTTP:    &http.Client{Transport: transport{c.body}},
+				Getenv:  func(string) string { return "" },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,8 +42,7 @@ func (c *Client) setHTTP(o Options) error {
 	default:
 		u, err := url.Parse(o.Proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" ||
-			u.RawQuery != "" ||
-			u.Fragment != "" {
+			u.RawQuery != "" || u.Fragment != "" {
 			return errors.New("the model's proxy must be a URL like http://proxy:3128, or direct for none")
 		}
 		if password, set := u.User.Password(); set && password != "" {

@@ -37,14 +37,12 @@ func TestSentOnce(t *testing.T) {
 			_ = conn.Close()
 		}))
 		t.Cleanup(s.Close)
-		client, err := New(
-			Options{
-				Model:   "m",
-				BaseURL: s.URL,
-				Headers: map[string]string{header: "one and the same"},
-				HTTP:    s.Client(),
-			},
-		)
+		client, err := New(Options{
+			Model:   "m",
+			BaseURL: s.URL,
+			Headers: map[string]string{header: "one and the same"},
+			HTTP:    s.Client(),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,23 +65,19 @@ func TestTraceparent(t *testing.T) {
 	t.Parallel()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	got := ""
-	client, err := New(
-		Options{
-			Model:   "m",
-			BaseURL: "https://host",
-			HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-				got = r.Header.Get("traceparent")
-				return nil, errors.New("no")
-			})},
-		},
-	)
+	client, err := New(Options{
+		Model:   "m",
+		BaseURL: "https://host",
+		HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			got = r.Header.Get("traceparent")
+			return nil, errors.New("no")
+		})},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := holdfast.ContextWithRun(
-		t.Context(),
-		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }},
-	)
+	ctx := holdfast.ContextWithRun(t.Context(),
+		&holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
 	client.Stream(ctx, "/", text("body"), func(holdfast.Delta, error) bool { return true }, parseLines)
 	if got != parent {
 		t.Errorf("sent %q", got)

@@ -98,8 +98,7 @@ func Strict(schema json.RawMessage) bool {
 		return false
 	}
 	if object := bytes.Contains(s["type"], []byte(`"object"`)) ||
-		len(properties) > 0; object &&
-		(!closed || len(properties) == 0) {
+		len(properties) > 0; object && (!closed || len(properties) == 0) {
 		return false
 	}
 	for name, sub := range properties {

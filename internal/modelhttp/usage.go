@@ -97,11 +97,8 @@ func (c *Client) SayLeftOut(ctx context.Context, req *holdfast.ModelRequest, lef
 	}
 	if len(kinds) > 0 {
 		// Outside a run nobody reads it.
-		_ = holdfast.Notify(
-			ctx,
-			NoticeContentLeftOut,
-			map[string]any{"provider": c.Provider, "model": c.Model, "content": kinds},
-		)
+		_ = holdfast.Notify(ctx, NoticeContentLeftOut,
+			map[string]any{"provider": c.Provider, "model": c.Model, "content": kinds})
 	}
 }
 

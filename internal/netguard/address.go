@@ -144,21 +144,15 @@ var special = blocks{
 	},
 	unicast: netip.MustParsePrefix("2000::/3"),
 	metadata: []netip.Addr{
-		netip.MustParseAddr(
-			"169.254.169.254",
-		),
+		netip.MustParseAddr("169.254.169.254"),
 		netip.MustParseAddr("169.254.170.2"),
 		netip.MustParseAddr("169.254.170.23"),
 		netip.MustParseAddr("169.254.42.42"),
-		netip.MustParseAddr(
-			"169.254.0.23",
-		),
+		netip.MustParseAddr("169.254.0.23"),
 		netip.MustParseAddr("fd00:ec2::254"),
 		netip.MustParseAddr("fd00:ec2::23"),
 		netip.MustParseAddr("fd20:ce::254"),
-		netip.MustParseAddr(
-			"fd00:42::42",
-		),
+		netip.MustParseAddr("fd00:42::42"),
 		netip.MustParseAddr("100.100.100.200"),
 		netip.MustParseAddr("168.63.129.16"),
 		netip.MustParseAddr("192.0.0.192"),

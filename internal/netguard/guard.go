@@ -99,12 +99,10 @@ func New(o Options) (*Guard, error) {
 	default:
 		u, err := url.Parse(o.Proxy)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) ||
-			u.RawQuery != "" ||
-			u.Fragment != "" {
+			u.RawQuery != "" || u.Fragment != "" {
 			// The URL is not shown: it may have a password in it.
-			return nil, errors.New(
-				`proxy: it must be a URL like http://proxy:3128, "environment", or "direct" for none`,
-			)
+			return nil, errors.New(`proxy: it must be a URL like http://proxy:3128, ` +
+				`"environment", or "direct" for none`)
 		}
 		g.proxy = http.ProxyURL(u)
 	}
@@ -135,10 +133,8 @@ func (g *Guard) allow(text string) error {
 	}
 	host = canonical(host)
 	if !isName(host) {
-		return fmt.Errorf(
-			"%q must be a host, an address or a block of addresses, like orders.internal, localhost:8080 or 10.0.0.0/8",
-			text,
-		)
+		return fmt.Errorf("%q must be a host, an address or a block of addresses, like orders.internal, "+
+			"localhost:8080 or 10.0.0.0/8", text)
 	}
 	if port != 0 {
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))

@@ -189,10 +189,8 @@ func TestPublicAddressesAreDialed(t *testing.T) {
 	for _, a := range []string{"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8",
 		"::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8", "2001:4860:4860::8888"} {
 		n := newInternet(t, hello)
-		g := newGuard(
-			t,
-			Options{Resolver: &names{answers: map[string][]string{"xn--bcher-kva.example": {a}}}, Dial: n.dial},
-		)
+		g := newGuard(t, Options{Resolver: &names{answers: map[string][]string{"xn--bcher-kva.example": {a}}},
+			Dial: n.dial})
 		body, err := get(t, g, "http://bücher.example:8080/")
 		if err != nil || body != "hello xn--bcher-kva.example:8080" {
 			t.Errorf("%s: %q, %v", a, body, err)
@@ -237,11 +235,7 @@ func TestMixedAnswers(t *testing.T) {
 			return nil, errors.New("no answer from " + address)
 		},
 	})
-	if _, err := get(
-		t,
-		g,
-		"https://mixed.example/",
-	); err == nil ||
+	if _, err := get(t, g, "https://mixed.example/"); err == nil ||
 		!strings.Contains(err.Error(), "no answer from 8.8.8.8:443") {
 		t.Error(err)
 	}
@@ -256,15 +250,12 @@ func TestRedirects(t *testing.T) {
 	for _, to := range []string{"http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://trap.example/",
 		"http://169.254.169.254/latest/meta-data/"} {
 		n := newInternet(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
-		g := newGuard(
-			t,
-			Options{
-				Resolver: &names{
-					answers: map[string][]string{"good.example": {"8.8.8.8"}, "trap.example": {"192.168.0.1"}},
-				},
-				Dial: n.dial,
+		g := newGuard(t, Options{
+			Resolver: &names{
+				answers: map[string][]string{"good.example": {"8.8.8.8"}, "trap.example": {"192.168.0.1"}},
 			},
-		)
+			Dial: n.dial,
+		})
 		if _, err := get(t, g, "http://good.example/"); !errors.As(err, new(*Refused)) {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -338,17 +329,13 @@ func TestOptions(t *testing.T) {
 	for _, allow := range []string{"", " ", "http://orders.internal", "orders.internal/x", "a b", "10.0.0.0/33",
 		"10.0.0", "2130706433", "*.internal", "host:0", "host:99999", "host:http", "[fe80::1%eth0]:80",
 		"::ffff:10.0.0.0/104"} {
-		if _, err := New(
-			Options{Allow: []string{"localhost", allow}},
-		); err == nil ||
+		if _, err := New(Options{Allow: []string{"localhost", allow}}); err == nil ||
 			!strings.HasPrefix(err.Error(), "allow[1]: ") {
 			t.Errorf("%q: %v", allow, err)
 		}
 	}
 	for _, proxy := range []string{"proxy:3128", "ftp://proxy", "http://", "http://user:secret@pro xy", "none"} {
-		if _, err := New(
-			Options{Proxy: proxy},
-		); err == nil || !strings.HasPrefix(err.Error(), "proxy: ") ||
+		if _, err := New(Options{Proxy: proxy}); err == nil || !strings.HasPrefix(err.Error(), "proxy: ") ||
 			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", proxy, err)
 		}
@@ -359,10 +346,9 @@ func TestOptions(t *testing.T) {
 // do not get that far. A name that only the proxy resolves is left to it.
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	proxied := newInternet(
-		t,
-		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "proxy: "+r.URL.String()) },
-	)
+	proxied := newInternet(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "proxy: "+r.URL.String())
+	})
 	resolver := &names{
 		answers: map[string][]string{
 			"good.example":    {"8.8.8.8"},
@@ -393,14 +379,11 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	// The environment may say that a host needs no proxy.
-	direct := newGuard(
-		t,
-		Options{
-			Proxy:           "environment",
-			FromEnvironment: func(*http.Request) (*url.URL, error) { return nil, nil },
-			Resolver:        resolver,
-		},
-	)
+	direct := newGuard(t, Options{
+		Proxy:           "environment",
+		FromEnvironment: func(*http.Request) (*url.URL, error) { return nil, nil },
+		Resolver:        resolver,
+	})
 	if _, err := get(t, direct, "http://trap.example/"); !errors.As(err, new(*Refused)) {
 		t.Error(err)
 	}

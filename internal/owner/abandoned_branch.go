@@ -150,14 +150,12 @@ func (b *beginning) keepResult(n *left, number int) {
 	v := store.Value{
 		Kind: store.KindReuse,
 		ID:   fmt.Sprintf("%s/%020d-%06d", n.hash, b.p.rec.After.Number, number),
-		Data: thread.MustJSON(
-			thread.RecordedResult{
-				Format:  thread.FormatBefore,
-				Tool:    n.call.Name,
-				Content: n.Content,
-				Failed:  thread.MarkOf(n.Message).Failed,
-			},
-		),
+		Data: thread.MustJSON(thread.RecordedResult{
+			Format:  thread.FormatBefore,
+			Tool:    n.call.Name,
+			Content: n.Content,
+			Failed:  thread.MarkOf(n.Message).Failed,
+		}),
 	}
 	b.c.Put = append(b.c.Put, v)
 	if b.r.Recorded == nil {

@@ -40,15 +40,10 @@ func (b *beginning) resume(ctx context.Context) error {
 				continue
 			}
 			call.Answer = b.answer(a, call.Interrupt)
-			if edited := decide.EditedArguments(
-				call.Answer.Payload,
-				call.Interrupt,
-			); edited != nil && !call.Answer.Declined &&
-				b.changes(call, edited) {
-				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(
-					call.Name,
-					string(edited),
-				), nil // it is another call now
+			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil &&
+				!call.Answer.Declined && b.changes(call, edited) {
+				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(call.Name, string(edited)),
+					nil // it is another call now
 				delete(b.r.Doubted, call.ID)
 			}
 			if call.InDoubt && loop.RunsAgain(call.Answer) {
@@ -63,13 +58,8 @@ func (b *beginning) resume(ctx context.Context) error {
 	}
 	for i := range b.st.Calls {
 		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.Doubted[call.ID] && call.Given == nil {
-			b.p.box.Intend(
-				b.c,
-				b.st.CallKey(b.p.Key, b.p.Head.User, call),
-				call,
-				b.r.History,
-				thread.Intent{Fence: b.c.Fence, At: b.cfg.Now().Time()},
-			)
+			b.p.box.Intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.History,
+				thread.Intent{Fence: b.c.Fence, At: b.cfg.Now().Time()})
 		}
 	}
 	return nil

@@ -17,11 +17,7 @@ import (
 // have the cursor's record, a new start that says why. A nil reply means that the run has
 // ended and nothing is missing. Without a run it streams the thread: see watch.Streams.Current.
 func (e *Engine) Events(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, run string,
-	after store.Cursor,
-	d agui.Dialect,
+	ctx context.Context, who holdfast.Principal, id, run string, after store.Cursor, d agui.Dialect,
 ) (*agui.Reply, error) {
 	if w := e.near(who, id, run, after); w != nil {
 		w.Viewer = watch.Viewer{Dialect: d}
@@ -73,12 +69,7 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 // Log returns up to limit records of a run after a cursor (zero: from its first), as a
 // watcher of the run is sent them, but without waiting for more.
 func Log(
-	ctx context.Context,
-	e *Engine,
-	who holdfast.Principal,
-	id, run string,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, e *Engine, who holdfast.Principal, id, run string, after store.Cursor, limit int,
 ) (*agui.Page, error) {
 	t, err := e.read.Existing(ctx, who, id)
 	if err != nil {

@@ -348,9 +348,8 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 		thread.PutOutsideEnd(b.c, call, b.cfg.Now().Time())
 		b.over = append(b.over, *call)
 	}
-	m := agui.FromDomain(
-		holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text, Parts: result.Parts},
-	)
+	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: result.Text,
+		Parts: result.Parts})
 	switch {
 	case result.Failed:
 		m.Metadata = thread.FailedMark(false, "")

@@ -19,10 +19,7 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	if err := e.postCancel(ctx, t.Key, t.State.Run()); err != nil {
 		return err
 	}
-	if err := e.takeovers.ensureOwnerOf(
-		ctx,
-		t.Key,
-	); err != nil &&
+	if err := e.takeovers.ensureOwnerOf(ctx, t.Key); err != nil &&
 		!errors.Is(err, store.ErrNotFound) { // which may wait for its revision
 		return thread.ReadError(t.Key, err)
 	}

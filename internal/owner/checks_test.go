@@ -56,14 +56,12 @@ func TestSchemasOfClientsEnd(t *testing.T) {
 	for i, c := range []struct{ schema, edited, wrong string }{
 		{doubling(), `{}`, ""},
 		{doubling(), `[]`, "[] is an array, but it must be an object"},
-		{endless, `{"x":"` + strings.Repeat("abc", 20_000) + `"}`, `editedArgs: it cannot be checked against the ` +
-			`schema of the tool "later`},
+		{endless, `{"x":"` + strings.Repeat("abc", 20_000) + `"}`,
+			`editedArgs: it cannot be checked against the schema of the tool "later`},
 	} {
 		id := fmt.Sprintf("t%d", i)
-		open := looptest.OpenOf(
-			t,
-			looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), c.schema)),
-		)
+		open := looptest.OpenOf(t, looptest.Posted(t, e,
+			offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), c.schema)))
 		in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":`+c.edited+`}`, open...), c.schema)
 		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
 		if c.wrong == "" {
@@ -90,10 +88,8 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range requests {
 			id := fmt.Sprintf("t%d", i)
-			open := looptest.OpenOf(
-				t,
-				looptest.Posted(t, e, offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), endless)),
-			)
+			open := looptest.OpenOf(t, looptest.Posted(t, e,
+				offering(looptest.RunInput(id, "r1", looptest.UserSays("u", "go")), endless)))
 			in := offering(looptest.Answers(id, "r2", `{"approved":true,"editedArgs":{"x":"y"}}`, open...), endless)
 			all.Go(func() {
 				_, err := e.Owner.Post(ctx, looptest.Alice, "", in)
@@ -104,12 +100,8 @@ func TestChecksHoldNobodyUp(t *testing.T) {
 		other := holdfast.Principal{Tenant: "other", User: "bob"}
 		for i := range 300 {
 			id := fmt.Sprintf("other%d", i)
-			reply, err := e.Owner.Post(
-				t.Context(),
-				other,
-				"",
-				looptest.RunInput(id, "r1", looptest.UserSays("u", "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), other, "",
+				looptest.RunInput(id, "r1", looptest.UserSays("u", "go")))
 			looptest.Collect(t, reply, err)
 		}
 		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t7", "", false); err != nil {

@@ -19,14 +19,8 @@ func TestContact(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			if away, deaf := c.renewed(clock.Now()), c.deaf(); away != wantAway || deaf != wantDeaf {
-				t.Errorf(
-					"a renewal after %s: away %s, deaf for %s, want %s and %s",
-					after,
-					away,
-					deaf,
-					wantAway,
-					wantDeaf,
-				)
+				t.Errorf("a renewal after %s: away %s, deaf for %s, want %s and %s", after, away, deaf, wantAway,
+					wantDeaf)
 			}
 		}
 		renew(0, 0, 3*time.Second)

@@ -54,11 +54,7 @@ func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.E
 // one that has failed, unless what it follows is not there any more. seq is the stream as the
 // owner left it.
 func (h *house) keepShown(
-	ctx context.Context,
-	c *store.Commit,
-	st *thread.State,
-	seq agui.Sequencer,
-	shown []agui.Message,
+	ctx context.Context, c *store.Commit, st *thread.State, seq agui.Sequencer, shown []agui.Message,
 ) error {
 	if len(shown) == 0 {
 		return nil

@@ -25,8 +25,9 @@ func errTooManyWaiting(limit int) *holdfast.Error {
 }
 
 func errNotAside() *holdfast.Error {
-	return holdfast.Errorf(codes.InvalidInput, "This route answers only beside a conversation: a request that forces "+
-		"one of its own tools, on a thread that there is not yet.").
+	return holdfast.Errorf(codes.InvalidInput,
+		"This route answers only beside a conversation: a request that forces one of its own tools, on a "+
+			"thread that there is not yet.").
 		WithHint(`Set forwardedProps.toolChoice to {"type": "function", "function": {"name": "one of tools"}}, `+
 			`and choose a new threadId.`).
 		With("field", "forwardedProps.toolChoice")
@@ -38,13 +39,9 @@ func errShuttingDown() *holdfast.Error {
 }
 
 func errGaveUp(takeovers int) *holdfast.Error {
-	return holdfast.Errorf(
-		codes.RecoveryGaveUp,
+	return holdfast.Errorf(codes.RecoveryGaveUp,
 		"The run was taken over %d times without progress and is given up. Finished results are "+
-			"kept. To try once more, %s.",
-		takeovers,
-		thread.HintEmptyPost,
-	)
+			"kept. To try once more, %s.", takeovers, thread.HintEmptyPost)
 }
 
 // errRevisionGone is for a run that waited for its revision; agent is what there is of its
@@ -54,15 +51,16 @@ func errRevisionGone(t *thread.Thread, agent *agents.Agent) *holdfast.Error {
 		return agents.Gone(t.State.Agent)
 	}
 	w := t.State.Waiting
-	return holdfast.Errorf(codes.RevisionGone, "The run waited %s for a server with the revision %s of the agent "+
-		"%q, and there was none.", w.Until.Sub(w.Since), w.Revision, agent.Name).
+	return holdfast.Errorf(codes.RevisionGone,
+		"The run waited %s for a server with the revision %s of the agent %q, and there was none.",
+		w.Until.Sub(w.Since), w.Revision, agent.Name).
 		WithHint("Finished results are kept. To go on with the agent as it is now, %s.", thread.HintEmptyPost)
 }
 
 // errWaits is for a change that the owner of a run must make, which has none for now.
 func errWaits(id string) *holdfast.Error {
-	return holdfast.Errorf(codes.RunInProgress, "The run of this thread waits for a server with its agent, and "+
-		"nobody can change the thread meanwhile.").
+	return holdfast.Errorf(codes.RunInProgress,
+		"The run of this thread waits for a server with its agent, and nobody can change the thread meanwhile.").
 		WithHint("Try again when the run goes on, or cancel it.").
 		With("threadId", id)
 }

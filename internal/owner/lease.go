@@ -34,11 +34,8 @@ func (r *renewal) announce(ctx context.Context) error {
 	case errors.Is(err, store.ErrVersionTooNew), errors.Is(err, store.ErrUnreadable):
 		return err
 	case errors.Is(err, store.ErrRefused):
-		r.cfg.Log.Warn(
-			"the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them",
-			"error",
-			err,
-		)
+		r.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing "+
+			"until the store accepts them", "error", err)
 	default:
 		return thread.StoreError(err)
 	}

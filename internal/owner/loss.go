@@ -40,9 +40,8 @@ func (h *house) announceLoss(next *begun, t *thread.Thread, how loss) {
 	accepted := next.accepted
 	next.accepted = func() {
 		headers.LogTrace(h.cfg.Log, next.start.Rec.Traceparent).Warn("run taken over",
-			"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration,
-			"from", t.Head.Process, "why", how.String(),
-			"after", h.cfg.Now().Age(t.Head.UpdatedAt).Round(time.Millisecond))
+			"thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "from", t.Head.Process,
+			"why", how.String(), "after", h.cfg.Now().Age(t.Head.UpdatedAt).Round(time.Millisecond))
 		accepted()
 	}
 }

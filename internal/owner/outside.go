@@ -79,12 +79,8 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 		var open *openChecks
 		switch {
 		case errors.As(err, &open):
-			if err := x.e.checker.find(
-				ctx,
-				holdfast.Principal{Tenant: x.key.Tenant, User: x.Who.User},
-				open.checks,
-				x.verdicts,
-			); err != nil {
+			if err := x.e.checker.find(ctx, holdfast.Principal{Tenant: x.key.Tenant, User: x.Who.User}, open.checks,
+				x.verdicts); err != nil {
 				return nil, err
 			}
 			tries++
@@ -211,8 +207,8 @@ func (x *finishing) hidden(err error) error {
 	if x.Token == "" || !thread.Unreadable(err) {
 		return err
 	}
-	return holdfast.Errorf(holdfast.AsError(err).Code, "The thread of this call cannot be "+
-		"read; it was left untouched.").
+	return holdfast.Errorf(holdfast.AsError(err).Code,
+		"The thread of this call cannot be read; it was left untouched.").
 		WithHint("Keep the result, and send it again once an operator has mended that.").
 		Wrap(err)
 }
@@ -248,11 +244,7 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 
 // allowed returns an error unless the call is there and the caller may finish it.
 func (x *finishing) allowed(
-	ctx context.Context,
-	t *thread.Thread,
-	tool *holdfast.Outside,
-	call *thread.Call,
-	end *thread.OutsideEnd,
+	ctx context.Context, t *thread.Thread, tool *holdfast.Outside, call *thread.Call, end *thread.OutsideEnd,
 ) error {
 	if x.Token != "" {
 		var tokens []string
@@ -331,11 +323,9 @@ func (x *finishing) repeated(t *thread.Thread, end *thread.OutsideEnd) (*thread.
 	case thread.EndExpired:
 		return nil, details(errCallExpired())
 	case thread.EndGivenUp:
-		return nil, details(
-			holdfast.Errorf(codes.CallClosed, "The call was given up before its result came; "+
-				"nobody waits for it any more.").
-				WithHint("The result was not taken. Undo the work if it must not stand."),
-		)
+		return nil, details(holdfast.Errorf(codes.CallClosed,
+			"The call was given up before its result came; nobody waits for it any more.").
+			WithHint("The result was not taken. Undo the work if it must not stand."))
 	}
 	return nil, details(holdfast.Errorf(codes.CallAlreadyAnswered, "The call has another result already.").
 		WithHint("The first result counts.").With("finishedAt", end.At))

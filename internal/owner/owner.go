@@ -57,10 +57,7 @@ func (h *house) acquired(t *thread.Thread) *thread.State {
 // answer would continue them if it used their ids. It returns the stream as the owner left
 // it, and passes the answer's events to each.
 func (h *house) takeBack(
-	ctx context.Context,
-	t *thread.Thread,
-	st *thread.State,
-	each func(agui.Event),
+	ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event),
 ) (agui.Sequencer, error) {
 	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
 		each(ev)

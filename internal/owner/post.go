@@ -151,9 +151,7 @@ func (d *decider) authorize(ctx context.Context, who holdfast.Principal, p *plan
 // that has unfinished work on the thread. While that runs here it is the run's own, which may
 // not be among the agents any more.
 func (d *decider) agentFor(agents *agents.Set, t *thread.Thread, name string) (*agents.Agent, error) {
-	if r := d.residents.local(
-		t.Key,
-	); r != nil && t.Head != nil && t.State.Running() &&
+	if r := d.residents.local(t.Key); r != nil && t.Head != nil && t.State.Running() &&
 		(name == "" || name == r.start.Agent.Name) {
 		return r.start.Agent, nil
 	}
@@ -186,11 +184,7 @@ func (d *decider) situation(ctx context.Context, t *thread.Thread, p *plan) (dec
 	}
 	s.Parameters = p.parameters()
 	var err error
-	if s.Known, err = d.known(
-		ctx,
-		t,
-		p.in.RunID,
-	); err != nil || s.Known == nil || len(p.in.Resume) == 0 ||
+	if s.Known, err = d.known(ctx, t, p.in.RunID); err != nil || s.Known == nil || len(p.in.Resume) == 0 ||
 		s.Known.Hash == p.in.Hash() {
 		return s, err
 	}
@@ -223,14 +217,11 @@ func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
 	var open []decide.Outside
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.Outside != nil {
-			open = append(
-				open,
-				decide.Outside{
-					ID:          c.ID,
-					Finished:    !c.WaitsOutside() || c.Expired(now),
-					Abandonable: c.Outside.Abandonable,
-				},
-			)
+			open = append(open, decide.Outside{
+				ID:          c.ID,
+				Finished:    !c.WaitsOutside() || c.Expired(now),
+				Abandonable: c.Outside.Abandonable,
+			})
 		}
 	}
 	return open

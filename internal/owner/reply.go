@@ -21,10 +21,7 @@ import (
 // reply is the stream to send; nil if in.After is the end of it. An input without a run id
 // gets one. An error means that nothing was started and nothing was lost.
 func (e *Engine) Post(
-	ctx context.Context,
-	who holdfast.Principal,
-	agent string,
-	in *agui.RunAgentInput,
+	ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput,
 ) (*agui.Reply, error) {
 	routine.WarmLargeStack()
 	if e.stopping() {

@@ -192,12 +192,7 @@ func (rs *residents) posted(key store.ThreadKey) {
 // launchSide starts the run's goroutine, which ends with ctx, and takes over the slot. tools are
 // the goroutines of its tools, which may outlive their call.
 func (rs *residents) launchSide(
-	ctx context.Context,
-	r *resident,
-	cancel func(error),
-	seq agui.Sequencer,
-	tools *sync.WaitGroup,
-	place *slot,
+	ctx context.Context, r *resident, cancel func(error), seq agui.Sequencer, tools *sync.WaitGroup, place *slot,
 ) error {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

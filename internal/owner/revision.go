@@ -72,11 +72,9 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 	if s.agent == nil { // one that has the agent knows whether another revision will do
 		wanted = ""
 	}
-	others, err := h.fleet.any(
-		ctx,
-		t.Head.Process,
-		func(a *abilities) bool { return a.goesOnWith(t.State.Agent, wanted) },
-	)
+	others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool {
+		return a.goesOnWith(t.State.Agent, wanted)
+	})
 	if err != nil {
 		return s, err
 	}

@@ -41,10 +41,7 @@ type restored struct {
 
 // restore restores the states in st for a run of the agent. It sets st.Schema.
 func (x *schemas) restore(
-	ctx context.Context,
-	key store.ThreadKey,
-	st *thread.State,
-	a *agents.Agent,
+	ctx context.Context, key store.ThreadKey, st *thread.State, a *agents.Agent,
 ) (*restored, error) {
 	s := a.Schema
 	out := &restored{}
@@ -80,9 +77,7 @@ func (x *schemas) restore(
 
 // stored reads the schema that the states in st were written under.
 func (x *schemas) stored(
-	ctx context.Context,
-	key store.ThreadKey,
-	st *thread.State,
+	ctx context.Context, key store.ThreadKey, st *thread.State,
 ) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
@@ -115,9 +110,7 @@ func (x *schemas) missingStep(key store.ThreadKey) func(name string, from, to in
 
 // refuseNewer refuses states of a version that is not known here, or sets them aside.
 func (x *schemas) refuseNewer(
-	s *thread.Schema,
-	states *state.States,
-	change *state.SchemaChange,
+	s *thread.Schema, states *state.States, change *state.SchemaChange,
 ) (*state.States, error) {
 	if len(change.TooNew) == 0 {
 		return states, nil
@@ -133,8 +126,8 @@ func (x *schemas) refuseNewer(
 }
 
 func errStateTooNew(c state.VersionChange) *holdfast.Error {
-	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows "+
-		"it only up to version %d.", c.Name, c.From, c.To).
+	return holdfast.Errorf(codes.StateTooNew,
+		"The state %q has version %d, but this server knows it only up to version %d.", c.Name, c.From, c.To).
 		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset "+
 			"that state and keep its newer value aside.").
 		With("state", c.Name).
@@ -151,9 +144,9 @@ func (x *schemas) judge(change *state.SchemaChange) error {
 	for _, c := range change.Changed {
 		versions = append(versions, c.Name)
 	}
-	return holdfast.Errorf(codes.SchemaChanged, "The thread was written with other middleware states than this "+
-		"server has (removed: %s; added: %s; other version: %s).",
-		listOr(change.Removed), listOr(change.Added), listOr(versions)).
+	return holdfast.Errorf(codes.SchemaChanged,
+		"The thread was written with other middleware states than this server has (removed: %s; added: "+
+			"%s; other version: %s).", listOr(change.Removed), listOr(change.Added), listOr(versions)).
 		WithHint("Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.").
 		With("removed", append([]string{}, change.Removed...)).
 		With("added", append([]string{}, change.Added...)).
@@ -176,20 +169,14 @@ func (x *schemas) announce(at holdfast.Iteration, change *state.SchemaChange) {
 	x.cfg.Observer.SchemaChanged(at, change)
 	log := x.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
 	if change.Upgrade {
-		log.Info(
-			"resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema",
-		)
+		log.Info("resuming from a checkpoint that is older than schema versioning; it is " +
+			"upgraded to the current schema")
 		return
 	}
 	if n := len(change.Removed); n > 0 {
-		log.Warn(
-			"the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it "+
-				"(expected after a middleware was removed)",
-			"count",
-			n,
-			"states",
-			state.ShortNames(change.Removed),
-		)
+		log.Warn("the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads "+
+			"it (expected after a middleware was removed)",
+			"count", n, "states", state.ShortNames(change.Removed))
 	}
 	if n := len(change.Added); n > 0 {
 		log.Info("there is middleware that the checkpoint does not know; its state begins with the initial value",

@@ -27,11 +27,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		select {
 		case <-r.done:
 		case <-ctx.Done():
-			err = fmt.Errorf(
-				"runs were cut off in the middle of a step, and are recovered by another server "+
-					"or at the next start: %w",
-				ctx.Err(),
-			)
+			err = fmt.Errorf("runs were cut off in the middle of a step, and are recovered by another server "+
+				"or at the next start: %w", ctx.Err())
 		}
 	}
 	e.stop(loop.ErrStopped)
@@ -68,10 +65,8 @@ func leftOf(last context.Context, runs []*resident) error {
 		select {
 		case <-r.done:
 		default:
-			left = append(
-				left,
-				&routine.LeftBehind{What: fmt.Sprintf("run %s of thread %s", r.start.Rec.ID, r.start.Key.Thread)},
-			)
+			left = append(left, &routine.LeftBehind{What: fmt.Sprintf("run %s of thread %s", r.start.Rec.ID,
+				r.start.Key.Thread)})
 		}
 	}
 	return errors.Join(left...)

@@ -36,10 +36,7 @@ const (
 // returns why, and the run is to be cut off. The caller holds the thread's lock, and makes the
 // commit.
 func (o *takeovers) takeOver(
-	ctx context.Context,
-	t *thread.Thread,
-	agent *agents.Agent,
-	how loss,
+	ctx context.Context, t *thread.Thread, agent *agents.Agent, how loss,
 ) (_ *begun, refused *holdfast.Error, _ error) {
 	lost, err := o.readOrphan(ctx, t, agent, how)
 	if err != nil {
@@ -134,12 +131,9 @@ func (h *house) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	o.seq, err = h.takeBack(
-		ctx,
-		t,
-		o.start.State,
-		func(ev agui.Event) { o.streamed = o.streamed || agui.EventType(ev).IsDelta() },
-	)
+	o.seq, err = h.takeBack(ctx, t, o.start.State, func(ev agui.Event) {
+		o.streamed = o.streamed || agui.EventType(ev).IsDelta()
+	})
 	switch {
 	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil

@@ -55,8 +55,8 @@ func CallByHand(ctx context.Context, e *Engine, by ByHand) (result holdfast.Tool
 // startableByHand returns why a tool cannot be called with these arguments.
 func (c *checker) startableByHand(ctx context.Context, spec holdfast.ToolSpec, call *holdfast.ToolCall) error {
 	if spec.Outside != nil {
-		return holdfast.Errorf(codes.InvalidInput, "The calls of %s are finished from "+
-			"outside, which needs a thread.", spec.Name).
+		return holdfast.Errorf(codes.InvalidInput, "The calls of %s are finished from outside, which needs a thread.",
+			spec.Name).
 			WithHint("Let the agent call it: POST /runs.")
 	}
 	fits := decide.Check{Of: fmt.Sprintf("the tool %q", spec.Name), Schema: spec.Parameters, Value: call.Arguments}

@@ -123,9 +123,7 @@ func TestLook(t *testing.T) {
 				stored := s.commits[0]
 				st, err := thread.DecodeState(stored.State)
 				if err != nil || stored.Process != "gone" || stored.Fence.Epoch != 2 ||
-					stored.Expect != o.Head.Position() ||
-					len(stored.Records) != 1 ||
-					stored.Validate() != nil {
+					stored.Expect != o.Head.Position() || len(stored.Records) != 1 || stored.Validate() != nil {
 					t.Fatalf("%+v, %v", stored, err)
 				}
 				if w := st.Waiting; w == nil || w.Revision != "6f1e" || !w.Since.Equal(storeNow.Add(-4*time.Second)) ||
@@ -182,10 +180,7 @@ func TestOver(t *testing.T) {
 			s, o := newShelf(), orphan(t, "t")
 			o.State.Waiting = &threads.Waiting{Revision: "6f1e", Since: storeNow.Add(-time.Minute), Until: storeNow}
 			c.change(s)
-			if got, err := keeper(
-				t,
-				s,
-			).Look(t.Context(), o, "6f1e", false); got != c.want || !errors.Is(err, c.err) ||
+			if got, err := keeper(t, s).Look(t.Context(), o, "6f1e", false); got != c.want || !errors.Is(err, c.err) ||
 				len(s.commits) > 0 {
 				t.Errorf("%v, %v, want %v, %v; there are %d commits", got, err, c.want, c.err, len(s.commits))
 			}

@@ -169,11 +169,8 @@ func (c *Count) off(ctx context.Context, h holder, t *tally) (change map[string]
 func (u *usage) counted(ctx context.Context, h holder) (total, error) {
 	var names []string
 	for _, resource := range []string{ResourceThreads, ResourceBytes} {
-		names = append(
-			names,
-			account(resource, added, h.scope, h.who.User),
-			account(resource, removed, h.scope, h.who.User),
-		)
+		names = append(names, account(resource, added, h.scope, h.who.User),
+			account(resource, removed, h.scope, h.who.User))
 	}
 	used, err := u.Ledger.Used(ctx, h.who.Tenant, names)
 	if err != nil {

@@ -145,10 +145,7 @@ func TestStreamBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.HoldBytes(
-		alice,
-		100,
-	); scopeOf(err) != "user" ||
+	if _, err := l.HoldBytes(alice, 100); scopeOf(err) != "user" ||
 		!strings.Contains(holdfast.AsError(err).Hint, "settings.maxStreamBytes") {
 		t.Errorf("an eighth of the same user: %v", err)
 	}

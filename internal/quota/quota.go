@@ -303,8 +303,8 @@ func (r *reached) words() (what, hint string) {
 	case ResourceStreams:
 		return "streams open", "Close a stream that nobody reads; the runs go on without it."
 	case ResourceStreamBytes:
-		return "bytes of history on the way to clients", "Read the streams that are open, or close them; the " +
-			"runs go on without them."
+		return "bytes of history on the way to clients",
+			"Read the streams that are open, or close them; the runs go on without them."
 	case ResourceExportBytes:
 		return "bytes of exports on the way to clients", "Read the exports that have begun to their end, or leave them."
 	case ResourceThreads:

@@ -137,12 +137,8 @@ func TestStreamsAreCountedExactly(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() > 5 || refused.Load() != failed.Load() {
-		t.Errorf(
-			"%d streams were open at a time; %d were refused, %d reported",
-			most.Load(),
-			failed.Load(),
-			refused.Load(),
-		)
+		t.Errorf("%d streams were open at a time; %d were refused, %d reported", most.Load(), failed.Load(),
+			refused.Load())
 	}
 	for n := range 6 {
 		if _, err := l.OpenStream(alice); (err == nil) != (n < 5) {
@@ -335,11 +331,8 @@ func TestCountBesideChanges(t *testing.T) {
 				}
 				time.Sleep(time.Second) // the clock of the test: until all of it has happened
 				l.Flush(t.Context())
-				used, err := s.Used(
-					t.Context(),
-					"acme",
-					[]string{"usage/bytes/added/user/alice", "usage/bytes/removed/user/alice"},
-				)
+				used, err := s.Used(t.Context(), "acme",
+					[]string{"usage/bytes/added/user/alice", "usage/bytes/removed/user/alice"})
 				if got := used[0] - used[1]; err != nil || got != c.want {
 					t.Errorf("%d bytes are counted, want %d: %v", got, c.want, err)
 				}
@@ -405,11 +398,8 @@ func TestRunSurvivesAPanic(t *testing.T) {
 		f.panics.Store(false)
 		time.Sleep(3 * time.Second)
 		for who, want := range map[holdfast.Principal][]int64{alice: {0, 7}, eve: {0, 8}} {
-			used, err := f.Used(
-				t.Context(),
-				who.Tenant,
-				[]string{"usage/threads/added/tenant", "usage/bytes/added/tenant"},
-			)
+			used, err := f.Used(t.Context(), who.Tenant,
+				[]string{"usage/threads/added/tenant", "usage/bytes/added/tenant"})
 			if err != nil || !slices.Equal(used, want) {
 				t.Errorf("counted for %s are %v, want %v: %v", who.Tenant, used, want, err)
 			}

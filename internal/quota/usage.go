@@ -144,9 +144,7 @@ func (l *Limiter) Run(ctx context.Context) {
 // stored, and, if newThread is set, that they allow a thread more. Then the caller calls
 // stored when it is known whether the thread was made; only the first call counts.
 func (l *Limiter) Admit(
-	ctx context.Context,
-	who holdfast.Principal,
-	newThread bool,
+	ctx context.Context, who holdfast.Principal, newThread bool,
 ) (stored func(made bool), err error) {
 	if !l.Counts() {
 		return func(bool) {}, nil
@@ -186,11 +184,8 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	var names []string
 	for _, s := range a.limits {
 		for _, resource := range []string{ResourceThreads, ResourceBytes} {
-			names = append(
-				names,
-				account(resource, added, s.scope, a.who.User),
-				account(resource, removed, s.scope, a.who.User),
-			)
+			names = append(names, account(resource, added, s.scope, a.who.User),
+				account(resource, removed, s.scope, a.who.User))
 		}
 	}
 	used, err := a.used(ctx, a.who, names)

@@ -94,28 +94,9 @@ func (s *calls) commit(tag string, c *store.Commit) call {
 	if v.listed == 1 {
 		a.place(s.keys.history(tag))
 	}
-	a.list[0] = fmt.Sprint(
-		layout,
-		s.clock.Stamp().UnixMilli(),
-		repeated,
-		c.InboxSeen,
-		inboxAt,
-		v.listed,
-		entry,
-		hasState,
-		len(c.Messages),
-		v.voids,
-		v.cleared,
-		v.intents,
-		recent,
-		v.put,
-		v.deleted,
-		v.kept,
-		c.Trim,
-		a.fields(c),
-		len(c.Forget),
-		inCluster(s.cluster, c),
-	)
+	a.list[0] = fmt.Sprint(layout, s.clock.Stamp().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry,
+		hasState, len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim,
+		a.fields(c), len(c.Forget), inCluster(s.cluster, c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{script: s.scripts.commit, keys: a.keys, args: a.list}

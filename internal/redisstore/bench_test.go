@@ -69,10 +69,8 @@ func BenchmarkCommit(b *testing.B) {
 				tag := fmt.Sprintf("%d/%d", round, client)
 				next[client]++
 				i := next[client]
-				pipe.XAdd(
-					context.Background(),
-					&redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}},
-				)
+				pipe.XAdd(context.Background(),
+					&redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}})
 				c := &store.Commit{
 					ID:        fmt.Sprintf("c%016x", i),
 					User:      "u",

@@ -55,10 +55,7 @@ func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before str
 
 // checkpointsOf returns those of the checkpoints with these ids that are still there.
 func (s *Store) checkpointsOf(
-	ctx context.Context,
-	key store.ThreadKey,
-	ids []string,
-	newest recent,
+	ctx context.Context, key store.ThreadKey, ids []string, newest recent,
 ) ([]store.Value, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -86,8 +86,8 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 		return err
 	}
 	tag := tag(key)
-	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		layoutText, item.ID, s.values.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
+	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)}, layoutText,
+		item.ID, s.values.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)

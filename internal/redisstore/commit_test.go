@@ -102,23 +102,14 @@ func TestLongParents(t *testing.T) {
 	for n, length := range []int{1, 127, 128, 129, 1020, 1023, 1024} {
 		id := strings.Repeat(fmt.Sprint(n), length)
 		orphan := store.Message{ID: "x", Parent: "x" + parent[min(1, len(parent)):]}
-		if err := tryAdvance(
-			t.Context(),
-			s,
-			key,
-			func(c *store.Commit) { c.Messages = []store.Message{orphan} },
-		); !errors.Is(
-			err,
-			store.ErrInvalid,
-		) {
+		if err := tryAdvance(t.Context(), s, key, func(c *store.Commit) {
+			c.Messages = []store.Message{orphan}
+		}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("a parent that is not there: %v", err)
 		}
-		advance(
-			t,
-			s,
-			key,
-			func(c *store.Commit) { c.Messages = []store.Message{{ID: id, Parent: parent, Data: []byte("data")}} },
-		)
+		advance(t, s, key, func(c *store.Commit) {
+			c.Messages = []store.Message{{ID: id, Parent: parent, Data: []byte("data")}}
+		})
 		parent = id
 	}
 	stored, err := s.Messages(t.Context(), key)

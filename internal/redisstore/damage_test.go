@@ -66,17 +66,9 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	thread := s.keys.thread(tag)
-	damage(
-		place{thread, "h"},
-		place{thread, "s"},
-		place{thread, "m:m1"},
-		place{thread, "m:m2"},
-		place{thread, "x0"},
-		place{thread, "n"},
-		place{thread, "e"},
-		place{s.keys.values(tag, store.KindRun), "r1"},
-		place{s.keys.inbox(tag), "i1"},
-	)
+	damage(place{thread, "h"}, place{thread, "s"}, place{thread, "m:m1"}, place{thread, "m:m2"}, place{thread, "x0"},
+		place{thread, "n"}, place{thread, "e"}, place{s.keys.values(tag, store.KindRun), "r1"},
+		place{s.keys.inbox(tag), "i1"})
 	// Another checkpoint with the same id moves the first one, and another entry has both in the
 	// stream.
 	c.Expect = store.Position{Fence: c.Fence, Next: 3, ETag: c.ID}
@@ -96,10 +88,8 @@ func TestDamage(t *testing.T) {
 			for field, value := range log[0].Values {
 				values = append(values, field, value)
 			}
-			return errors.Join(
-				s.client.Del(t.Context(), s.keys.log(tag)).Err(),
-				s.client.Do(t.Context(), values...).Err(),
-			)
+			return errors.Join(s.client.Del(t.Context(), s.keys.log(tag)).Err(),
+				s.client.Do(t.Context(), values...).Err())
 		})
 	}
 	if err := readAll(t.Context(), s, key); err != nil {

@@ -23,10 +23,7 @@ import (
 // their hints, newest first, until there are enough that no other can precede, and
 // orders them by their heads.
 func (s *Store) Threads(
-	ctx context.Context,
-	owner holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
 	if !before.IsZero() {

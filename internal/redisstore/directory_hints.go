@@ -60,21 +60,13 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
 			}
 			if moves {
-				cmds = append(
-					cmds,
-					pipe.ZAdd(
-						ctx,
-						s.keys.active(want.owner),
-						redis.Z{Score: float64(want.minute), Member: c.Key.Thread},
-					),
-				)
+				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner),
+					redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
 			}
 			if acquires {
-				cmds = append(
-					cmds,
-					pipe.ZAddNX(ctx, s.keys.leases(), redis.Z{Score: float64(want.score), Member: want.process}),
-					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}),
-				)
+				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),
+					redis.Z{Score: float64(want.score), Member: want.process}),
+					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
 			}
 			if says { // the commit is made even if this fails
 				pipe.Publish(ctx, s.keys.peersChannel(), newsClaims+want.process)

@@ -23,10 +23,8 @@ func TestHintsAreMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	claims := []redis.Z{{Score: 1, Member: "acme/real"}, {Score: 1, Member: "acme/never"}}
-	if err := errors.Join(
-		s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(),
-		s.client.ZAdd(ctx, s.keys.leases(), redis.Z{Score: 1, Member: "q"}).Err(),
-	); err != nil {
+	if err := errors.Join(s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(),
+		s.client.ZAdd(ctx, s.keys.leases(), redis.Z{Score: 1, Member: "q"}).Err()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

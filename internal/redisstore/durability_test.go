@@ -54,15 +54,8 @@ func TestInspectPersistence(t *testing.T) {
 		command(t, r, "CONFIG", "SET", c.setting, c.value)
 		d, notes := inspect(t, r.URL())
 		if d.Level != c.level || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
-			t.Errorf(
-				"%s %q: level %q, want %q, a note with %q; notes:\n%s",
-				c.setting,
-				c.value,
-				d.Level,
-				c.level,
-				c.note,
-				notes,
-			)
+			t.Errorf("%s %q: level %q, want %q, a note with %q; notes:\n%s", c.setting, c.value, d.Level, c.level,
+				c.note, notes)
 		}
 		if d.Evicts || d.Policy != "noeviction" {
 			t.Errorf("%s %q: evicts %t by %q", c.setting, c.value, d.Evicts, d.Policy)
@@ -85,10 +78,7 @@ func TestInspectMemory(t *testing.T) {
 		t.Errorf("there is no limit:\n%s", notes)
 	}
 	command(t, r, "CONFIG", "SET", "maxmemory", "100000")
-	if _, notes := inspect(
-		t,
-		r.URL(),
-	); !strings.Contains(notes, "almost full") ||
+	if _, notes := inspect(t, r.URL()); !strings.Contains(notes, "almost full") ||
 		!strings.Contains(notes, "of 100000 bytes") {
 		t.Errorf("it is full:\n%s", notes)
 	}
@@ -146,10 +136,7 @@ func TestInspectReplicas(t *testing.T) {
 	if n, err := c.Wait(t.Context(), 1, 30*time.Second).Result(); err != nil || n != 1 {
 		t.Fatalf("%d replicas, %v", n, err)
 	}
-	if _, notes := inspect(
-		t,
-		master.URL(),
-	); !strings.Contains(notes, "(1 connected)") ||
+	if _, notes := inspect(t, master.URL()); !strings.Contains(notes, "(1 connected)") ||
 		!strings.Contains(notes, "may lose what was acknowledged") {
 		t.Errorf("the master's notes:\n%s", notes)
 	}
@@ -194,15 +181,12 @@ func TestCanCommit(t *testing.T) {
 		if err := s.CanCommit(t.Context()); (err != nil) != full {
 			t.Errorf("maxmemory %s: %v", memory, err)
 		}
-		err := s.Commit(
-			t.Context(),
-			&store.Commit{
-				Key:    aThread("t" + memory),
-				ID:     "c",
-				Expect: store.Position{Next: 1},
-				Fence:  store.Fence{Epoch: 1, Nonce: "abcdefgh"},
-			},
-		)
+		err := s.Commit(t.Context(), &store.Commit{
+			Key:    aThread("t" + memory),
+			ID:     "c",
+			Expect: store.Position{Next: 1},
+			Fence:  store.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		})
 		if (err != nil) != full {
 			t.Errorf("maxmemory %s: a commit: %v", memory, err)
 		}

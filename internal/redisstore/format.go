@@ -47,18 +47,15 @@ func refuseEarly(ctx context.Context, client redis.UniversalClient, k keys) erro
 	if own.Val() > 0 || early.Val() == 0 {
 		return nil
 	}
-	return fmt.Errorf(
-		"the keys in Redis that begin with %q are those of a build from before the first release, and were left as "+
-			"they are: export their threads with that build (holdfast export STORE --thread ID), and import them with "+
-			"this one (holdfast import) under another prefix or into another database",
-		k.prefix,
-	)
+	return fmt.Errorf("the keys in Redis that begin with %q are those of a build from before the first release, and "+
+		"were left as they are: export their threads with that build (holdfast export STORE --thread ID), and import "+
+		"them with this one (holdfast import) under another prefix or into another database", k.prefix)
 }
 
 // AgreeFormat implements [store.FormatKeeper].
 func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
-	reply, err := s.agree.Run(ctx, s.client, []string{s.leases, s.key},
-		process, terms.Reads, terms.Wants, terms.Knows).StringSlice()
+	reply, err := s.agree.Run(ctx, s.client, []string{s.leases, s.key}, process, terms.Reads, terms.Wants, terms.Knows).
+		StringSlice()
 	if err != nil {
 		return store.Formats{}, failed("agree on the data format", s.explain(ctx, err))
 	}
@@ -87,14 +84,8 @@ func (s *formats) explain(ctx context.Context, err error) error {
 	for key, want := range map[string]string{s.leases: "zset", s.key: "hash"} {
 		is, failed := s.client.Type(ctx, key).Result()
 		if failed == nil && is != want && is != "none" {
-			return fmt.Errorf(
-				"%w: the key %q is a %s, and should be a %s: look what else writes it, and delete it (DEL); "+
-					"the servers write it again",
-				errDamaged,
-				key,
-				is,
-				want,
-			)
+			return fmt.Errorf("%w: the key %q is a %s, and should be a %s: look what else writes it, and delete it "+
+				"(DEL); the servers write it again", errDamaged, key, is, want)
 		}
 	}
 	return err

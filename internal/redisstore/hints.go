@@ -20,15 +20,8 @@ func (s *Store) PutHint(ctx context.Context, name string, data []byte, ttl time.
 	}
 	// Rounded up: a hint must not be over before it is told.
 	last := (ttl + time.Microsecond - 1).Microseconds()
-	if _, err := s.scripts.run(
-		ctx,
-		s.scripts.putHint,
-		[]string{s.keys.hints()},
-		name,
-		data,
-		last,
-		store.MaxHintAge.Milliseconds(),
-	); err != nil {
+	if _, err := s.scripts.run(ctx, s.scripts.putHint, []string{s.keys.hints()}, name, data, last,
+		store.MaxHintAge.Milliseconds()); err != nil {
 		return failed("write the hint "+strconv.Quote(name), err)
 	}
 	return nil

@@ -40,8 +40,7 @@ func TestStrangeHints(t *testing.T) {
 				return all
 			}
 			if all := told(); len(all) != 1 || all[0].Name != "good" || string(all[0].Data) != "a:b" ||
-				all[0].Left > time.Minute ||
-				all[0].Left < time.Second {
+				all[0].Left > time.Minute || all[0].Left < time.Second {
 				t.Errorf("the hints are %+v", all)
 			}
 			if err := s.PutHint(t.Context(), "next", nil, time.Minute); err != nil {
@@ -55,8 +54,7 @@ func TestStrangeHints(t *testing.T) {
 				t.Errorf("Redis still has %q, %v", left, err)
 			}
 			if ttl, err := s.client.PTTL(t.Context(), s.keys.hints()).
-				Result(); err != nil || ttl <= time.Minute ||
-				ttl > store.MaxHintAge {
+				Result(); err != nil || ttl <= time.Minute || ttl > store.MaxHintAge {
 				t.Errorf("the hints expire in %s, %v", ttl, err)
 			}
 			if err := s.client.Set(t.Context(), s.keys.hints(), "no hash", redis.KeepTTL).Err(); err != nil {

@@ -85,9 +85,8 @@ func TestJudgeForgives(t *testing.T) {
 	j.watch("p", now)
 	see := func(there bool) []string {
 		now = now.Add(20 * time.Millisecond)
-		gone, _ := j.see(
-			looking{contact: j.contact, began: now, ended: now, own: presences, there: map[string]bool{"p": there}},
-		)
+		gone, _ := j.see(looking{contact: j.contact, began: now, ended: now, own: presences,
+			there: map[string]bool{"p": there}})
 		return gone
 	}
 	see(true)

@@ -44,13 +44,8 @@ func TestLedgerKeysExpire(t *testing.T) {
 	s := openAt(t, shared.Server(t).Database(t), "hf:")
 	a, b := s.keys.account("acme", "a"), s.keys.account("acme", "b")
 	minute, hour := time.Now().Add(time.Minute), time.Now().Add(time.Hour)
-	reserve(
-		t,
-		s,
-		"1",
-		store.Entry{Account: "a", Amount: 1, Expires: minute},
-		store.Entry{Account: "b", Amount: 1, Expires: hour},
-	)
+	reserve(t, s, "1", store.Entry{Account: "a", Amount: 1, Expires: minute},
+		store.Entry{Account: "b", Amount: 1, Expires: hour})
 	wantTTL(t, s, a, minute)
 	wantTTL(t, s, b, hour)
 	wantTTL(t, s, s.keys.reservation("acme", "1"), hour)
@@ -58,13 +53,8 @@ func TestLedgerKeysExpire(t *testing.T) {
 	wantTTL(t, s, a, hour)
 	wantTTL(t, s, b, time.Time{})
 	wantTTL(t, s, s.keys.reservation("acme", "2"), time.Time{})
-	reserve(
-		t,
-		s,
-		"3",
-		store.Entry{Account: "a", Amount: 1, Expires: minute},
-		store.Entry{Account: "b", Amount: 1, Expires: minute},
-	)
+	reserve(t, s, "3", store.Entry{Account: "a", Amount: 1, Expires: minute},
+		store.Entry{Account: "b", Amount: 1, Expires: minute})
 	if err := s.Settle(t.Context(), "acme", "2", map[string]int64{"a": 5}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +110,8 @@ func TestLimitAcrossProcesses(t *testing.T) {
 	for process, s := range []*Store{here, there} {
 		for n := range each {
 			wg.Go(func() {
-				err := s.Reserve(
-					t.Context(),
-					reservation(fmt.Sprint(process, n), store.Entry{Account: "a", Amount: 1, Limit: limit}),
-				)
+				err := s.Reserve(t.Context(),
+					reservation(fmt.Sprint(process, n), store.Entry{Account: "a", Amount: 1, Limit: limit}))
 				var refused *store.LimitError
 				if err == nil {
 					made.Add(1)

@@ -50,16 +50,14 @@ func TestJudgeWaitsForSlowLinks(t *testing.T) {
 	look := func(at int, there bool, want ...string) {
 		t.Helper()
 		when := begin.Add(time.Duration(at) * time.Millisecond)
-		gone, _ := j.see(
-			looking{
-				contact: j.contact,
-				began:   when,
-				ended:   when,
-				own:     2,
-				there:   map[string]bool{"p": there},
-				needs:   needs,
-			},
-		)
+		gone, _ := j.see(looking{
+			contact: j.contact,
+			began:   when,
+			ended:   when,
+			own:     2,
+			there:   map[string]bool{"p": there},
+			needs:   needs,
+		})
 		if len(gone) != len(want) {
 			t.Errorf("after %d ms %q is gone, want %q", at, gone, want)
 		}

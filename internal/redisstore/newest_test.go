@@ -152,19 +152,14 @@ func (p *pair) compare() {
 		{Number: uint64(p.random.IntN(int(p.head.Next))), Tag: "000000"},
 	}
 	for _, r := range all[max(len(all)-5, 0):] {
-		cursors = append(
-			cursors,
-			r.Cursor,
-			store.Cursor{Number: r.Number, Tag: "foreign"},
-			store.Cursor{Number: r.Number},
-		)
+		cursors = append(cursors, r.Cursor, store.Cursor{Number: r.Number, Tag: "foreign"},
+			store.Cursor{Number: r.Number})
 	}
 	for _, c := range cursors {
 		for _, limit := range []int{0, 1, 1000} {
-			same(
-				fmt.Sprintf("%d records after %v", limit, c),
-				func(s store.Store) (any, error) { return s.Records(ctx, p.key, c, limit) },
-			)
+			same(fmt.Sprintf("%d records after %v", limit, c), func(s store.Store) (any, error) {
+				return s.Records(ctx, p.key, c, limit)
+			})
 		}
 	}
 }
@@ -219,10 +214,8 @@ func round(t *testing.T, s *Store, key store.ThreadKey, n int) {
 // does, and looks for them, when it is time for that.
 func total(counts map[string]int) (n int) {
 	for name, calls := range counts {
-		if !slices.ContainsFunc(
-			[]string{"publish", "pubsub", "subscribe", "ssubscribe", "ping", "client", "hello", "select"},
-			func(other string) bool { return strings.HasPrefix(name, other) },
-		) {
+		if !slices.ContainsFunc([]string{"publish", "pubsub", "subscribe", "ssubscribe", "ping", "client", "hello",
+			"select"}, func(other string) bool { return strings.HasPrefix(name, other) }) {
 			n += calls
 		}
 	}

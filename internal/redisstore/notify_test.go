@@ -83,11 +83,8 @@ func TestQuietWithoutWatchers(t *testing.T) {
 	wake, stop := other.Watch(aThread("t"))
 	defer stop()
 	for !s.client.HExists(t.Context(), s.keys.thread(tag(aThread("t"))), "w").Val() {
-		wantWake(
-			t,
-			wake,
-			"the subscription",
-		) // there are two wake-ups: one for the subscription, one when the thread was asked
+		// There are two wake-ups: one for the subscription, one when the thread was asked.
+		wantWake(t, wake, "the subscription")
 	}
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 1 {
 		t.Errorf("a commit was published %d times, want once", n)

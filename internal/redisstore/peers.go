@@ -274,9 +274,8 @@ func (p *peers) refused(err error) {
 	if !p.told {
 		p.told = true
 		p.log.Warn(
-			"Redis does not let this server count subscribers, so it notices the death of others only "+
-				"when their leases end; "+
-				"allow the commands subscribe and pubsub and the channels "+p.keys.prefix+
+			"Redis does not let this server count subscribers, so it notices the death of others only when their "+
+				"leases end; allow the commands subscribe and pubsub and the channels "+p.keys.prefix+
 				"* (in a cluster ssubscribe, of Redis 7)",
 			"error",
 			err,

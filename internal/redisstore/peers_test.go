@@ -196,12 +196,8 @@ func TestFlappingIsNoDeath(t *testing.T) {
 	if n := flap(0, 1); n > 0 {
 		t.Errorf("one connection broke %d times, and %d times the process was dead", flaps, n)
 	}
-	t.Logf(
-		"one after the other, with 5 ms in between: %d deaths of %d; both at once: %d",
-		flap(5*time.Millisecond, 2),
-		flaps,
-		flap(0, 2),
-	)
+	t.Logf("one after the other, with 5 ms in between: %d deaths of %d; both at once: %d", flap(5*time.Millisecond, 2),
+		flaps, flap(0, 2))
 }
 
 // TestNobodyIsJudgedAfterARestart: when Redis has been away, everybody has lost their
@@ -279,11 +275,8 @@ func TestWithoutPermission(t *testing.T) {
 			}
 			said := wait.NewLines("count subscribers")
 			open := func(process string) *Store {
-				s, err := Open(
-					t.Context(),
-					fmt.Sprintf("redis://limited:secret@%s", r.Addr),
-					Options{Log: said.Logger()},
-				)
+				s, err := Open(t.Context(), fmt.Sprintf("redis://limited:secret@%s", r.Addr),
+					Options{Log: said.Logger()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -356,8 +349,7 @@ func TestSubscriptionsFollow(t *testing.T) {
 	wait.Until(t, "subscriptions at the other one", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)
 		return subscribers(second, a.keys.presence("a")) == presences &&
-			subscribers(second, a.keys.log(tag(key))) == 1 &&
-			subscribers(second, a.keys.peersChannel()) == 1
+			subscribers(second, a.keys.log(tag(key))) == 1 && subscribers(second, a.keys.peersChannel()) == 1
 	})
 	if n := subscribers(first, a.keys.peersChannel()); n > 0 {
 		t.Errorf("%d subscriptions have stayed behind", n)
@@ -368,11 +360,9 @@ func TestSubscriptionsFollow(t *testing.T) {
 	if err := a.client.ClientKillByFilter(t.Context(), "ID", a.presenceClients(t)[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(
-		t,
-		"one subscription elsewhere",
-		func() bool { return subscribers(first, a.keys.presence("a")) == before+1 },
-	)
+	wait.Until(t, "one subscription elsewhere", func() bool {
+		return subscribers(first, a.keys.presence("a")) == before+1
+	})
 	at.Store(&second.Addr)
 	wait.Until(t, "both subscriptions", func() bool {
 		_ = a.Announce(t.Context(), "a", time.Hour)

@@ -23,10 +23,8 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		nodes, _ := redistest.StartClusterOf(t, 3)
-		a, b := openServers(
-			t,
-			connectTo(t, "redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr),
-		)
+		a, b := openServers(t, connectTo(t,
+			"redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr))
 		owner := ownerOfPresence(t, a)
 		for _, node := range nodes {
 			node.AwaitReplicas(t, 1) // or nobody knows afterwards that a owns a thread
@@ -47,10 +45,8 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 	t.Run("a slot that moves", func(t *testing.T) {
 		t.Parallel()
 		nodes, _ := redistest.StartClusterOf(t, 3)
-		a, b := openServers(
-			t,
-			connectTo(t, "redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr),
-		)
+		a, b := openServers(t, connectTo(t,
+			"redis+cluster://"+nodes[0].Addr+"?addr="+nodes[1].Addr+"&addr="+nodes[2].Addr))
 		slot, err := b.client.ClusterKeySlot(t.Context(), a.keys.presence("a")).Result()
 		if err != nil {
 			t.Fatal(err)

@@ -65,15 +65,8 @@ func TestWhereCheckpointsAre(t *testing.T) {
 		t.Helper()
 		p := lookAt(t, redis, s, key)
 		if !slices.Equal(p.newest, newest) || !slices.Equal(p.own, moved) || !slices.Equal(p.listed, moved) {
-			t.Errorf(
-				"%s: in the thread's hash are %v, in their own %v, listed %v; want %v and twice %v",
-				when,
-				p.newest,
-				p.own,
-				p.listed,
-				newest,
-				moved,
-			)
+			t.Errorf("%s: in the thread's hash are %v, in their own %v, listed %v; want %v and twice %v", when,
+				p.newest, p.own, p.listed, newest, moved)
 		}
 	}
 	ids := func(from, to int) (all []string) {
@@ -104,13 +97,7 @@ func TestWhereCheckpointsAre(t *testing.T) {
 	for n := range 3 {
 		put(latest, n, 1)
 	}
-	if left, err := s.Values(
-		t.Context(),
-		latest,
-		store.KindCheckpoint,
-		"",
-		0,
-	); err != nil || len(left) != 1 ||
+	if left, err := s.Values(t.Context(), latest, store.KindCheckpoint, "", 0); err != nil || len(left) != 1 ||
 		left[0].ID != id(2) {
 		t.Errorf("of the newest one, %d are read, %v", len(left), err)
 	}

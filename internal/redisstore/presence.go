@@ -26,14 +26,8 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 
 // Retire implements [store.Presence].
 func (s *Store) Retire(ctx context.Context, process string) error {
-	if _, err := s.replicas.write(
-		ctx,
-		s.scripts.retire,
-		[]string{s.keys.leases()},
-		process,
-		s.keys.peersChannel(),
-		newsGone+process,
-	); err != nil {
+	if _, err := s.replicas.write(ctx, s.scripts.retire, []string{s.keys.leases()}, process, s.keys.peersChannel(),
+		newsGone+process); err != nil {
 		return failed("retire the process", err)
 	}
 	return nil

@@ -45,17 +45,8 @@ func TestOpenWaits(t *testing.T) {
 	})
 	t.Run("loading", func(t *testing.T) {
 		t.Parallel()
-		server := redistest.Start(
-			t,
-			"--enable-debug-command",
-			"yes",
-			"--rdbcompression",
-			"no",
-			"--key-load-delay",
-			"30000",
-			"--loading-process-events-interval-bytes",
-			"1024",
-		)
+		server := redistest.Start(t, "--enable-debug-command", "yes", "--rdbcompression", "no", "--key-load-delay",
+			"30000", "--loading-process-events-interval-bytes", "1024")
 		r := &troubled{T: t, redis: server, store: openAt(t, server.URL(), "hf:"), ended: make(chan error, 1)}
 		reload(r)
 		opened := opening(t, server.URL())
@@ -83,11 +74,8 @@ func TestOpenWaits(t *testing.T) {
 		}()
 		defer func() { _ = l.Close(); <-closed }()
 		said := wait.NewLines("waiting for Redis")
-		if _, err := Open(
-			t.Context(),
-			"redis://"+l.Addr().String(),
-			Options{Patience: time.Second, Log: said.Logger()},
-		); err == nil ||
+		if _, err := Open(t.Context(), "redis://"+l.Addr().String(),
+			Options{Patience: time.Second, Log: said.Logger()}); err == nil ||
 			!strings.Contains(err.Error(), "is it running") {
 			t.Errorf("got %v", err)
 		}

@@ -79,11 +79,9 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 	}
 	tag := tag(key)
 	var found *redis.SliceCmd
-	err := s.replicas.read(
-		ctx,
-		tag,
-		func(pipe redis.Pipeliner) { found = pipe.HMGet(ctx, s.keys.thread(tag), fields...) },
-	)
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		found = pipe.HMGet(ctx, s.keys.thread(tag), fields...)
+	})
 	if err != nil {
 		return nil, failed("read messages of thread "+key.String(), err)
 	}
@@ -128,10 +126,7 @@ const pageEntries = 128
 // first entry from a number on is the one that has this record. A reader that follows a run
 // reads after each commit and lacks only the newest entry, which is in the thread's hash.
 func (s *Store) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	tag := tag(key)
 	p := recordPage{after: after, limit: max(limit, 0), from: after.Number, held: after == store.Cursor{}}
@@ -176,16 +171,12 @@ func (s *Store) Records(
 // logFields returns what the thread's hash has of the log: the newest entry, and the number
 // up to which records were removed.
 func (s *Store) logFields(
-	ctx context.Context,
-	key store.ThreadKey,
-	tag string,
+	ctx context.Context, key store.ThreadKey, tag string,
 ) (n newestEntry, trimmed uint64, err error) {
 	var found *redis.SliceCmd
-	err = s.replicas.read(
-		ctx,
-		tag,
-		func(pipe redis.Pipeliner) { found = pipe.HMGet(ctx, s.keys.thread(tag), "h", "e", "t") },
-	)
+	err = s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		found = pipe.HMGet(ctx, s.keys.thread(tag), "h", "e", "t")
+	})
 	if err != nil {
 		return n, 0, failed("read the log of thread "+key.String(), err)
 	}
@@ -265,11 +256,7 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 // Values implements [store.Reader]. It reads all values of the kind; only of
 // checkpoints are there many, and the history gives pages of those.
 func (s *Store) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	if kind == store.KindCheckpoint {
 		return s.checkpoints(ctx, key, before, limit)

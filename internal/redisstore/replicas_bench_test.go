@@ -21,11 +21,8 @@ func BenchmarkDurability(b *testing.B) {
 		for replicas, level := range []string{"store", "failover"} {
 			b.Run(fmt.Sprintf("%s/%d", level, runs), func(b *testing.B) {
 				open := func() *Store {
-					s, err := Open(
-						context.Background(),
-						primary.URL(),
-						Options{Prefix: fmt.Sprintf("%s%d-%d:", level, runs, b.N), Replicas: replicas},
-					)
+					s, err := Open(context.Background(), primary.URL(),
+						Options{Prefix: fmt.Sprintf("%s%d-%d:", level, runs, b.N), Replicas: replicas})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -64,12 +61,8 @@ func BenchmarkDurability(b *testing.B) {
 							}
 							took := time.Since(begun)
 							begun = time.Now()
-							if _, err := other.Records(
-								context.Background(),
-								key,
-								store.Cursor{Number: at.Next - 1, Tag: tagAt(at)},
-								10,
-							); err != nil {
+							if _, err := other.Records(context.Background(), key,
+								store.Cursor{Number: at.Next - 1, Tag: tagAt(at)}, 10); err != nil {
 								b.Error(err)
 								return
 							}

@@ -36,11 +36,8 @@ func TestFailover(t *testing.T) {
 	primary, replicas := redistest.StartReplicas(t, 1)
 	if rareSuite(t, 0) {
 		t.Run("Suite", func(t *testing.T) {
-			storetest.Run(
-				t,
-				func(t *testing.T) store.Store { return openFailover(t, primary.URL(), newPrefix()) },
-				storetest.Options{},
-			)
+			storetest.Run(t, func(t *testing.T) store.Store { return openFailover(t, primary.URL(), newPrefix()) },
+				storetest.Options{})
 		})
 	}
 	t.Run("Level", func(t *testing.T) {
@@ -170,11 +167,8 @@ func TestFailoverOfPrimaries(t *testing.T) {
 		url := "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr
 		if rareSuite(t, 1) {
 			t.Run("Suite", func(t *testing.T) {
-				storetest.Run(
-					t,
-					func(t *testing.T) store.Store { return openFailover(t, url, newPrefix()) },
-					storetest.Options{},
-				)
+				storetest.Run(t, func(t *testing.T) store.Store { return openFailover(t, url, newPrefix()) },
+					storetest.Options{})
 			})
 		}
 		s := openFailover(t, url, "hf:")

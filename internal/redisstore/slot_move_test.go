@@ -206,9 +206,8 @@ func beginMove(t *testing.T, s *Store, key store.ThreadKey, nodes []*redistest.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(
-		nodes,
-		func(n *redistest.Server) bool { return n.Addr == owner.(*redis.Client).Options().Addr },
-	)
+	at := slices.IndexFunc(nodes, func(n *redistest.Server) bool {
+		return n.Addr == owner.(*redis.Client).Options().Addr
+	})
 	return redistest.BeginMove(t, slot, nodes[at], nodes[(at+1)%len(nodes)], nodes)
 }

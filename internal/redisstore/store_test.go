@@ -146,14 +146,12 @@ func TestOnCluster(t *testing.T) {
 	t.Run("Inspect", func(t *testing.T) { testInspectCluster(t, server) })
 	t.Run("Death", func(t *testing.T) {
 		testDeath(t, func(name string) redis.UniversalClient {
-			return redis.NewClusterClient(
-				&redis.ClusterOptions{
-					Addrs:                 []string{server.Addr},
-					ClientName:            name,
-					Protocol:              2,
-					ContextTimeoutEnabled: true,
-				},
-			)
+			return redis.NewClusterClient(&redis.ClusterOptions{
+				Addrs:                 []string{server.Addr},
+				ClientName:            name,
+				Protocol:              2,
+				ContextTimeoutEnabled: true,
+			})
 		})
 	})
 }

@@ -249,18 +249,9 @@ func (r *troubled) at(key store.ThreadKey, want store.Position) {
 	records, err := r.store.Records(r.Context(), key, store.Cursor{}, 100)
 	messages, err2 := r.store.Messages(r.Context(), key)
 	last := want.Next - 1
-	if err := errors.Join(
-		err,
-		err2,
-	); err != nil || len(records) == 0 || records[len(records)-1].Number != last ||
+	if err := errors.Join(err, err2); err != nil || len(records) == 0 || records[len(records)-1].Number != last ||
 		len(messages) != 1 {
-		r.Errorf(
-			"%s: %d records, %d messages, %v, want records up to %d and 1 message",
-			key,
-			len(records),
-			len(messages),
-			err,
-			last,
-		)
+		r.Errorf("%s: %d records, %d messages, %v, want records up to %d and 1 message", key, len(records),
+			len(messages), err, last)
 	}
 }

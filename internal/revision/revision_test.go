@@ -54,9 +54,8 @@ func whole() (a *holdfast.Agent, l *revision.Limits) {
 	look := holdfast.ToolSpec{
 		Name:        "look",
 		Description: "Looks.",
-		Parameters: json.RawMessage(
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number","maximum":1.50}}}`,
-		),
+		Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},` +
+			`"b":{"type":"number","maximum":1.50}}}`),
 	}
 	sign := holdfast.ToolSpec{
 		Name:    "sign",
@@ -232,12 +231,8 @@ func TestDifferent(t *testing.T) {
 
 // TestSum: what cannot be encoded has a sum too.
 func TestSum(t *testing.T) {
-	if a, b := revision.Sum(
-		map[string]any{"b": 1, "a": json.Number("1.0")},
-	), revision.Sum(
-		map[string]any{"a": json.Number("1.0"), "b": 1},
-	); a != b ||
-		len(a) != 12 {
+	if a, b := revision.Sum(map[string]any{"b": 1, "a": json.Number("1.0")}),
+		revision.Sum(map[string]any{"a": json.Number("1.0"), "b": 1}); a != b || len(a) != 12 {
 		t.Errorf("the sums are %s and %s", a, b)
 	}
 	if got := revision.Sum(make(chan int)); len(got) != 12 {

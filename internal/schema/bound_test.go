@@ -145,10 +145,8 @@ func TestChecksEnd(t *testing.T) {
 func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 	t.Parallel()
 	strs := func(n int) string {
-		return `"properties":{` + listOf(
-			n,
-			func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) },
-		) + `}`
+		return `"properties":{` + listOf(n, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) +
+			`}`
 	}
 	for name, schema := range map[string]string{
 		"enum":  `{"enum":[` + listOf(100_000, func(i int) string { return fmt.Sprint(i) }) + `]}`,
@@ -163,8 +161,7 @@ func TestSchemasThatTakeTooLongToRead(t *testing.T) {
 			listOf(5_000, func(i int) string { return fmt.Sprintf(`"%d":{}`, i) }) + `}}`,
 		"many unusable patterns": `{"allOf":[` +
 			listOf(100, func(i int) string {
-				return fmt.Sprintf(`{"pattern":"%d%s("}`, i,
-					strings.Repeat(`\\pL`, 1_000))
+				return fmt.Sprintf(`{"pattern":"%d%s("}`, i, strings.Repeat(`\\pL`, 1_000))
 			}) +
 			`]}`,
 		"references elsewhere": `{"x":{},"allOf":[` +
@@ -196,8 +193,7 @@ func TestSchemasOfRealSize(t *testing.T) {
 	for name, schema := range map[string]string{
 		"2,000 members": `{"properties":{` +
 			listOf(2_000, func(i int) string {
-				return fmt.Sprintf(`"p%d":{"type":"string","description":"what it is for"}`,
-					i)
+				return fmt.Sprintf(`"p%d":{"type":"string","description":"what it is for"}`, i)
 			}) +
 			`}}`,
 		"200 levels": strings.Repeat(`{"items":`, 200) + `{}` + strings.Repeat("}", 200),
@@ -290,13 +286,8 @@ type generator struct{ *rand.Rand }
 func (g generator) one(texts ...string) string { return texts[g.IntN(len(texts))] }
 
 func (g generator) document() string {
-	draft := g.one(
-		"",
-		"",
-		"",
-		`"$schema":"http://json-schema.org/draft-07/schema#",`,
-		`"$schema":"https://json-schema.org/draft/2019-09/schema",`,
-	)
+	draft := g.one("", "", "", `"$schema":"http://json-schema.org/draft-07/schema#",`,
+		`"$schema":"https://json-schema.org/draft/2019-09/schema",`)
 	inner := strings.TrimPrefix(g.object(3), "{")
 	if inner == "}" {
 		inner = `"title":""}`
@@ -306,16 +297,8 @@ func (g generator) document() string {
 
 func (g generator) schema(depth int) string {
 	if depth == 0 || g.IntN(8) == 0 {
-		return g.one(
-			`true`,
-			`false`,
-			`{}`,
-			`{"type":"string"}`,
-			`{"type":"integer"}`,
-			`{"type":["object","array"]}`,
-			`{"const":1}`,
-			`{"required":["a"]}`,
-		)
+		return g.one(`true`, `false`, `{}`, `{"type":"string"}`, `{"type":"integer"}`, `{"type":["object","array"]}`,
+			`{"const":1}`, `{"required":["a"]}`)
 	}
 	return g.object(depth)
 }
@@ -328,22 +311,14 @@ func (g generator) object(depth int) string {
 	number := func() string { return fmt.Sprint(g.IntN(4)) }
 	for range 1 + g.IntN(3) {
 		switch keyword := g.one("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then",
-			"else", "properties", "patternProperties", "additionalProperties",
-			"propertyNames", "required", "dependentRequired", "dependentSchemas", "dependencies", "minProperties",
-			"maxProperties", "items", "prefixItems", "additionalItems", "contains", "minContains",
-			"maxContains", "uniqueItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum",
-			"maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "unevaluatedProperties",
-			"unevaluatedItems", "format"); keyword {
+			"else", "properties", "patternProperties", "additionalProperties", "propertyNames", "required",
+			"dependentRequired", "dependentSchemas", "dependencies", "minProperties", "maxProperties", "items",
+			"prefixItems", "additionalItems", "contains", "minContains", "maxContains", "uniqueItems", "minItems",
+			"maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum",
+			"exclusiveMaximum", "multipleOf", "unevaluatedProperties", "unevaluatedItems", "format"); keyword {
 		case "type":
-			members[keyword] = g.one(
-				`"string"`,
-				`"integer"`,
-				`"number"`,
-				`"object"`,
-				`"array"`,
-				`["null","boolean"]`,
-				`["object","array"]`,
-			)
+			members[keyword] = g.one(`"string"`, `"integer"`, `"number"`, `"object"`, `"array"`, `["null","boolean"]`,
+				`["object","array"]`)
 		case "enum":
 			members[keyword] = "[" + g.value(1) + "," + g.value(2) + "]"
 		case "const":

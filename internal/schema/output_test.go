@@ -32,10 +32,7 @@ func TestOutputMistakes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", raw, all, want)
 		}
 	}
-	if m := OutputMistakes(
-		"a b",
-		json.RawMessage(`{"type":"object"}`),
-	); len(m) != 1 ||
+	if m := OutputMistakes("a b", json.RawMessage(`{"type":"object"}`)); len(m) != 1 ||
 		!strings.Contains(m[0].Text, "letters") {
 		t.Errorf("%v", m)
 	}

@@ -104,9 +104,9 @@ func TestValidateListsEveryViolation(t *testing.T) {
 		{"null for pointers and slices", `{"city":"Rome","days":3,"tags":null,"home":null,"end":null}`, ""},
 		{"null for a string", `{"city":null,"days":3}`, `/city: null is null, but it must be a string`},
 		{"many", `{"days":1200,"tags":"a","home":{"zip":"z"},"x":1}`,
-			`"city" is missing; "x" is not a known member; /days: 1200 is more than the maximum 127; ` +
-				`/home: "street" is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: ` +
-				`"a" is a string, but it must be an array or null`},
+			`"city" is missing; "x" is not a known member; /days: 1200 is more than the maximum 127; /home: "street" ` +
+				`is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: "a" is a string, ` +
+				`but it must be an array or null`},
 		{"case matters", `{"City":"Rome","days":1}`, `"city" is missing; "City" is not a known member`},
 		{"twice", `{"city":"Rome","city":"Paris","days":1}`, `"city" is given twice`},
 		{
@@ -224,8 +224,7 @@ func TestCompileKeepsTheTextAndDropsPatternsGoCannotRead(t *testing.T) {
 	}
 	err = s.Validate(t.Context(), []byte(`{"n":"x","k1":1}`))
 	if want := `/k1: 1 is a number, but it must be a string; /n: "x" is a string, but it must be an integer`; err ==
-		nil ||
-		err.Error() != want {
+		nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -246,18 +245,14 @@ func TestValidateBoundsItsMessage(t *testing.T) {
 }
 
 func FuzzValidate(f *testing.F) {
-	f.Add(
-		`{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"]}`,
-		`{"a":0,"b":[1,{"c":null}]}`,
-	)
+	f.Add(`{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"]}`,
+		`{"a":0,"b":[1,{"c":null}]}`)
 	f.Add(`{"anyOf":[{"const":1},{"pattern":"^a"}]}`, `"b"`)
 	f.Add(`{"$ref":"#"}`, `1e400`)
 	f.Add(`{"items":[{"enum":[1,"x"]}],"additionalItems":false,"uniqueItems":true}`, `[2,2,{}]`)
 	f.Add(`{"patternProperties":{"(?!":{}},"unevaluatedProperties":false}`, `{"a":1,"a":2}`)
-	f.Add(
-		levels(40, func(next string) string { return `{"allOf":[` + next + `,` + next + `]}` }, `{"type":"object"}`),
-		`{}`,
-	)
+	f.Add(levels(40, func(next string) string { return `{"allOf":[` + next + `,` + next + `]}` }, `{"type":"object"}`),
+		`{}`)
 	f.Add(
 		`{"$defs":{"n":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}`+
 			`]}},"$ref":"#/$defs/n"}`,
@@ -269,10 +264,8 @@ func FuzzValidate(f *testing.F) {
 			`"unevaluatedItems":{"pattern":"(a{9}){9}"}}`,
 		`{"a":"aaa"}`,
 	)
-	f.Add(
-		`{"$id":"http://a/","$defs":{"x":{"$id":"b","$anchor":"c"}},"$ref":"b#c","oneOf":[{"$ref":"#/$defs/x"}]}`,
-		`1`,
-	)
+	f.Add(`{"$id":"http://a/","$defs":{"x":{"$id":"b","$anchor":"c"}},"$ref":"b#c","oneOf":[{"$ref":"#/$defs/x"}]}`,
+		`1`)
 	inferred, err := For(reflect.TypeFor[trip]())
 	if err != nil {
 		f.Fatal(err)

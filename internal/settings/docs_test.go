@@ -72,8 +72,8 @@ func tables() string {
 			if g.inFile {
 				names = append(names, code(row.key()))
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
-				strings.Join(names, ", "), code(row.variable()), code(row.into.show()), row.text)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(names, ", "), code(row.variable()),
+				code(row.into.show()), row.text)
 		}
 	}
 	b.WriteString("\n### Variables only\n\nSecrets, and where models are.\n\n| variable | |\n|---|---|\n")
@@ -156,8 +156,8 @@ func members(t *testing.T) string {
 			if err := encoder.Encode(row.text); err != nil {
 				t.Fatal(err)
 			}
-			lines = append(lines, fmt.Sprintf("        %q: { \"description\": %s, \"type\": %s }",
-				row.key(), strings.TrimSpace(line.String()), `["string", "number", "boolean"]`))
+			lines = append(lines, fmt.Sprintf("        %q: { \"description\": %s, \"type\": %s }", row.key(),
+				strings.TrimSpace(line.String()), `["string", "number", "boolean"]`))
 		}
 	}
 	return strings.Join(lines, ",\n") + "\n"

@@ -149,10 +149,8 @@ func Parse(args []string, getenv func(string) string) (*Settings, error) {
 	case err != nil:
 		return nil, err
 	case flags.NArg() > 0:
-		return nil, fmt.Errorf(
-			"unexpected argument %q: besides flags there are commands; see holdfast help",
-			flags.Arg(0),
-		)
+		return nil, fmt.Errorf("unexpected argument %q: besides flags there are commands; see holdfast help",
+			flags.Arg(0))
 	}
 	if s.Config.DefaultModel == "" {
 		s.Config.DefaultModel = server.DefaultModel(getenv)
@@ -216,6 +214,7 @@ func (s *Settings) Complete(file map[string]string) error {
 
 // Has reports whether there is a flag of this name.
 func Has(name string) bool {
-	return slices.ContainsFunc(defaults(func(string) string { return "" }).all(),
-		func(s *Setting) bool { return s.name == name && !s.noFlag })
+	return slices.ContainsFunc(defaults(func(string) string { return "" }).all(), func(s *Setting) bool {
+		return s.name == name && !s.noFlag
+	})
 }

@@ -62,10 +62,8 @@ func (s *Settings) Shown(file string) []server.Setting {
 		case v.secret:
 			value = shownSecret
 		}
-		list = append(
-			list,
-			server.Setting{Name: v.name, Value: withoutSecret(value), Source: source, Text: plain(v.text)},
-		)
+		list = append(list, server.Setting{Name: v.name, Value: withoutSecret(value), Source: source,
+			Text: plain(v.text)})
 	}
 	return list
 }

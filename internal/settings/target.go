@@ -256,12 +256,9 @@ func models(into *string) target {
 		for _, name := range names {
 			provider, model, _ := strings.Cut(name, "/")
 			if name != "demo" && (model == "" || !slices.Contains(providers, provider)) {
-				return fmt.Errorf(
-					"%s is not known: use demo, or openai/NAME, responses/NAME, anthropic/NAME "+
-						"or gemini/NAME with the "+
-						"provider's name of the model, or several of them with commas between them",
-					name,
-				)
+				return fmt.Errorf("%s is not known: use demo, or openai/NAME, responses/NAME, anthropic/NAME or "+
+					"gemini/NAME with the provider's name of the model, or several of them with commas between them",
+					name)
 			}
 		}
 		if v != "" && len(names) == 0 {
@@ -296,9 +293,8 @@ func claims(o *jwtauth.Options) target {
 			into := map[string]*string{"tenant": &o.TenantClaim, "user": &o.UserClaim, "roles": &o.RolesClaim,
 				"agents": &o.AgentsClaim}[name]
 			if !ok || claim == "" || into == nil {
-				return errors.New(
-					"write what is in which claim, like tenant=org_id,user=sub,roles=realm_access.roles,agents=agents",
-				)
+				return errors.New("write what is in which claim, like " +
+					"tenant=org_id,user=sub,roles=realm_access.roles,agents=agents")
 			}
 			*into = claim
 		}

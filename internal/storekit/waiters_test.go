@@ -82,10 +82,9 @@ func TestOnDeparture(t *testing.T) {
 	told := map[string][]store.Departure{}
 	var stops []func()
 	for _, process := range []string{"a", "b", "c"} {
-		stops = append(
-			stops,
-			l.OnDeparture(process, func(d store.Departure) { told[process] = append(told[process], d) }),
-		)
+		stops = append(stops, l.OnDeparture(process, func(d store.Departure) {
+			told[process] = append(told[process], d)
+		}))
 	}
 	gone, left := store.Departure{Process: "a"}, store.Departure{Process: "a", Thread: key("t")}
 	l.Departed(gone, "")

@@ -55,12 +55,8 @@ func Open(url string, o Options) (store.Store, error) {
 		})
 	}
 	if replicas > 0 {
-		return nil, fmt.Errorf(
-			"the durability %s is only possible with replicas of Redis, and the store is not in Redis (it is %s:); "+
-				"use a Redis with replicas, or leave it out",
-			o.Durability,
-			kind,
-		)
+		return nil, fmt.Errorf("the durability %s is only possible with replicas of Redis, and the store is not in "+
+			"Redis (it is %s:); use a Redis with replicas, or leave it out", o.Durability, kind)
 	}
 	switch kind {
 	case "memory":
@@ -91,8 +87,6 @@ func ParseDurability(text string) (replicas int, err error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf(
-		"the durability %q is not known: use store, failover, or failover:N with the number of replicas",
-		text,
-	)
+	return 0, fmt.Errorf("the durability %q is not known: use store, failover, or failover:N "+
+		"with the number of replicas", text)
 }

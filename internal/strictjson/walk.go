@@ -138,10 +138,8 @@ func (w *walk) count(s *Shape, n, here int) *Error {
 	if !one {
 		message = fmt.Sprintf("With %s, the request holds more than %d %s.", w.place(), s.Total, s.Noun)
 	}
-	return w.refuse(
-		message,
-		"Send fewer. The server keeps the history of a thread, so only what is new has to be sent.",
-	)
+	return w.refuse(message, "Send fewer. The server keeps the history of a thread, so only "+
+		"what is new has to be sent.")
 }
 
 func (w *walk) object(s *Shape) *Error {
@@ -243,10 +241,8 @@ func (w *walk) known(s *Shape, name span, first int) (*Shape, *Error) {
 	}
 	for right := range s.Members {
 		if strings.EqualFold(right, string(text)) {
-			return nil, w.refuse(
-				fmt.Sprintf("%s is not spelled like the member %q.", w.place(), right),
-				"Names are case-sensitive: correct it and send the request again.",
-			)
+			return nil, w.refuse(fmt.Sprintf("%s is not spelled like the member %q.", w.place(), right),
+				"Names are case-sensitive: correct it and send the request again.")
 		}
 	}
 	return nil, nil
@@ -282,10 +278,8 @@ func (w *walk) unique(first, here int) *Error {
 }
 
 func (w *walk) double() *Error {
-	return w.refuse(
-		w.place()+" is there twice.",
-		"Send each member once: which of them counts would depend on who reads it.",
-	)
+	return w.refuse(w.place()+" is there twice.",
+		"Send each member once: which of them counts would depend on who reads it.")
 }
 
 func (w *walk) refuse(message, hint string) *Error {

@@ -29,15 +29,8 @@ func Sample[C any](t testing.TB, parts, shift int, cases []C) []C {
 	for i := first; i < len(cases); i += parts {
 		taken = append(taken, cases[i])
 	}
-	t.Logf(
-		"%s=%d: %d of %d cases, every %dth from the %dth; without it all are tried",
-		variable,
-		number,
-		len(taken),
-		len(cases),
-		parts,
-		first,
-	)
+	t.Logf("%s=%d: %d of %d cases, every %dth from the %dth; without it all are tried", variable, number, len(taken),
+		len(cases), parts, first)
 	return taken
 }
 

@@ -40,11 +40,7 @@ func (rec *Run) HasLog(end *RunEnd) bool { return end == nil || end.Last > rec.A
 // log up to the cursor: at the run's beginning if the cursor is before it. The zero cursor is
 // the run's beginning. end is nil if the run has not ended.
 func (rd Reader) RestAfter(
-	ctx context.Context,
-	t *Thread,
-	rec *Run,
-	end *RunEnd,
-	c store.Cursor,
+	ctx context.Context, t *Thread, rec *Run, end *RunEnd, c store.Cursor,
 ) (from store.Cursor, lost Lost, err error) {
 	if !rec.HasLog(end) {
 		return c, NoLog, nil

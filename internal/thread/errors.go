@@ -20,8 +20,8 @@ func ReadUnlessMoved(key store.ThreadKey, err error) error {
 		return err
 	}
 	if errors.Is(err, store.ErrInvalid) && !isPublic(err) {
-		return holdfast.Errorf(codes.InvalidInput, "These messages cannot be stored: an id is "+
-			"empty, too long or taken.").
+		return holdfast.Errorf(codes.InvalidInput,
+			"These messages cannot be stored: an id is empty, too long or taken.").
 			WithHint("Give each message an id of its own.").
 			Wrap(err)
 	}
@@ -143,8 +143,8 @@ func tooNew(key store.ThreadKey, err error) *holdfast.Error {
 		versions = fmt.Sprintf(" (version %d, this server knows %d)", newer.Stored, newer.Known)
 		details["version"], details["known"] = newer.Stored, newer.Known
 	}
-	e := holdfast.Errorf(codes.VersionTooNew, "%s was written by a newer version of the "+
-		"server%s; it was left untouched.", subject, versions).
+	e := holdfast.Errorf(codes.VersionTooNew,
+		"%s was written by a newer version of the server%s; it was left untouched.", subject, versions).
 		WithHint("Upgrade this server.").
 		Wrap(err)
 	e.Details = details
@@ -160,8 +160,8 @@ func checkpointInvalid(key store.ThreadKey, err error) *holdfast.Error {
 		which = fmt.Sprintf("an invalid counter, %s: %d", counter.Counter, counter.Value)
 		details["counter"], details["value"] = counter.Counter, counter.Value
 	}
-	e := holdfast.Errorf(codes.CheckpointInvalid, "%s has %s; no run can continue from it, "+
-		"and it was left untouched.", subject, which).
+	e := holdfast.Errorf(codes.CheckpointInvalid, "%s has %s; no run can continue from it, and it was left untouched.",
+		subject, which).
 		WithHint(hintUnreadable).
 		Wrap(err)
 	e.Details = details
@@ -190,12 +190,9 @@ const HintEmptyPost = `POST the same threadId with "messages": [] and a new runI
 
 // CutOff says that a run ended because its server died, at the given iteration.
 func CutOff(iteration int) *holdfast.Error {
-	return holdfast.Errorf(
-		codes.CutOff,
-		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.",
-		iteration,
-		HintEmptyPost,
-	)
+	return holdfast.Errorf(codes.CutOff,
+		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.", iteration,
+		HintEmptyPost)
 }
 
 // KeptChanging says that the thread moved each time a request was decided.

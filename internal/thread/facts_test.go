@@ -14,22 +14,17 @@ func TestRunOwners(t *testing.T) {
 	rec := &Run{}
 	for i := range 60 {
 		before := rec.Processes
-		rec.OwnedBy(
-			&store.Commit{
-				Process:   fmt.Sprint("p", i),
-				Fence:     store.Fence{Epoch: uint64(i), Nonce: "abcdefgh"},
-				UpdatedAt: time.Unix(int64(i), 0),
-			},
-		)
+		rec.OwnedBy(&store.Commit{
+			Process:   fmt.Sprint("p", i),
+			Fence:     store.Fence{Epoch: uint64(i), Nonce: "abcdefgh"},
+			UpdatedAt: time.Unix(int64(i), 0),
+		})
 		if len(before) > 0 && before[0].Process != "p0" {
 			t.Fatalf("the list of another copy has changed: %+v", before)
 		}
 	}
-	if n := len(
-		rec.Processes,
-	); n != maxProcesses || rec.Processes[0].Process != "p0" || rec.Processes[1].Process != "p11" ||
-		rec.Processes[n-1].Process != "p59" ||
-		rec.Processes[0].Tag != "abcdef" {
+	if n := len(rec.Processes); n != maxProcesses || rec.Processes[0].Process != "p0" ||
+		rec.Processes[1].Process != "p11" || rec.Processes[n-1].Process != "p59" || rec.Processes[0].Tag != "abcdef" {
 		t.Errorf("%d: %+v", n, rec.Processes)
 	}
 }
@@ -96,10 +91,8 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%s is read as %+v and %+v", got, facts, mark)
 		}
 	}
-	if facts, mark := FactsOf(
-		&agui.ToolCallResult{Base: agui.Base{Metadata: json.RawMessage(`[]`)}},
-	); facts != (CallFacts{}) ||
-		mark != (ResultMark{}) {
+	if facts, mark := FactsOf(&agui.ToolCallResult{Base: agui.Base{Metadata: json.RawMessage(`[]`)}}); facts !=
+		(CallFacts{}) || mark != (ResultMark{}) {
 		t.Errorf("what is not ours is read as %+v and %+v", facts, mark)
 	}
 }

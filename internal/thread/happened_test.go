@@ -23,11 +23,9 @@ func TestAllHappened(t *testing.T) {
 	if len(s.Happened) != maxHappened || len(s.Happened.With("mail")) != 1 {
 		t.Errorf("the only call of a tool is forgotten: %+v", s.Happened)
 	}
-	s.Happened.Note(
-		[]Happened{
-			{Tool: "pay", Message: "long", Arguments: strings.Repeat("ä", 400), Result: strings.Repeat("x", 400)},
-		},
-	)
+	s.Happened.Note([]Happened{
+		{Tool: "pay", Message: "long", Arguments: strings.Repeat("ä", 400), Result: strings.Repeat("x", 400)},
+	})
 	if last := s.Happened[maxHappened-1]; last.Arguments != strings.Repeat("ä", 150)+"…" ||
 		last.Result != strings.Repeat("x", 300)+"…" {
 		t.Errorf("%+v", last)

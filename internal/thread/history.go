@@ -104,8 +104,8 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 	for end = at; end+1 < len(h.Path); end++ {
 		next := &h.Path[end+1]
 		result := next.Role == string(holdfast.RoleTool)
-		if !result && !made(next) &&
-			(len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+		if !result && !made(next) && (len(open) == 0 || next.Role == string(holdfast.RoleUser) ||
+			next.Role == string(holdfast.RoleAssistant)) {
 			break
 		}
 		delete(open, next.ToolCallID)

@@ -46,10 +46,7 @@ func (a *ArchivedLog) landmarks() (list []store.Record) {
 
 // liveLandmarks is Landmarks for a run whose log is not archived.
 func (rd Reader) liveLandmarks(
-	ctx context.Context,
-	key store.ThreadKey,
-	rec *Run,
-	end *RunEnd,
+	ctx context.Context, key store.ThreadKey, rec *Run, end *RunEnd,
 ) (list []store.Record, err error) {
 	for after := rec.After; ; {
 		page, err := rd.Records(ctx, key, rec, after, landmarkPage)

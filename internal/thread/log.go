@@ -19,11 +19,7 @@ import (
 // the archive. after may be rec.After, the position before the run's first record, which
 // needs no record of its own. A cursor that is nowhere is [store.ErrCursor].
 func (rd Reader) Records(
-	ctx context.Context,
-	key store.ThreadKey,
-	rec *Run,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, rec *Run, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	records, err := rd.Store.Records(ctx, key, after, limit)
 	// A run has at least one record, so there is always one after its beginning.
@@ -56,12 +52,7 @@ func (rd Reader) Records(
 
 // archived returns records of a run from data, its archived log.
 func (rd Reader) archived(
-	ctx context.Context,
-	key store.ThreadKey,
-	rec *Run,
-	data []byte,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, rec *Run, data []byte, after store.Cursor, limit int,
 ) ([]store.Record, error) {
 	a := &ArchivedLog{}
 	if err := Decode(data, a); err != nil {

@@ -64,10 +64,9 @@ const (
 
 // The results of outside calls that nobody has finished.
 const (
-	TextExpired = "No result: the call was handed out, but no result came in time. The work may " +
-		"still have been done."
-	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The work " +
-		"may still be done."
+	TextExpired = "No result: the call was handed out, but no result came in time. The work may still have been done."
+	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The " +
+		"work may still be done."
 )
 
 // RanToItsEnd reports whether a result's text is what the tool said, and not what the server

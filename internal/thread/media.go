@@ -74,9 +74,7 @@ func MediaOf(m *agui.Message) (Media, bool) {
 		source.Type, source.Value = holdfast.SourceData, data
 	}
 	return Media{Of: said.Holdfast.Of, At: said.Holdfast.At, Part: holdfast.Part{
-		Type: holdfast.PartType(
-			strings.TrimPrefix(m.ActivityType, activityPrefix),
-		),
+		Type:           holdfast.PartType(strings.TrimPrefix(m.ActivityType, activityPrefix)),
 		Source:         source,
 		EncryptedValue: said.Holdfast.EncryptedValue,
 	}}, true

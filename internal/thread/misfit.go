@@ -32,10 +32,7 @@ func NewMisfit(answer string, errs []string) *Misfit {
 
 // MisfitText tells the model what is wrong with its last answer.
 func MisfitText(errs []string) string {
-	return "Your last answer does not have the form that is asked for. Its mistakes:\n- " + strings.Join(
-		errs,
-		"\n- ",
-	) +
+	return "Your last answer does not have the form that is asked for. Its mistakes:\n- " + strings.Join(errs, "\n- ") +
 		"\nAnswer again, with nothing but JSON that fits the schema."
 }
 

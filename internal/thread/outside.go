@@ -185,15 +185,12 @@ func (s *State) OutsideCalls() []threads.OutsideCall {
 	var list []threads.OutsideCall
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.WaitsOutside() {
-			list = append(
-				list,
-				threads.OutsideCall{
-					ID:          c.ID,
-					Tool:        c.Name,
-					ExpiresAt:   c.Outside.ExpiresAt,
-					Abandonable: c.Outside.Abandonable,
-				},
-			)
+			list = append(list, threads.OutsideCall{
+				ID:          c.ID,
+				Tool:        c.Name,
+				ExpiresAt:   c.Outside.ExpiresAt,
+				Abandonable: c.Outside.Abandonable,
+			})
 		}
 	}
 	return list

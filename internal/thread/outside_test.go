@@ -32,8 +32,7 @@ func TestOutsideCall(t *testing.T) {
 	}
 	call.HandedOut(now.Add(3*time.Hour), true)
 	if list := st.OutsideCalls(); len(list) != 1 || !list[0].ExpiresAt.Equal(now.Add(time.Hour)) ||
-		!list[0].Abandonable ||
-		list[0].Tool != "approve" {
+		!list[0].Abandonable || list[0].Tool != "approve" {
 		t.Errorf("it is shown as %+v", list)
 	}
 	if st.GoesOn(now) || !st.GoesOn(now.Add(time.Hour)) || call.OutsideEnd(now.Add(2*time.Hour)).End != EndExpired {
@@ -49,9 +48,7 @@ func TestOutsideCall(t *testing.T) {
 	if text := call.TextClosed("other", now.Add(9*time.Hour)); text != "other" || call.Expired(now.Add(9*time.Hour)) {
 		t.Errorf("finished, it expires: %q", text)
 	}
-	if end := call.OutsideEnd(
-		now.Add(time.Minute),
-	); end.End != EndFinished || end.Hash != "h" || !end.At.Equal(now) ||
+	if end := call.OutsideEnd(now.Add(time.Minute)); end.End != EndFinished || end.Hash != "h" || !end.At.Equal(now) ||
 		len(end.Tokens) != maxTokens {
 		t.Errorf("it ended as %+v", end)
 	}

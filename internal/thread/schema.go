@@ -154,10 +154,7 @@ func EmptySchema() *state.Schema {
 // ReadSchema reads the schema that the states in st were written under. A thread without
 // one has the zero schema.
 func ReadSchema(
-	ctx context.Context,
-	db store.Reader,
-	key store.ThreadKey,
-	st *State,
+	ctx context.Context, db store.Reader, key store.ThreadKey, st *State,
 ) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil

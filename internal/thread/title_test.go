@@ -14,9 +14,8 @@ func says(t *testing.T, list ...string) *History {
 	h := NewHistory()
 	for i, s := range list {
 		role, content, _ := strings.Cut(s, " ")
-		m, err := agui.DecodeMessage(
-			[]byte(`{"id":"m` + string(rune('0'+i)) + `","role":"` + role + `","content":` + content + `}`),
-		)
+		m, err := agui.DecodeMessage([]byte(`{"id":"m` + string(rune('0'+i)) + `","role":"` + role + `","content":` +
+			content + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}

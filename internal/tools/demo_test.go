@@ -49,10 +49,8 @@ func converse(t *testing.T, user string) {
 			if (err != nil && !errors.As(err, &ask)) || result.Failed {
 				t.Errorf("%s: %s %s: %+v, %v", user, c.Name, c.Arguments, result, err)
 			}
-			req.Messages = append(
-				req.Messages,
-				holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: result.Text},
-			)
+			req.Messages = append(req.Messages,
+				holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: result.Text})
 		}
 		req.Iteration++
 	}
@@ -72,10 +70,8 @@ func answer(t *testing.T, req *holdfast.ModelRequest) []holdfast.ToolCall {
 			continue
 		}
 		if d.Call.Index == len(calls) {
-			calls = append(
-				calls,
-				holdfast.ToolCall{ID: strings.Repeat("c", len(req.Messages)) + d.Call.ID, Name: d.Call.Name},
-			)
+			calls = append(calls, holdfast.ToolCall{ID: strings.Repeat("c", len(req.Messages)) + d.Call.ID,
+				Name: d.Call.Name})
 		}
 		c := &calls[d.Call.Index]
 		c.Arguments = append(c.Arguments, json.RawMessage(d.Call.Arguments)...)

@@ -68,18 +68,11 @@ func Files(o FilesOptions) (*FileTools, error) {
 	}
 	f := &files{FilesOptions: o, root: root}
 	return &FileTools{root: root, Tools: []holdfast.Tool{
-		holdfast.NewTool(
-			o.Prefix+"list_files",
-			"Lists a directory: names of directories end in /, files have their size in bytes.",
-			f.list,
-			holdfast.WithEffect(holdfast.EffectPure),
-		),
-		holdfast.NewTool(
-			o.Prefix+"read_file",
-			"Reads a text file, large ones in pieces.",
-			f.read,
-			holdfast.WithEffect(holdfast.EffectPure),
-		),
+		holdfast.NewTool(o.Prefix+"list_files",
+			"Lists a directory: names of directories end in /, files have their size in bytes.", f.list,
+			holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(o.Prefix+"read_file", "Reads a text file, large ones in pieces.", f.read,
+			holdfast.WithEffect(holdfast.EffectPure)),
 	}}, nil
 }
 
@@ -275,8 +268,6 @@ func readable(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%q may not be read", path)
 	}
-	return fmt.Errorf(
-		"%q cannot be read here; write a path like docs/plan.md, without .. and without a slash at its beginning",
-		path,
-	)
+	return fmt.Errorf("%q cannot be read here; write a path like docs/plan.md, without .. and without "+
+		"a slash at its beginning", path)
 }

@@ -27,10 +27,9 @@ func use(t *testing.T, tool holdfast.Tool, arguments any, state *json.RawMessage
 	if state != nil {
 		c.State = *state
 	}
-	result, err := tool.Call(
-		holdfast.ContextWithCall(t.Context(), c, func(u holdfast.StateUpdate) { updates = append(updates, u) }),
-		c,
-	)
+	result, err := tool.Call(holdfast.ContextWithCall(t.Context(), c, func(u holdfast.StateUpdate) {
+		updates = append(updates, u)
+	}), c)
 	for _, u := range updates {
 		if err != nil {
 			break
@@ -159,23 +158,13 @@ func TestScratchpad(t *testing.T) {
 	}
 	for _, other := range []string{`[1]`, `{"scratchpad":7}`} {
 		state := json.RawMessage(other)
-		if got := use(
-			t,
-			pad,
-			m{"action": "append", "text": "x"},
-			&state,
-		); !strings.HasPrefix(got, "error: ") ||
+		if got := use(t, pad, m{"action": "append", "text": "x"}, &state); !strings.HasPrefix(got, "error: ") ||
 			string(state) != other {
 			t.Errorf("%s: %s", other, got)
 		}
 	}
 	empty := json.RawMessage(nil)
-	if got := use(
-		t,
-		pad,
-		m{"action": "write", "text": "x"},
-		&empty,
-	); got != "Saved." ||
+	if got := use(t, pad, m{"action": "write", "text": "x"}, &empty); got != "Saved." ||
 		string(empty) != `{"scratchpad":"x"}` {
 		t.Errorf("%s, %s", got, empty)
 	}
@@ -218,12 +207,7 @@ func TestManyFiles(t *testing.T) {
 		}
 		got = append(got, lines[:len(lines)-1]...)
 		var left int
-		if n, err := fmt.Sscanf(
-			last,
-			"[%d more: list them with after %q]",
-			&left,
-			&after,
-		); n != 2 || err != nil ||
+		if n, err := fmt.Sscanf(last, "[%d more: list them with after %q]", &left, &after); n != 2 || err != nil ||
 			left != len(want)-len(got) {
 			t.Fatalf("%s: %v, after %d", last, err, len(got))
 		}
@@ -244,16 +228,10 @@ func TestSwappedDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "sub", "f"), []byte("fine"), 0o600),
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sub", "f"), []byte("fine"), 0o600),
 		os.WriteFile(filepath.Join(outside, "f"), []byte("hidden"), 0o600),
-		os.WriteFile(
-			filepath.Join(outside, "hidden"),
-			nil,
-			0o600,
-		),
-		os.Symlink(outside, filepath.Join(dir, "link")),
-	); err != nil {
+		os.WriteFile(filepath.Join(outside, "hidden"), nil, 0o600),
+		os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
 		t.Fatal(err)
 	}
 	f, err := tools.Files(tools.FilesOptions{Directory: dir})

@@ -31,14 +31,8 @@ type journaled struct {
 
 // Call runs the tool between two lines. If the first cannot be written, it runs nothing.
 func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-	which := fmt.Sprintf(
-		"name=%s thread=%s run=%s call=%s key=%s",
-		field(call.Name),
-		field(call.Thread),
-		field(call.Run),
-		field(call.ID),
-		field(call.Key),
-	)
+	which := fmt.Sprintf("name=%s thread=%s run=%s call=%s key=%s", field(call.Name), field(call.Thread),
+		field(call.Run), field(call.ID), field(call.Key))
 	if _, err := fmt.Fprintf(j.w, "tool start %s\n", which); err != nil {
 		return holdfast.ToolResult{}, errors.New("the journal cannot be written; nothing was run")
 	}

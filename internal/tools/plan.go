@@ -23,8 +23,7 @@ type planStep struct {
 // UpdatePlan is the tool update_plan: it keeps the plan in the shared state, where
 // frontends see it, as {"plan": {"title", "steps": [{"title", "done"}]}}.
 func UpdatePlan() holdfast.Tool {
-	return holdfast.NewTool(
-		"update_plan",
+	return holdfast.NewTool("update_plan",
 		"Shows the person the plan and which of its steps are done. Give all steps each time.",
 		func(ctx context.Context, p plan) (string, error) {
 			done := 0
@@ -33,16 +32,14 @@ func UpdatePlan() holdfast.Tool {
 					done++
 				}
 			}
-			err := holdfast.UpdateState(
-				ctx,
-				func(state json.RawMessage) (json.RawMessage, error) { return withPlan(state, p) },
-			)
+			err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) {
+				return withPlan(state, p)
+			})
 			if err != nil {
 				return "", fmt.Errorf("the plan cannot be shown: %w", err)
 			}
 			return fmt.Sprintf("%d of %d steps are done.", done, len(p.Steps)), nil
-		},
-	)
+		})
 }
 
 // withPlan sets the member plan and leaves the others as they are.

@@ -26,31 +26,27 @@ const (
 // shared state, where frontends see them as {"scratchpad": "…"}. A change is saved together
 // with the call's result, so it happens once, whatever dies.
 func Scratchpad() holdfast.Tool {
-	return holdfast.NewTool(
-		padKey,
-		"Notes that stay with the conversation: read them, rewrite them, or append to them.",
-		func(ctx context.Context, args padArgs) (string, error) {
-			switch args.Action {
-			case "read":
-				_, text, err := padOf(holdfast.CallFrom(ctx).State)
-				if text == "" && err == nil {
-					text = "The scratchpad is empty."
-				}
-				return text, err
-			case "write", "append":
-			default:
-				return "", fmt.Errorf("action must be read, write or append, not %q", args.Action)
+	return holdfast.NewTool(padKey, "Notes that stay with the conversation: read them, rewrite "+
+		"them, or append to them.", func(ctx context.Context, args padArgs) (string, error) {
+		switch args.Action {
+		case "read":
+			_, text, err := padOf(holdfast.CallFrom(ctx).State)
+			if text == "" && err == nil {
+				text = "The scratchpad is empty."
 			}
-			err := holdfast.UpdateState(
-				ctx,
-				func(state json.RawMessage) (json.RawMessage, error) { return withPad(state, args) },
-			)
-			if err != nil {
-				return "", fmt.Errorf("the scratchpad cannot be changed: %w", err)
-			}
-			return "Saved.", nil
-		},
-	)
+			return text, err
+		case "write", "append":
+		default:
+			return "", fmt.Errorf("action must be read, write or append, not %q", args.Action)
+		}
+		err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) {
+			return withPad(state, args)
+		})
+		if err != nil {
+			return "", fmt.Errorf("the scratchpad cannot be changed: %w", err)
+		}
+		return "Saved.", nil
+	})
 }
 
 // padOf returns the members of a state and the scratchpad in it.

@@ -56,20 +56,14 @@ func CurrentTime(clock func() time.Time) holdfast.Tool {
 	tell := func(_ context.Context, args currentTimeArgs) (currentTime, error) {
 		zone, err := time.LoadLocation(args.Timezone)
 		if err != nil {
-			return currentTime{}, fmt.Errorf(
-				"there is no time zone %q: use an IANA name like Europe/Berlin",
-				args.Timezone,
-			)
+			return currentTime{}, fmt.Errorf("there is no time zone %q: use an IANA name like Europe/Berlin",
+				args.Timezone)
 		}
 		now := clock().In(zone)
 		return currentTime{now.Format(time.RFC3339), now.Weekday().String(), zone.String()}, nil
 	}
-	return holdfast.NewTool(
-		"current_time",
-		"Tells the date, the time and the weekday.",
-		tell,
-		holdfast.WithEffect(holdfast.EffectPure),
-	)
+	return holdfast.NewTool("current_time", "Tells the date, the time and the weekday.", tell,
+		holdfast.WithEffect(holdfast.EffectPure))
 }
 
 type waitArgs struct {
@@ -94,8 +88,8 @@ func Wait() holdfast.Tool {
 			return "", fmt.Errorf("the wait was cut short: %w", context.Cause(ctx))
 		}
 	}
-	return holdfast.NewTool("wait", "Waits for some seconds.", wait,
-		holdfast.WithEffect(holdfast.EffectPure), holdfast.WithTimeout(maxWait+10*time.Second))
+	return holdfast.NewTool("wait", "Waits for some seconds.", wait, holdfast.WithEffect(holdfast.EffectPure),
+		holdfast.WithTimeout(maxWait+10*time.Second))
 }
 
 type chargeArgs struct {
@@ -117,21 +111,12 @@ func Charge(w io.Writer) holdfast.Tool {
 			return "", fmt.Errorf("currency must be three letters, not %q; nothing was charged", args.Currency)
 		}
 		key := holdfast.CallFrom(ctx).Key
-		if _, err := fmt.Fprintf(
-			w,
-			"charge key=%s amount=%.2f currency=%s\n",
-			field(key),
-			args.Amount,
-			currency,
-		); err != nil {
+		if _, err := fmt.Fprintf(w, "charge key=%s amount=%.2f currency=%s\n", field(key), args.Amount,
+			currency); err != nil {
 			return "", errors.New("the charge could not be written down; it is not certain that it was made")
 		}
 		return fmt.Sprintf("Charged %.2f %s.", args.Amount, currency), nil
 	}
-	return holdfast.NewTool(
-		"charge_card",
-		"Charges the demo card. No real money moves.",
-		charge,
-		holdfast.WithEffect(holdfast.EffectOnce),
-	)
+	return holdfast.NewTool("charge_card", "Charges the demo card. No real money moves.", charge,
+		holdfast.WithEffect(holdfast.EffectOnce))
 }

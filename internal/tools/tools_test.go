@@ -130,11 +130,7 @@ func TestLookupListsItsTerms(t *testing.T) {
 func TestWaitObeysItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if _, _, err := invoke(
-			t,
-			Wait(),
-			args(`{"seconds":2.5}`),
-		); err != nil ||
+		if _, _, err := invoke(t, Wait(), args(`{"seconds":2.5}`)); err != nil ||
 			time.Since(begun) != 2500*time.Millisecond {
 			t.Errorf("waited %s, %v", time.Since(begun), err)
 		}

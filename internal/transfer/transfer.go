@@ -135,15 +135,8 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 	for _, id := range ids {
 		key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
 		var t *thread.Thread
-		if t, err = audit.ImportForeign(
-			ctx,
-			d.cfg.Store,
-			key,
-			who.User,
-			document,
-			d.cfg.Now().Time(),
-			d.cfg.NewID,
-		); err == nil {
+		if t, err = audit.ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now().Time(),
+			d.cfg.NewID); err == nil {
 			stored(true)
 			d.cfg.Limits.Wrote(who, int64(len(text)))
 			return t.Info(), nil

@@ -73,13 +73,8 @@ func TestTransfer(t *testing.T) {
 			if info.ID != "t" || info.Status != threads.StatusIdle || info.Title != "go" {
 				t.Errorf("%+v", info)
 			}
-			if problems := looptest.Must(
-				audit.Check(t.Context(), db, store.ThreadKey{Tenant: "other", Thread: "t"}),
-			)(
-				t,
-			); len(
-				problems,
-			) > 0 {
+			if problems := looptest.Must(audit.Check(t.Context(), db,
+				store.ThreadKey{Tenant: "other", Thread: "t"}))(t); len(problems) > 0 {
 				t.Errorf("%+v", problems)
 			}
 			if _, err := other.Keeper.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
@@ -87,38 +82,21 @@ func TestTransfer(t *testing.T) {
 			}
 			messages := looptest.Must(other.Messages(t.Context(), bob, "t"))(t)
 			for _, m := range messages {
-				if marked, user := strings.Contains(
-					string(m),
-					`"imported":true`,
-				), strings.Contains(
-					string(m),
-					`"role":"user"`,
-				); marked == user {
+				if marked, user := strings.Contains(string(m), `"imported":true`),
+					strings.Contains(string(m), `"role":"user"`); marked == user {
 					t.Errorf("marked %v: %s", marked, m)
 				}
 			}
-			if runs := looptest.Must(
-				other.Keeper.Runs(t.Context(), bob, "t", "", 0),
-			)(
-				t,
-			); len(runs) != 1 ||
+			if runs := looptest.Must(other.Keeper.Runs(t.Context(), bob, "t", "", 0))(t); len(runs) != 1 ||
 				runs[0].Outcome != holdfast.OutcomeSuccess {
 				t.Errorf("%+v", runs)
 			}
-			if list := looptest.Must(
-				other.Keeper.Checkpoints(t.Context(), bob, "t", "", time.Time{}, 10),
-			)(
-				t,
-			); len(list) != 4 ||
-				list[3].Metadata.Parent != "" {
+			if list := looptest.Must(other.Keeper.Checkpoints(t.Context(), bob, "t", "", time.Time{},
+				10))(t); len(list) != 4 || list[3].Metadata.Parent != "" {
 				t.Errorf("%+v", list)
 			}
-			reply, err := other.Owner.Post(
-				t.Context(),
-				bob,
-				"",
-				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
-			)
+			reply, err := other.Owner.Post(t.Context(), bob, "",
+				looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			again := looptest.Must(in.Import(t.Context(), bob, "", []byte(text)))(t)
 			if again.ID == "t" || again.ID == "" {
@@ -127,10 +105,8 @@ func TestTransfer(t *testing.T) {
 			if _, err := in.Import(t.Context(), bob, "t", []byte(text)); looptest.Code(err) != codes.ThreadExists {
 				t.Errorf("a taken id: %v", err)
 			}
-			if got, want := strings.Join(
-				log.Take(),
-				",",
-			), "bob import t ,bob import "+again.ID+" ,bob import t thread_exists"; got != want {
+			if got, want := strings.Join(log.Take(), ","),
+				"bob import t ,bob import "+again.ID+" ,bob import t thread_exists"; got != want {
 				t.Errorf("the log has %s, want %s", got, want)
 			}
 		})
@@ -140,19 +116,11 @@ func TestTransfer(t *testing.T) {
 // TestExportOfAnotherThread: a thread that was deleted and made again by another user, while
 // its export waited for its turn, is not shown to the one who had it.
 func TestExportOfAnotherThread(t *testing.T) {
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})},
-	)
+	e := looptest.Start(t, memstore.New(), nil,
+		holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
 	post := func(who holdfast.Principal) {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			who,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u", "I am "+who.User)),
-		)
+		reply, err := e.Owner.Post(t.Context(), who, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u", "I am "+who.User)))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	post(looptest.Alice)
@@ -251,16 +219,11 @@ func TestNoAnswersFromOutside(t *testing.T) {
 		ran.Note("paid")
 		return "paid", nil
 	})
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{pay},
-		},
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{pay},
+	})
 	looptest.Started(t, e, "t")
 	d, _ := desk(e)
 	text := exported(t, d, "t")
@@ -308,9 +271,7 @@ func TestRefused(t *testing.T) {
 		if looptest.Code(err) != ask.code {
 			t.Errorf("%s: %v, want %s", what, err, ask.code)
 		}
-		if text := holdfast.AsError(
-			err,
-		).Message; strings.HasPrefix(text, "the ") ||
+		if text := holdfast.AsError(err).Message; strings.HasPrefix(text, "the ") ||
 			strings.Count(text, "cannot be imported") > 1 {
 			t.Errorf("%s: %q", what, text)
 		}

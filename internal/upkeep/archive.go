@@ -42,8 +42,8 @@ func (k *Keeper) keepArchives() {
 		case <-time.After(k.cfg.ArchiveAfter - t.ended.Ran()):
 		}
 		err := routine.Caught(func() error { return k.Archive(k.ctx, t.key) })
-		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrFenced) &&
-			!errors.Is(err, store.ErrNotFound) {
+		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) &&
+			!errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrNotFound) {
 			k.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)
 		}
 	}
@@ -82,14 +82,11 @@ func (k *Keeper) archive(ctx context.Context, key store.ThreadKey) (changed bool
 	c := k.cfg.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
-		c.Put = append(
-			c.Put,
-			store.Value{
-				Kind: store.KindLog,
-				ID:   run.ID,
-				Data: thread.MustJSON(thread.ArchiveRun(run.ID, run.Records, all)),
-			},
-		)
+		c.Put = append(c.Put, store.Value{
+			Kind: store.KindLog,
+			ID:   run.ID,
+			Data: thread.MustJSON(thread.ArchiveRun(run.ID, run.Records, all)),
+		})
 	}
 	err = k.engine.Commit(ctx, t.Place(), c)
 	return err == nil, err

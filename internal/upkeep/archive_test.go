@@ -25,12 +25,8 @@ func TestArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		frames, events := looptest.FramesOf(t, reply, err)
 		want := looptest.Reduce(events)
 		key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
@@ -56,11 +52,8 @@ func TestArchive(t *testing.T) {
 		if !strings.Contains(string(stored), "dulci") {
 			t.Error("the words of the answer that was given up are lost")
 		}
-		whole := looptest.Collect(
-			t,
-			looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t),
-			nil,
-		)
+		whole := looptest.Collect(t, looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1",
+			store.Cursor{}, agui.DialectV1))(t), nil)
 		if got := looptest.Reduce(whole); !slices.Equal(got, want) {
 			t.Errorf("the replay shows\n%q, want\n%q", got, want)
 		}
@@ -97,12 +90,8 @@ func TestRunAfterArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		e := looptest.Start(t, store, nil, looptest.Wordy())
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		first := looptest.Collect(t, reply, err)
 		time.Sleep(2 * time.Minute)
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))
@@ -115,12 +104,8 @@ func TestRunAfterArchive(t *testing.T) {
 		if again := looptest.Collect(t, reply, err); looptest.Show(again) != looptest.Show(second) {
 			t.Errorf("the replay of the second run:\n%s\nwant\n%s", looptest.Show(again), looptest.Show(second))
 		}
-		reply, err = other.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err = other.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if again := looptest.Collect(t, reply, err); !slices.Equal(looptest.Reduce(again), looptest.Reduce(first)) {
 			t.Errorf("the replay of the first run shows %q, want %q", looptest.Reduce(again), looptest.Reduce(first))
 		}
@@ -138,20 +123,12 @@ func TestArchiveUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
 		e := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		want := looptest.Reduce(looptest.Collect(t, reply, err))
 		other := looptest.Start(t, db, nil, looptest.Wordy())
-		reply, err = other.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err = other.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,15 +145,8 @@ func TestArchiveUnderAReader(t *testing.T) {
 		if got := looptest.Reduce(events); !slices.Equal(got, want) {
 			t.Errorf("the slow reader shows %q, want %q", got, want)
 		}
-		if _, err := db.Value(
-			t.Context(),
-			store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"},
-			store.KindLog,
-			"r1",
-		); errors.Is(
-			err,
-			store.ErrNotFound,
-		) {
+		if _, err := db.Value(t.Context(), store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, store.KindLog,
+			"r1"); errors.Is(err, store.ErrNotFound) {
 			t.Error("the log was not archived under the reader")
 		}
 	})
@@ -199,13 +169,10 @@ func FuzzArchive(f *testing.F) {
 			},
 		}
 		for i, p := range parts {
-			records = append(
-				records,
-				store.Record{
-					Cursor: store.Cursor{Number: uint64(8 + i), Tag: "a"},
-					Data:   agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: p}),
-				},
-			)
+			records = append(records, store.Record{
+				Cursor: store.Cursor{Number: uint64(8 + i), Tag: "a"},
+				Data:   agui.Append(nil, agui.TextMessageContent{MessageID: "m", Delta: p}),
+			})
 		}
 		a := thread.ArchiveRun("r", records, kept)
 		seen := int(skip) % len(records)
@@ -229,12 +196,8 @@ func FuzzArchive(f *testing.F) {
 func TestPrunedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, looptest.Wordy())
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		frames, _ := looptest.FramesOf(t, reply, err)
 		time.Sleep(2 * time.Minute)
 		at := looptest.Checkpoints(t, e, "t")[1] // after the first answer
@@ -243,11 +206,8 @@ func TestPrunedText(t *testing.T) {
 		reasons := map[string]int{}
 		for _, f := range frames[:len(frames)-3] { // up to the second answer's last word
 			after := looptest.Must(store.ParseCursor(f.ID))(t)
-			shown := looptest.Collect(
-				t,
-				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t),
-				nil,
-			)
+			shown := looptest.Collect(t,
+				looptest.Must(e.Owner.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1))(t), nil)
 			reasons[string(shown[0].(agui.RunStarted).Metadata)]++
 		}
 		if want := `{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r1"}}`; reasons[want] != len(frames)-3 {
@@ -262,17 +222,11 @@ func TestPrunedUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
 		e, other := looptest.Start(t, db, nil, looptest.Wordy()), looptest.Start(t, db, nil, looptest.Wordy())
-		first := looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		first := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(45 * time.Millisecond)
-		slow := looptest.Must(
-			other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1),
-		)(
-			t,
-		)
+		slow := looptest.Must(other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{},
+			agui.DialectV1))(t)
 		next, stop := iter.Pull2(slow.Whole())
 		defer stop()
 		frames, err, _ := next()
@@ -287,14 +241,10 @@ func TestPrunedUnderAReader(t *testing.T) {
 		if frames, err, _ := next(); looptest.Code(err) != codes.StreamCut || !errors.Is(err, store.ErrCursor) {
 			t.Errorf("%d frames, %v", len(frames), err)
 		}
-		back := looptest.Collect(
-			t,
-			looptest.Must(other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", at, agui.DialectV1))(t),
-			nil,
-		)
-		if started := back[0].(agui.RunStarted); string(
-			started.Metadata,
-		) != `{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r2"}}` {
+		back := looptest.Collect(t, looptest.Must(other.Owner.Events(t.Context(), looptest.Alice, "t", "r1", at,
+			agui.DialectV1))(t), nil)
+		if started := back[0].(agui.RunStarted); string(started.Metadata) !=
+			`{"holdfast":{"resync":true,"resyncReason":"no_log","runId":"r2"}}` {
 			t.Errorf("%s", started.Metadata)
 		}
 	})

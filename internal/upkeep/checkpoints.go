@@ -24,11 +24,7 @@ func (k *Keeper) keepsHistory() bool { return k.cfg.KeepCheckpoints != 1 }
 // before the one with the id before (empty: all) and were taken before until (zero: any
 // time).
 func (k *Keeper) Checkpoints(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, before string,
-	until time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int,
 ) ([]threads.Checkpoint, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
@@ -104,9 +100,7 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 // tryCheckpoint is one try of Checkpoint. It returns ErrConflict if the thread has moved
 // meanwhile, so that something of it is gone.
 func (k *Keeper) tryCheckpoint(
-	ctx context.Context,
-	who holdfast.Principal,
-	threadID, id string,
+	ctx context.Context, who holdfast.Principal, threadID, id string,
 ) (_ *threads.Detail, err error) {
 	t, err := k.read.Existing(ctx, who, threadID)
 	if err != nil {

@@ -19,10 +19,7 @@ const cleanupPage = 100
 // DeleteOlderThan removes the checkpoints of the caller's threads that were taken before
 // cutoff, except each thread's newest. With dryRun it only counts.
 func (k *Keeper) DeleteOlderThan(
-	ctx context.Context,
-	who holdfast.Principal,
-	cutoff time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, cleaned, func(id string) error {
@@ -54,10 +51,7 @@ func (k *Keeper) DeleteOlderThan(
 // cutoff. A thread that is stopped or waits is unfinished work, and stays. With dryRun it
 // only counts.
 func (k *Keeper) DeleteInactive(
-	ctx context.Context,
-	who holdfast.Principal,
-	cutoff time.Time,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool,
 ) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, cutoff, cleaned, func(id string) error {
@@ -107,11 +101,7 @@ func (k *Keeper) leaveOut(c *threads.Cleaned, key store.ThreadKey, err error) er
 // time (zero: all). A thread for which f returns an error is left out, as cleaned then
 // says; an error of the store ends it.
 func (k *Keeper) each(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	cleaned *threads.Cleaned,
-	f func(id string) error,
+	ctx context.Context, who holdfast.Principal, before time.Time, cleaned *threads.Cleaned, f func(id string) error,
 ) error {
 	seen := map[string]bool{}
 	for {

@@ -96,12 +96,8 @@ func compare(t *testing.T, ledger store.Ledger, when, scope string, want [2]int6
 func work(t *testing.T, one, other *looptest.Engine, part string) {
 	t.Helper()
 	run := func(e *looptest.Engine, who holdfast.Principal, id, run string) {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			who,
-			"",
-			looptest.RunInput(id, run, looptest.UserSays("u"+run, strings.Repeat("go ", 700))),
-		)
+		reply, err := e.Owner.Post(t.Context(), who, "",
+			looptest.RunInput(id, run, looptest.UserSays("u"+run, strings.Repeat("go ", 700))))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	for n := range 6 {
@@ -111,27 +107,11 @@ func work(t *testing.T, one, other *looptest.Engine, part string) {
 		run(other, who, id, "r2")
 		switch n {
 		case 1:
-			looptest.Must(
-				one.Keeper.Mark(
-					t.Context(),
-					who,
-					id,
-					threads.Mark{State: []byte(`{"text":"` + strings.Repeat("state ", 2000) + `"}`)},
-				),
-			)(
-				t,
-			)
+			looptest.Must(one.Keeper.Mark(t.Context(), who, id,
+				threads.Mark{State: []byte(`{"text":"` + strings.Repeat("state ", 2000) + `"}`)}))(t)
 		case 2:
-			looptest.Must(
-				other.Keeper.Rewind(
-					t.Context(),
-					who,
-					id,
-					threads.Travel{Checkpoint: looptest.Checkpoints(t, other, id)[1].ID},
-				),
-			)(
-				t,
-			)
+			looptest.Must(other.Keeper.Rewind(t.Context(), who, id,
+				threads.Travel{Checkpoint: looptest.Checkpoints(t, other, id)[1].ID}))(t)
 		case 3:
 			looptest.Must(other.Keeper.Fork(t.Context(), who, id, threads.Travel{}))(t)
 		case 4:
@@ -161,12 +141,8 @@ func TestCounts(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			t.Cleanup(func() { _ = s.Close() })
-			early := looptest.Start(
-				t,
-				s,
-				func(c *looptest.Config) { c.ArchiveAfter = time.Hour },
-				looptest.Traveller(&looptest.Notebook{}),
-			)
+			early := looptest.Start(t, s, func(c *looptest.Config) { c.ArchiveAfter = time.Hour },
+				looptest.Traveller(&looptest.Notebook{}))
 			work(t, early, early, "early")
 
 			now := time.Now()

@@ -65,8 +65,8 @@ func (d *departure) chooseResults(to threads.Travel) error {
 	}
 	for _, id := range to.Reuse {
 		if !slices.ContainsFunc(d.past, func(p past) bool { return p.call == id && p.reusable() }) {
-			return holdfast.Errorf(codes.InvalidInput, "Call %q has no result after that point "+
-				"that can be used again.", id).
+			return holdfast.Errorf(codes.InvalidInput,
+				"Call %q has no result after that point that can be used again.", id).
 				WithHint("A request with preview: true lists the calls since then; those that "+
 					"are reusable can be named.").
 				With("field", "reuse").

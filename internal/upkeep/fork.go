@@ -14,10 +14,7 @@ import (
 // Fork begins a new thread where another one stands, or stood. It copies the path of the
 // history. The other thread does not change, and may be running.
 func (k *Keeper) Fork(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, id string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	if to.Thread == id {
 		return nil, errThreadExists(id)
@@ -31,10 +28,7 @@ func (k *Keeper) Fork(
 // tryFork is one try of Fork. It returns ErrConflict if the thread has moved meanwhile, so
 // that something of it is gone.
 func (k *Keeper) tryFork(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, id string, to threads.Travel,
 ) (_ *threads.Traveled, err error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {

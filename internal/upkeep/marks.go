@@ -17,10 +17,7 @@ import (
 // state in the same commit. While a run is under way, its owner takes it, of what is stored at
 // that moment.
 func (k *Keeper) Mark(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
-	m threads.Mark,
+	ctx context.Context, who holdfast.Principal, id string, m threads.Mark,
 ) (*threads.Checkpoint, error) {
 	if len(m.State) > 0 && !json.Valid(m.State) {
 		return nil, holdfast.Errorf(codes.InvalidInput, "state is not JSON.")
@@ -98,16 +95,12 @@ func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 			st.Shared = h.k.cfg.NewID("s")
 			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
 		}
-		cp := h.k.list(
-			c,
-			st,
-			thread.Checkpoint{
-				Source: thread.SourceUpdate,
-				Step:   st.Iteration,
-				Parent: st.LastCheckpoint,
-				Label:  m.Label,
-			},
-		)
+		cp := h.k.list(c, st, thread.Checkpoint{
+			Source: thread.SourceUpdate,
+			Step:   st.Iteration,
+			Parent: st.LastCheckpoint,
+			Label:  m.Label,
+		})
 		made = cp.Public(h.id)
 		wrote(st, c)
 		c.State = st.Encode()
@@ -125,8 +118,8 @@ func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 // errNotMarked says that the owner of a run has not taken a checkpoint, because its version does
 // not know how, or that the checkpoint is not kept any more.
 func errNotMarked(id string) *holdfast.Error {
-	return holdfast.Errorf(codes.CheckpointConflict, "The checkpoint was asked for while a run is under way, and "+
-		"is not among the newest.").
+	return holdfast.Errorf(codes.CheckpointConflict,
+		"The checkpoint was asked for while a run is under way, and is not among the newest.").
 		WithHint("GET /threads/{thread}/checkpoints lists those that are kept. Take it again when the run has ended.").
 		With("threadId", id)
 }

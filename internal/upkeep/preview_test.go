@@ -29,16 +29,11 @@ func TestPreview(t *testing.T) {
 			to := threads.Travel{Checkpoint: list[1].ID, Thread: "f", Preview: true}
 			shown := looptest.Must(do(to))(t)
 			if !shown.Preview || shown.Thread.ETag != before.ETag || shown.Checkpoint.ETag != "" ||
-				len(shown.Effects) != 1 ||
-				!shown.Effects[0].Reusable {
+				len(shown.Effects) != 1 || !shown.Effects[0].Reusable {
 				t.Errorf("%+v", shown)
 			}
-			if now := looptest.Must(
-				e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-			)(
-				t,
-			); now.ETag != before.ETag || now.Status != before.Status ||
-				len(looptest.Checkpoints(t, e, "t")) != len(list) {
+			if now := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t); now.ETag != before.ETag ||
+				now.Status != before.Status || len(looptest.Checkpoints(t, e, "t")) != len(list) {
 				t.Errorf("the thread has moved: %+v", now)
 			}
 			if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "f"); looptest.Code(err) != codes.NotFound {
@@ -49,11 +44,9 @@ func TestPreview(t *testing.T) {
 			done := looptest.Must(do(to))(t)
 			if done.Preview || done.Thread.Status != shown.Thread.Status || done.Thread.ID != shown.Thread.ID ||
 				done.Checkpoint.ID != shown.Checkpoint.ID ||
-				!slices.EqualFunc(
-					done.Effects,
-					shown.Effects,
-					func(a, b threads.PastEffect) bool { return a.CallID == b.CallID && a.Effect == b.Effect },
-				) {
+				!slices.EqualFunc(done.Effects, shown.Effects, func(a, b threads.PastEffect) bool {
+					return a.CallID == b.CallID && a.Effect == b.Effect
+				}) {
 				t.Errorf("shown was %+v, done %+v", shown, done)
 			}
 			if where == "t" {
@@ -75,11 +68,8 @@ func TestReuseSome(t *testing.T) {
 			to := threads.Travel{Message: "u1", Preview: true}
 			reuse := []string{}
 			ids := map[string]string{}
-			path := looptest.Must(
-				e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", looptest.Checkpoints(t, e, "t")[3].ID),
-			)(
-				t,
-			)
+			path := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t",
+				looptest.Checkpoints(t, e, "t")[3].ID))(t)
 			for _, raw := range path.History {
 				if m := looptest.Must(agui.DecodeMessage(raw))(t); m.ToolCallID != "" {
 					tool, _, _ := strings.Cut(thread.TextOf(m.Content), " ")
@@ -103,13 +93,8 @@ func TestReuseSome(t *testing.T) {
 			if got := strings.Join(did, " "); got != again {
 				t.Errorf("%q ran again, want %q", got, again)
 			}
-			if state := looptest.Must(
-				e.Keeper.State(t.Context(), looptest.Alice, "t"),
-			)(
-				t,
-			); string(
-				state.State,
-			) != `{"last":"charge"}` {
+			if state := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice,
+				"t"))(t); string(state.State) != `{"last":"charge"}` {
 				t.Errorf("the state is %s", state.State)
 			}
 		})

@@ -22,11 +22,7 @@ import (
 // the shared state, the logs of earlier runs. With dryRun it only counts. etag, if it is
 // not empty, must be the thread's.
 func (k *Keeper) Prune(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	keep int,
-	dryRun bool,
+	ctx context.Context, who holdfast.Principal, id, etag string, keep int, dryRun bool,
 ) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun, Threads: 1}
 	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
@@ -175,11 +171,7 @@ func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag st
 
 // delete is Delete without the threads in seen, so that it ends if forks form a circle.
 func (k *Keeper) delete(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	children bool,
-	seen map[string]bool,
+	ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool,
 ) (int, error) {
 	seen[id] = true
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
@@ -241,10 +233,7 @@ func (k *Keeper) deleteNow(ctx context.Context, who holdfast.Principal, key stor
 // the etag if that is not empty. One that cannot be read may be deleted too, unless a
 // living process runs it. bytes is what it is counted for.
 func (k *Keeper) deletable(
-	ctx context.Context,
-	who holdfast.Principal,
-	key store.ThreadKey,
-	etag string,
+	ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string,
 ) (at store.Position, bytes int64, err error) {
 	t, err := k.engine.Current(ctx, who, key.Thread)
 	switch {
@@ -284,11 +273,7 @@ func (k *Keeper) deletable(
 
 // deleteAt deletes a thread if it still stands there. bytes is what it is counted for.
 func (k *Keeper) deleteAt(
-	ctx context.Context,
-	who holdfast.Principal,
-	key store.ThreadKey,
-	at store.Position,
-	bytes int64,
+	ctx context.Context, who holdfast.Principal, key store.ThreadKey, at store.Position, bytes int64,
 ) error {
 	defer k.engine.Lock(key)()
 	err := k.cfg.Store.Delete(ctx, key, at)
@@ -314,10 +299,7 @@ func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string
 
 // children is Children for a thread that is known to be there.
 func (k *Keeper) children(
-	ctx context.Context,
-	who holdfast.Principal,
-	key store.ThreadKey,
-	parent *thread.State,
+	ctx context.Context, who holdfast.Principal, key store.ThreadKey, parent *thread.State,
 ) ([]threads.Info, error) {
 	ids, err := k.cfg.Store.Children(ctx, key, "", maxChildren)
 	if err != nil {
@@ -332,11 +314,8 @@ func (k *Keeper) children(
 			}
 			continue
 		}
-		info, err := k.listed(
-			ctx,
-			who,
-			&store.Head{Key: store.ThreadKey{Tenant: key.Tenant, Thread: child}, Unreadable: err},
-		)
+		info, err := k.listed(ctx, who,
+			&store.Head{Key: store.ThreadKey{Tenant: key.Tenant, Thread: child}, Unreadable: err})
 		if err != nil {
 			return nil, err
 		}

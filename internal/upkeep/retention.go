@@ -162,10 +162,7 @@ func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned
 // remove removes what is due of one thread. It reports whether the thread waits for nothing
 // but a run. agentGone means that it waits for that in vain.
 func (w *walk) remove(
-	ctx context.Context,
-	key store.ThreadKey,
-	done *threads.Cleaned,
-	agentGone bool,
+	ctx context.Context, key store.ThreadKey, done *threads.Cleaned, agentGone bool,
 ) (goesOn bool, err error) {
 	defer w.k.engine.Lock(key)()
 	t, err := w.k.read.Head(ctx, key)
@@ -197,10 +194,9 @@ func (w *walk) remove(
 		}
 	}
 	p := pruning{k: w.k, t: t}
-	c, err := p.commit(
-		ctx,
-		func(_ int, cp *thread.Checkpoint) bool { return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints },
-	)
+	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool {
+		return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints
+	})
 	if err != nil || c == nil || p.checkpoints == 0 && !large {
 		return false, err
 	}

@@ -29,24 +29,12 @@ func TestRetention(t *testing.T) {
 			c.Lease = time.Hour // it is renewed in each of the eight days
 		}, looptest.Traveller(&looptest.Notebook{}))
 		for _, id := range []string{"idle", "stopped"} {
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput(id, "r", looptest.UserSays("u1", "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		}
-		looptest.Must(
-			e.Keeper.Rewind(
-				t.Context(),
-				looptest.Alice,
-				"stopped",
-				threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID},
-			),
-		)(
-			t,
-		)
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "stopped",
+			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID}))(t)
 		time.Sleep(day)
 		if n := len(looptest.Checkpoints(t, e, "idle")); n != 4 {
 			t.Errorf("after a day %d checkpoints are left of 4", n)
@@ -72,11 +60,7 @@ type counted struct {
 }
 
 func (c *counted) Values(
-	ctx context.Context,
-	key store.ThreadKey,
-	kind store.Kind,
-	before string,
-	limit int,
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
 ) ([]store.Value, error) {
 	if kind == store.KindCheckpoint {
 		if limit == 0 {
@@ -97,12 +81,8 @@ func TestRetentionReachesOldThreads(t *testing.T) {
 		db := memstore.New()
 		longLease := func(c *looptest.Config) { c.Lease = 10 * day }
 		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
-		reply, err := before.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")),
-		)
+		reply, err := before.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		time.Sleep(30 * day)
 		if n := len(looptest.Checkpoints(t, before, "t")); n != 4 {
@@ -135,12 +115,8 @@ func TestRetentionDeletesOldThreads(t *testing.T) {
 		db := memstore.New()
 		longLease := func(c *looptest.Config) { c.Lease = 1000 * time.Hour }
 		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
-		reply, err := before.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")),
-		)
+		reply, err := before.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		time.Sleep(500 * time.Hour)
 		e := looptest.Start(t, db, func(c *looptest.Config) {
@@ -159,25 +135,13 @@ func TestRetentionDeletesOldThreads(t *testing.T) {
 func TestRetentionArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := memstore.New()
-		dead := looptest.Start(
-			t,
-			db,
-			func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour },
-			looptest.Traveller(&looptest.Notebook{}),
-		)
-		reply, err := dead.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")),
-		)
+		dead := looptest.Start(t, db, func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour },
+			looptest.Traveller(&looptest.Notebook{}))
+		reply, err := dead.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
-		looptest.Start(
-			t,
-			db,
-			func(c *looptest.Config) { c.Retention.Every = time.Hour },
-			looptest.Traveller(&looptest.Notebook{}),
-		)
+		looptest.Start(t, db, func(c *looptest.Config) { c.Retention.Every = time.Hour },
+			looptest.Traveller(&looptest.Notebook{}))
 		time.Sleep(3 * time.Hour)
 		key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 		if _, err := db.Value(t.Context(), key, store.KindLog, "r"); err != nil {
@@ -188,11 +152,9 @@ func TestRetentionArchives(t *testing.T) {
 
 // wide is a tool whose results are large.
 func wide() holdfast.Agent {
-	tell := looptest.Tool(
-		"tell",
-		holdfast.EffectPure,
-		func(context.Context) (string, error) { return strings.Repeat("x", 10_000), nil },
-	)
+	tell := looptest.Tool("tell", holdfast.EffectPure, func(context.Context) (string, error) {
+		return strings.Repeat("x", 10_000), nil
+	})
 	many := []holdfast.Delta{}
 	for range 20 {
 		many = append(many, looptest.Calls("tell", "{}"))
@@ -207,18 +169,10 @@ func wide() holdfast.Agent {
 // TestThreadMaxBytes: no run continues on a thread that has become too large; nothing is
 // lost, and pruning helps.
 func TestThreadMaxBytes(t *testing.T) {
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		func(c *looptest.Config) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 },
-		wide(),
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 },
+		wide())
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	events := looptest.Collect(t, reply, err)
 	ended, ok := looptest.LastOf(events).(agui.RunError)
 	if !ok || ended.Code != codes.ThreadTooLarge || !strings.Contains(ended.FullText(), "Prune it") {
@@ -233,12 +187,8 @@ func TestThreadMaxBytes(t *testing.T) {
 	if warned != 1 {
 		t.Errorf("the stream warned %d times, want once", warned)
 	}
-	if info := looptest.Must(
-		e.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-	)(
-		t,
-	); info.Status != threads.StatusStopped ||
-		info.Size["messages"] < 20_000 {
+	if info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice,
+		"t"))(t); info.Status != threads.StatusStopped || info.Size["messages"] < 20_000 {
 		t.Errorf("the thread is %+v", info)
 	}
 	_, err = e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
@@ -263,12 +213,9 @@ func TestThreadMaxBytes(t *testing.T) {
 // not run, and its history stays.
 func TestPruneBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.Retention = upkeep.Retention{Every: time.Hour, PruneBytes: 1000} },
-			looptest.Traveller(&looptest.Notebook{}),
-		)
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+			c.Retention = upkeep.Retention{Every: time.Hour, PruneBytes: 1000}
+		}, looptest.Traveller(&looptest.Notebook{}))
 		for _, run := range []string{"r1", "r2"} {
 			in := looptest.RunInput("t", run, looptest.UserSays("u1", "go"))
 			if run == "r2" {

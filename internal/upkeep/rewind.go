@@ -13,10 +13,7 @@ import (
 // Rewind takes a thread that does not run back to a checkpoint or a message. The part after it
 // stays in the tree as another branch until it is pruned.
 func (k *Keeper) Rewind(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
-	to threads.Travel,
+	ctx context.Context, who holdfast.Principal, id string, to threads.Travel,
 ) (*threads.Traveled, error) {
 	if to.Checkpoint == "" && to.Message == "" {
 		return nil, holdfast.Errorf(codes.InvalidInput, "A rewind needs checkpointId or messageId.").

@@ -15,10 +15,7 @@ import (
 // the run before in the list (empty: from the newest). A fork has the run that it continues,
 // as it was at that point.
 func (k *Keeper) Runs(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, before string,
-	limit int,
+	ctx context.Context, who holdfast.Principal, id, before string, limit int,
 ) ([]threads.Run, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
@@ -49,11 +46,8 @@ func (k *Keeper) Runs(
 	// The clock may stand still or go back between two runs; the log does not. A run that
 	// was copied into a fork has no place in the fork's log: it is the first.
 	slices.SortFunc(runs, func(a, b thread.Run) int {
-		return cmp.Or(
-			cmp.Compare(b.After.Number, a.After.Number),
-			b.StartedAt.Compare(a.StartedAt),
-			cmp.Compare(b.ID, a.ID),
-		)
+		return cmp.Or(cmp.Compare(b.After.Number, a.After.Number), b.StartedAt.Compare(a.StartedAt),
+			cmp.Compare(b.ID, a.ID))
 	})
 	if before != "" {
 		at := slices.IndexFunc(runs, func(r thread.Run) bool { return r.ID == before })

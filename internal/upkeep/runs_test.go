@@ -35,10 +35,8 @@ func asker(gate <-chan struct{}) holdfast.Agent {
 func briefly(runs []threads.Run) []string {
 	var out []string
 	for _, r := range runs {
-		out = append(
-			out,
-			fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy, !r.EndedAt.IsZero()),
-		)
+		out = append(out, fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy,
+			!r.EndedAt.IsZero()))
 	}
 	return out
 }
@@ -48,12 +46,8 @@ func TestRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		e := looptest.Start(t, memstore.New(), nil, asker(gate))
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Collect(t, reply, err)
 		question := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).Interrupts[0].ID
 		in := looptest.RunInput("t", "r2")
@@ -69,19 +63,14 @@ func TestRuns(t *testing.T) {
 			t.Errorf("while it runs: %q, want %q", got, want)
 		}
 		if runs[0].Agent != "a" || runs[0].ParentRunID != "r1" ||
-			runs[0].StartedAt.Sub(runs[1].StartedAt) != time.Minute ||
-			runs[1].EndedAt.Before(runs[1].StartedAt) {
+			runs[0].StartedAt.Sub(runs[1].StartedAt) != time.Minute || runs[1].EndedAt.Before(runs[1].StartedAt) {
 			t.Errorf("%+v", runs)
 		}
 		close(gate)
 		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		want[0] = `r2 "success" "r1">"" ended true`
-		if got := briefly(
-			looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t),
-		); !slices.Equal(
-			got,
-			want,
-		) {
+		if got := briefly(looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)); !slices.Equal(got,
+			want) {
 			t.Errorf("afterwards: %q, want %q", got, want)
 		}
 		for _, page := range []struct {
@@ -89,12 +78,8 @@ func TestRuns(t *testing.T) {
 			limit  int
 			want   []string
 		}{{"", 1, want[:1]}, {"r2", 1, want[1:]}, {"r2", 0, want[1:]}, {"r1", 5, nil}} {
-			if got := briefly(
-				looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", page.before, page.limit))(t),
-			); !slices.Equal(
-				got,
-				page.want,
-			) {
+			if got := briefly(looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", page.before,
+				page.limit))(t)); !slices.Equal(got, page.want) {
 				t.Errorf("%d before %q: %q, want %q", page.limit, page.before, got, page.want)
 			}
 		}
@@ -113,28 +98,17 @@ func TestRuns(t *testing.T) {
 func TestRunsOfAFork(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	looptest.Must(
-		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "t2"}),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
 	want := []string{`f1 "success" "r1">"" ended true`, `r1 "" "">"f1" ended true`}
-	if got := briefly(
-		looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t),
-	); !slices.Equal(
-		got,
-		want,
-	) {
+	if got := briefly(looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t)); !slices.Equal(got,
+		want) {
 		t.Errorf("the fork's runs are %q, want %q", got, want)
 	}
 	want = []string{`r1 "success" "">"" ended true`}
-	if got := briefly(
-		looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t),
-	); !slices.Equal(
-		got,
-		want,
-	) {
+	if got := briefly(looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)); !slices.Equal(got,
+		want) {
 		t.Errorf("the parent's runs are %q, want %q", got, want)
 	}
 }

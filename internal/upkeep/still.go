@@ -31,10 +31,7 @@ const maxTries = 8
 // If etag is not empty, the thread must have it; otherwise a thread that has moved
 // meanwhile is read again, so f may be called more than once.
 func (k *Keeper) onStill(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	f func(t *thread.Thread) (*store.Commit, error),
+	ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error),
 ) (*thread.Thread, error) {
 	for range maxTries {
 		t, err := k.tryStill(ctx, who, id, etag, f)
@@ -54,10 +51,7 @@ func (k *Keeper) onStill(
 
 // tryStill is one try of onStill, under the thread's lock.
 func (k *Keeper) tryStill(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	f func(t *thread.Thread) (*store.Commit, error),
+	ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error),
 ) (*thread.Thread, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {

@@ -17,10 +17,7 @@ import (
 // Threads lists the caller's threads, last active first: at most limit of those that were
 // last active before the given time (zero: all).
 func (k *Keeper) Threads(
-	ctx context.Context,
-	who holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) ([]threads.Info, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
@@ -92,9 +89,7 @@ func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*
 // Messages returns the thread's history, each message as AG-UI 1.0 JSON. They are read a
 // few at a time, as they are used; after an error there are no more.
 func (k *Keeper) Messages(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
+	ctx context.Context, who holdfast.Principal, id string,
 ) (iter.Seq2[json.RawMessage, error], error) {
 	t, path, err := k.read.LoadPath(ctx, who, id)
 	if err != nil {

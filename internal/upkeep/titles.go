@@ -18,10 +18,7 @@ type Titles struct{ Keeper *Keeper }
 // thread that does not run keeps its place in the list. If etag is not empty, the thread
 // must have it, and must not run.
 func (k Titles) Describe(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	d threads.Description,
+	ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description,
 ) (*threads.Info, error) {
 	for range maxTries {
 		info, err := k.still(ctx, who, id, etag, d)
@@ -43,10 +40,7 @@ func running(err error) bool {
 
 // still describes a thread that does not run.
 func (k Titles) still(
-	ctx context.Context,
-	who holdfast.Principal,
-	id, etag string,
-	d threads.Description,
+	ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description,
 ) (*threads.Info, error) {
 	var info *threads.Info
 	_, err := k.Keeper.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
@@ -67,10 +61,7 @@ func (k Titles) still(
 // whileItRuns has the owner of the thread's run describe it. It returns nil if the run has
 // ended before that.
 func (k Titles) whileItRuns(
-	ctx context.Context,
-	who holdfast.Principal,
-	id string,
-	d threads.Description,
+	ctx context.Context, who holdfast.Principal, id string, d threads.Description,
 ) (*threads.Info, error) {
 	t, err := k.Keeper.engine.Current(ctx, who, id)
 	if err != nil || !t.State.Running() {

@@ -31,17 +31,8 @@ func TestTitles(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	mine, hidden := "mine", true
-	got := looptest.Must(
-		titles.Describe(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			first.ETag,
-			threads.Description{Title: &mine, Hidden: &hidden},
-		),
-	)(
-		t,
-	)
+	got := looptest.Must(titles.Describe(t.Context(), looptest.Alice, "t", first.ETag,
+		threads.Description{Title: &mine, Hidden: &hidden}))(t)
 	again := looptest.Must(titles.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &mine}))(t)
 	if got.Title != mine || !got.Hidden || !got.UpdatedAt.Equal(first.UpdatedAt) || got.ETag == first.ETag ||
 		again.ETag != got.ETag {
@@ -52,11 +43,8 @@ func TestTitles(t *testing.T) {
 	if fork.Title != mine || fork.Hidden || fork.CreatedAt.Before(first.CreatedAt) {
 		t.Errorf("the fork is %+v", fork)
 	}
-	back := looptest.Must(
-		e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp[len(cp)-1].ID}),
-	)(
-		t,
-	).Thread
+	back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: cp[len(cp)-1].ID}))(t).Thread
 	looptest.Resumed(t, e, "t", "r9")
 	list := looptest.Must(e.Keeper.Threads(t.Context(), looptest.Alice, back.UpdatedAt.AddDate(1, 0, 0), 10))(t)
 	for _, info := range list {
@@ -69,26 +57,13 @@ func TestTitles(t *testing.T) {
 		t.Errorf("%d threads", len(list))
 	}
 	var pub *holdfast.Error
-	if _, err := titles.Describe(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		"old",
-		threads.Description{Title: &mine},
-	); !errors.As(err, &pub) ||
-		pub.Code != codes.CheckpointConflict {
+	if _, err := titles.Describe(t.Context(), looptest.Alice, "t", "old",
+		threads.Description{Title: &mine}); !errors.As(err, &pub) || pub.Code != codes.CheckpointConflict {
 		t.Errorf("with an old ETag: %v", err)
 	}
 	bob := holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
-	if _, err := titles.Describe(
-		t.Context(),
-		bob,
-		"t",
-		"",
-		threads.Description{Title: &mine},
-	); looptest.Code(
-		err,
-	) != codes.NotFound {
+	if _, err := titles.Describe(t.Context(), bob, "t", "",
+		threads.Description{Title: &mine}); looptest.Code(err) != codes.NotFound {
 		t.Errorf("somebody else: %v", err)
 	}
 }
@@ -121,32 +96,15 @@ func TestTitleWhileItRuns(t *testing.T) {
 			shared, hold := open(), make(chan struct{})
 			e := looptest.Start(t, shared, nil, holding(hold))
 			other := looptest.Start(t, shared, nil, holding(hold))
-			reply := looptest.Must(
-				e.Owner.Post(
-					t.Context(),
-					looptest.Alice,
-					"",
-					looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-				),
-			)(
-				t,
-			)
+			reply := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 			hidden := true
 			for i, k := range []*upkeep.Keeper{e.Keeper, other.Keeper, e.Keeper} {
 				title := []string{" first\n", "second", ""}[i]
-				info := looptest.Must(
-					upkeep.Titles{
-						Keeper: k,
-					}.Describe(
-						t.Context(),
-						looptest.Alice,
-						"t",
-						"",
-						threads.Description{Title: &title, Hidden: &hidden},
-					),
-				)(
-					t,
-				)
+				info := looptest.Must(upkeep.Titles{
+					Keeper: k,
+				}.Describe(t.Context(), looptest.Alice, "t", "",
+					threads.Description{Title: &title, Hidden: &hidden}))(t)
 				if want := []string{"first", "second", "go"}[i]; info.Title != want || !info.Hidden ||
 					info.Status != threads.StatusRunning {
 					t.Errorf("%+v, want the title %q", info, want)
@@ -154,37 +112,16 @@ func TestTitleWhileItRuns(t *testing.T) {
 			}
 			before := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 			last := "last"
-			if _, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				before.ETag,
-				threads.Description{Title: &last},
-			); looptest.Code(
-				err,
-			) != codes.RunInProgress {
+			if _, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(t.Context(), looptest.Alice, "t", before.ETag,
+				threads.Description{Title: &last}); looptest.Code(err) != codes.RunInProgress {
 				t.Errorf("with an ETag: %v, want run_in_progress", err)
 			}
-			looptest.Must(
-				upkeep.Titles{
-					Keeper: other.Keeper,
-				}.Describe(
-					t.Context(),
-					looptest.Alice,
-					"t",
-					"",
-					threads.Description{Title: &last},
-				),
-			)(
-				t,
-			)
+			looptest.Must(upkeep.Titles{
+				Keeper: other.Keeper,
+			}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &last}))(t)
 			for _, d := range []threads.Description{{Title: &last, Hidden: &hidden}, {}} { // changes nothing
-				if info := looptest.Must(
-					upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", d),
-				)(
-					t,
-				); info.Title != last ||
-					!info.Hidden {
+				if info := looptest.Must(upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "",
+					d))(t); info.Title != last || !info.Hidden {
 					t.Errorf("%+v", info)
 				}
 			}
@@ -202,19 +139,12 @@ func TestTitleWhileItRuns(t *testing.T) {
 				`{"title":"second","hidden":true}`,
 				`{"title":"go","hidden":true}`,
 				`{"title":"last"}`,
-			}; !slices.Equal(
-				said,
-				want,
-			) {
+			}; !slices.Equal(said, want) {
 				t.Errorf("the stream says %q, want %q", said, want)
 			}
 			info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
-			if left := looptest.Must(
-				shared.Inbox(t.Context(), looptest.KeyOf("t")),
-			)(
-				t,
-			); info.Title != last || !info.Hidden ||
-				len(left) != 0 {
+			if left := looptest.Must(shared.Inbox(t.Context(), looptest.KeyOf("t")))(t); info.Title != last ||
+				!info.Hidden || len(left) != 0 {
 				t.Errorf("after the run: %+v, and in the inbox %v", info, left)
 			}
 		})
@@ -228,38 +158,21 @@ func TestTitleOutlivesTheOwner(t *testing.T) {
 		shared, hold := memstore.New(), make(chan struct{})
 		mortal := &looptest.Mortal{Store: shared}
 		e := looptest.Start(t, mortal, nil, holding(nil))
-		looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		mortal.Dead.Store(true)
 		other := looptest.Start(t, shared, nil, holding(hold))
 		title := "mine"
-		info := looptest.Must(
-			upkeep.Titles{
-				Keeper: other.Keeper,
-			}.Describe(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				"",
-				threads.Description{Title: &title},
-			),
-		)(
-			t,
-		)
+		info := looptest.Must(upkeep.Titles{
+			Keeper: other.Keeper,
+		}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}))(t)
 		if info.Title != title || info.Status != threads.StatusRunning {
 			t.Errorf("%+v", info)
 		}
 		close(hold)
 		synctest.Wait()
-		if info := looptest.Must(
-			other.Keeper.Thread(t.Context(), looptest.Alice, "t"),
-		)(
-			t,
-		); info.Title != title ||
+		if info := looptest.Must(other.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t); info.Title != title ||
 			info.Status != threads.StatusIdle {
 			t.Errorf("after the run: %+v", info)
 		}
@@ -275,53 +188,30 @@ func TestTitleInTheMiddleOfAnAnswer(t *testing.T) {
 			words[i].Text = fmt.Sprint(i, " ")
 		}
 		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
-		reply := looptest.Must(
-			e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))),
-		)(
-			t,
-		)
+		reply := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		for i := range 10 {
 			time.Sleep(30 * time.Millisecond)
 			title := fmt.Sprint("title ", i)
-			if info := looptest.Must(
-				upkeep.Titles{
-					Keeper: e.Keeper,
-				}.Describe(
-					t.Context(),
-					looptest.Alice,
-					"t",
-					"",
-					threads.Description{Title: &title},
-				),
-			)(
-				t,
-			); info.Title != title {
+			if info := looptest.Must(upkeep.Titles{
+				Keeper: e.Keeper,
+			}.Describe(t.Context(), looptest.Alice, "t", "",
+				threads.Description{Title: &title}))(t); info.Title != title {
 				t.Errorf("%+v", info)
 			}
 		}
 		looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		title := "the end"
-		if info := looptest.Must(
-			upkeep.Titles{
-				Keeper: e.Keeper,
-			}.Describe(
-				t.Context(),
-				looptest.Alice,
-				"t",
-				"",
-				threads.Description{Title: &title},
-			),
-		)(
-			t,
-		); info.Title != title {
+		if info := looptest.Must(upkeep.Titles{
+			Keeper: e.Keeper,
+		}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}))(t); info.Title != title {
 			t.Errorf("%+v", info)
 		}
 		events := looptest.Collect(t, reply, nil)
 		shown := looptest.Texts(t, e, "t")
 		info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t)
 		if len(shown) != 2 || !strings.HasPrefix(shown[1], "assistant:0 1 2 3 ") ||
-			info.Outcome != holdfast.OutcomeCancelled ||
-			info.Title != title {
+			info.Outcome != holdfast.OutcomeCancelled || info.Title != title {
 			t.Errorf("%q, %+v\n%s", shown, info, looptest.Show(events))
 		}
 	})

@@ -253,10 +253,6 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 
 // errWentBack is why a thread that went back into the middle of a run is stopped.
 func errWentBack(iteration int) *holdfast.Error {
-	return holdfast.Errorf(
-		codes.MidExecution,
-		"The thread went back to iteration %d of a run. To go on from there, %s.",
-		iteration,
-		thread.HintEmptyPost,
-	)
+	return holdfast.Errorf(codes.MidExecution,
+		"The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
 }

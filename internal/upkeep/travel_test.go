@@ -43,38 +43,21 @@ func TestHistoryLists(t *testing.T) {
 	if len(page) != 2 || page[0].ID != all[2].ID || page[1].ID != all[1].ID {
 		t.Errorf("two before the newest are %v", page)
 	}
-	if none := looptest.Must(
-		e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt, 10),
-	)(
-		t,
-	); len(
-		none,
-	) != 0 {
+	if none := looptest.Must(e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", all[0].CreatedAt,
+		10))(t); len(none) != 0 {
 		t.Errorf("before the first one there is %v", none)
 	}
 	detail := looptest.Must(e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", all[1].ID))(t)
 	if len(detail.History) != 3 || string(detail.State) != `{"last":"look"}` || detail.Iteration != 1 {
-		t.Errorf(
-			"after the first iteration there were %d messages, the state %s, iteration %d",
-			len(detail.History),
-			detail.State,
-			detail.Iteration,
-		)
+		t.Errorf("after the first iteration there were %d messages, the state %s, iteration %d", len(detail.History),
+			detail.State, detail.Iteration)
 	}
 	_, err := e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", "nope")
 	if looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
-	if _, err := e.Keeper.Checkpoints(
-		t.Context(),
-		holdfast.Principal{Tenant: "acme", User: "bob"},
-		"t",
-		"",
-		time.Time{},
-		10,
-	); looptest.Code(
-		err,
-	) != codes.NotFound {
+	if _, err := e.Keeper.Checkpoints(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "t", "",
+		time.Time{}, 10); looptest.Code(err) != codes.NotFound {
 		t.Errorf("bob lists alice's: %v", err)
 	}
 }
@@ -92,22 +75,13 @@ func TestRewindAndGoOn(t *testing.T) {
 		t.Errorf("the thread is %+v at %+v", got.Thread, m)
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip[:3]...)
-	if state := looptest.Must(
-		e.Keeper.State(t.Context(), looptest.Alice, "t"),
-	)(
-		t,
-	); string(
-		state.State,
-	) != `{"last":"look"}` {
+	if state := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice,
+		"t"))(t); string(state.State) != `{"last":"look"}` {
 		t.Errorf("the state is %s", state.State)
 	}
 	// New messages do not fit in the middle of a run; continuing it does.
-	_, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")),
-	)
+	_, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	if looptest.Code(err) != codes.MidExecution {
 		t.Errorf("new messages: %v", err)
 	}
@@ -139,24 +113,12 @@ func TestRewindToAMessage(t *testing.T) {
 	if did := j.Take(); len(did) != 2 {
 		t.Errorf("answering anew did %q", did)
 	}
-	if _, err := e.Keeper.Rewind(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		threads.Travel{Message: "nope"},
-	); looptest.Code(
-		err,
-	) != codes.NotFound {
+	if _, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Message: "nope"}); looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown message: %v", err)
 	}
-	if _, err := e.Keeper.Rewind(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		threads.Travel{},
-	); looptest.Code(
-		err,
-	) != codes.InvalidInput {
+	if _, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("to nowhere: %v", err)
 	}
 }
@@ -176,13 +138,8 @@ func TestReuseResults(t *testing.T) {
 			if did := j.Take(); len(did) != 0 {
 				t.Errorf("with recorded results the tools did %q", did)
 			}
-			if state := looptest.Must(
-				e.Keeper.State(t.Context(), looptest.Alice, where),
-			)(
-				t,
-			); string(
-				state.State,
-			) != `{"last":"charge"}` {
+			if state := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice,
+				where))(t); string(state.State) != `{"last":"charge"}` {
 				t.Errorf("the recorded calls left the state %s", state.State)
 			}
 			// Each is used once.
@@ -194,11 +151,8 @@ func TestReuseResults(t *testing.T) {
 				ForwardedProps:  json.RawMessage(`{"holdfast":{"branch":true}}`),
 			})
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
-			left := looptest.Must(
-				e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: where}, store.KindReuse, "", 0),
-			)(
-				t,
-			)
+			left := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: where},
+				store.KindReuse, "", 0))(t)
 			if len(left) != 0 {
 				t.Errorf("%d recorded results are left", len(left))
 			}
@@ -212,21 +166,16 @@ func TestOnlyRecorded(t *testing.T) {
 	j := &looptest.Notebook{}
 	agent := looptest.Traveller(j)
 	var amount atomic.Int32
-	agent.Model = holdfast.ModelFunc(
-		func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-			charge := looptest.Calls("charge", fmt.Sprintf(`{"n": %d}`, amount.Load()))
-			done := holdfast.Delta{Text: "done"}
-			return looptest.Say(looptest.Calls("look", `{"n":1}`), charge, done, charge, done).Stream(ctx, req)
-		},
-	)
+	agent.Model = holdfast.ModelFunc(func(ctx context.Context,
+		req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		charge := looptest.Calls("charge", fmt.Sprintf(`{"n": %d}`, amount.Load()))
+		done := holdfast.Delta{Text: "done"}
+		return looptest.Say(looptest.Calls("look", `{"n":1}`), charge, done, charge, done).Stream(ctx, req)
+	})
 	amount.Store(2)
 	e := looptest.Start(t, memstore.New(), nil, agent)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	j.Take()
 	to := threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, OnlyRecorded: true, Thread: "same"}
@@ -246,12 +195,8 @@ func TestOnlyRecorded(t *testing.T) {
 	if did := j.Take(); len(did) != 0 {
 		t.Errorf("with only recorded results the tools did %q", did)
 	}
-	reply, err = e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("other", "r4", looptest.UserSays("u2", "again")),
-	)
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("other", "r4", looptest.UserSays("u2", "again")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if did := j.Take(); len(did) != 1 || !strings.HasPrefix(did[0], "charge ") {
 		t.Errorf("after a new message the tools did %q", did)
@@ -281,14 +226,8 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if len(children) != 1 || children[0].ID != fork {
 		t.Errorf("the children are %v", children)
 	}
-	if _, err := e.Keeper.Fork(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		threads.Travel{Thread: fork},
-	); looptest.Code(
-		err,
-	) != codes.ThreadExists {
+	if _, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Thread: fork}); looptest.Code(err) != codes.ThreadExists {
 		t.Errorf("forking onto a thread: %v", err)
 	}
 	// Without a place it begins where the thread stands.
@@ -317,22 +256,14 @@ func TestChildrenOfAnEarlierThread(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	old := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
 	looptest.Must(e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if list := looptest.Must(e.Keeper.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 0 {
 		t.Errorf("the new thread has the children %+v", list)
 	}
 	mine := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
-	if list := looptest.Must(
-		e.Keeper.Children(t.Context(), looptest.Alice, "t"),
-	)(
-		t,
-	); len(list) != 1 ||
+	if list := looptest.Must(e.Keeper.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 1 ||
 		list[0].ID != mine {
 		t.Errorf("after a fork the new thread has the children %+v", list)
 	}
@@ -354,22 +285,13 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 		j.Note("pay " + c.Key)
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{ask},
-		},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{ask},
+	})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	asked := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
 	yes := func(thread, run, id string) []agui.Event {
 		in := looptest.RunInput(thread, run)
@@ -443,12 +365,8 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, slow}}
 		one := looptest.Start(t, store, func(c *looptest.Config) { c.Recover = false }, agent)
-		if _, err := one.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		); err != nil {
+		if _, err := one.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // paid, and slow
@@ -466,11 +384,8 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 			t.Fatalf("the first run did %q", did)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
-		got := looptest.Must(
-			other.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: input}),
-		)(
-			t,
-		)
+		got := looptest.Must(other.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+			threads.Travel{Checkpoint: input}))(t)
 		if got.Thread.Status != threads.StatusStopped {
 			t.Fatalf("the thread is %+v", got.Thread)
 		}
@@ -502,8 +417,7 @@ func TestETags(t *testing.T) {
 			return err
 		},
 		"delete": func(tag string) error {
-			_, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", tag,
-				false)
+			_, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", tag, false)
 			return err
 		},
 	} {
@@ -522,36 +436,17 @@ func TestETags(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	cp := looptest.Must(
-		e.Keeper.Mark(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)},
-		),
-	)(
-		t,
-	)
+	cp := looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t",
+		threads.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)}))(t)
 	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
 		t.Errorf("the checkpoint is %+v", cp)
 	}
-	if state := looptest.Must(
-		e.Keeper.State(t.Context(), looptest.Alice, "t"),
-	)(
-		t,
-	); string(
-		state.State,
-	) != `{"edited":true}` {
+	if state := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice,
+		"t"))(t); string(state.State) != `{"edited":true}` {
 		t.Errorf("the state is %s", state.State)
 	}
-	if _, err := e.Keeper.Mark(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		threads.Mark{State: json.RawMessage(`{`)},
-	); looptest.Code(
-		err,
-	) != codes.InvalidInput {
+	if _, err := e.Keeper.Mark(t.Context(), looptest.Alice, "t",
+		threads.Mark{State: json.RawMessage(`{`)}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("a state that is not JSON: %v", err)
 	}
 }
@@ -584,12 +479,8 @@ func TestPruneTakesBranches(t *testing.T) {
 	}
 	looptest.Must(e.Keeper.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	// The log of the first run is pruned; a watcher that asks for it gets what there is.
-	reply, err = e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err = e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if got := looptest.Reduce(looptest.Collect(t, reply, err)); len(got) < len(looptest.WholeTrip) {
 		t.Errorf("a run whose log was pruned shows %q", got)
 	}
@@ -599,18 +490,10 @@ func TestPruneTakesBranches(t *testing.T) {
 func TestAllCheckpointsAreKept(t *testing.T) {
 	const marks = 150
 	for keep, want := range map[int]int{-1: marks + 4, 100: 100} {
-		e := looptest.Start(
-			t,
-			memstore.New(),
-			func(c *looptest.Config) { c.KeepCheckpoints = keep },
-			looptest.Traveller(&looptest.Notebook{}),
-		)
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-		)
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = keep },
+			looptest.Traveller(&looptest.Notebook{}))
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		for range marks {
 			looptest.Must(e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
@@ -625,12 +508,8 @@ func TestAllCheckpointsAreKept(t *testing.T) {
 func TestLatestKeepsNoHistory(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(j))
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	_, listErr := e.Keeper.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 10)
 	_, loadErr := e.Keeper.Checkpoint(t.Context(), looptest.Alice, "t", "x")
@@ -655,24 +534,12 @@ func TestCleanUps(t *testing.T) {
 			if id == "new" {
 				time.Sleep(10 * 24 * time.Hour)
 			}
-			reply, err := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput(id, "r", looptest.UserSays("u1", "go")),
-			)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			if id == "stopped" {
-				looptest.Must(
-					e.Keeper.Rewind(
-						t.Context(),
-						looptest.Alice,
-						id,
-						threads.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID},
-					),
-				)(
-					t,
-				)
+				looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, id,
+					threads.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID}))(t)
 			}
 		}
 		week := time.Now().Add(-7 * 24 * time.Hour)
@@ -691,11 +558,8 @@ func TestCleanUps(t *testing.T) {
 			t.Errorf("a dry run would delete %+v, want old, and not the one that is stopped", dry)
 		}
 		looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "old"))(t)
-		if did := looptest.Must(
-			e.Keeper.DeleteInactive(t.Context(), looptest.Alice, week, false),
-		)(
-			t,
-		); did.Threads != 1 {
+		if did := looptest.Must(e.Keeper.DeleteInactive(t.Context(), looptest.Alice, week,
+			false))(t); did.Threads != 1 {
 			t.Errorf("deleting inactive threads did %+v", did)
 		}
 		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "old"); looptest.Code(err) != codes.NotFound {
@@ -709,22 +573,13 @@ func TestCleanUps(t *testing.T) {
 func TestNothingIsDoneToARunningThread(t *testing.T) {
 	hold := make(chan struct{})
 	slow := looptest.Tool("slow", holdfast.EffectPure, func(context.Context) (string, error) { <-hold; return "", nil })
-	e := looptest.Start(
-		t,
-		memstore.New(),
-		nil,
-		holdfast.Agent{
-			Name:  "a",
-			Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
-			Tools: []holdfast.Tool{slow},
-		},
-	)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name:  "a",
+		Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{slow},
+	})
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -745,16 +600,8 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 // the request asks for it.
 func TestStale(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	looptest.Must(
-		e.Keeper.Rewind(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
-		),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	head := looptest.Must(e.Store.Head(t.Context(), key))(t)
 	st := looptest.Must(thread.DecodeState(head.State))(t)
@@ -794,23 +641,11 @@ func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	looptest.Must(
-		e.Keeper.Rewind(
-			t.Context(),
-			looptest.Alice,
-			"t",
-			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID},
-		),
-	)(
-		t,
-	)
+	looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
 	after := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
@@ -832,14 +667,8 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	looptest.Collect(t, reply, err)
 	raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	asks := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
-	if _, err := e.Keeper.Rewind(
-		t.Context(),
-		looptest.Alice,
-		"t",
-		threads.Travel{Message: asks.ID},
-	); looptest.Code(
-		err,
-	) != codes.InvalidInput {
+	if _, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t",
+		threads.Travel{Message: asks.ID}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("to a message with open calls: %v", err)
 	}
 	h := thread.NewHistory()

@@ -63,12 +63,8 @@ func threeThreads(t *testing.T, change func(*looptest.Config)) (*looptest.Engine
 	db := &looptest.Bad{Store: memstore.New(), Key: looptest.KeyOf("b")}
 	e := looptest.Start(t, db, change, looptest.Traveller(&looptest.Notebook{}))
 	for _, id := range []string{"a", "b", "c"} {
-		reply, err := e.Owner.Post(
-			t.Context(),
-			looptest.Alice,
-			"",
-			looptest.RunInput(id, "r", looptest.UserSays("u1", "go")),
-		)
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	return e, db
@@ -140,15 +136,8 @@ func TestUnreadableIsDeleted(t *testing.T) {
 		if _, err := e.Keeper.Delete(t.Context(), bob, "b", "", false); looptest.Code(err) != codes.NotFound {
 			t.Errorf("another user gets %v", err)
 		}
-		if _, err := e.Keeper.Delete(
-			t.Context(),
-			looptest.Alice,
-			"b",
-			"another",
-			false,
-		); looptest.Code(
-			err,
-		) != codes.CheckpointConflict {
+		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "another",
+			false); looptest.Code(err) != codes.CheckpointConflict {
 			t.Errorf("with another ETag: %v", err)
 		}
 		if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", true); n != 1 || err != nil {
@@ -188,15 +177,8 @@ func TestUnreadableThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	ownBad(t, db, "other")
-	if _, err := e.Keeper.Delete(
-		t.Context(),
-		looptest.Alice,
-		"b",
-		"",
-		false,
-	); looptest.Code(
-		err,
-	) != codes.RunInProgress {
+	if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "",
+		false); looptest.Code(err) != codes.RunInProgress {
 		t.Errorf("while it runs: %v", err)
 	}
 	if err := db.Retire(t.Context(), "other"); err != nil {
@@ -261,11 +243,8 @@ func TestCountSurvivesABadThread(t *testing.T) {
 		})
 		db.Panics.Store(true)
 		time.Sleep(2 * time.Hour) // the clock of the test
-		used := looptest.Must(
-			ledger.Used(t.Context(), "acme", []string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}),
-		)(
-			t,
-		)
+		used := looptest.Must(ledger.Used(t.Context(), "acme",
+			[]string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}))(t)
 		if used[0]-used[1] != 3 {
 			t.Errorf("%d threads are counted, %d removed", used[0], used[1])
 		}
@@ -299,11 +278,8 @@ func TestCountNeedsTheStore(t *testing.T) {
 	counted := func() int64 {
 		t.Helper()
 		limits.Flush(t.Context())
-		used := looptest.Must(
-			ledger.Used(t.Context(), "acme", []string{"usage/bytes/added/tenant", "usage/bytes/removed/tenant"}),
-		)(
-			t,
-		)
+		used := looptest.Must(ledger.Used(t.Context(), "acme",
+			[]string{"usage/bytes/added/tenant", "usage/bytes/removed/tenant"}))(t)
 		return used[0] - used[1]
 	}
 	before := counted()
@@ -419,12 +395,8 @@ func TestHoleInTheHistory(t *testing.T) {
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	_, posted := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")),
-	)
+	_, posted := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
 	_, read := e.Messages(t.Context(), looptest.Alice, "t")
 	_, rewound := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[len(all)-1].ID})
 	_, forked := e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
@@ -438,11 +410,8 @@ func TestHoleInTheHistory(t *testing.T) {
 		if cp.Iteration != 1 || cp.Metadata.Step != 1 {
 			continue
 		}
-		got := looptest.Must(
-			e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: "saved"}),
-		)(
-			t,
-		)
+		got := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+			threads.Travel{Checkpoint: cp.ID, Thread: "saved"}))(t)
 		if !got.EffectsIncomplete {
 			t.Errorf("the fork does not say that it could not see everything: %+v", got)
 		}
@@ -461,12 +430,8 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 	j := &looptest.Notebook{}
 	db := memstore.New()
 	e := looptest.Start(t, db, nil, looptest.Traveller(j))
-	reply, err := e.Owner.Post(
-		t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	// A checkpoint with the open call, as a process leaves it that dies in the call.
 	all := looptest.Checkpoints(t, e, "t")
@@ -502,11 +467,8 @@ func TestForkBeforeDamageRepeatsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Take()
-	got := looptest.Must(
-		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at.ID, Thread: "saved"}),
-	)(
-		t,
-	)
+	got := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: at.ID, Thread: "saved"}))(t)
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || !got.EffectsIncomplete {
 		t.Errorf("the effects are %+v", got)
 	}
@@ -527,12 +489,8 @@ func TestPoisonedStates(t *testing.T) {
 			if code == "" {
 				code = codes.CheckpointUnreadable
 			}
-			_, posted := e.Owner.Post(
-				t.Context(),
-				looptest.Alice,
-				"",
-				looptest.RunInput("b", "r9", looptest.UserSays("u9", "more")),
-			)
+			_, posted := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("b", "r9", looptest.UserSays("u9", "more")))
 			_, resumed := e.Owner.Post(t.Context(), looptest.Alice, "", looptest.RunInput("b", "r9"))
 			_, read := e.Messages(t.Context(), looptest.Alice, "b")
 			for what, err := range map[string]error{"post": posted, "resume": resumed, "messages": read} {
@@ -565,11 +523,8 @@ func TestPoisonedStates(t *testing.T) {
 func TestWentBackHasNotFailed(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	at := looptest.Checkpoints(t, e, "t")[1].ID
-	fork := looptest.Must(
-		e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "t2"}),
-	)(
-		t,
-	)
+	fork := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t",
+		threads.Travel{Checkpoint: at, Thread: "t2"}))(t)
 	back := looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	for _, info := range []threads.Info{fork.Thread, back.Thread,
 		*looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t2"))(t)} {
@@ -582,12 +537,8 @@ func TestWentBackHasNotFailed(t *testing.T) {
 	if detail.Outcome != "" || detail.Code != "" || detail.Text == "" {
 		t.Errorf("its checkpoint reads %q %q %q", detail.Outcome, detail.Code, detail.Text)
 	}
-	if runs := looptest.Must(
-		e.Keeper.Runs(t.Context(), looptest.Alice, "t2", "", 0),
-	)(
-		t,
-	); len(runs) != 1 || runs[0].Outcome != "" ||
-		runs[0].Code != "" {
+	if runs := looptest.Must(e.Keeper.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t); len(runs) != 1 ||
+		runs[0].Outcome != "" || runs[0].Code != "" {
 		t.Errorf("its runs read %+v", runs)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))

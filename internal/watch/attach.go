@@ -13,13 +13,7 @@ import (
 // After streams what of a run comes after a cursor; nil if the run has ended and nothing is
 // missing. If the thread does not have the cursor's record, or the run's log, the stream is a
 // new start that says why.
-func (s *Streams) After(
-	ctx context.Context,
-	t *thread.Thread,
-	run string,
-	c store.Cursor,
-	v Viewer,
-) (*Stream, error) {
+func (s *Streams) After(ctx context.Context, t *thread.Thread, run string, c store.Cursor, v Viewer) (*Stream, error) {
 	rec, end, err := s.runOf(ctx, t, run)
 	if err != nil {
 		return nil, err
@@ -70,12 +64,7 @@ func (s *Streams) runOf(ctx context.Context, t *thread.Thread, run string) (*thr
 
 // rest is After for a run that was read.
 func (s *Streams) rest(
-	ctx context.Context,
-	t *thread.Thread,
-	rec *thread.Run,
-	end *thread.RunEnd,
-	c store.Cursor,
-	v Viewer,
+	ctx context.Context, t *thread.Thread, rec *thread.Run, end *thread.RunEnd, c store.Cursor, v Viewer,
 ) (*Stream, error) {
 	from, lost, err := s.read.RestAfter(ctx, t, rec, end, c)
 	switch {

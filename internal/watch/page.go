@@ -15,11 +15,7 @@ import (
 // Page returns up to limit records of a run after a cursor (zero: from its first), as a
 // watcher of the run is sent them, but without waiting for more.
 func (s *Streams) Page(
-	ctx context.Context,
-	t *thread.Thread,
-	run string,
-	after store.Cursor,
-	limit int,
+	ctx context.Context, t *thread.Thread, run string, after store.Cursor, limit int,
 ) (*agui.Page, error) {
 	rec, end, err := s.runOf(ctx, t, run)
 	if err != nil {
@@ -60,11 +56,7 @@ func (s *Streams) Page(
 // section reads records of a run, which may be archived: it then takes the whole tree of
 // messages to read them.
 func (s *Streams) section(
-	ctx context.Context,
-	key store.ThreadKey,
-	rec *thread.Run,
-	from store.Cursor,
-	limit int,
+	ctx context.Context, key store.ThreadKey, rec *thread.Run, from store.Cursor, limit int,
 ) ([]store.Record, error) {
 	select {
 	case s.reading <- struct{}{}:

@@ -23,12 +23,7 @@ func (s *Streams) Aside(st store.Store) *Streams {
 // Side returns the stream of a side run, which has no cursors. over is called when nobody reads
 // it any more, and now is the time in milliseconds since 1970.
 func (s *Streams) Side(
-	ctx context.Context,
-	feed *journal.Feed,
-	key store.ThreadKey,
-	rec *thread.Run,
-	v Viewer,
-	over func(),
+	ctx context.Context, feed *journal.Feed, key store.ThreadKey, rec *thread.Run, v Viewer, over func(),
 	now func() int64,
 ) *agui.Reply {
 	return &agui.Reply{
@@ -87,7 +82,7 @@ func (w *Stream) tailSide(ctx context.Context, yield func([]agui.Frame, error) b
 }
 
 func errSideCut() *holdfast.Error {
-	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down, and has cut off this run, "+
-		"which is stored nowhere.").
+	return holdfast.Errorf(codes.ShuttingDown,
+		"This server is shutting down, and has cut off this run, which is stored nowhere.").
 		WithHint("Send the same request again; another server, or this one after its restart, will serve you.")
 }

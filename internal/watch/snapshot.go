@@ -90,9 +90,7 @@ const maxSnapshot = 9 << 20
 // messages that wait for the results of calls. Of images that models have made it has only
 // as many of the newest as stock clients take in one event.
 func (w *Stream) messagesSnapshot(
-	ctx context.Context,
-	path thread.Path,
-	then []json.RawMessage,
+	ctx context.Context, path thread.Path, then []json.RawMessage,
 ) iter.Seq2[[]byte, error] {
 	return agui.MessagesSnapshotPieces(w.Dialect, func(yield func([]byte, error) bool) {
 		for _, m := range w.rec.Instructions {

@@ -184,10 +184,7 @@ func (w *Stream) tail(ctx context.Context, yield func([]agui.Frame, error) bool)
 
 // wait sleeps until there may be more. It reports false when the stream ends.
 func (w *Stream) wait(
-	ctx context.Context,
-	more <-chan struct{},
-	idle *time.Timer,
-	yield func([]agui.Frame, error) bool,
+	ctx context.Context, more <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool,
 ) (bool, error) {
 	select {
 	case <-more:
@@ -279,14 +276,9 @@ func (w *Stream) stored(ctx context.Context) ([]store.Record, error) {
 
 // errStreamCut is a notice to one watcher, not a record: the run continues.
 func errStreamCut(threadID, run string) *holdfast.Error {
-	return holdfast.Errorf(
-		codes.StreamCut,
+	return holdfast.Errorf(codes.StreamCut,
 		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET "+
-			"/threads/%s/runs/%s/events and the id of the last event received.",
-		attachPath(threadID),
-		threadID,
-		run,
-	)
+			"/threads/%s/runs/%s/events and the id of the last event received.", attachPath(threadID), threadID, run)
 }
 
 // attachPath returns the request that attaches to a thread.

@@ -73,8 +73,8 @@ func (b *budgeter) describe(at *Reached) string {
 	if at.Unit == unitCost {
 		number, unit = func(n int64, _ int) string { return Money(n).String() }, b.Currency
 	}
-	return fmt.Sprintf("The %s has used %s of its budget of %s %s; %s more are needed for the next call.",
-		at.Scope, number(at.Used, 10), number(at.Limit, 10), unit, number(at.Needed, 10))
+	return fmt.Sprintf("The %s has used %s of its budget of %s %s; %s more are needed for the next call.", at.Scope,
+		number(at.Used, 10), number(at.Limit, 10), unit, number(at.Needed, 10))
 }
 
 func (b *budgeter) ended(at *Reached) *holdfast.Error {
@@ -84,10 +84,8 @@ func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	if at.Needed > at.Limit {
 		return e.WithHint("Not even one call fits: raise the limit, or lower the budget's reserveTokens.")
 	}
-	return e.WithHint(
-		`Raise the limit, or wait until the budget is reset. Then POST the same threadId with ` +
-			`"messages": [] and a new runId.`,
-	)
+	return e.WithHint(`Raise the limit, or wait until the budget is reset. Then POST the same threadId with ` +
+		`"messages": [] and a new runId.`)
 }
 
 // takeAnswer raises the limit about which a person was asked, or ends the run. It also

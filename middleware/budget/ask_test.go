@@ -68,8 +68,7 @@ func TestBudgetAsks(t *testing.T) {
 		h, m := spent(t, tt.change)
 		ask := hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
 		if ask.Reason != "holdfast:budget" || !strings.Contains(ask.Message, "May it go on?") ||
-			!json.Valid(ask.ResponseSchema) ||
-			!strings.Contains(string(ask.Metadata), `"needed":1`) {
+			!json.Valid(ask.ResponseSchema) || !strings.Contains(string(ask.Metadata), `"needed":1`) {
 			t.Fatalf("%s: got %+v %s", name, ask, ask.Metadata)
 		}
 		answer(h, tt.payload)
@@ -256,9 +255,8 @@ func TestBudgetCannotBegin(t *testing.T) {
 		{"holdfast.budget_run", `{"tokens":-7}`, "tokens is -7"},
 		{"holdfast.budget_run", `{"raised":{"a":-2}}`, "raised has -2 for a"},
 	} {
-		h.States = state.NewLive(
-			schema.Restore(schema.Info(), []state.Value{{Name: tt.name, Version: 1, Data: []byte(tt.stored)}}, nil),
-		)
+		h.States = state.NewLive(schema.Restore(schema.Info(),
+			[]state.Value{{Name: tt.name, Version: 1, Data: []byte(tt.stored)}}, nil))
 		hooktest.WantCode(t, first(h.Context()), codes.StateUnreadable, tt.name, tt.want)
 	}
 	h.States, h.At.Principal.Tenant = state.NewLive(nil), strings.Repeat("x", store.MaxName+1)

@@ -68,17 +68,11 @@ func TestBudgetOptionsOfAFile(t *testing.T) {
 		o.ReserveTokens.Output != 800 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if err := holdfast.DecodeOptions(
-		json.RawMessage(`{"reserveTokens": {"input": 12}}`),
-		&o,
-	); err != nil ||
+	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": 12}}`), &o); err != nil ||
 		o.ReserveTokens.Input != 12 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if err := holdfast.DecodeOptions(
-		json.RawMessage(`{"reserveTokens": {"input": "few"}}`),
-		&o,
-	); err == nil ||
+	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": "few"}}`), &o); err == nil ||
 		!strings.Contains(err.Error(), "or estimate") {
 		t.Errorf("got %v", err)
 	}
@@ -108,13 +102,8 @@ func TestBudgetOfTokens(t *testing.T) {
 		called = true
 		return hooktest.Says()(ctx, req)
 	})
-	hooktest.WantCode(
-		t,
-		err,
-		codes.BudgetExceeded,
-		"The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.",
-		`"messages": []`,
-	)
+	hooktest.WantCode(t, err, codes.BudgetExceeded,
+		"The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
 	if called {
 		t.Error("the model was called")
 	}
@@ -145,16 +134,10 @@ func TestBudgetOfMoney(t *testing.T) {
 	h.WantUsed(account, int64(money(t, "6.02")))
 	h.Next()
 	err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0)))
-	hooktest.WantCode(
-		t,
-		err,
-		codes.BudgetExceeded,
-		"The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.",
-	)
-	h.WantNotices(
-		`holdfast.budget_exceeded ` +
-			`{"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`,
-	)
+	hooktest.WantCode(t, err, codes.BudgetExceeded,
+		"The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
+	h.WantNotices(`holdfast.budget_exceeded ` +
+		`{"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
 }
 
 // TestBudgetTooSmallForOneCall: the error says what to do about it.
@@ -162,14 +145,8 @@ func TestBudgetTooSmallForOneCall(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
-	hooktest.WantCode(
-		t,
-		h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))),
-		codes.BudgetExceeded,
-		"The user has used 0 of its budget of 99 tokens",
-		"Not even one call fits",
-		"reserveTokens",
-	)
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded,
+		"The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
 }
 
 // TestBudgetWindows: the budgets of a user and a tenant are reset with their windows, and
@@ -187,12 +164,8 @@ func TestBudgetWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Next()
-	hooktest.WantCode(
-		t,
-		h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))),
-		codes.BudgetExceeded,
-		"The tenant has used 60 of its budget of 150 tokens",
-	)
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded,
+		"The tenant has used 60 of its budget of 150 tokens")
 	h.WantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
 	h.WantUsed("budget/user/ann/all/tokens", 60)
 	now = now.Add(time.Hour)
@@ -265,14 +238,8 @@ func TestBudgetAfterACrash(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Thread.Tokens = 210 }))
-	next, stop := iter.Pull2(
-		m.Model(
-			hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}),
-		)(
-			h.Context(),
-			&holdfast.ModelRequest{},
-		),
-	)
+	next, stop := iter.Pull2(m.Model(hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.Context(),
+		&holdfast.ModelRequest{}))
 	next() // the process dies here
 	defer stop()
 	h.WantUsed("budget/thread/th/tokens", 100)
@@ -342,10 +309,8 @@ func TestBudgetWithoutReports(t *testing.T) {
 		if got := h.Used("budget/run/th/r1/tokens"); got != tt.want && name != "nonsense" {
 			t.Errorf("%s: %d used, want %d", name, got, tt.want)
 		}
-		if said := strings.Contains(
-			strings.Join(h.Notices, ""),
-			`budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`,
-		); said != tt.said {
+		if said := strings.Contains(strings.Join(h.Notices, ""),
+			`budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`); said != tt.said {
 			t.Errorf("%s: notices %q", name, h.Notices)
 		}
 	}
@@ -396,13 +361,8 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	}
 	h := hooktest.New(t)
 	m := budget.New(options(func(*budget.Options) {}))
-	hooktest.WantCode(
-		t,
-		h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))),
-		codes.MiddlewareFailed,
-		"The model p/m has no price",
-		"unknownPrice",
-	)
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), codes.MiddlewareFailed,
+		"The model p/m has no price", "unknownPrice")
 	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
 	h.Next()
 	nameless := &holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}

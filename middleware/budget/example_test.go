@@ -36,10 +36,8 @@ func ExampleNew() {
 	hungry := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			used := holdfast.Usage{Provider: "openai", Model: "gpt-x", InputTokens: &input, OutputTokens: &output}
-			yield(
-				holdfast.Delta{Call: &holdfast.CallDelta{Name: "step"}, Usage: &used, Finish: holdfast.FinishToolCalls},
-				nil,
-			)
+			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step"}, Usage: &used,
+				Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
 	agent := holdfast.Agent{
@@ -48,10 +46,8 @@ func ExampleNew() {
 		Tools:      []holdfast.Tool{step},
 		Middleware: []holdfast.Middleware{spending},
 	}
-	fmt.Println(
-		regexp.MustCompile("The thread has used .* its budget of [^;]*").
-			FindString(hooktest.RunAgent(agent, "Read all of it.")),
-	)
+	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").
+		FindString(hooktest.RunAgent(agent, "Read all of it.")))
 	// Output: The thread has used 2.36 of its budget of 2.50 USD
 }
 

@@ -29,11 +29,8 @@ func ParseMoney(text string) (Money, error) {
 		return 0, fmt.Errorf("%.40q is not an amount of money; write it like 10 or 2.50", text)
 	}
 	if len(fraction) > moneyDecimals {
-		return 0, fmt.Errorf(
-			"%.40q has more than %d decimals; nothing smaller than a millionth is counted",
-			text,
-			moneyDecimals,
-		)
+		return 0, fmt.Errorf("%.40q has more than %d decimals; nothing smaller than a millionth is counted", text,
+			moneyDecimals)
 	}
 	fraction += strings.Repeat("0", moneyDecimals-len(fraction))
 	micros, err := strconv.ParseInt(whole+fraction, 10, 64)

@@ -46,11 +46,8 @@ func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
 		}
 	}
 	var read struct{ A, B, C budget.Money }
-	if err := json.Unmarshal(
-		[]byte(`{"A":2.5,"B":"10.02","C":3}`),
-		&read,
-	); err != nil || read.A != 2_500_000 || read.B != 10_020_000 ||
-		read.C != 3_000_000 {
+	if err := json.Unmarshal([]byte(`{"A":2.5,"B":"10.02","C":3}`), &read); err != nil || read.A != 2_500_000 ||
+		read.B != 10_020_000 || read.C != 3_000_000 {
 		t.Errorf("got %+v, %v", read, err)
 	}
 	if text, err := json.Marshal(read); err != nil || string(text) != `{"A":2.50,"B":10.02,"C":3.00}` {

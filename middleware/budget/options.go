@@ -156,20 +156,13 @@ func (o Options) validateLimits() (hasCost bool, err error) {
 		case l.Tokens < 0 || l.Tokens > store.MaxAmount:
 			return false, fmt.Errorf("%s.tokens is %d: write 1 or more, or leave it out for no limit", s.name, l.Tokens)
 		case l.Cost < 0 || l.Cost > Money(store.MaxAmount):
-			return false, fmt.Errorf(
-				"%s.cost is %s: write an amount up to %s, or leave it out for no limit",
-				s.name,
-				l.Cost,
-				Money(store.MaxAmount),
-			)
+			return false, fmt.Errorf("%s.cost is %s: write an amount up to %s, or leave it out for no limit", s.name,
+				l.Cost, Money(store.MaxAmount))
 		case l.Window != 0 && (s.name == scopeRun || s.name == scopeThread):
 			return false, fmt.Errorf("%s.window is set: only user and tenant have windows; leave it out", s.name)
 		case l.Window != 0 && l.Window < middleware.Duration(time.Second):
-			return false, fmt.Errorf(
-				"%s.window is %s: write 1s or more, or leave it out for no window",
-				s.name,
-				time.Duration(l.Window),
-			)
+			return false, fmt.Errorf("%s.window is %s: write 1s or more, or leave it out for no window", s.name,
+				time.Duration(l.Window))
 		}
 		some = some || l.Tokens > 0 || l.Cost > 0
 		hasCost = hasCost || l.Cost > 0
@@ -184,10 +177,8 @@ func (o Options) validatePrices() error {
 	for name, p := range o.Prices {
 		for _, m := range []Money{p.Input, p.Output, or(p.CachedInput, 0), or(p.CacheWrite, 0), or(p.Reasoning, 0)} {
 			if name == "" || m < 0 || m > Money(store.MaxAmount) {
-				return fmt.Errorf(
-					"the price of %q is invalid: write provider/model, and what a million tokens cost, 0 or more",
-					name,
-				)
+				return fmt.Errorf("the price of %q is invalid: write provider/model, and what a "+
+					"million tokens cost, 0 or more", name)
 			}
 		}
 	}

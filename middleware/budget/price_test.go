@@ -51,10 +51,8 @@ func TestCostOf(t *testing.T) {
 	t.Parallel()
 	prices := map[string]budget.Price{"acme/*": {Input: money(t, "1")}, "acme/large*": {Input: money(t, "2")}}
 	for model, want := range map[string]string{"small": "1", "large-2026": "2"} {
-		cost, known := budget.CostOf(
-			prices,
-			holdfast.Usage{Provider: "acme", Model: model, InputTokens: tokens(1_000_000)},
-		)
+		cost, known := budget.CostOf(prices,
+			holdfast.Usage{Provider: "acme", Model: model, InputTokens: tokens(1_000_000)})
 		if !known || cost != money(t, want) {
 			t.Errorf("%s costs %s (%v), want %s", model, cost, known, want)
 		}

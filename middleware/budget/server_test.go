@@ -49,14 +49,13 @@ func works(u *holdfast.Usage) holdfast.Delta {
 // and a fork of it.
 func TestBudgetEndsARun(t *testing.T) {
 	t.Parallel()
-	h := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
-		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }), nil)
+	h := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}}, func(int64) holdfast.Delta {
+		return works(hooktest.Usage(40, 10))
+	}), nil)
 	r := h.Run("go")
 	if r.Outcome != agenttest.Failed || r.Code != codes.BudgetExceeded ||
-		!strings.HasPrefix(
-			r.Hint,
-			"The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise",
-		) {
+		!strings.HasPrefix(r.Hint, "The thread has used 150 of its budget of 220 tokens; 100 more are needed "+
+			"for the next call. Raise") {
 		t.Errorf("got %+v", r)
 	}
 	if got := hooktest.Notices(r, "holdfast.budget_exceeded"); len(got) != 1 ||
@@ -94,10 +93,8 @@ func TestBudgetAsksAPerson(t *testing.T) {
 		}
 		return id
 	}
-	q := asked(
-		c.Run("go"),
-		"The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?",
-	)
+	q := asked(c.Run("go"), "The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the "+
+		"next call. May it go on?")
 	c.Restart()
 	if end := c.Decline(q); end.Code != codes.BudgetExceeded {
 		t.Errorf("declined: %+v", end)

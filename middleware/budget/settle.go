@@ -17,11 +17,9 @@ func (c *spending) settle() {
 	for _, l := range c.limits {
 		actual[l.account] = ofUnit(l.unit, tokens, cost)
 	}
-	err := insist(
-		ctx,
-		settlePatience,
-		func(ctx context.Context) error { return c.ledger.Settle(ctx, c.tenant, c.id, actual) },
-	)
+	err := insist(ctx, settlePatience, func(ctx context.Context) error {
+		return c.ledger.Settle(ctx, c.tenant, c.id, actual)
+	})
 	if err != nil {
 		tokens, cost, told = c.input+c.output, c.cost, false
 	}
@@ -83,10 +81,8 @@ func (c *spending) warnings(ctx context.Context, said []string) []warning {
 	for i, l := range limits {
 		// Both products fit: amounts are at most 2^53.
 		if used[i]*100 >= l.limit*int64(c.WarnAt) {
-			near = append(
-				near,
-				warning{Reached{Scope: l.scope, Unit: l.unit, Used: used[i], Limit: l.limit}, l.account},
-			)
+			near = append(near, warning{Reached{Scope: l.scope, Unit: l.unit, Used: used[i], Limit: l.limit},
+				l.account})
 		}
 	}
 	return near

@@ -78,8 +78,8 @@ func (c *spending) checkPrice() error {
 	if name == "" {
 		name = "that does not say its name"
 	}
-	return holdfast.Errorf(codes.MiddlewareFailed, "The model %s has no price, so what it costs cannot be "+
-		"counted against the budget.", name).
+	return holdfast.Errorf(codes.MiddlewareFailed,
+		"The model %s has no price, so what it costs cannot be counted against the budget.", name).
 		WithHint(`Add it to the budget's prices, or set its unknownPrice to ignore. Then POST the same threadId with `+
 			`"messages": [] and a new runId.`).
 		With("model", name)

@@ -45,9 +45,7 @@ func TestAll(t *testing.T) {
 		}
 		names[m.Name] = true
 		noticed = append(noticed, m.Notices...)
-		if _, err := kind.New(
-			json.RawMessage(`{"colour": "red"}`),
-		); err == nil ||
+		if _, err := kind.New(json.RawMessage(`{"colour": "red"}`)); err == nil ||
 			!strings.Contains(err.Error(), `unknown field "colour"`) {
 			t.Errorf("%s: an option that is not there: %v", kind.Name, err)
 		}
@@ -101,9 +99,7 @@ func TestInvalidOptions(t *testing.T) {
 			continue
 		}
 		delete(wrong, k.Name)
-		if _, err := k.New(
-			[]byte(options),
-		); err == nil ||
+		if _, err := k.New([]byte(options)); err == nil ||
 			!strings.Contains(err.Error(), "maxIdenticalCalls") &&
 				!strings.Contains(err.Error(), `"soon" is not a duration`) {
 			t.Errorf("%s: got %v", k.Name, err)

@@ -11,9 +11,8 @@ import (
 	"unicode"
 )
 
-var errUnclear = errors.New(
-	"the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters",
-)
+var errUnclear = errors.New("the arguments have to be one JSON object that names each argument once, spelled as " +
+	"in the tool's parameters")
 
 // readJSON reads one JSON value; numbers keep their text. A value that two readers may
 // understand differently is refused: an object with two members of the same name, or

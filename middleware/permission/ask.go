@@ -21,8 +21,8 @@ func isOurs(a *holdfast.Answer) bool {
 	var asked struct {
 		Rule string `json:"rule"`
 	}
-	return a.Reason == oldReason ||
-		a.Reason == holdfast.ReasonToolCall && json.Unmarshal(a.Asked, &asked) == nil && asked.Rule != ""
+	return a.Reason == oldReason || a.Reason == holdfast.ReasonToolCall && json.Unmarshal(a.Asked, &asked) == nil &&
+		asked.Rule != ""
 }
 
 // maxShownArguments bounds the arguments that a question repeats, in bytes. The stream

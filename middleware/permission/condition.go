@@ -81,9 +81,8 @@ func (c Condition) compile() (argCheck, error) {
 		all = append(all, func(v any) bool { return re.MatchString(textOf(v)) })
 	}
 	if len(all) == 0 {
-		return nil, errors.New(
-			`the condition says nothing: write a text like "*@example.com", or equals, oneOf, above, below or matches`,
-		)
+		return nil, errors.New(`the condition says nothing: write a text like "*@example.com", or equals, oneOf, ` +
+			`above, below or matches`)
 	}
 	return func(v any) bool {
 		return !slices.ContainsFunc(all, func(holds argCheck) bool { return !holds(v) })

@@ -57,10 +57,7 @@ func TestConditionMistakes(t *testing.T) {
 	t.Parallel()
 	var c Condition
 	for _, text := range []string{`{"abov":1}`, `{"above":"1"}`, `[1]`, `7`} {
-		if err := json.Unmarshal(
-			[]byte(text),
-			&c,
-		); err == nil ||
+		if err := json.Unmarshal([]byte(text), &c); err == nil ||
 			!strings.Contains(err.Error(), "equals, oneOf, above") {
 			t.Errorf("%s: got %v", text, err)
 		}

@@ -83,9 +83,7 @@ func ExampleForget() {
 	type arguments struct {
 		Account string `json:"account"`
 	}
-	forget := holdfast.NewTool(
-		"forget_permission",
-		"Has the person asked again.",
+	forget := holdfast.NewTool("forget_permission", "Has the person asked again.",
 		func(ctx context.Context, args arguments) (string, error) {
 			ledger, err := store.LedgerFrom(ctx)
 			if err != nil {
@@ -93,8 +91,7 @@ func ExampleForget() {
 			}
 			at := holdfast.IterationFrom(ctx)
 			return "forgotten", permission.Forget(ctx, ledger, at.Principal.Tenant, args.Account)
-		},
-	)
+		})
 	ctx := store.ContextWithLedger(context.Background(), memstore.New())
 	result, err := forget.Call(ctx, holdfast.ToolCall{Arguments: json.RawMessage(`{"account":"permission/ann/9f2c"}`)})
 	fmt.Println(result.Text, err)

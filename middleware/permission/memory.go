@@ -111,11 +111,7 @@ func forgetApproved(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.Iter
 // remember stores an answer for later calls. If one for the user cannot be stored, it
 // applies to this call only, and the notice says so.
 func (p *permissions) remember(
-	ctx context.Context,
-	call *holdfast.ToolCall,
-	v *verdict,
-	scope Scope,
-	allow bool,
+	ctx context.Context, call *holdfast.ToolCall, v *verdict, scope Scope, allow bool,
 ) error {
 	r := v.about(ctx, call)
 	r.Allow = allow

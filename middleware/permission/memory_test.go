@@ -26,19 +26,14 @@ import (
 func TestPermissionRemembered(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"run", "thread", "user"} {
-		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has " +
-			"refused calls like this one."} {
+		for allow, want := range map[bool]string{true: "run",
+			false: "Not allowed: the person has refused calls like this one."} {
 			p := newPermissionRun(t, refundRules)
 			payload := fmt.Sprintf(`{"allow":%v,"remember":%q}`, allow, scope)
 			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload))
 			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload)) // once more, after a crash
-			same, otherTool, otherRule := p.call(
-				`refund {"amount":60}`,
-			), p.call(
-				`refund_all {"amount":60}`,
-			), p.call(
-				`unheard_of {}`,
-			)
+			same, otherTool, otherRule := p.call(`refund {"amount":60}`), p.call(`refund_all {"amount":60}`),
+				p.call(`unheard_of {}`)
 			if got := p.batch(same, otherTool, otherRule); !slices.Equal(got, []string{want, "ask", "ask"}) {
 				t.Errorf("%s %v: got %q", scope, allow, got)
 			}
@@ -114,10 +109,7 @@ func TestForgetPermission(t *testing.T) {
 		p.start(permissionAnswered(p.call(`refund {}`), answer))
 		var said struct{ Account string }
 		_, value, _ := strings.Cut(p.Notices[0], " ")
-		if err := json.Unmarshal(
-			[]byte(value),
-			&said,
-		); err != nil ||
+		if err := json.Unmarshal([]byte(value), &said); err != nil ||
 			!strings.HasPrefix(said.Account, "permission/ann/") {
 			t.Fatalf("got %q, %v", p.Notices, err)
 		}
@@ -135,24 +127,12 @@ func TestForgetPermission(t *testing.T) {
 			t.Errorf("%s: after it was forgotten: %q", answer, got)
 		}
 	}
-	if err := permission.Forget(
-		p.Context(),
-		p.Ledger,
-		"acme",
-		"budget/ann",
-	); err == nil ||
+	if err := permission.Forget(p.Context(), p.Ledger, "acme", "budget/ann"); err == nil ||
 		!strings.Contains(err.Error(), "permission/") {
 		t.Errorf("another account: %v", err)
 	}
-	if err := permission.Forget(
-		p.Context(),
-		&hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1},
-		"acme",
-		"permission/ann/x",
-	); !errors.Is(
-		err,
-		hooktest.ErrNoStore,
-	) {
+	if err := permission.Forget(p.Context(), &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "acme",
+		"permission/ann/x"); !errors.Is(err, hooktest.ErrNoStore) {
 		t.Errorf("a broken ledger: %v", err)
 	}
 }
@@ -168,14 +148,8 @@ func TestPermissionStates(t *testing.T) {
 	stored := p.Stored()
 	p.Crash()
 	p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
-	if got := p.batch(
-		p.call(`mail {"to":0}`),
-		p.call(`mail {"to":299}`),
-		p.call(`refund {}`),
-	); !slices.Equal(
-		got,
-		[]string{"ask", "run", "run"},
-	) {
+	if got := p.batch(p.call(`mail {"to":0}`), p.call(`mail {"to":299}`), p.call(`refund {}`)); !slices.Equal(got,
+		[]string{"ask", "run", "run"}) {
 		t.Errorf("got %q", got)
 	}
 	if len(stored) > 120<<10 {
@@ -200,13 +174,7 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: the call got through", name)
 				return holdfast.ToolResult{}, nil
 			}
-			if _, err := p.m.Tool(
-				next,
-			)(
-				p.Context(),
-				nil,
-				call,
-			); !errors.As(err, &end) ||
+			if _, err := p.m.Tool(next)(p.Context(), nil, call); !errors.As(err, &end) ||
 				end.Err.Code != codes.StateUnreadable {
 				t.Errorf("%s: the tool: %v", name, err)
 			}

@@ -36,11 +36,9 @@ func openPermissionServer(t *testing.T, o permission.Options) *permissionServer 
 	t.Helper()
 	p := &permissionServer{}
 	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
-	look := holdfast.NewTool(
-		"look",
-		"Looks.",
-		func(context.Context, struct{}) (string, error) { return p.note("looked"), nil },
-	)
+	look := holdfast.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) {
+		return p.note("looked"), nil
+	})
 	p.Harness = hooktest.Serve(t, holdfast.Agent{
 		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
 		Middleware: []holdfast.Middleware{permission.New(o)},
@@ -140,11 +138,8 @@ var askAboutRefunds = permission.Options{Rules: []permission.Rule{
 func TestPermissionPartialApproval(t *testing.T) {
 	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds)
-	s := p.say(
-		t,
-		"t",
-		"look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}",
-	)
+	s := p.say(t, "t", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund "+
+		"{\"amount\":5000}\nrefund {\"amount\":200}")
 	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 ||
 		!slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
 		t.Fatalf("got %+v", s)
@@ -154,27 +149,16 @@ func TestPermissionPartialApproval(t *testing.T) {
 		if q.Reason != "tool_call" || q.Message != "May the agent call refund?" {
 			t.Errorf("got %+v", q)
 		}
-		answers[q.ID] = fmt.Sprintf(
-			`{"allow":%v,"reason":"not today"}`,
-			!strings.Contains(string(q.Metadata), `"amount":60`),
-		)
+		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`,
+			!strings.Contains(string(q.Metadata), `"amount":60`))
 	}
 	s = p.answer(t, "t", answers)
 	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) ||
-		len(s.questions) != 1 ||
-		s.questions[0].Message != "To which account?" {
+		len(s.questions) != 1 || s.questions[0].Message != "To which account?" {
 		t.Fatalf("got %+v", s)
 	}
-	if state := hooktest.Ask(
-		t,
-		p.Harness,
-		http.MethodGet,
-		"/threads/t/state",
-		nil,
-	); !strings.Contains(
-		state,
-		`"refunded":50`,
-	) {
+	if state := hooktest.Ask(t, p.Harness, http.MethodGet, "/threads/t/state", nil); !strings.Contains(state,
+		`"refunded":50`) {
 		t.Errorf("what the tool did to the shared state is lost: %s", state)
 	}
 	s = p.answer(t, "t", map[string]string{s.questions[0].ID: `"ann"`})
@@ -203,20 +187,14 @@ func TestPermissionSurvivesARestart(t *testing.T) {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		s = p.answer(
-			t,
-			thread,
-			map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)},
-		)
+		s = p.answer(t, thread, map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`,
+			tt.remember)})
 		if !slices.Equal(s.results, []string{"refunded 50"}) ||
 			!slices.Equal(s.notices, []string{"holdfast.permission_remembered"}) {
 			t.Fatalf("got %+v", s)
 		}
 		p.Restart()
-		if s = p.say(t, thread, "refund {\"amount\":60}"); !slices.Equal(
-			s.results,
-			[]string{"refunded 60"},
-		) {
+		if s = p.say(t, thread, "refund {\"amount\":60}"); !slices.Equal(s.results, []string{"refunded 60"}) {
 			t.Errorf("%s: the same thread: %+v", tt.remember, s)
 		}
 		s = p.say(t, thread+"other", "refund {\"amount\":70}")
@@ -245,23 +223,15 @@ func TestPermissionEdited(t *testing.T) {
 		}
 	}
 	s = p.answer(t, "t", answers)
-	if !slices.Equal(
-		s.results,
-		[]string{"Not allowed: too much.", "The person did not allow this call: no", "refunded 20"},
-	) {
+	if !slices.Equal(s.results, []string{"Not allowed: too much.", "The person did not allow this call: no",
+		"refunded 20"}) {
 		t.Errorf("got %+v", s)
 	}
 	if !slices.Equal(p.ran, []string{"refunded 20"}) {
 		t.Errorf("ran %q", p.ran)
 	}
-	if history := hooktest.Ask(
-		t,
-		p.Harness,
-		http.MethodGet,
-		"/threads/t/messages",
-		nil,
-	); !strings.Contains(history, `"arguments":"{\"amount\":20}"`) ||
-		strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
+	if history := hooktest.Ask(t, p.Harness, http.MethodGet, "/threads/t/messages", nil); !strings.Contains(history,
+		`"arguments":"{\"amount\":20}"`) || strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
 		t.Errorf("the history has %s", history)
 	}
 }

@@ -21,13 +21,8 @@ var builtinRules = sync.OnceValue(func() []secretRule {
 		// A key without an end is hidden as far as it may extend.
 		builtin("private_key", keyHeader+"(?:"+keyBody+"?"+keyFooter+"|"+keyBody+")", keyHeader, "-----BEGIN "),
 		builtin("url_password", `\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*:(?P<secret>[^\s/@]+)@`, "", "://"),
-		builtin(
-			"bearer_token",
-			`\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`,
-			"",
-			"earer",
-			"BEARER",
-		),
+		builtin("bearer_token", `\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`, "", "earer",
+			"BEARER"),
 		builtin("jwt", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "", "eyJ"),
 		builtin(
 			"api_key",

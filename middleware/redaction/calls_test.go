@@ -42,15 +42,12 @@ func TestRedactionOfArguments(t *testing.T) {
 			rest = rest[len(piece):]
 			deltas = append(deltas, holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Arguments: piece}})
 		}
-		deltas = append(
-			deltas,
-			holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Arguments: `"AKIA"}`}},
+		deltas = append(deltas, holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Arguments: `"AKIA"}`}},
 			holdfast.Delta{
 				Call:   &holdfast.CallDelta{Index: 0, Name: "again", Arguments: `{}`},
 				Usage:  &holdfast.Usage{},
 				Finish: holdfast.FinishToolCalls,
-			},
-		)
+			})
 		got, err := stream(t, t.Context(), m, nil, deltas...)
 		names, arguments := callsOf(got)
 		if err != nil || strings.Join(names, " ") != "login look again" ||

@@ -82,41 +82,18 @@ func TestLogHandlerLeavesTheRestAlone(t *testing.T) {
 	t.Parallel()
 	line := func(wrap func(slog.Handler) slog.Handler) string {
 		var out bytes.Buffer
-		h := slog.NewJSONHandler(
-			&out,
-			&slog.HandlerOptions{AddSource: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		h := slog.NewJSONHandler(&out, &slog.HandlerOptions{AddSource: true,
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
 					return slog.Attr{}
 				}
 				return a
-			}},
-		)
+			}})
 		l := slog.New(wrap(h)).With("server", "one").WithGroup("g")
 		l.Debug("not enabled")
-		l.Warn(
-			"fine",
-			"n",
-			int64(7),
-			"u",
-			uint64(8),
-			"f",
-			1.5,
-			"t",
-			time.Unix(0, 0).UTC(),
-			"d",
-			time.Second,
-			"b",
-			true,
-			"e",
-			errors.New("oh"),
-			"v",
-			credentials{User: "me"},
-			slog.Group("h", "x", "y"),
-			"p",
-			panicking{},
-			"nil",
-			nil,
-		)
+		l.Warn("fine", "n", int64(7), "u", uint64(8), "f", 1.5, "t", time.Unix(0, 0).UTC(), "d", time.Second, "b",
+			true, "e", errors.New("oh"), "v", credentials{User: "me"}, slog.Group("h", "x", "y"), "p", panicking{},
+			"nil", nil)
 		return out.String()
 	}
 	plain := line(func(h slog.Handler) slog.Handler { return h })
@@ -134,10 +111,8 @@ func TestLogHandlerWithInvalidOptions(t *testing.T) {
 			t.Errorf("got %s", p)
 		}
 	}()
-	redaction.NewLogHandler(
-		slog.DiscardHandler,
-		redaction.Options{Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}},
-	)
+	redaction.NewLogHandler(slog.DiscardHandler,
+		redaction.Options{Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}})
 }
 
 func BenchmarkLogHandler(b *testing.B) {
@@ -149,20 +124,8 @@ func BenchmarkLogHandler(b *testing.B) {
 			ctx := context.Background()
 			b.ReportAllocs()
 			for b.Loop() {
-				l.InfoContext(
-					ctx,
-					"run ended",
-					"thread",
-					"thread-0123456789",
-					"run",
-					"run-0123456789",
-					"iteration",
-					7,
-					"outcome",
-					"success",
-					"took",
-					time.Second,
-				)
+				l.InfoContext(ctx, "run ended", "thread", "thread-0123456789", "run", "run-0123456789", "iteration", 7,
+					"outcome", "success", "took", time.Second)
 			}
 		})
 	}

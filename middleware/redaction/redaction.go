@@ -101,11 +101,8 @@ func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResul
 		n += count
 	}
 	// Both fail only at the end of the run, and then the counts stay.
-	_ = holdfast.Notify(
-		ctx,
-		NoticeRedacted,
-		notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n},
-	)
+	_ = holdfast.Notify(ctx, NoticeRedacted,
+		notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n})
 	_, _ = value.Update(ctx, func(s State) State { return State{Counts: s.Counts} })
 }
 

@@ -103,8 +103,8 @@ func TestRedactionLeavesTheRestAlone(t *testing.T) {
 		"mailto:a@b.c",
 		"Bearer of bad news", "eyJ.not.jwt", "4111 1111 1111 1112", "1234567890123456", "the year 2026, 13 of 19",
 		"+49 170 1234567",
-		"1732190000123456789", "9111111111111111", "the public part:\n-----BEGIN PUBLIC " +
-			"KEY-----\nabc\n-----END PUBLIC KEY-----",
+		"1732190000123456789", "9111111111111111",
+		"the public part:\n-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----",
 		"a4111111111111111", "umlauts äöü, \xff and no more",
 	} {
 		if got := hide(t, m, text); got != text {
@@ -172,11 +172,8 @@ func TestRedactionOfWhatAToolReturns(t *testing.T) {
 		t.Errorf("an error without a secret: %v", err)
 	}
 	cause := fmt.Errorf("dial %s: %w", "redis://u:"+secrets["url_password"]+"@h", context.DeadlineExceeded)
-	if _, err := call(
-		holdfast.ToolResult{},
-		cause,
-	); err == nil || strings.Contains(err.Error(), secrets["url_password"]) ||
-		!errors.Is(err, context.DeadlineExceeded) {
+	if _, err := call(holdfast.ToolResult{}, cause); err == nil ||
+		strings.Contains(err.Error(), secrets["url_password"]) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an error: %v", err)
 	}
 	ask := &holdfast.Interrupt{
@@ -184,50 +181,34 @@ func TestRedactionOfWhatAToolReturns(t *testing.T) {
 		Metadata: json.RawMessage(`{"key":"` + secrets["aws"] + `","card":4111111111111111}`),
 	}
 	var asked *holdfast.Interrupt
-	if _, err := call(
-		holdfast.ToolResult{},
-		ask,
-	); !errors.As(err, &asked) || asked.Message != "Use [redacted:api_key]?" || !json.Valid(asked.Metadata) ||
-		strings.Contains(string(asked.Metadata), "4111") ||
-		strings.Contains(ask.Message, "redacted") {
+	if _, err := call(holdfast.ToolResult{}, ask); !errors.As(err, &asked) ||
+		asked.Message != "Use [redacted:api_key]?" || !json.Valid(asked.Metadata) ||
+		strings.Contains(string(asked.Metadata), "4111") || strings.Contains(ask.Message, "redacted") {
 		t.Errorf("a question: %v, %s", err, asked.Metadata)
 	}
 	ask.Metadata = json.RawMessage(`{"key":"` + secrets["aws"] + `"}`)
-	if _, err := call(
-		holdfast.ToolResult{},
-		ask,
-	); !errors.As(err, &asked) ||
+	if _, err := call(holdfast.ToolResult{}, ask); !errors.As(err, &asked) ||
 		string(asked.Metadata) != `{"key":"[redacted:api_key]"}` {
 		t.Errorf("a question: %v, %s", err, asked.Metadata)
 	}
 	known := holdfast.Errorf("x", "Bad.").Wrap(cause)
-	if _, err := call(
-		holdfast.ToolResult{},
-		known,
-	); err == nil || strings.Contains(err.Error(), secrets["url_password"]) ||
-		!errors.Is(err, context.DeadlineExceeded) {
+	if _, err := call(holdfast.ToolResult{}, known); err == nil ||
+		strings.Contains(err.Error(), secrets["url_password"]) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an error with a cause: %v", err)
 	}
 	var end *holdfast.EndRun
 	stop := &holdfast.EndRun{
 		Err: holdfast.Errorf("stop", "Bad key %s.", secrets["aws"]).WithHint("Replace %s.", secrets["aws"]),
 	}
-	if _, err := call(
-		holdfast.ToolResult{},
-		stop,
-	); !errors.As(err, &end) || strings.Contains(err.Error()+end.Err.Hint, secrets["aws"]) ||
-		end.Err.Code != "stop" {
+	if _, err := call(holdfast.ToolResult{}, stop); !errors.As(err, &end) ||
+		strings.Contains(err.Error()+end.Err.Hint, secrets["aws"]) || end.Err.Code != "stop" {
 		t.Errorf("the end of a run: %v", err)
 	}
 }
 
 // stream passes deltas, and then an error if there is one, through the middleware.
 func stream(
-	t testing.TB,
-	ctx context.Context,
-	m holdfast.Middleware,
-	failure error,
-	deltas ...holdfast.Delta,
+	t testing.TB, ctx context.Context, m holdfast.Middleware, failure error, deltas ...holdfast.Delta,
 ) ([]holdfast.Delta, error) {
 	t.Helper()
 	model := m.Model(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -315,15 +296,11 @@ func TestRedactionOfEverythingInADelta(t *testing.T) {
 	m := redaction.New(redaction.Options{})
 	usage := &holdfast.Usage{}
 	call := &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"] + `"}`}
-	got, err := stream(t, t.Context(), m, nil,
-		holdfast.Delta{Text: "text"},
+	got, err := stream(t, t.Context(), m, nil, holdfast.Delta{Text: "text"},
 		holdfast.Delta{Reasoning: "hm " + secrets["aws"][:10]},
-		holdfast.Delta{Reasoning: secrets["aws"][10:], ReasoningSecret: "sig"},
-		holdfast.Delta{Text: "more"},
-		holdfast.Delta{Usage: usage},
-		holdfast.Delta{Call: call},
-		holdfast.Delta{Reasoning: "end", Finish: holdfast.FinishToolCalls},
-	)
+		holdfast.Delta{Reasoning: secrets["aws"][10:], ReasoningSecret: "sig"}, holdfast.Delta{Text: "more"},
+		holdfast.Delta{Usage: usage}, holdfast.Delta{Call: call},
+		holdfast.Delta{Reasoning: "end", Finish: holdfast.FinishToolCalls})
 	want := []holdfast.Delta{
 		{},
 		{Text: "text"},
@@ -345,10 +322,8 @@ func TestRedactionOfAStreamThatFails(t *testing.T) {
 	broken := &holdfast.ModelError{Public: "The key " + secrets["aws"] + " is bad.", Retryable: true}
 	got, err := stream(t, t.Context(), m, broken, holdfast.Delta{Text: "it is " + secrets["aws"][:12]})
 	var failed *holdfast.ModelError
-	if text, _ := said(
-		got,
-	); text != "it is " || !errors.As(err, &failed) || failed.Public != "The key [redacted:api_key] is bad." ||
-		!failed.Retryable {
+	if text, _ := said(got); text != "it is " || !errors.As(err, &failed) ||
+		failed.Public != "The key [redacted:api_key] is bad." || !failed.Retryable {
 		t.Errorf("got %q, %v", text, err)
 	}
 	known := holdfast.Errorf("broke", "%s", secrets["aws"])
@@ -403,9 +378,8 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	}
 	// The middle of this one cannot be dropped: the rest would be another text.
 	odd := "Q" + strings.Repeat(strings.Repeat("1", 300)+strings.Repeat("a", 300), 50)
-	of := redaction.New(
-		redaction.Options{Patterns: []redaction.Pattern{{Name: "odd", Regexp: `Q(?:[0-9]{300}[a-z]{300})+`}}},
-	)
+	of := redaction.New(redaction.Options{Patterns: []redaction.Pattern{{Name: "odd",
+		Regexp: `Q(?:[0-9]{300}[a-z]{300})+`}}})
 	got, err := stream(t, t.Context(), of, nil, pieces(odd+" done", len(odd))...)
 	if joined, _ := said(got); err != nil || joined != "[redacted:odd] done" {
 		t.Errorf("%d bytes, %v", len(joined), err)
@@ -413,15 +387,8 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	// Text that was released in the end, although it was the beginning of a secret, is not
 	// lost.
 	late := "<é" + strings.Repeat("-", 9000) + "<"
-	got, err = stream(
-		t,
-		t.Context(),
-		m,
-		nil,
-		holdfast.Delta{Text: late},
-		holdfast.Delta{Text: "é é>"},
-		holdfast.Delta{Finish: holdfast.FinishStop},
-	)
+	got, err = stream(t, t.Context(), m, nil, holdfast.Delta{Text: late}, holdfast.Delta{Text: "é é>"},
+		holdfast.Delta{Finish: holdfast.FinishStop})
 	if joined, _ := said(got); err != nil || joined != late+"é é>" {
 		t.Errorf("%d bytes, %v", len(joined), err)
 	}
@@ -523,18 +490,14 @@ func TestRedactionLeavesMeanings(t *testing.T) {
 		public.Wrap(holdfast.ErrOutcomeUnknown),
 		fmt.Errorf("%s: %w", secrets["aws"], holdfast.ErrOutcomeUnknown),
 	} {
-		if got := after(
-			give,
-		); !errors.Is(got, holdfast.ErrOutcomeUnknown) ||
+		if got := after(give); !errors.Is(got, holdfast.ErrOutcomeUnknown) ||
 			strings.Contains(fmt.Sprint(got), secrets["aws"]) {
 			t.Errorf("%v became %v", give, got)
 		}
 	}
 	login := &credential.LoginRequired{URL: "https://login.example/?state=" + secrets["jwt"]}
 	var ask, was *holdfast.Interrupt
-	if got := after(
-		login,
-	); !errors.As(got, &ask) || !errors.As(error(login), &was) ||
+	if got := after(login); !errors.As(got, &ask) || !errors.As(error(login), &was) ||
 		string(ask.Metadata) != string(was.Metadata) {
 		t.Errorf("a user cannot log in any more: %+v", ask)
 	}

@@ -45,18 +45,13 @@ func (p Pattern) rule() (secretRule, error) {
 		return secretRule{}, fmt.Errorf("regexp of %s is not RE2: %w", p.Name, err)
 	}
 	if re.MatchString("") {
-		return secretRule{}, fmt.Errorf(
-			"regexp of %s matches the empty text; write one that matches at least one character",
-			p.Name,
-		)
+		return secretRule{}, fmt.Errorf("regexp of %s matches the empty text; write one that "+
+			"matches at least one character", p.Name)
 	}
 	tail, err := regexp.Compile(tailOf(p.Regexp))
 	if err != nil {
-		return secretRule{}, fmt.Errorf(
-			"regexp of %s is too large to search for in a stream; write a shorter one: %w",
-			p.Name,
-			err,
-		)
+		return secretRule{}, fmt.Errorf("regexp of %s is too large to search for in a stream; write a shorter one: %w",
+			p.Name, err)
 	}
 	rule := secretRule{name: p.Name, re: re, group: max(re.SubexpIndex("secret"), 0), tail: tail}
 	if literal, _ := re.LiteralPrefix(); literal != "" {
@@ -67,8 +62,9 @@ func (p Pattern) rule() (secretRule, error) {
 
 // matches appends the matches of the rule.
 func (rule *secretRule) matches(text string, after int, spans []secretSpan) []secretSpan {
-	if len(rule.hints) > 0 &&
-		!slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(text, h) }) {
+	if len(rule.hints) > 0 && !slices.ContainsFunc(rule.hints, func(h string) bool {
+		return strings.Contains(text, h)
+	}) {
 		return spans
 	}
 	for _, m := range rule.re.FindAllStringSubmatchIndex(text, -1) {

@@ -17,11 +17,9 @@ import (
 // pieces. None of them is in the stream, in the history or in the log.
 func TestNothingOfASecretIsLeft(t *testing.T) {
 	t.Parallel()
-	fetch := holdfast.NewTool(
-		"fetch",
-		"",
-		func(context.Context, struct{}) (string, error) { return "the key: " + secrets["aws"], nil },
-	)
+	fetch := holdfast.NewTool("fetch", "", func(context.Context, struct{}) (string, error) {
+		return "the key: " + secrets["aws"], nil
+	})
 	model := hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		switch last := req.Messages[len(req.Messages)-1]; {
 		case last.Role == holdfast.RoleTool:
@@ -104,13 +102,10 @@ func TestASecretInAnError(t *testing.T) {
 				)
 				return
 			}
-			yield(
-				holdfast.Delta{},
-				&holdfast.ModelError{
-					Public: "Key " + secrets["aws"] + " is refused.",
-					Err:    fmt.Errorf("401 for %s", secrets["aws"]),
-				},
-			)
+			yield(holdfast.Delta{}, &holdfast.ModelError{
+				Public: "Key " + secrets["aws"] + " is refused.",
+				Err:    fmt.Errorf("401 for %s", secrets["aws"]),
+			})
 		}
 	})
 	c := hooktest.Serve(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
@@ -121,8 +116,7 @@ func TestASecretInAnError(t *testing.T) {
 		t.Error(stream)
 	}
 	if log := strings.Join(c.Log(), "\n"); strings.Contains(stream+log, secrets["aws"]) ||
-		strings.Contains(stream+log, secrets["url_password"]) ||
-		!strings.Contains(log, "401 for [redacted:api_key]") {
+		strings.Contains(stream+log, secrets["url_password"]) || !strings.Contains(log, "401 for [redacted:api_key]") {
 		t.Errorf("%s\n%s", stream, log)
 	}
 }

@@ -279,11 +279,9 @@ func (a *answer) begin(e *event) error {
 		if given := bytes.TrimSpace(e.Block.Input); len(given) > 0 && string(given) != "{}" && string(given) != "null" {
 			arguments, b.given = string(given), true // some gateways have them here
 		}
-		return a.Emit(
-			holdfast.Delta{
-				Call: &holdfast.CallDelta{Index: b.call, ID: e.Block.ID, Name: e.Block.Name, Arguments: arguments},
-			},
-		)
+		return a.Emit(holdfast.Delta{
+			Call: &holdfast.CallDelta{Index: b.call, ID: e.Block.ID, Name: e.Block.Name, Arguments: arguments},
+		})
 	}
 	return nil
 }

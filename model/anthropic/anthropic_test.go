@@ -40,23 +40,9 @@ func read(t testing.TB, r io.Reader) string {
 }
 
 func FuzzStream(f *testing.F) {
-	modeltest.Fuzz(
-		f,
-		conforming(),
-		reader(),
-		begin(
-			-1,
-			`{"type":"redacted_thinking","data":"x"}`,
-		)+end(
-			-1,
-		)+end(
-			-1,
-		)+strings.Join(
-			closing("pause_turn"),
-			"",
-		),
-		`{"type":"error","error":{"type":"api_error"}}`,
-	)
+	modeltest.Fuzz(f, conforming(), reader(),
+		begin(-1, `{"type":"redacted_thinking","data":"x"}`)+end(-1)+end(-1)+strings.Join(closing("pause_turn"), ""),
+		`{"type":"error","error":{"type":"api_error"}}`)
 }
 
 // FuzzPlainText: the text of an event that is not decoded is the text that decoding finds.
@@ -73,12 +59,9 @@ func FuzzPlainText(f *testing.F) {
 			return
 		}
 		var e event
-		if err := json.Unmarshal(
-			[]byte(data),
-			&e,
-		); err != nil && index[0] != '0' ||
-			err == nil &&
-				(string(e.Delta.Text) != got || e.Type != "content_block_delta" || e.Delta.Type != "text_delta") {
+		if err := json.Unmarshal([]byte(data), &e); err != nil && index[0] != '0' ||
+			err == nil && (string(e.Delta.Text) != got || e.Type != "content_block_delta" ||
+				e.Delta.Type != "text_delta") {
 			t.Errorf("%s is read as %q, decoded as %+v: %v", data, got, e, err)
 		}
 	})
@@ -88,10 +71,8 @@ func FuzzPlainText(f *testing.F) {
 func TestPlainTextIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, tail := range []string{`"}}`, `"}        }`, `"} }`} {
-		if text, ok := plainText(
-			[]byte(`{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"hi, é` + tail),
-		); !ok ||
-			text != "hi, é" {
+		if text, ok := plainText([]byte(`{"type":"content_block_delta","index":3,` +
+			`"delta":{"type":"text_delta","text":"hi, é` + tail)); !ok || text != "hi, é" {
 			t.Errorf("%s: %q, %v", tail, text, ok)
 		}
 	}
@@ -141,34 +122,26 @@ func TestThinkingReturns(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, map[string]any{"cache_control": map[string]any{"type": "ephemeral"}})
 	stream := opening() +
-		begin(
-			0,
-			`{"type":"thinking","thinking":"a ","signature":""}`,
-		) + delta(0, "thinking_delta", "thinking", "<b>") + delta(0, "signature_delta", "signature", "s1") +
+		begin(0, `{"type":"thinking","thinking":"a ","signature":""}`) +
+		delta(0, "thinking_delta", "thinking", "<b>") + delta(0, "signature_delta", "signature", "s1") +
 		delta(0, "signature_delta", "signature", "=") + end(0) +
 		begin(1, `{"type":"redacted_thinking","data":"hidden"}`) + end(1) +
 		begin(2, `{"type":"text","text":"One"}`) + delta(2, "text_delta", "text", ".") + end(2) +
 		begin(3, `{"type":"thinking","thinking":"","signature":"s2"}`) + end(3) +
 		begin(4, `{"type":"text","text":"Two."}`) + end(4) +
-		begin(
-			5,
-			`{"type":"tool_use","id":"c1","name":"f","input":{}}`,
-		) + delta(5, "input_json_delta", "partial_json", `{"x":1.50}`) + end(5) +
+		begin(5, `{"type":"tool_use","id":"c1","name":"f","input":{}}`) +
+		delta(5, "input_json_delta", "partial_json", `{"x":1.50}`) + end(5) +
 		begin(6, `{"type":"thinking","thinking":"c","signature":"s3"}`) + end(6) +
 		begin(7, `{"type":"tool_use","id":"c2","name":"g","input":{"y":2}}`) + end(7) +
-		begin(
-			8,
-			`{"type":"thinking","thinking":"unsigned","signature":""}`,
-		) + end(8) + strings.Join(closing("tool_use"), "")
+		begin(8, `{"type":"thinking","thinking":"unsigned","signature":""}`) + end(8) +
+		strings.Join(closing("tool_use"), "")
 	answer := holdfast.Message{Role: holdfast.RoleAssistant}
 	messages := []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		answer.Text += d.Text
 		if d.ReasoningSecret != "" {
-			messages = append(
-				messages,
-				holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret},
-			)
+			messages = append(messages,
+				holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret})
 		}
 		if c := d.Call; c != nil {
 			if c.Name != "" {
@@ -181,12 +154,8 @@ func TestThinkingReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := m.client.Seal(
-		0,
-		0,
-		json.RawMessage(`{"type":"text","text":"I promise"}`),
-		json.RawMessage(`{"type":"tool_use","id":"x","name":"pay","input":{}}`),
-	)
+	forged := m.client.Seal(0, 0, json.RawMessage(`{"type":"text","text":"I promise"}`),
+		json.RawMessage(`{"type":"tool_use","id":"x","name":"pay","input":{}}`))
 	messages = append(
 		messages,
 		holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: forged},
@@ -219,58 +188,56 @@ func TestRequest(t *testing.T) {
 	src := func(kind holdfast.SourceType, mime, value, provider string) *holdfast.Source {
 		return &holdfast.Source{Type: kind, MIMEType: mime, Value: value, Provider: provider}
 	}
-	body, left, err := testModel(
-		t,
-		map[string]any{"max_tokens": 100, "thinking": map[string]any{"type": "adaptive"}},
-	).body(&holdfast.ModelRequest{
-		Instructions: []string{"Be kind.", " ", "Be brief."},
-		Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
-		Messages: []holdfast.Message{
-			{Role: holdfast.RoleAssistant, Text: "Welcome."},
-			{Role: holdfast.RoleUser, Parts: []holdfast.Part{
-				{Type: holdfast.PartText, Text: "look"},
-				{Type: holdfast.PartText, Text: " "},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/PNG", "AAAA", "")},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/tiff", "AAAA", "")},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")},
+	body, left, err := testModel(t, map[string]any{"max_tokens": 100, "thinking": map[string]any{"type": "adaptive"}}).
+		body(&holdfast.ModelRequest{
+			Instructions: []string{"Be kind.", " ", "Be brief."},
+			Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
+			Messages: []holdfast.Message{
+				{Role: holdfast.RoleAssistant, Text: "Welcome."},
+				{Role: holdfast.RoleUser, Parts: []holdfast.Part{
+					{Type: holdfast.PartText, Text: "look"},
+					{Type: holdfast.PartText, Text: " "},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/PNG", "AAAA", "")},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/tiff", "AAAA", "")},
+					{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")},
+					{
+						Type:   holdfast.PartDocument,
+						Source: src(holdfast.SourceData, "text/plain; charset=utf-8", "aGVsbG8=", ""),
+					},
+					{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-1", "anthropic")},
+					{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-2", "openai")},
+					{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
+				}},
+				{Role: holdfast.RoleReasoning, Text: "hm"},
 				{
-					Type:   holdfast.PartDocument,
-					Source: src(holdfast.SourceData, "text/plain; charset=utf-8", "aGVsbG8=", ""),
+					Role: holdfast.RoleAssistant,
+					Text: " ",
+					Calls: []holdfast.ToolCall{
+						{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)},
+						{ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)},
+					},
 				},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-1", "anthropic")},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-2", "openai")},
-				{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
-			}},
-			{Role: holdfast.RoleReasoning, Text: "hm"},
-			{
-				Role: holdfast.RoleAssistant,
-				Text: " ",
-				Calls: []holdfast.ToolCall{
-					{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)},
-					{ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)},
+				{
+					Role:   holdfast.RoleTool,
+					CallID: "functions.look:0",
+					Parts: []holdfast.Part{
+						{Type: holdfast.PartText, Text: "seen"},
+						{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")},
+					},
 				},
+				{Role: holdfast.RoleTool, CallID: "c2"},
+				{Role: holdfast.RoleSystem, Text: "The user is away."},
+				{Role: holdfast.RoleUser, Text: "back"},
+				{Role: holdfast.RoleAssistant},
+				{Role: holdfast.RoleAssistant, Text: "Hello"},
+				{Role: holdfast.RoleUser, Text: "again"},
 			},
-			{
-				Role:   holdfast.RoleTool,
-				CallID: "functions.look:0",
-				Parts: []holdfast.Part{
-					{Type: holdfast.PartText, Text: "seen"},
-					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")},
-				},
+			Tools: []holdfast.ToolSpec{
+				{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
+				{Name: "ask"},
 			},
-			{Role: holdfast.RoleTool, CallID: "c2"},
-			{Role: holdfast.RoleSystem, Text: "The user is away."},
-			{Role: holdfast.RoleUser, Text: "back"},
-			{Role: holdfast.RoleAssistant},
-			{Role: holdfast.RoleAssistant, Text: "Hello"},
-			{Role: holdfast.RoleUser, Text: "again"},
-		},
-		Tools: []holdfast.ToolSpec{
-			{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
-			{Name: "ask"},
-		},
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,9 +245,8 @@ func TestRequest(t *testing.T) {
 	for _, p := range left {
 		kinds = append(kinds, fmt.Sprintf("%d %s", p.Message, p.Kind))
 	}
-	if got, want := fmt.Sprint(
-		kinds,
-	), "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg]"; got != want {
+	if got, want := fmt.Sprint(kinds), "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg]"; got !=
+		want {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
@@ -313,10 +279,8 @@ func TestPrefix(t *testing.T) {
 		req := &holdfast.ModelRequest{Instructions: []string{"Be kind."}, Tools: []holdfast.ToolSpec{{Name: "f"}}}
 		var before prefixes
 		for turn, calls := range [][]int{{1, 3}, {8, 12}, {22}, {1}, {30, 2}, {1}} {
-			req.Messages = append(
-				req.Messages,
-				holdfast.Message{Role: holdfast.RoleUser, Text: fmt.Sprint("go ", turn)},
-			)
+			req.Messages = append(req.Messages,
+				holdfast.Message{Role: holdfast.RoleUser, Text: fmt.Sprint("go ", turn)})
 			if facts {
 				req.Context = []holdfast.ContextItem{{Description: "time", Value: fmt.Sprint(turn)}}
 			}
@@ -327,43 +291,26 @@ func TestPrefix(t *testing.T) {
 					want, end = before.stable, before.stableEnds
 				}
 				if !strings.HasPrefix(now.bare, want) {
-					t.Errorf(
-						"facts %v: request %d of run %d does not begin as the one before: it has %d bytes of %d",
-						facts,
-						n,
-						turn,
-						commonTo(now.bare, want),
-						len(want),
-					)
+					t.Errorf("facts %v: request %d of run %d does not begin as the one before: it has %d bytes of %d",
+						facts, n, turn, commonTo(now.bare, want), len(want))
 				}
 				if len(now.marks) > 4 || end >= 0 && before.bare != "" && !seen(now.marks, end) {
-					t.Errorf(
-						"facts %v: request %d of run %d: block %d is out of sight of the marks at %v",
-						facts,
-						n,
-						turn,
-						end,
-						now.marks,
-					)
+					t.Errorf("facts %v: request %d of run %d: block %d is out of sight of the marks at %v", facts, n,
+						turn, end, now.marks)
 				}
 				before = now
 				answer := holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok"}
 				for i := range many {
-					answer.Calls = append(
-						answer.Calls,
-						holdfast.ToolCall{
-							ID:        fmt.Sprintf("c%d_%d_%d", turn, n, i),
-							Name:      "f",
-							Arguments: json.RawMessage("{}"),
-						},
-					)
+					answer.Calls = append(answer.Calls, holdfast.ToolCall{
+						ID:        fmt.Sprintf("c%d_%d_%d", turn, n, i),
+						Name:      "f",
+						Arguments: json.RawMessage("{}"),
+					})
 				}
 				req.Messages = append(req.Messages, answer)
 				for _, c := range answer.Calls {
-					req.Messages = append(
-						req.Messages,
-						holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: "done"},
-					)
+					req.Messages = append(req.Messages,
+						holdfast.Message{Role: holdfast.RoleTool, CallID: c.ID, Text: "done"})
 				}
 			}
 		}
@@ -390,11 +337,8 @@ func prefixesOf(t *testing.T, m *Model, req *holdfast.ModelRequest) (p prefixes)
 	messages := asked(t, m, req)
 	bare := func(s string) string { return strings.ReplaceAll(s, `,"cache_control":{"type":"ephemeral"}`, "") }
 	p.marks = marks(t, messages)
-	p.bare, p.whole, p.ends = bare(
-		messages,
-	), bare(
-		messages[:strings.LastIndex(messages, `,"cache_control"`)],
-	), p.marks[len(p.marks)-1]
+	p.bare, p.whole, p.ends = bare(messages), bare(messages[:strings.LastIndex(messages, `,"cache_control"`)]),
+		p.marks[len(p.marks)-1]
 	p.stable, p.stableEnds = p.whole, p.ends
 	if stable, _, found := strings.Cut(p.bare, `{"type":"text","text":"\u003ccontext`); found {
 		p.stable = strings.TrimSuffix(strings.TrimSuffix(stable, `]},{"role":"user","content":[`), ",")
@@ -464,10 +408,11 @@ func TestKeys(t *testing.T) {
 			"anthropic-version": "2099-01-01"},
 			Getenv: env(nil)},
 			url: DefaultBaseURL, bearer: "Bearer x"},
-		"none": {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set ANTHROPIC_API_KEY, or " +
-			"name a server that needs none with ANTHROPIC_BASE_URL"},
-		"our parameter": {o: Options{Key: "k", Params: map[string]any{"system": "x"}}, bad: `the parameter "system" ` +
-			`cannot be set: the server sets it itself`},
+		"none": {o: Options{Getenv: env(nil)},
+			bad: "the model m needs a key: set ANTHROPIC_API_KEY, or name a server that needs none " +
+				"with ANTHROPIC_BASE_URL"},
+		"our parameter": {o: Options{Key: "k", Params: map[string]any{"system": "x"}},
+			bad: `the parameter "system" cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
 	} {
 		c.o.Model = "m"
@@ -484,8 +429,7 @@ func TestKeys(t *testing.T) {
 		}
 		h := m.client.Header()
 		if m.client.BaseURL != c.url || h.Get("X-Api-Key") != c.key || h.Get("Authorization") != c.bearer ||
-			h.Get("Anthropic-Version") == "" ||
-			c.bearer != "" && h.Get("Anthropic-Version") != "2099-01-01" {
+			h.Get("Anthropic-Version") == "" || c.bearer != "" && h.Get("Anthropic-Version") != "2099-01-01" {
 			t.Errorf("%s: %s with %v", name, m.client.BaseURL, h)
 		}
 	}
@@ -495,13 +439,11 @@ func TestKeys(t *testing.T) {
 func TestWhere(t *testing.T) {
 	t.Parallel()
 	path := ""
-	m, err := New(
-		Options{
-			Model: "m",
-			Key:   "k",
-			HTTP:  &http.Client{Transport: roundTrip(func(r *http.Request) { path = r.Method + " " + r.URL.String() })},
-		},
-	)
+	m, err := New(Options{
+		Model: "m",
+		Key:   "k",
+		HTTP:  &http.Client{Transport: roundTrip(func(r *http.Request) { path = r.Method + " " + r.URL.String() })},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -528,10 +470,8 @@ func TestFloods(t *testing.T) {
 		"blocks":      begin(0, `{"type":"text","text":""}`),
 		"data":        begin(0, `{"type":"redacted_thinking","data":"`+piece+`"}`),
 	} {
-		stream := io.MultiReader(
-			strings.NewReader(opening()+begin(0, `{"type":"thinking"}`)),
-			&repeating{text: []byte(chunk), left: 64 << 20},
-		)
+		stream := io.MultiReader(strings.NewReader(opening()+begin(0, `{"type":"thinking"}`)),
+			&repeating{text: []byte(chunk), left: 64 << 20})
 		if got := read(t, stream); !strings.Contains(got, "too long") {
 			t.Errorf("%s: %.300s", name, got)
 		}
@@ -566,22 +506,14 @@ var benchDeltas = map[string]string{
 func told(tb testing.TB, name, line string, n int) {
 	tb.Helper()
 	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-	start := begin(
-		0,
-		map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`,
-			"arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name],
-	)
-	stream := io.MultiReader(
-		strings.NewReader(start),
-		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
-	)
-	err := m.client.Read(
-		stream,
-		func(holdfast.Delta, error) bool { count++; return true },
+	start := begin(0, map[string]string{"text": `{"type":"text"}`, "thinking": `{"type":"thinking"}`,
+		"arguments": `{"type":"tool_use","id":"a","name":"f"}`}[name])
+	stream := io.MultiReader(strings.NewReader(start),
+		&repeating{text: []byte(line), left: int64(n) * int64(len(line))})
+	err := m.client.Read(stream, func(holdfast.Delta, error) bool { count++; return true },
 		func(a *modelhttp.Answer) modelhttp.Parser {
 			return unbounded{&answer{Answer: a, model: m, blocks: map[int]*block{}}}
-		},
-	)
+		})
 	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
 		tb.Errorf("%d deltas of %d, then %v", count, n, err)
 	}

@@ -25,41 +25,33 @@ func begin(index int, block string) string {
 }
 
 func delta(index int, kind, member, text string) string {
-	return sse(
-		"content_block_delta",
-		fmt.Sprintf(`,"index":%d,"delta":{"type":%q,%q:%s}`, index, kind, member, modeltest.JSON(text)),
-	)
+	return sse("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":{"type":%q,%q:%s}`, index, kind, member,
+		modeltest.JSON(text)))
 }
 
 func end(index int) string { return sse("content_block_stop", fmt.Sprintf(`,"index":%d`, index)) }
 
 // opening and closing are what every answer begins and ends with.
 func opening() string {
-	return sse(
-		"message_start",
-		fmt.Sprintf(
-			`,"message":{"id":"msg_1","type":"message","role":"assistant","model":"m1-2026","content":[],`+
-				`"stop_reason":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,`+
-				`"cache_read_input_tokens":%d,"output_tokens":1}}`,
-			modeltest.Input-modeltest.Cached-modeltest.Written,
-			modeltest.Written,
-			modeltest.Cached,
-		),
-	)
+	return sse("message_start", fmt.Sprintf(
+		`,"message":{"id":"msg_1","type":"message","role":"assistant","model":"m1-2026","content":[],`+
+			`"stop_reason":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,`+
+			`"cache_read_input_tokens":%d,"output_tokens":1}}`,
+		modeltest.Input-modeltest.Cached-modeltest.Written,
+		modeltest.Written,
+		modeltest.Cached,
+	))
 }
 
 func closing(reason string) []string {
 	return []string{
-		sse(
-			"message_delta",
-			fmt.Sprintf(
-				`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d,`+
-					`"output_tokens_details":{"thinking_tokens":%d}}`,
-				reason,
-				modeltest.Output,
-				modeltest.Reasoning,
-			),
-		),
+		sse("message_delta", fmt.Sprintf(
+			`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d,`+
+				`"output_tokens_details":{"thinking_tokens":%d}}`,
+			reason,
+			modeltest.Output,
+			modeltest.Reasoning,
+		)),
 		sse("message_stop", ""),
 	}
 }
@@ -85,11 +77,9 @@ func fake(a modeltest.Answer) []string {
 		index++
 	}
 	for i, c := range a.Calls {
-		events = append(
-			events,
-			begin(index+i, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Name)),
-			delta(index+i, "input_json_delta", "partial_json", ""),
-		)
+		events = append(events, begin(index+i,
+			fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Name)),
+			delta(index+i, "input_json_delta", "partial_json", ""))
 	}
 	for _, piece := range modeltest.InTurn(a.Calls) {
 		events = append(events, delta(index+piece.Call, "input_json_delta", "partial_json", piece.Arguments))
@@ -116,25 +106,18 @@ func conforming() modeltest.Provider {
 	unnamed := "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
 	untyped := "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
 	refusal := opening() + begin(0, `{"type":"text","text":""}`) + delta(0, "text_delta", "text", "I ") +
-		sse(
-			"message_delta",
-			`,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no `+
-				`KEY"}},"usage":{"output_tokens":5}`,
-		) + sse("message_stop", "")
+		sse("message_delta", `,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio",`+
+			`"explanation":"no KEY"}},"usage":{"output_tokens":5}`) + sse("message_stop", "")
 	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
 		Stream: fake, CountsEarly: true, Thinks: true, Signs: true,
 		Usage: holdfast.Usage{
-			InputTokens: count(
-				modeltest.Input,
-			),
-			OutputTokens: count(modeltest.Output),
-			TotalTokens:  count(modeltest.Input + modeltest.Output),
-			ReasoningTokens: count(
-				modeltest.Reasoning,
-			),
+			InputTokens:     count(modeltest.Input),
+			OutputTokens:    count(modeltest.Output),
+			TotalTokens:     count(modeltest.Input + modeltest.Output),
+			ReasoningTokens: count(modeltest.Reasoning),
 			CachedInput:     count(modeltest.Cached),
 			CacheWriteInput: count(modeltest.Written),
 		},
@@ -142,23 +125,15 @@ func conforming() modeltest.Provider {
 			sse("news", ""),
 			sse("ping", ""),
 			": hi\n\n",
-			begin(
-				70,
-				`{"type":"server_news","x":1}`,
-			),
+			begin(70, `{"type":"server_news","x":1}`),
 			sse("content_block_delta", `,"index":70,"delta":{"type":"news_delta"}`),
 			end(71),
 			sse("news", `,"index":"one","message":7,"delta":"x","usage":[]`),
 			sse("message_start", `,"error":null`),
-			begin(
-				72,
-				`{"type":"server_news","text":{"x":1},"name":[]}`,
-			),
+			begin(72, `{"type":"server_news","text":{"x":1},"name":[]}`),
 			sse("content_block_delta", `,"index":72,"delta":{"type":"news_delta","text":7}`),
-			sse(
-				"content_block_delta",
-				`,"index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"so"}}`,
-			),
+			sse("content_block_delta", `,"index":1,"delta":{"type":"citations_delta",`+
+				`"citation":{"type":"page_location","cited_text":"so"}}`),
 		},
 		Undecodable: "event: content_block_delta\ndata: {\"type\":\"content_bl\n\n",
 		Errors: map[failure.Kind][]string{
@@ -187,12 +162,7 @@ func conforming() modeltest.Provider {
 		Endings: map[failure.Kind][]string{
 			failure.Refused: {refusal},
 			failure.Cut: {
-				opening() + begin(
-					0,
-					`{"type":"tool_use","id":"a","input":{}}`,
-				) + end(
-					0,
-				),
+				opening() + begin(0, `{"type":"tool_use","id":"a","input":{}}`) + end(0),
 				opening() + sse("message_stop", ""),
 			},
 		},

@@ -28,9 +28,7 @@ func part(p *holdfast.Part) *content {
 	s := p.Source
 	switch s.Type {
 	case holdfast.SourceURL:
-		if mime := modelhttp.MIMEType(
-			s,
-		); mime == "" || kind == "image" && slices.Contains(images, mime) ||
+		if mime := modelhttp.MIMEType(s); mime == "" || kind == "image" && slices.Contains(images, mime) ||
 			kind == "document" && mime == "application/pdf" {
 			return &content{Type: kind, Source: &source{Type: "url", URL: s.Value}}
 		}

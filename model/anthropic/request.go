@@ -265,8 +265,7 @@ func (w *writer) between(from, to int) {
 // begin puts a message of the user before a conversation that begins with an answer.
 func (w *writer) begin() {
 	if len(w.messages) > 0 && w.messages[0].Role == assistant {
-		w.messages = append(
-			[]*message{{Role: user, Content: []*content{{Type: blockText, Text: beginsEarlier}}}},
+		w.messages = append([]*message{{Role: user, Content: []*content{{Type: blockText, Text: beginsEarlier}}}},
 			w.messages...)
 		w.blocks, w.words = w.blocks+1, w.words+1
 	}
@@ -295,15 +294,12 @@ func (w *writer) said(i int) []*content {
 				blocks = append(blocks, &content{thinking: p.Block})
 			}
 		case p.Call != nil:
-			blocks = append(
-				blocks,
-				&content{
-					Type:  blockToolUse,
-					ID:    modelhttp.CallID(p.Call.ID),
-					Name:  p.Call.Name,
-					Input: modelhttp.Arguments(p.Call.Arguments),
-				},
-			)
+			blocks = append(blocks, &content{
+				Type:  blockToolUse,
+				ID:    modelhttp.CallID(p.Call.ID),
+				Name:  p.Call.Name,
+				Input: modelhttp.Arguments(p.Call.Arguments),
+			})
 		case p.Media != nil:
 			blocks = append(blocks, &content{Type: blockText, Text: modelhttp.LeftOut(p.Media)})
 		case !blank(p.Text):
@@ -335,15 +331,12 @@ func (w *writer) results(i int) int {
 	for _, call := range calls {
 		for n := i + 1; n <= end; n++ {
 			if m := &w.req.Messages[n]; m.CallID == call.ID {
-				w.add(
-					user,
-					&content{
-						Type:   "tool_result",
-						CallID: modelhttp.CallID(call.ID),
-						Result: w.resultOf(n, m),
-						Failed: m.Error != "",
-					},
-				)
+				w.add(user, &content{
+					Type:   "tool_result",
+					CallID: modelhttp.CallID(call.ID),
+					Result: w.resultOf(n, m),
+					Failed: m.Error != "",
+				})
 				break
 			}
 		}

@@ -52,29 +52,23 @@ func TestThinkingRefused(t *testing.T) {
 			t.Parallel()
 			var log []string
 			refusal := c.refusal
-			m, err := New(
-				Options{
-					Model:  "m1",
-					Key:    modeltest.Key,
-					Params: c.params,
-					HTTP: modeltest.Replies(func(r *http.Request) (int, string) {
-						log = append(log, sentThinking(t, r))
-						if len(refusal) == 0 {
-							return http.StatusOK, strings.Join(
-								fake(modeltest.Answer{Text: []string{"so"}, Finish: holdfast.FinishStop}),
-								"",
-							)
-						}
-						said := refusal[0]
-						refusal = refusal[1:]
-						return http.StatusBadRequest,
-							`{"type":"error","error":{"type":"invalid_request_error","message":` +
-								modeltest.JSON(
-									said,
-								) + `}}`
-					}),
-				},
-			)
+			m, err := New(Options{
+				Model:  "m1",
+				Key:    modeltest.Key,
+				Params: c.params,
+				HTTP: modeltest.Replies(func(r *http.Request) (int, string) {
+					log = append(log, sentThinking(t, r))
+					if len(refusal) == 0 {
+						return http.StatusOK,
+							strings.Join(fake(modeltest.Answer{Text: []string{"so"}, Finish: holdfast.FinishStop}), "")
+					}
+					said := refusal[0]
+					refusal = refusal[1:]
+					return http.StatusBadRequest,
+						`{"type":"error","error":{"type":"invalid_request_error","message":` +
+							modeltest.JSON(said) + `}}`
+				}),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,12 +131,8 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, map[string]any{"cache_control": map[string]any{"type": "ephemeral"}})
 	sealed := func(text int) string {
-		return m.client.Seal(
-			text,
-			0,
-			json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`),
-			json.RawMessage(`{"type":"redacted_thinking","data":"x"}`),
-		)
+		return m.client.Seal(text, 0, json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`),
+			json.RawMessage(`{"type":"redacted_thinking","data":"x"}`))
 	}
 	one, two := holdfast.Message{
 		Role: holdfast.RoleUser,
@@ -163,11 +153,8 @@ func TestThinkingLeadsToSomething(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text",` +
 				`"text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
 	} {
-		if got := asked(
-			t,
-			m,
-			&holdfast.ModelRequest{Messages: append(append([]holdfast.Message{one}, c.said...), two)},
-		); got != "["+c.want+"]" {
+		if got := asked(t, m, &holdfast.ModelRequest{Messages: append(append([]holdfast.Message{one}, c.said...),
+			two)}); got != "["+c.want+"]" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -179,13 +166,11 @@ func TestNoThinkingBeforeAForcedCall(t *testing.T) {
 	for _, thinking := range []map[string]any{{"type": "enabled", "budget_tokens": 2000}, {"type": "adaptive"}} {
 		m := testModel(t, map[string]any{"thinking": thinking})
 		for choice, thinks := range map[string]bool{"": true, "none": true, "required": false} {
-			body, _, err := m.body(
-				&holdfast.ModelRequest{
-					ToolChoice: choice,
-					Messages:   []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}},
-					Tools:      []holdfast.ToolSpec{{Name: "f"}},
-				},
-			)
+			body, _, err := m.body(&holdfast.ModelRequest{
+				ToolChoice: choice,
+				Messages:   []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}},
+				Tools:      []holdfast.ToolSpec{{Name: "f"}},
+			})
 			if got := strings.Contains(string(body.Bytes()), thinking["type"].(string)); err != nil || got != thinks {
 				t.Errorf("%v, %q: %s, %v", thinking, choice, body.Bytes(), err)
 			}

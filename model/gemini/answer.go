@@ -264,10 +264,8 @@ func (a *answer) done(reason, message string) error {
 		reason == "TOO_MANY_TOOL_CALLS",
 		reason == "MISSING_THOUGHT_SIGNATURE",
 		reason == "OTHER":
-		return a.malformed(
-			"The model's answer cannot be used.",
-			errors.New(a.Quote("the finish reason is "+reason+" "+message)),
-		)
+		return a.malformed("The model's answer cannot be used.",
+			errors.New(a.Quote("the finish reason is "+reason+" "+message)))
 	case slices.Contains(filters, reason), strings.HasPrefix(reason, "IMAGE_"):
 		finish = holdfast.FinishFilter
 	case reason == "MAX_TOKENS":

@@ -27,36 +27,18 @@ func tail(usage string) string {
 
 // chunk is an event with parts.
 func chunk(parts ...string) string {
-	return sse(
-		`"candidates": [{"content": {"parts": [` + strings.Join(
-			parts,
-			",",
-		) + `],"role": "model"},"index": 0}]` + tail(
-			`"promptTokenCount": 100`,
-		),
-	)
+	return sse(`"candidates": [{"content": {"parts": [` + strings.Join(parts, ",") +
+		`],"role": "model"},"index": 0}]` + tail(`"promptTokenCount": 100`))
 }
 
 // finish is the last event.
 func finish(reason string, parts ...string) string {
-	return sse(
-		fmt.Sprintf(
-			`"candidates": [{"content": {"parts": [%s],"role": "model"},"finishReason": %q,"index": 0}]`,
-			strings.Join(parts, ","),
-			reason,
-		) +
-			tail(
-				fmt.Sprintf(
-					`"promptTokenCount": %d,"candidatesTokenCount": %d,"totalTokenCount": `+
-						`%d,"cachedContentTokenCount": %d,"thoughtsTokenCount": %d`,
-					modeltest.Input,
-					modeltest.Output-modeltest.Reasoning,
-					modeltest.Input+modeltest.Output,
-					modeltest.Cached,
-					modeltest.Reasoning,
-				),
-			),
-	)
+	return sse(fmt.Sprintf(`"candidates": [{"content": {"parts": [%s],"role": `+
+		`"model"},"finishReason": %q,"index": 0}]`, strings.Join(parts, ","), reason) +
+		tail(fmt.Sprintf(`"promptTokenCount": %d,"candidatesTokenCount": %d,"totalTokenCount": `+
+			`%d,"cachedContentTokenCount": %d,"thoughtsTokenCount": %d`, modeltest.Input,
+			modeltest.Output-modeltest.Reasoning, modeltest.Input+modeltest.Output, modeltest.Cached,
+			modeltest.Reasoning)))
 }
 
 // text, thought and calls are parts.
@@ -88,10 +70,8 @@ func fake(nameless bool) func(modeltest.Answer) []string {
 			events = append(events, chunk(thought(piece)))
 		}
 		if a.Signature != "" {
-			events = append(
-				events,
-				chunk(fmt.Sprintf(`{"text": "","thought": true,"thoughtSignature": %q}`, a.Signature)),
-			)
+			events = append(events, chunk(fmt.Sprintf(`{"text": "","thought": true,"thoughtSignature": %q}`,
+				a.Signature)))
 		}
 		for _, piece := range a.Text {
 			events = append(events, chunk(text(piece)))
@@ -109,17 +89,14 @@ func fake(nameless bool) func(modeltest.Answer) []string {
 		if len(calls) > 0 {
 			events = append(events, chunk(calls...))
 		}
-		return append(
-			events,
-			finish(map[bool]string{true: "MAX_TOKENS", false: "STOP"}[a.Finish == holdfast.FinishLength], text("")),
-		)
+		return append(events, finish(map[bool]string{true: "MAX_TOKENS",
+			false: "STOP"}[a.Finish == holdfast.FinishLength], text("")))
 	}
 }
 
 func failed(code int, status, message, details string) string {
-	return sse(
-		fmt.Sprintf(`"error": {"code": %d,"message": %q,"status": %q,"details": [%s]}`, code, message, status, details),
-	)
+	return sse(fmt.Sprintf(`"error": {"code": %d,"message": %q,"status": %q,"details": [%s]}`, code, message, status,
+		details))
 }
 
 // The suite puts its key where a fake says KEY, so that reason is escaped below.
@@ -142,22 +119,14 @@ func TestConformance(t *testing.T) {
 func conforming(nameless bool) modeltest.Provider {
 	cut := []string{chunk(callPart("", "", "{}", "")), sse(`"candidates": [{"finishReason": ""}]`)}
 	for _, reason := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER"} {
-		cut = append(
-			cut,
-			chunk(
-				text("so"),
-			)+sse(
-				fmt.Sprintf(`"candidates": [{"finishReason": %q,"finishMessage": %q}]`, reason, modeltest.Key),
-			),
-		)
+		cut = append(cut, chunk(text("so"))+
+			sse(fmt.Sprintf(`"candidates": [{"finishReason": %q,"finishMessage": %q}]`, reason, modeltest.Key)))
 	}
 	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
-		Stream: fake(
-			nameless,
-		),
+		Stream:      fake(nameless),
 		CountsEarly: true,
 		Thinks:      true,
 		Signs:       true,
@@ -165,18 +134,14 @@ func conforming(nameless bool) modeltest.Provider {
 		InOrder:     true,
 		Nameless:    nameless,
 		Usage: holdfast.Usage{
-			InputTokens: count(
-				modeltest.Input,
-			),
+			InputTokens:     count(modeltest.Input),
 			OutputTokens:    count(modeltest.Output),
 			TotalTokens:     count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning),
 			CachedInput:     count(modeltest.Cached),
 		},
 		Unknown: []string{
-			sse(
-				`"news": 1`,
-			),
+			sse(`"news": 1`),
 			": hi\n\n",
 			sse(`"error": null,"candidates": []`),
 			chunk(),
@@ -196,20 +161,12 @@ func conforming(nameless bool) modeltest.Provider {
 			failure.Quota: {failed(429, "RESOURCE_EXHAUSTED", "spent", perDay)},
 			failure.Auth: {
 				failed(403, "PERMISSION_DENIED", "", ""),
-				failed(
-					400,
-					"INVALID_ARGUMENT",
-					"API key not valid.",
-					`{"@type": "type.googleapis.com/google.rpc.ErrorInfo","reason": "API_\u004bEY_INVALID"}`,
-				),
+				failed(400, "INVALID_ARGUMENT", "API key not valid.",
+					`{"@type": "type.googleapis.com/google.rpc.ErrorInfo","reason": "API_\u004bEY_INVALID"}`),
 			},
 			failure.TooLong: {
-				failed(
-					400,
-					"INVALID_ARGUMENT",
-					"The input token count (9) exceeds the maximum number of tokens allowed (8).",
-					"",
-				),
+				failed(400, "INVALID_ARGUMENT",
+					"The input token count (9) exceeds the maximum number of tokens allowed (8).", ""),
 			},
 			failure.Invalid: {failed(400, "INVALID_ARGUMENT", "what?", "")},
 		},

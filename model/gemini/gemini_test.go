@@ -41,14 +41,9 @@ func read(t testing.TB, r io.Reader) string {
 }
 
 func FuzzStream(f *testing.F) {
-	modeltest.Fuzz(
-		f,
-		conforming(false),
-		reader(f),
+	modeltest.Fuzz(f, conforming(false), reader(f),
 		chunk(signedText("é", "s"), `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`)+finish("SAFETY"),
-		sse(`"promptFeedback": {"blockReason": "SAFETY"}`),
-		`[{"error":{"code":500}}]`,
-	)
+		sse(`"promptFeedback": {"blockReason": "SAFETY"}`), `[{"error":{"code":500}}]`)
 }
 
 // TestFinishes: every finish reason, without and with a call.
@@ -78,16 +73,15 @@ func TestFinishes(t *testing.T) {
 // failureOf asks a model whose provider answers with a status and a body.
 func failureOf(t *testing.T, status int, body string, attempt int) *holdfast.ModelError {
 	t.Helper()
-	m, err := New(
-		Options{Model: "m", Key: "k", HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
+	m, err := New(Options{Model: "m", Key: "k",
+		HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
 			return &http.Response{
 				StatusCode: status,
 				Header:     http.Header{},
 				Body:       io.NopCloser(strings.NewReader(body)),
 				Request:    r,
 			}
-		})}},
-	)
+		})}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,15 +162,12 @@ func heard(t *testing.T, m *Model, stream string) []holdfast.Message {
 		}
 		open = open && d.Text == "" && d.Call == nil
 		if c := d.Call; c != nil {
-			answer.Calls = append(
-				answer.Calls,
-				holdfast.ToolCall{
-					ID:             fmt.Sprintf("c%d", c.Index),
-					Name:           c.Name,
-					Arguments:      json.RawMessage(c.Arguments),
-					EncryptedValue: c.EncryptedValue,
-				},
-			)
+			answer.Calls = append(answer.Calls, holdfast.ToolCall{
+				ID:             fmt.Sprintf("c%d", c.Index),
+				Name:           c.Name,
+				Arguments:      json.RawMessage(c.Arguments),
+				EncryptedValue: c.EncryptedValue,
+			})
 		}
 		return true
 	}, m.parser(0))
@@ -238,17 +229,14 @@ func TestSignaturesReturn(t *testing.T) {
 	} {
 		m := testModel(t, "m1", nil)
 		messages := append([]holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, heard(t, m, c.stream)...)
-		if n := len(
-			messages,
-		); messages[n-1].Role == holdfast.RoleAssistant { // its last secret comes after the text began
+		if n := len(messages); messages[n-1].Role ==
+			holdfast.RoleAssistant { // its last secret comes after the text began
 			messages[n-2], messages[n-1] = messages[n-1], messages[n-2]
 		}
 		for model, want := range map[string]string{"m1": c.own, "m2": c.other} {
-			if got := asked(
-				t,
-				testModel(t, model, nil),
-				&holdfast.ModelRequest{Messages: messages},
-			); got != `[{"role":"user","parts":[{"text":"go"}]},`+want+"]" {
+			if got := asked(t, testModel(t, model, nil),
+				&holdfast.ModelRequest{Messages: messages}); got != `[{"role":"user","parts":[{"text":"go"}]},`+want+
+				"]" {
 				t.Errorf("%s for %s is\n%s\nwant\n%s", name, model, got, want)
 			}
 		}
@@ -284,18 +272,8 @@ func TestImages(t *testing.T) {
 	answer, reasoning := holdfast.Message{ID: "a", Role: holdfast.RoleAssistant}, []holdfast.Message{}
 	text2 := ""
 	err := m.client.Read(
-		strings.NewReader(
-			chunk(
-				sketch,
-				text("Here: "),
-				image("AAAA", "c2lnMQ=="),
-			)+chunk(
-				signedText("and ", "c2lnMg=="),
-				image("CCCC", "c2lnMw=="),
-			)+finish(
-				"STOP",
-			),
-		),
+		strings.NewReader(chunk(sketch, text("Here: "), image("AAAA", "c2lnMQ=="))+
+			chunk(signedText("and ", "c2lnMg=="), image("CCCC", "c2lnMw=="))+finish("STOP")),
 		func(d holdfast.Delta, _ error) bool {
 			if d.Text != "" {
 				answer.Parts = append(answer.Parts, holdfast.Part{Type: holdfast.PartText, Text: d.Text})
@@ -305,10 +283,8 @@ func TestImages(t *testing.T) {
 				answer.Parts = append(answer.Parts, *d.Media)
 			}
 			if d.ReasoningSecret != "" {
-				reasoning = append(
-					reasoning,
-					holdfast.Message{ID: "r", Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret},
-				)
+				reasoning = append(reasoning,
+					holdfast.Message{ID: "r", Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret})
 			}
 			return true
 		},
@@ -342,61 +318,59 @@ func TestRequest(t *testing.T) {
 	src := func(kind holdfast.SourceType, mime, value, provider string) *holdfast.Source {
 		return &holdfast.Source{Type: kind, MIMEType: mime, Value: value, Provider: provider}
 	}
-	body, left, err := testModel(
-		t,
-		"gemini-3-pro",
-		map[string]any{"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}}},
-	).body(&holdfast.ModelRequest{
-		Instructions: []string{"Be kind.", "", "Be brief."},
-		Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
-		Messages: []holdfast.Message{
-			{Role: holdfast.RoleAssistant, Text: "Welcome."},
-			{Role: holdfast.RoleUser, Parts: []holdfast.Part{
-				{Type: holdfast.PartText, Text: "look"},
-				{Type: holdfast.PartText},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "image/png", "http://x/y.png", "")},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/PNG", "AAAA", "")},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/tiff", "AAAA", "")},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")},
+	body, left, err := testModel(t, "gemini-3-pro",
+		map[string]any{"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}}}).
+		body(&holdfast.ModelRequest{
+			Instructions: []string{"Be kind.", "", "Be brief."},
+			Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
+			Messages: []holdfast.Message{
+				{Role: holdfast.RoleAssistant, Text: "Welcome."},
+				{Role: holdfast.RoleUser, Parts: []holdfast.Part{
+					{Type: holdfast.PartText, Text: "look"},
+					{Type: holdfast.PartText},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "image/png", "http://x/y.png", "")},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/PNG", "AAAA", "")},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/tiff", "AAAA", "")},
+					{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")},
+					{
+						Type:   holdfast.PartDocument,
+						Source: src(holdfast.SourceData, "text/csv; charset=utf-8", "aGVsbG8=", ""),
+					},
+					{Type: holdfast.PartVideo, Source: src(holdfast.SourceFile, "video/mp4", "files/1", "gemini")},
+					{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-2", "openai")},
+					{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
+				}},
+				{Role: holdfast.RoleReasoning, Text: "hm"},
 				{
-					Type:   holdfast.PartDocument,
-					Source: src(holdfast.SourceData, "text/csv; charset=utf-8", "aGVsbG8=", ""),
+					Role: holdfast.RoleAssistant,
+					Calls: []holdfast.ToolCall{
+						{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)},
+						{ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)},
+						{ID: "c3", Name: "ask"},
+					},
 				},
-				{Type: holdfast.PartVideo, Source: src(holdfast.SourceFile, "video/mp4", "files/1", "gemini")},
-				{Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-2", "openai")},
-				{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
-			}},
-			{Role: holdfast.RoleReasoning, Text: "hm"},
-			{
-				Role: holdfast.RoleAssistant,
-				Calls: []holdfast.ToolCall{
-					{ID: "functions.look:0", Name: "look", Arguments: json.RawMessage(`{"at": 1.0}`)},
-					{ID: "c2", Name: "ask", Arguments: json.RawMessage(`{"x":`)},
-					{ID: "c3", Name: "ask"},
-				},
+				{Role: holdfast.RoleTool, CallID: "c2", Error: "closed"},
+				{Role: holdfast.RoleTool, CallID: "functions.look:0", Parts: []holdfast.Part{
+					{
+						Type: holdfast.PartText,
+						Text: "seen",
+					},
+					{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")},
+					{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
+				}},
+				{Role: holdfast.RoleTool, CallID: "c3", Error: "failed", Text: "no such page"},
+				{Role: holdfast.RoleSystem, Text: "The user is away."},
+				{Role: holdfast.RoleUser, Text: "back"},
+				{Role: holdfast.RoleAssistant},
+				{Role: holdfast.RoleAssistant, Text: "Hello"},
+				{Role: holdfast.RoleUser, Text: "again"},
 			},
-			{Role: holdfast.RoleTool, CallID: "c2", Error: "closed"},
-			{Role: holdfast.RoleTool, CallID: "functions.look:0", Parts: []holdfast.Part{
-				{
-					Type: holdfast.PartText,
-					Text: "seen",
-				},
-				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")},
-				{Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
-			}},
-			{Role: holdfast.RoleTool, CallID: "c3", Error: "failed", Text: "no such page"},
-			{Role: holdfast.RoleSystem, Text: "The user is away."},
-			{Role: holdfast.RoleUser, Text: "back"},
-			{Role: holdfast.RoleAssistant},
-			{Role: holdfast.RoleAssistant, Text: "Hello"},
-			{Role: holdfast.RoleUser, Text: "again"},
-		},
-		Tools: []holdfast.ToolSpec{
-			{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"$schema":"x","type":"object"}`)},
-			{Name: "ask"},
-		},
-	})
+			Tools: []holdfast.ToolSpec{
+				{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"$schema":"x","type":"object"}`)},
+				{Name: "ask"},
+			},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,9 +378,8 @@ func TestRequest(t *testing.T) {
 	for _, p := range left {
 		kinds = append(kinds, fmt.Sprintf("%d %s", p.Message, p.Kind))
 	}
-	if got, want := fmt.Sprint(
-		kinds,
-	), "[1 image of type image/png 1 image of type image/tiff 1 document 5 audio of type audio/mpeg]"; got != want {
+	if got, want := fmt.Sprint(kinds), "[1 image of type image/png 1 image of type image/tiff 1 document 5 "+
+		"audio of type audio/mpeg]"; got != want {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
@@ -469,19 +442,13 @@ func TestPrefix(t *testing.T) {
 				t.Errorf("request %d of run %d does not begin as the one before:\n%s\n%s", n, turn, got, last)
 			}
 			if before, after, _ := strings.Cut(got, `{"text":"\u003ccontext`); n == 0 {
-				if stable = strings.TrimSuffix(
-					strings.TrimSuffix(before, `]},{"role":"user","parts":[`),
-					",",
-				); !strings.HasSuffix(
-					after,
-					`{"text":"go"}]}]`,
-				) {
+				if stable = strings.TrimSuffix(strings.TrimSuffix(before, `]},{"role":"user","parts":[`),
+					","); !strings.HasSuffix(after, `{"text":"go"}]}]`) {
 					t.Errorf("the person's words do not come last: %s", got)
 				}
 			}
 			last = strings.TrimRight(got, "]}")
-			req.Messages = append(
-				req.Messages,
+			req.Messages = append(req.Messages,
 				heard(t, m, chunk(text("ok"), callPart("", "f", "{}", "s="))+finish("STOP"))...)
 		}
 	}
@@ -529,8 +496,8 @@ func TestKeys(t *testing.T) {
 			url: "http://gate", key: "k"},
 		"a header": {o: Options{Headers: map[string]string{"authorization": "Bearer x"}, Getenv: env(nil)},
 			url: DefaultBaseURL, bearer: "Bearer x"},
-		"none": {o: Options{Getenv: env(nil)}, bad: "the model m needs a key: set GEMINI_API_KEY, or name " +
-			"a server that needs none with GEMINI_BASE_URL"},
+		"none": {o: Options{Getenv: env(nil)},
+			bad: "the model m needs a key: set GEMINI_API_KEY, or name a server that needs none with GEMINI_BASE_URL"},
 		"our parameter": {o: Options{Key: "k", Params: map[string]any{"contents": "x"}},
 			bad: `the parameter "contents" cannot be set: the server sets it itself`},
 		"a negative one": {o: Options{Key: "k", Timeout: -1}, bad: "the model's timeout cannot be negative"},
@@ -563,21 +530,19 @@ func TestWhere(t *testing.T) {
 		"a?b#c":          "/v1beta/models/a%3Fb%23c:streamGenerateContent?alt=sse",
 	} {
 		where := ""
-		m, err := New(
-			Options{
-				Model: model,
-				Key:   "k",
-				HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
-					where = r.Method + " " + r.URL.String()
-					return &http.Response{
-						StatusCode: http.StatusOK,
-						Header:     http.Header{},
-						Body:       http.NoBody,
-						Request:    r,
-					}
-				})},
-			},
-		)
+		m, err := New(Options{
+			Model: model,
+			Key:   "k",
+			HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
+				where = r.Method + " " + r.URL.String()
+				return &http.Response{
+					StatusCode: http.StatusOK,
+					Header:     http.Header{},
+					Body:       http.NoBody,
+					Request:    r,
+				}
+			})},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -634,13 +599,10 @@ var benchDeltas = map[string]string{"text": chunk(text("some words")),
 func told(tb testing.TB, line string, n int) {
 	tb.Helper()
 	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-	err := m.client.Read(
-		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
-		func(holdfast.Delta, error) bool { count++; return true },
-		func(a *modelhttp.Answer) modelhttp.Parser {
+	err := m.client.Read(&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
+		func(holdfast.Delta, error) bool { count++; return true }, func(a *modelhttp.Answer) modelhttp.Parser {
 			return unbounded{&answer{Answer: a, model: m}}
-		},
-	)
+		})
 	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
 		tb.Errorf("%d deltas of %d, then %v", count, n, err)
 	}
@@ -696,11 +658,8 @@ func BenchmarkDelta(b *testing.B) {
 // say, and is left out where there is no tool.
 func TestToolChoice(t *testing.T) {
 	t.Parallel()
-	m := testModel(
-		t,
-		"m1",
-		map[string]any{"toolConfig": map[string]any{"functionCallingConfig": map[string]any{"mode": "AUTO"}, "x": 1}},
-	)
+	auto := map[string]any{"mode": "AUTO"}
+	m := testModel(t, "m1", map[string]any{"toolConfig": map[string]any{"functionCallingConfig": auto, "x": 1}})
 	for _, c := range []struct{ choice, tool, want string }{
 		{"", "", `"toolConfig":{"functionCallingConfig":{"mode":"AUTO"},"x":1}`},
 		{"none", "", `],"toolConfig":{"functionCallingConfig":{"mode":"NONE"},"x":1}}`},

@@ -30,12 +30,9 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, [
 	w.volatile(stable)
 	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
-		m.client.Tools(
-			b,
-			"tools",
-			req.Tools,
-			func() any { return []any{map[string]any{"functionDeclarations": tools(req.Tools)}} },
-		)
+		m.client.Tools(b, "tools", req.Tools, func() any {
+			return []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
+		})
 	}
 	b.End(prompt.Tools)
 	if system := system(req); len(system) > 0 {

@@ -32,14 +32,10 @@ func conforming() modeltest.Provider {
 		Thinks:     true,
 		SignsCalls: true,
 		Usage: holdfast.Usage{
-			InputTokens: count(
-				modeltest.Input,
-			),
-			OutputTokens: count(modeltest.Output),
-			TotalTokens:  count(modeltest.Input + modeltest.Output),
-			ReasoningTokens: count(
-				modeltest.Reasoning,
-			),
+			InputTokens:     count(modeltest.Input),
+			OutputTokens:    count(modeltest.Output),
+			TotalTokens:     count(modeltest.Input + modeltest.Output),
+			ReasoningTokens: count(modeltest.Reasoning),
 			CachedInput:     count(modeltest.Cached),
 			CacheWriteInput: count(modeltest.Written),
 		},
@@ -60,9 +56,9 @@ func conforming() modeltest.Provider {
 			failure.Refused:    {say("", "content_policy_violation")},
 			failure.Invalid:    {say("invalid_request_error", "")},
 		},
-		Refusals: modeltest.Refusals(
-			func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text) },
-		),
+		Refusals: modeltest.Refusals(func(text string) string {
+			return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text)
+		}),
 	}
 }
 
@@ -80,30 +76,12 @@ func fake(a modeltest.Answer) []string {
 		if c.Signature != "" {
 			extra = fmt.Sprintf(`,"extra_content":{"google":{"thought_signature":%q}}`, c.Signature)
 		}
-		events = append(
-			events,
-			delta(
-				fmt.Sprintf(
-					`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}%s}]}`,
-					i,
-					c.ID,
-					c.Name,
-					extra,
-				),
-			),
-		)
+		events = append(events, delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function",`+
+			`"function":{"name":%q,"arguments":""}%s}]}`, i, c.ID, c.Name, extra)))
 	}
 	for _, piece := range modeltest.InTurn(a.Calls) {
-		events = append(
-			events,
-			delta(
-				fmt.Sprintf(
-					`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`,
-					piece.Call,
-					modeltest.JSON(piece.Arguments),
-				),
-			),
-		)
+		events = append(events, delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`,
+			piece.Call, modeltest.JSON(piece.Arguments))))
 	}
 	usage := fmt.Sprintf(
 		`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,`+

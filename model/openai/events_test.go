@@ -22,12 +22,8 @@ func FuzzStream(f *testing.F) {
 		f,
 		conforming(),
 		reader(),
-		delta(
-			`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b",`+
-				`"function":{"name":"f"}}]}`,
-		)+finish(
-			"length",
-		),
+		delta(`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b",`+
+			`"function":{"name":"f"}}]}`)+finish("length"),
 		"error: {\"message\":\"x\"}\n\n"+done,
 		"event: error\ndata: x\n\n",
 		" [{\"error\":{}}]",
@@ -38,9 +34,7 @@ func FuzzStream(f *testing.F) {
 
 // benchDeltas are what providers send for a word, by what it is.
 var benchDeltas = map[string]string{
-	"text": delta(
-		`{"role":"assistant","content":"some words"}`,
-	),
+	"text":      delta(`{"role":"assistant","content":"some words"}`),
 	"reasoning": delta(`{"reasoning_content":"some words"}`),
 	"arguments": delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"some"}}]}`),
 }
@@ -50,10 +44,8 @@ func told(tb testing.TB, name, line string, n int) {
 	tb.Helper()
 	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
 	begun := delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`)
-	stream := io.MultiReader(
-		strings.NewReader(begun),
-		io.LimitReader(&repeating{text: []byte(line)}, int64(n)*int64(len(line))),
-	)
+	stream := io.MultiReader(strings.NewReader(begun),
+		io.LimitReader(&repeating{text: []byte(line)}, int64(n)*int64(len(line))))
 	err := m.client.Read(stream, func(holdfast.Delta, error) bool { count++; return true }, m.parser)
 	if count != n+1 || !errors.Is(err, holdfast.ErrTruncated) {
 		tb.Errorf("%d deltas of %d, then %v", count, n, err)

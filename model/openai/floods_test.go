@@ -50,15 +50,8 @@ func TestFloods(t *testing.T) {
 // TestLongModelName: the provider's name of the model is stored with the usage.
 func TestLongModelName(t *testing.T) {
 	t.Parallel()
-	m := served(
-		t,
-		says(
-			`data: {"model":"`+strings.Repeat(
-				"é",
-				1000,
-			)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done,
-		),
-	)
+	m := served(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+
+		`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
 	got := ask(t.Context(), t, m)
 	if !strings.Contains(got.usage, strings.Repeat("é", 128)) || strings.Contains(got.usage, strings.Repeat("é", 129)) {
 		t.Errorf("%+v", got)
@@ -88,10 +81,7 @@ func TestLongIDs(t *testing.T) {
 				ID    string                `json:"tool_call_id"`
 			}
 		}
-		if err := errors.Join(
-			err,
-			json.Unmarshal(body.Bytes(), &sent),
-		); err != nil || len(sent.Messages) != 2 ||
+		if err := errors.Join(err, json.Unmarshal(body.Bytes(), &sent)); err != nil || len(sent.Messages) != 2 ||
 			len(sent.Messages[0].Calls) != 1 {
 			t.Fatalf("%s: %v", id, err)
 		}

@@ -20,16 +20,10 @@ func painter(t *testing.T, name string) *Model {
 // back after the answer and its results; another model reads that there was one.
 func TestImages(t *testing.T) {
 	t.Parallel()
-	stream := delta(
-		`{"content":"Here: "}`,
-	) + delta(
-		`{"content":"","images":[{"type":"image_url","index":0,"image_url":{"url":"data:image/webp;base64,AAAA"}}]}`,
-	) +
-		delta(
-			`{"images":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}`,
-		) + finish(
-		"stop",
-	) + done
+	stream := delta(`{"content":"Here: "}`) +
+		delta(`{"content":"","images":[{"type":"image_url","index":0,`+
+			`"image_url":{"url":"data:image/webp;base64,AAAA"}}]}`) +
+		delta(`{"images":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}`) + finish("stop") + done
 	m, other := painter(t, "m1"), painter(t, "m2")
 	answer := holdfast.Message{
 		ID:    "a",
@@ -46,8 +40,7 @@ func TestImages(t *testing.T) {
 		return true
 	}, m.parser)
 	if err != nil || len(answer.Parts) != 3 || answer.Parts[1].Source.MIMEType != "image/webp" ||
-		answer.Parts[1].Source.Value != "AAAA" ||
-		answer.Parts[2].Source.Type != holdfast.SourceURL {
+		answer.Parts[1].Source.Value != "AAAA" || answer.Parts[2].Source.Type != holdfast.SourceURL {
 		t.Fatalf("%+v, %v", answer.Parts, err)
 	}
 	req := &holdfast.ModelRequest{
@@ -67,10 +60,8 @@ func TestImages(t *testing.T) {
 	}
 	body, err = other.body(req)
 	if err != nil || strings.Contains(string(body.Bytes()), "AAAA") ||
-		!strings.Contains(
-			string(body.Bytes()),
-			`"content":"Here: \n(The message has content that this model cannot take: image of type image/webp.)`,
-		) {
+		!strings.Contains(string(body.Bytes()), `"content":"Here: \n(The message has content that this model cannot `+
+			`take: image of type image/webp.)`) {
 		t.Errorf("another model: %s, %v", body.Bytes(), err)
 	}
 	if left := leftOut(req.Messages); len(left) > 0 {
@@ -88,11 +79,9 @@ func TestImagesNotTaken(t *testing.T) {
 		EncryptedValue: m.client.Seal(0, 0),
 		Source:         &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/svg+xml", Value: "AAAA"},
 	}
-	body, err := m.body(
-		&holdfast.ModelRequest{
-			Messages: []holdfast.Message{{ID: "a", Role: holdfast.RoleAssistant, Parts: []holdfast.Part{own}}},
-		},
-	)
+	body, err := m.body(&holdfast.ModelRequest{
+		Messages: []holdfast.Message{{ID: "a", Role: holdfast.RoleAssistant, Parts: []holdfast.Part{own}}},
+	})
 	if err != nil || !strings.Contains(string(body.Bytes()), "cannot take: image of type image/svg+xml.)") {
 		t.Errorf("%s, %v", body.Bytes(), err)
 	}

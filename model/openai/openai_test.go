@@ -272,13 +272,8 @@ func TestMisbehaviour(t *testing.T) {
 			}
 			if got.text != c.text || got.err.Retryable != c.retry || got.err.RetryAfter != c.after ||
 				!strings.Contains(got.err.Public, c.public) {
-				t.Errorf(
-					"text %q, retry %v after %v, public %q",
-					got.text,
-					got.err.Retryable,
-					got.err.RetryAfter,
-					got.err.Public,
-				)
+				t.Errorf("text %q, retry %v after %v, public %q", got.text, got.err.Retryable, got.err.RetryAfter,
+					got.err.Public)
 			}
 			if errors.Is(got.err, holdfast.ErrTruncated) != c.truncation {
 				t.Errorf("truncation is %v, want %v: %v", !c.truncation, c.truncation, got.err)
@@ -301,12 +296,9 @@ func TestNotStreamed(t *testing.T) {
 	t.Parallel()
 	m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		fmt.Fprint(
-			w,
-			`{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a",`+
-				`"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],`+
-				`"usage":{"total_tokens":3}}`,
-		)
+		fmt.Fprint(w, `{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a",`+
+			`"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],`+
+			`"usage":{"total_tokens":3}}`)
 	})
 	got := ask(t.Context(), t, m)
 	if got.text != "hi" || fmt.Sprint(got.calls) != "[0 a f {}]" || got.finish != holdfast.FinishToolCalls ||
@@ -324,11 +316,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(
-		t.Context(),
-		t,
-		m,
-	); got.err == nil || !got.err.Retryable ||
+	if got := ask(t.Context(), t, m); got.err == nil || !got.err.Retryable ||
 		!strings.Contains(got.err.Public, "connection") {
 		t.Errorf("%v", got.err)
 	}
@@ -450,10 +438,8 @@ func TestRequest(t *testing.T) {
 	}
 	file := filepath.Join("testdata", "request.json")
 	if *update {
-		if err := errors.Join(
-			os.MkdirAll("testdata", 0o755),
-			os.WriteFile(file, append(body.Bytes(), '\n'), 0o644),
-		); err != nil {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755),
+			os.WriteFile(file, append(body.Bytes(), '\n'), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -538,8 +524,9 @@ func TestKeys(t *testing.T) {
 			refused: "the model m needs a key: set OUR_KEY"},
 		"both": {options: Options{Key: key, KeyEnv: "OUR_KEY"},
 			refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
-		"the key as name": {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an " +
-			"environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
+		"the key as name": {options: Options{KeyEnv: key},
+			refused: "KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a " +
+				"key itself belongs in Key"},
 		"a line end": {env: map[string]string{"OPENAI_API_KEY": key + "\n"},
 			refused: "the model's key contains a line ending or another control character; often it is the last line " +
 				"ending of the key's file"},
@@ -559,10 +546,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, want := m.client.BaseURL, cmp.Or(
-			c.url,
-			DefaultBaseURL,
-		); got != want ||
+		if got, want := m.client.BaseURL, cmp.Or(c.url, DefaultBaseURL); got != want ||
 			m.client.Header().Get("Authorization") != c.bearer {
 			t.Errorf("%s: %s with %q", name, got, m.client.Header().Get("Authorization"))
 		}

@@ -13,13 +13,8 @@ import (
 // event is decoded.
 func FuzzShape(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"`, `"}}]}`, "one", "two", `thr\u0065e`)
-	f.Add(
-		`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"`,
-		`"},"finish_reason":null}],"usage":null}`,
-		"assistant",
-		"a",
-		"ä",
-	)
+	f.Add(`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"`,
+		`"},"finish_reason":null}],"usage":null}`, "assistant", "a", "ä")
 	f.Add(`{"x":{"content":"one"},"choices":[{"delta":{"content" : "`, `"}}]}`, "one", "two", "three")
 	f.Add(`{"choices":[{"delta":{"content":"`, `","refusal":"no"}}]}`, "one", "\xff", `"`)
 	f.Add(`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"`, `"}}]}`, "one", "two", "")

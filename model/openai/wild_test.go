@@ -158,11 +158,7 @@ func TestTooLongInWords(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, body)
 		})
-		if got := ask(
-			t.Context(),
-			t,
-			m,
-		); got.err == nil || got.err.Retryable ||
+		if got := ask(t.Context(), t, m); got.err == nil || got.err.Retryable ||
 			!strings.Contains(got.err.Public, "too long for the model") {
 			t.Errorf("%s: %+v", name, got.err)
 		}
@@ -284,15 +280,13 @@ func TestConnectionsAreReused(t *testing.T) {
 		"a refusal with a page": {http.StatusBadGateway, strings.Repeat("<p>", 1000)},
 	} {
 		body := &answerBody{Reader: strings.NewReader(c.body)}
-		m, err := New(
-			Options{
-				Model: "m",
-				Key:   key,
-				HTTP: &http.Client{
-					Transport: roundTrip(func(*http.Request) (int, io.ReadCloser) { return c.status, body }),
-				},
+		m, err := New(Options{
+			Model: "m",
+			Key:   key,
+			HTTP: &http.Client{
+				Transport: roundTrip(func(*http.Request) (int, io.ReadCloser) { return c.status, body }),
 			},
-		)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,21 +321,19 @@ func TestSilentEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := New(
-					Options{
-						Model: "m",
-						Key:   key,
-						HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (int, io.ReadCloser) {
-							out, in := io.Pipe()
-							go func() {
-								_, _ = io.WriteString(in, c.stream)
-								<-r.Context().Done()
-								_ = in.CloseWithError(r.Context().Err())
-							}()
-							return http.StatusOK, out
-						})},
-					},
-				)
+				m, err := New(Options{
+					Model: "m",
+					Key:   key,
+					HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (int, io.ReadCloser) {
+						out, in := io.Pipe()
+						go func() {
+							_, _ = io.WriteString(in, c.stream)
+							<-r.Context().Done()
+							_ = in.CloseWithError(r.Context().Err())
+						}()
+						return http.StatusOK, out
+					})},
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -399,21 +391,16 @@ func TestOwnHeaders(t *testing.T) {
 	const secret = "azure-secret-key"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		http.Error(
-			w,
-			"wrong key "+r.Header.Get("api-key")+" of "+r.Header.Get("X-Title")+" with "+token,
-			http.StatusUnauthorized,
-		)
+		http.Error(w, "wrong key "+r.Header.Get("api-key")+" of "+r.Header.Get("X-Title")+" with "+token,
+			http.StatusUnauthorized)
 	}))
 	t.Cleanup(s.Close)
-	m, err := New(
-		Options{
-			BaseURL: s.URL,
-			Model:   "m",
-			HTTP:    s.Client(),
-			Headers: map[string]string{"api-key": secret, "X-Title": "us", "Authorization": "Bearer " + key},
-		},
-	)
+	m, err := New(Options{
+		BaseURL: s.URL,
+		Model:   "m",
+		HTTP:    s.Client(),
+		Headers: map[string]string{"api-key": secret, "X-Title": "us", "Authorization": "Bearer " + key},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,9 +412,7 @@ func TestOwnHeaders(t *testing.T) {
 		"a line end": {"X": secret + "\nY: 1"}, "no name": {"": secret}, "a space": {"a b": secret},
 		"ours": {"content-type": secret},
 	} {
-		if _, err := New(
-			Options{Model: "m", Key: key, Headers: h},
-		); err == nil ||
+		if _, err := New(Options{Model: "m", Key: key, Headers: h}); err == nil ||
 			strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -450,12 +435,10 @@ func TestArguments(t *testing.T) {
 		`"x"`:      `{"invalid_arguments":"\"x\""}`,
 		`[1]`:      `{"invalid_arguments":"[1]"}`,
 	} {
-		w, _ := (&Model{client: &modelhttp.Client{}}).message(
-			&holdfast.Message{
-				Role:  holdfast.RoleAssistant,
-				Calls: []holdfast.ToolCall{{ID: "a", Name: "f", Arguments: json.RawMessage(wrote)}},
-			},
-		)
+		w, _ := (&Model{client: &modelhttp.Client{}}).message(&holdfast.Message{
+			Role:  holdfast.RoleAssistant,
+			Calls: []holdfast.ToolCall{{ID: "a", Name: "f", Arguments: json.RawMessage(wrote)}},
+		})
 		if got := w.ToolCalls[0].Function.Arguments; got != sent {
 			t.Errorf("%q is sent as %q, want %q", wrote, got, sent)
 		}

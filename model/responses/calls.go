@@ -63,16 +63,14 @@ func (a *answer) begin(it *item, w *wireItem) error {
 	}
 	it.begun, it.call = true, a.calls
 	a.calls++
-	return a.Emit(
-		holdfast.Delta{
-			Call: &holdfast.CallDelta{
-				Index:     it.call,
-				ID:        cmp.Or(w.CallID, w.ID),
-				Name:      w.Name,
-				Arguments: string(it.arguments),
-			},
+	return a.Emit(holdfast.Delta{
+		Call: &holdfast.CallDelta{
+			Index:     it.call,
+			ID:        cmp.Or(w.CallID, w.ID),
+			Name:      w.Name,
+			Arguments: string(it.arguments),
 		},
-	)
+	})
 }
 
 // more takes a piece of the arguments of the call with an index.

@@ -30,55 +30,37 @@ func done(index int, item string) string {
 }
 
 func delta(index int, kind, text string) string {
-	return sse(
-		"response."+kind+".delta",
-		fmt.Sprintf(
-			`,"item_id":"it_%d","output_index":%[1]d,"content_index":0,"delta":%s,"obfuscation":"xY3"`,
-			index,
-			modeltest.JSON(text),
-		),
-	)
+	return sse("response."+kind+".delta",
+		fmt.Sprintf(`,"item_id":"it_%d","output_index":%[1]d,"content_index":0,"delta":%s,"obfuscation":"xY3"`, index,
+			modeltest.JSON(text)))
 }
 
 func summary(index, part int, text string) string {
-	return sse(
-		"response.reasoning_summary_text.delta",
-		fmt.Sprintf(
-			`,"item_id":"it_%d","output_index":%[1]d,"summary_index":%d,"delta":%s`,
-			index,
-			part,
-			modeltest.JSON(text),
-		),
-	)
+	return sse("response.reasoning_summary_text.delta",
+		fmt.Sprintf(`,"item_id":"it_%d","output_index":%[1]d,"summary_index":%d,"delta":%s`, index, part,
+			modeltest.JSON(text)))
 }
 
 func callItem(id, name, arguments string) string {
-	return fmt.Sprintf(
-		`{"id":"fc_%s","type":"function_call","status":"completed","call_id":%[1]q,"name":%q,"arguments":%s}`,
-		id,
-		name,
-		modeltest.JSON(arguments),
-	)
+	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":"completed","call_id":%[1]q,`+
+		`"name":%q,"arguments":%s}`, id, name, modeltest.JSON(arguments))
 }
 
 // terminal is the last event, with the whole response; details are further members of it.
 func terminal(status, details string) string {
-	return sse(
-		"response."+status,
-		fmt.Sprintf(
-			`,"response":{"id":"resp_1","object":"response","status":%q,"model":"m1-2026","error":null,%s"output":[],`+
-				`"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},`+
-				`"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
-			status,
-			details,
-			modeltest.Input,
-			modeltest.Cached,
-			modeltest.Written,
-			modeltest.Output,
-			modeltest.Reasoning,
-			modeltest.Input+modeltest.Output,
-		),
-	)
+	return sse("response."+status, fmt.Sprintf(
+		`,"response":{"id":"resp_1","object":"response","status":%q,"model":"m1-2026","error":null,%s"output":[],`+
+			`"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},`+
+			`"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
+		status,
+		details,
+		modeltest.Input,
+		modeltest.Cached,
+		modeltest.Written,
+		modeltest.Output,
+		modeltest.Reasoning,
+		modeltest.Input+modeltest.Output,
+	))
 }
 
 const opening = `,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m1-2026",` +
@@ -89,54 +71,31 @@ const opening = `,"response":{"id":"resp_1","object":"response","status":"in_pro
 func fake(a modeltest.Answer) []string {
 	events, index := []string{sse("response.created", opening), sse("response.in_progress", opening)}, 0
 	if len(a.Reasoning) > 0 || a.Signature != "" {
-		events = append(
-			events,
-			added(0, `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`),
-		)
+		events = append(events, added(0,
+			`{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`))
 		for _, piece := range a.Reasoning {
 			events = append(events, summary(0, 0, piece))
 		}
-		events = append(
-			events,
-			done(
-				0,
-				fmt.Sprintf(
-					`{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a `+
-						`summary"}],"encrypted_content":%q}`,
-					a.Signature,
-				),
-			),
-		)
+		events = append(events, done(0,
+			fmt.Sprintf(`{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"a `+
+				`summary"}],"encrypted_content":%q}`, a.Signature)))
 		index++
 	}
 	if len(a.Text) > 0 {
-		events = append(
-			events,
-			added(index, `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`),
-			sse(
-				"response.content_part.added",
-				fmt.Sprintf(`,"output_index":%d,"content_index":0,"part":{"type":"output_text","text":""}`, index),
-			),
-		)
+		events = append(events, added(index,
+			`{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`),
+			sse("response.content_part.added", fmt.Sprintf(`,"output_index":%d,"content_index":0,`+
+				`"part":{"type":"output_text","text":""}`, index)))
 		for _, piece := range a.Text {
 			events = append(events, delta(index, "output_text", piece))
 		}
 		text := modeltest.JSON(strings.Join(a.Text, ""))
-		events = append(
-			events,
-			sse(
-				"response.output_text.done",
-				fmt.Sprintf(`,"output_index":%d,"content_index":0,"text":%s`, index, text),
-			),
-			done(
-				index,
-				fmt.Sprintf(
-					`{"id":"msg_1","type":"message","status":"completed","role":"assistant",`+
-						`"content":[{"type":"output_text","text":%s}]}`,
-					text,
-				),
-			),
-		)
+		events = append(events, sse("response.output_text.done",
+			fmt.Sprintf(`,"output_index":%d,"content_index":0,"text":%s`, index, text)), done(index, fmt.Sprintf(
+			`{"id":"msg_1","type":"message","status":"completed","role":"assistant",`+
+				`"content":[{"type":"output_text","text":%s}]}`,
+			text,
+		)))
 		index++
 	}
 	for i, c := range a.Calls {
@@ -147,14 +106,9 @@ func fake(a modeltest.Answer) []string {
 	}
 	for i, c := range a.Calls {
 		arguments := strings.Join(c.Arguments, "")
-		events = append(
-			events,
-			sse(
-				"response.function_call_arguments.done",
-				fmt.Sprintf(`,"output_index":%d,"arguments":%s`, index+i, modeltest.JSON(arguments)),
-			),
-			done(index+i, callItem(c.ID, c.Name, arguments)),
-		)
+		events = append(events, sse("response.function_call_arguments.done",
+			fmt.Sprintf(`,"output_index":%d,"arguments":%s`, index+i, modeltest.JSON(arguments))),
+			done(index+i, callItem(c.ID, c.Name, arguments)))
 	}
 	if a.Finish == holdfast.FinishLength {
 		return append(events, terminal("incomplete", `"incomplete_details":{"reason":"max_output_tokens"},`))
@@ -168,24 +122,18 @@ func failedFlat(code, message string) string {
 }
 
 func failedNested(code, message string) string {
-	return fmt.Sprintf(
-		"data: {\"type\":\"error\",\"error\":{\"type\":\"x\",\"code\":%q,\"message\":%q,\"param\":null}}\n\n",
-		code,
-		message,
-	)
+	return fmt.Sprintf("data: {\"type\":\"error\",\"error\":{\"type\":\"x\",\"code\":%q,"+
+		"\"message\":%q,\"param\":null}}\n\n", code, message)
 }
 
 // failedAfter is the terminal event of a response that failed.
 func failedAfter(code, message string) string {
-	return sse(
-		"response.failed",
-		fmt.Sprintf(
-			`,"response":{"id":"resp_1","object":"response","status":"failed","error":{"code":%q,"message":%q},`+
-				`"output":[],"usage":null}`,
-			code,
-			message,
-		),
-	)
+	return sse("response.failed", fmt.Sprintf(
+		`,"response":{"id":"resp_1","object":"response","status":"failed","error":{"code":%q,"message":%q},`+
+			`"output":[],"usage":null}`,
+		code,
+		message,
+	))
 }
 
 // TestConformance plugs a fake of OpenAI's Responses into the suite.
@@ -201,46 +149,30 @@ func conforming() modeltest.Provider {
 		},
 		Stream: fake, Thinks: true, Signs: true,
 		Usage: holdfast.Usage{
-			InputTokens: count(
-				modeltest.Input,
-			),
-			OutputTokens: count(modeltest.Output),
-			TotalTokens:  count(modeltest.Input + modeltest.Output),
-			ReasoningTokens: count(
-				modeltest.Reasoning,
-			),
+			InputTokens:     count(modeltest.Input),
+			OutputTokens:    count(modeltest.Output),
+			TotalTokens:     count(modeltest.Input + modeltest.Output),
+			ReasoningTokens: count(modeltest.Reasoning),
 			CachedInput:     count(modeltest.Cached),
 			CacheWriteInput: count(modeltest.Written),
 		},
 		Unknown: []string{
-			sse(
-				"response.news",
-				`,"delta":{"x":1},"output_index":"one"`,
-			),
+			sse("response.news", `,"delta":{"x":1},"output_index":"one"`),
 			sse("keepalive", ""),
 			": hi\n\n",
 			sse("response.queued", `,"error":null`),
-			added(
-				70,
-				`{"id":"ws_1","type":"web_search_call","status":"in_progress"}`,
-			),
+			added(70, `{"id":"ws_1","type":"web_search_call","status":"in_progress"}`),
 			done(71, `{"type":"server_news","arguments":"{}"}`),
 			sse("response.audio.delta", `,"delta":"AAAA"`),
 		},
 		Undecodable: "event: response.output_text.delta\ndata: {\"type\":\"response.out\n\n",
 		Errors: map[failure.Kind][]string{
 			failure.Overloaded: {
-				failedFlat(
-					"server_error",
-					"broken KEY",
-				),
+				failedFlat("server_error", "broken KEY"),
 				failedNested("server_is_overloaded", ""),
 				failedAfter("server_error", ""),
 				failedFlat("", ""),
-				sse(
-					"response.failed",
-					`,"response":{"status":"failed","error":null}`,
-				),
+				sse("response.failed", `,"response":{"status":"failed","error":null}`),
 				"data: {\"error\":{\"message\":\"proxy KEY\"}}\n\n",
 				terminal("completed", `"error":{"code":"server_error","message":"late"},`),
 			},
@@ -277,34 +209,11 @@ func conforming() modeltest.Provider {
 		},
 		Endings: map[failure.Kind][]string{
 			failure.Cut: {
-				sse(
-					"response.created",
-					opening,
-				) + added(
-					0,
-					callItem("a", "", ""),
-				) + done(
-					0,
-					callItem("a", "", "{}"),
-				) + terminal(
-					"completed",
-					"",
-				),
+				sse("response.created", opening) + added(0, callItem("a", "", "")) + done(0, callItem("a", "", "{}")) +
+					terminal("completed", ""),
 				delta(0, "function_call_arguments", "{}") + terminal("completed", ""),
-				added(
-					0,
-					callItem("a", "f", ""),
-				) + delta(
-					0,
-					"function_call_arguments",
-					`{"x":1}`,
-				) + done(
-					0,
-					callItem("a", "f", `{"x":2}`),
-				) + terminal(
-					"completed",
-					"",
-				),
+				added(0, callItem("a", "f", "")) + delta(0, "function_call_arguments", `{"x":1}`) +
+					done(0, callItem("a", "f", `{"x":2}`)) + terminal("completed", ""),
 				sse("response.completed", ""),
 				"data: {\"type\":\"response.output_item.done\",\"item\":[]}\n\n",
 			},

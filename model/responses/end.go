@@ -47,10 +47,8 @@ func (a *answer) end(state string, raw json.RawMessage) error {
 		}
 		return a.fail(r.Error)
 	case state != completed && state != incomplete:
-		return a.Malformed(
-			"The model's provider broke off its answer.",
-			errors.New("the response is not complete: it is in another state"),
-		)
+		return a.Malformed("The model's provider broke off its answer.",
+			errors.New("the response is not complete: it is in another state"))
 	}
 	if a.Said() == 0 && a.calls == 0 { // a server that sends nothing but the whole
 		for i, item := range r.Output {

@@ -23,16 +23,13 @@ func ExampleNew() {
 // A model that thinks before it answers.
 func Example() {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(
-			w,
-			`data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"A greeting."}
+		_, _ = io.WriteString(w, `data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"A greeting."}
 
 data: {"type":"response.output_text.delta","output_index":1,"delta":"Hello, Ann."}
 
 data: {"type":"response.completed","response":{"status":"completed"}}
 
-`,
-		)
+`)
 	}))
 	defer provider.Close()
 

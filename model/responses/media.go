@@ -60,10 +60,8 @@ func builtin(params map[string]any) ([]any, error) {
 }
 
 // errTools is what is wrong with the parameter tools.
-var errTools = errors.New(
-	`the parameter "tools" must be a list of tools that the provider runs itself, such as {type: image_generation}; ` +
-		`the agent's own tools are not set there`,
-)
+var errTools = errors.New(`the parameter "tools" must be a list of tools that the provider runs itself, such as ` +
+	`{type: image_generation}; the agent's own tools are not set there`)
 
 // images are the types of images that the API takes.
 var images = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}

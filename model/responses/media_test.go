@@ -16,10 +16,8 @@ func TestImages(t *testing.T) {
 	m := testModel(t, map[string]any{"tools": []map[string]any{{"type": "image_generation", "size": "1024x1024"}}})
 	image := `{"type":"image_generation_call","id":"ig_1","status":"completed","output_format":"webp","result":"AAAA"}`
 	stream := done(0, `{"type":"reasoning","id":"rs_1","encrypted_content":"secret","summary":[]}`) + done(1, image) +
-		done(
-			2,
-			`{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"Here it is."}]}`,
-		) + terminal("completed", "")
+		done(2, `{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"Here it is."}]}`) +
+		terminal("completed", "")
 	answer, reasoning := holdfast.Message{ID: "a", Role: holdfast.RoleAssistant}, []holdfast.Message{}
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		if d.Media != nil {
@@ -29,10 +27,8 @@ func TestImages(t *testing.T) {
 			answer.Parts = append(answer.Parts, holdfast.Part{Type: holdfast.PartText, Text: d.Text})
 		}
 		if d.ReasoningSecret != "" {
-			reasoning = append(
-				reasoning,
-				holdfast.Message{ID: "r", Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret},
-			)
+			reasoning = append(reasoning,
+				holdfast.Message{ID: "r", Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret})
 		}
 		return true
 	}, m.parser)
@@ -68,9 +64,7 @@ func TestOwnTools(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []any{"image_generation", []any{map[string]any{"type": "function", "name": "look"}},
 		[]any{"image_generation"}, []any{map[string]any{}}} {
-		if _, err := New(
-			Options{Model: "m", Key: "k", Params: map[string]any{"tools": tools}},
-		); err == nil ||
+		if _, err := New(Options{Model: "m", Key: "k", Params: map[string]any{"tools": tools}}); err == nil ||
 			!strings.Contains(err.Error(), "runs itself") {
 			t.Errorf("%v: %v", tools, err)
 		}

@@ -267,10 +267,8 @@ func (w *writer) results(i int) int {
 	for _, c := range calls {
 		for n := i + 1; n <= end; n++ {
 			if m := &w.req.Messages[n]; m.CallID == c.ID {
-				w.items = append(
-					w.items,
-					&result{Type: kindResult, CallID: modelhttp.CallID(c.ID), Output: w.output(n, m)},
-				)
+				w.items = append(w.items,
+					&result{Type: kindResult, CallID: modelhttp.CallID(c.ID), Output: w.output(n, m)})
 				break
 			}
 		}

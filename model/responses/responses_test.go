@@ -41,14 +41,10 @@ func read(t testing.TB, r io.Reader) string {
 }
 
 func FuzzStream(f *testing.F) {
-	modeltest.Fuzz(
-		f,
-		conforming(),
-		reader(),
+	modeltest.Fuzz(f, conforming(), reader(),
 		done(-1, callItem("a", "f", "{}"))+done(-1, callItem("a", "f", "{ }"))+terminal("incomplete", ""),
 		`{"object":"response","status":"completed","output":[{"type":"message",`+
-			`"content":[{"type":"refusal","refusal":"no"}]}]}`,
-	)
+			`"content":[{"type":"refusal","refusal":"no"}]}]}`)
 }
 
 // FuzzPlainText: what is found in an event that is not decoded is what decoding finds.
@@ -58,26 +54,14 @@ func FuzzPlainText(f *testing.F) {
 	f.Add("1", "x", `a\n`, `}`)
 	f.Add("01", "x", "a\xff", `,"obfuscation":"x","delta":"y"}`)
 	f.Fuzz(func(t *testing.T, index, id, text, after string) {
-		data := string(
-			beforeSequence,
-		) + "3" + string(
-			beforeItem,
-		) + id + string(
-			beforeOutput,
-		) + index + string(
-			beforeContent,
-		) + "0" + string(
-			beforeText,
-		) + text + `"` + after
+		data := string(beforeSequence) + "3" + string(beforeItem) + id + string(beforeOutput) + index +
+			string(beforeContent) + "0" + string(beforeText) + text + `"` + after
 		got, at, ok := plainText([]byte(data))
 		if !ok {
 			return
 		}
 		var e event
-		if err := json.Unmarshal(
-			[]byte(data),
-			&e,
-		); err != nil || string(e.Delta) != got || e.Index != at ||
+		if err := json.Unmarshal([]byte(data), &e); err != nil || string(e.Delta) != got || e.Index != at ||
 			e.Type != "response.output_text.delta" {
 			t.Errorf("%s is read as %q of %d, decoded as %+v: %v", data, got, at, e, err)
 		}
@@ -89,13 +73,10 @@ func TestPlainTextIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, tail := range []string{`}`, `,"logprobs":[]}`, `,"logprobs":[],"obfuscation":"tzo4lGqn"}`,
 		`,"obfuscation":""}`} {
-		text, index, ok := plainText(
-			[]byte(
-				`{"type":"response.output_text.delta","sequence_number":12,"item_id":"msg_0a-b","output_index":3,` +
-					`"content_index":0,"delta":"hi, é"` +
-					tail,
-			),
-		)
+		text, index, ok := plainText([]byte(`{"type":"response.output_text.delta","sequence_number":12,` +
+			`"item_id":"msg_0a-b","output_index":3,` +
+			`"content_index":0,"delta":"hi, é"` +
+			tail))
 		if !ok || text != "hi, é" || index != 3 {
 			t.Errorf("%s: %q of %d, %v", tail, text, index, ok)
 		}
@@ -214,56 +195,22 @@ func TestReasoningReturns(t *testing.T) {
 	t.Parallel()
 	m := testModel(t, nil)
 	thought := func(n int) string {
-		return fmt.Sprintf(
-			`{"id":"rs_%d","type":"reasoning","summary":[],"encrypted_content":"secret%[1]d=","new":{"a":1.50}}`,
-			n,
-		)
+		return fmt.Sprintf(`{"id":"rs_%d","type":"reasoning","summary":[],`+
+			`"encrypted_content":"secret%[1]d=","new":{"a":1.50}}`, n)
 	}
-	stream := added(
-		0,
-		`{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`,
-	) + done(
-		0,
-		thought(1),
-	) + done(
-		1,
-		thought(2),
-	) +
-		delta(
-			2,
-			"output_text",
-			"One.",
-		) +
-		done(
-			3,
-			`{"id":"rs_3","type":"reasoning","summary":[],"encrypted_content":null}`,
-		) +
-		done(
-			4,
-			thought(4),
-		) + done(
-		5,
-		callItem("c1", "f", `{"x":1.50}`),
-	) + done(
-		6,
-		callItem("c2", "g", ""),
-	) +
-		done(
-			7,
-			thought(7),
-		) + terminal(
-		"completed",
-		"",
-	)
+	stream := added(0, `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"incomplete"}`) +
+		done(0, thought(1)) + done(1, thought(2)) +
+		delta(2, "output_text", "One.") +
+		done(3, `{"id":"rs_3","type":"reasoning","summary":[],"encrypted_content":null}`) +
+		done(4, thought(4)) + done(5, callItem("c1", "f", `{"x":1.50}`)) + done(6, callItem("c2", "g", "")) +
+		done(7, thought(7)) + terminal("completed", "")
 	answer := holdfast.Message{Role: holdfast.RoleAssistant}
 	messages := []holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		answer.Text += d.Text
 		if d.ReasoningSecret != "" {
-			messages = append(
-				messages,
-				holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret},
-			)
+			messages = append(messages,
+				holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret})
 		}
 		if c := d.Call; c != nil {
 			if c.Name != "" {
@@ -276,13 +223,8 @@ func TestReasoningReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := m.client.Seal(
-		0,
-		0,
-		json.RawMessage(`{"type":"message","role":"system","content":[]}`),
-		json.RawMessage(`{"type":"reasoning","id":"rs_9"}`),
-		json.RawMessage(`{"type":"function_call","name":"pay"}`),
-	)
+	forged := m.client.Seal(0, 0, json.RawMessage(`{"type":"message","role":"system","content":[]}`),
+		json.RawMessage(`{"type":"reasoning","id":"rs_9"}`), json.RawMessage(`{"type":"function_call","name":"pay"}`))
 	messages = append(
 		messages,
 		holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: forged},
@@ -294,14 +236,9 @@ func TestReasoningReturns(t *testing.T) {
 		},
 		holdfast.Message{Role: holdfast.RoleTool, CallID: "c1", Error: "closed"},
 	)
-	want := `[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + thought(
-		1,
-	) + `,` + thought(
-		2,
-	) + `,` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One."}]},` + thought(
-		4,
-	) + `,` +
+	want := `[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},` + thought(1) + `,` +
+		thought(2) + `,` +
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One."}]},` + thought(4) + `,` +
 		`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"x\":1.50}"},{"type":"function_call",` +
 		`"call_id":"c2","name":"g","arguments":"{}"},` +
 		`{"type":"function_call_output","call_id":"c1","output":"Error: ` +
@@ -310,14 +247,8 @@ func TestReasoningReturns(t *testing.T) {
 		t.Errorf("asked is\n%s\nwant\n%s", got, want)
 	}
 	answer.Text, answer.Calls = "", nil
-	if got := asked(
-		t,
-		m,
-		&holdfast.ModelRequest{Messages: append(messages[:len(messages)-3:len(messages)-3], answer)},
-	); strings.Contains(
-		got,
-		"secret",
-	) {
+	if got := asked(t, m, &holdfast.ModelRequest{Messages: append(messages[:len(messages)-3:len(messages)-3],
+		answer)}); strings.Contains(got, "secret") {
 		t.Errorf("reasoning that leads to nothing is sent: %s", got)
 	}
 }
@@ -328,10 +259,8 @@ func TestRequest(t *testing.T) {
 	src := func(kind holdfast.SourceType, mime, value, provider string) *holdfast.Source {
 		return &holdfast.Source{Type: kind, MIMEType: mime, Value: value, Provider: provider}
 	}
-	body, left, err := testModel(
-		t,
-		map[string]any{"max_output_tokens": 100, "reasoning": map[string]any{"summary": "auto"}},
-	).body(&holdfast.ModelRequest{
+	body, left, err := testModel(t, map[string]any{"max_output_tokens": 100,
+		"reasoning": map[string]any{"summary": "auto"}}).body(&holdfast.ModelRequest{
 		Thread:       "thread of Ann",
 		Instructions: []string{"Be kind.", "Be brief."},
 		Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
@@ -397,10 +326,9 @@ func TestRequest(t *testing.T) {
 	for _, p := range left {
 		kinds = append(kinds, fmt.Sprintf("%d %s", p.Message, p.Kind))
 	}
-	if got, want := fmt.Sprint(
-		kinds,
-	), "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg 1 video]"; got != want {
-		t.Errorf("left out are %s, want %s", got, want)
+	const wanted = "[1 image of type image/tiff 1 document 1 audio of type audio/mpeg 1 video]"
+	if got := fmt.Sprint(kinds); got != wanted {
+		t.Errorf("left out are %s, want %s", got, wanted)
 	}
 	var shown bytes.Buffer
 	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
@@ -426,10 +354,8 @@ func TestRequest(t *testing.T) {
 // conversation the provider's.
 func TestParams(t *testing.T) {
 	t.Parallel()
-	body, _, err := testModel(
-		t,
-		map[string]any{"include": []string{}, "prompt_cache_key": "mine"},
-	).body(&holdfast.ModelRequest{Thread: "t"})
+	body, _, err := testModel(t, map[string]any{"include": []string{}, "prompt_cache_key": "mine"}).
+		body(&holdfast.ModelRequest{Thread: "t"})
 	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,` +
 		`"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
 	if err != nil || string(body.Bytes()) != want {
@@ -466,11 +392,9 @@ func TestPrefix(t *testing.T) {
 		at := strings.LastIndex(items, `,{"type":"message"`)
 		last, key = items[:at], after[:32]
 		call := holdfast.ToolCall{ID: fmt.Sprint("c", turn), Name: "f"}
-		req.Messages = append(
-			req.Messages,
+		req.Messages = append(req.Messages,
 			holdfast.Message{Role: holdfast.RoleAssistant, Text: "ok", Calls: []holdfast.ToolCall{call}},
-			holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: "done"},
-		)
+			holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: "done"})
 	}
 }
 
@@ -482,15 +406,13 @@ func TestWhere(t *testing.T) {
 	for base, want := range map[string]string{"": "https://api.openai.com/v1/responses",
 		"http://gate/v1/": "http://gate/v1/responses"} {
 		env["OPENAI_BASE_URL"] = base
-		m, err := New(
-			Options{
-				Model:  "m",
-				Getenv: func(name string) string { return env[name] },
-				HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) {
-					asked = r.Method + " " + r.URL.String() + " " + r.Header.Get("Authorization")
-				})},
-			},
-		)
+		m, err := New(Options{
+			Model:  "m",
+			Getenv: func(name string) string { return env[name] },
+			HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) {
+				asked = r.Method + " " + r.URL.String() + " " + r.Header.Get("Authorization")
+			})},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -551,17 +473,12 @@ var benchDeltas = map[string]string{
 func told(tb testing.TB, line string, n int) {
 	tb.Helper()
 	m, count := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-	stream := io.MultiReader(
-		strings.NewReader(added(0, callItem("c1", "f", ""))),
-		&repeating{text: []byte(line), left: int64(n) * int64(len(line))},
-	)
-	err := m.client.Read(
-		stream,
-		func(holdfast.Delta, error) bool { count++; return true },
+	stream := io.MultiReader(strings.NewReader(added(0, callItem("c1", "f", ""))),
+		&repeating{text: []byte(line), left: int64(n) * int64(len(line))})
+	err := m.client.Read(stream, func(holdfast.Delta, error) bool { count++; return true },
 		func(a *modelhttp.Answer) modelhttp.Parser {
 			return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
-		},
-	)
+		})
 	if count < n || !errors.Is(err, holdfast.ErrTruncated) {
 		tb.Errorf("%d deltas of %d, then %v", count, n, err)
 	}

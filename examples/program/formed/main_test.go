@@ -21,9 +21,8 @@ func TestPlan(t *testing.T) {
 		"twice": {[]agenttest.Turn{agenttest.Text(bad), agenttest.Text("```json\n" + good + "\n```")}, ""},
 		"never": {[]agenttest.Turn{agenttest.Text(bad), agenttest.Text(bad)}, "output_invalid"},
 	} {
-		s, err := server.New(
-			server.Config{Store: "memory:", Agents: []holdfast.Agent{planner(agenttest.Say(c.says...))}},
-		)
+		s, err := server.New(server.Config{Store: "memory:",
+			Agents: []holdfast.Agent{planner(agenttest.Say(c.says...))}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,16 +110,8 @@ func check(ctx context.Context) error {
 	defer db.Close()
 	return offline.CheckStates(ctx, db, agents, nil, func(thread store.ThreadKey, needs []state.PendingMigration) {
 		for _, m := range needs {
-			fmt.Println(
-				thread,
-				m.Name,
-				"is version",
-				m.From,
-				"and",
-				m.To,
-				"is needed; the missing migration begins at",
-				m.Missing,
-			) // 0: none is missing
+			fmt.Println(thread, m.Name, "is version", m.From, "and", m.To,
+				"is needed; the missing migration begins at", m.Missing) // 0: none is missing
 		}
 	})
 }

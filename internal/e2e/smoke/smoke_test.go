@@ -32,12 +32,10 @@ var candidates = []struct {
 	{
 		"responses", "OPENAI_API_KEY", "SMOKE_RESPONSES_MODEL", "gpt-6-luna", true,
 		func(model string) (holdfast.Model, error) {
-			return responses.New(
-				responses.Options{
-					Model:  model,
-					Params: map[string]any{"reasoning": map[string]any{"effort": "medium", "summary": "auto"}},
-				},
-			)
+			return responses.New(responses.Options{
+				Model:  model,
+				Params: map[string]any{"reasoning": map[string]any{"effort": "medium", "summary": "auto"}},
+			})
 		},
 		func(model string) (holdfast.Model, error) {
 			return responses.New(responses.Options{Model: model, Key: "wrong"})
@@ -55,15 +53,13 @@ var candidates = []struct {
 	{
 		"anthropic", "ANTHROPIC_API_KEY", "SMOKE_ANTHROPIC_MODEL", "claude-sonnet-5-5", true,
 		func(model string) (holdfast.Model, error) {
-			return anthropic.New(
-				anthropic.Options{
-					Model: model,
-					Params: map[string]any{
-						"max_tokens": 4096,
-						"thinking":   map[string]any{"type": "adaptive", "display": "summarized"},
-					},
+			return anthropic.New(anthropic.Options{
+				Model: model,
+				Params: map[string]any{
+					"max_tokens": 4096,
+					"thinking":   map[string]any{"type": "adaptive", "display": "summarized"},
 				},
-			)
+			})
 		},
 		func(model string) (holdfast.Model, error) {
 			return anthropic.New(anthropic.Options{Model: model, Key: "wrong"})
@@ -72,14 +68,12 @@ var candidates = []struct {
 	{
 		"gemini", "GEMINI_API_KEY", "SMOKE_GEMINI_MODEL", "gemini-3.8-flash", true,
 		func(model string) (holdfast.Model, error) {
-			return gemini.New(
-				gemini.Options{
-					Model: model,
-					Params: map[string]any{
-						"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}},
-					},
+			return gemini.New(gemini.Options{
+				Model: model,
+				Params: map[string]any{
+					"generationConfig": map[string]any{"thinkingConfig": map[string]any{"includeThoughts": true}},
 				},
-			)
+			})
 		},
 		func(model string) (holdfast.Model, error) {
 			return gemini.New(gemini.Options{Model: model, Key: "wrong"})
@@ -142,10 +136,9 @@ func request(said []holdfast.Message) *holdfast.ModelRequest {
 			{
 				Name:        "add",
 				Description: "Adds two numbers.",
-				Parameters: json.RawMessage(
-					`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a",` +
-						`"b"],"additionalProperties":false}`,
-				),
+				Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},` +
+					`"b":{"type":"number"}},"required":["a",` +
+					`"b"],"additionalProperties":false}`),
 			},
 		},
 	}
@@ -185,11 +178,7 @@ func converse(t *testing.T, m holdfast.Model, reasons bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.ReplaceAll(
-		said[len(said)-1].Text,
-		",",
-		"",
-	); !strings.Contains(text, "5555") ||
+	if text := strings.ReplaceAll(said[len(said)-1].Text, ",", ""); !strings.Contains(text, "5555") ||
 		!strings.Contains(text, "3333") {
 		t.Errorf("it answers %q", text)
 	}
@@ -212,10 +201,8 @@ func ask(t *testing.T, m holdfast.Model, req *holdfast.ModelRequest) ([]holdfast
 		answer.Text += d.Text
 		thought += len(d.Reasoning)
 		if d.ReasoningSecret != "" {
-			reasoning = append(
-				reasoning,
-				holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret},
-			)
+			reasoning = append(reasoning,
+				holdfast.Message{Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret})
 		}
 		if d.Usage != nil {
 			usage = d.Usage
@@ -239,14 +226,8 @@ func ask(t *testing.T, m holdfast.Model, req *holdfast.ModelRequest) ([]holdfast
 	if err != nil {
 		return nil, err
 	}
-	t.Logf(
-		"%d bytes of reasoning, %d of text, %d calls, %s, %s",
-		thought,
-		len(answer.Text),
-		len(answer.Calls),
-		finish,
-		counted,
-	)
+	t.Logf("%d bytes of reasoning, %d of text, %d calls, %s, %s", thought, len(answer.Text), len(answer.Calls), finish,
+		counted)
 	if usage == nil || usage.InputTokens == nil || usage.OutputTokens == nil || *usage.InputTokens == 0 ||
 		*usage.OutputTokens == 0 {
 		t.Errorf("the usage is %s", counted)

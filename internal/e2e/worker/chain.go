@@ -26,10 +26,8 @@ func (w *worker) chained() holdfast.Agent {
 			w.note("asked model=first thread=%s iteration=%d", req.Thread, req.Iteration)
 			half := &holdfast.CallDelta{ID: "half", Name: "work", Arguments: `{"n":"ha`}
 			if yield(holdfast.Delta{Text: "half an ans"}, nil) && yield(holdfast.Delta{Call: half}, nil) {
-				yield(
-					holdfast.Delta{},
-					&holdfast.ModelError{Kind: failure.Cut, Retryable: true, Err: errors.New("cut")},
-				)
+				yield(holdfast.Delta{},
+					&holdfast.ModelError{Kind: failure.Cut, Retryable: true, Err: errors.New("cut")})
 			}
 		}
 	}

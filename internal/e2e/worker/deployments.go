@@ -57,9 +57,9 @@ func (w *worker) keeper(deployment string) (holdfast.Agent, error) {
 	case "B":
 		kept := counting(state.Spec[keptThree]{Name: "acme.kept", Version: 3, Migrations: map[int]state.Migration{
 			1: state.Migrate(func(old keptOne) (keptTwo, error) { return keptTwo{Count: old.Iterations}, nil }),
-			2: state.Migrate(
-				func(old keptTwo) (keptThree, error) { return keptThree{Count: old.Count, Unit: "iteration"}, nil },
-			),
+			2: state.Migrate(func(old keptTwo) (keptThree, error) {
+				return keptThree{Count: old.Count, Unit: "iteration"}, nil
+			}),
 		}}, func(s keptThree) keptThree { s.Count++; return s })
 		return w.agent("keeper", kept, onlyHere("acme.fresh")), nil
 	}

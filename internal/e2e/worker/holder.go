@@ -32,16 +32,10 @@ func (w *worker) holder() holdfast.Agent {
 		),
 		holdfast.NewTool("enter", "Needs its user to log in.", w.enter, once),
 		holdfast.NewTool("ask", "Wants to know also if the person declines.", ask, once),
-		contract.New[struct{}](
-			"forever",
-			"Waits for a result for ever.",
-			holdfast.Outside{Result: json.RawMessage(`{"type":"boolean"}`), Deliver: w.deliver},
-		),
-		contract.New[struct{}](
-			"brief",
-			"Waits for a result for a moment.",
-			holdfast.Outside{ExpiresAfter: time.Second, Deliver: w.deliver},
-		),
+		contract.New[struct{}]("forever", "Waits for a result for ever.",
+			holdfast.Outside{Result: json.RawMessage(`{"type":"boolean"}`), Deliver: w.deliver}),
+		contract.New[struct{}]("brief", "Waits for a result for a moment.",
+			holdfast.Outside{ExpiresAfter: time.Second, Deliver: w.deliver}),
 	}}
 }
 

@@ -67,13 +67,11 @@ func (w *witness) late() holdfast.Agent {
 		if effect == holdfast.EffectQuery {
 			option = holdfast.WithQuery(w.lookUp)
 		}
-		a.Tools = append(
-			a.Tools,
-			holdfast.NewTool(string(effect), "does something outside", func(context.Context, struct{}) (string, error) {
+		a.Tools = append(a.Tools, holdfast.NewTool(string(effect), "does something outside",
+			func(context.Context, struct{}) (string, error) {
 				w.tell("start")
 				return "did it", nil
-			}, option),
-		)
+			}, option))
 	}
 	return a
 }

@@ -41,13 +41,11 @@ var effects = map[string]struct {
 // restart.
 func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(), err error) {
 	agent := holdfast.Agent{Name: "mortal", Model: holdfast.ModelFunc(w.model), Middleware: []holdfast.Middleware{
-		middleware.Retry(
-			middleware.RetryOptions{
-				Attempts:   20,
-				Backoff:    middleware.Duration(50 * time.Millisecond),
-				MaxBackoff: middleware.Duration(time.Second),
-			},
-		),
+		middleware.Retry(middleware.RetryOptions{
+			Attempts:   20,
+			Backoff:    middleware.Duration(50 * time.Millisecond),
+			MaxBackoff: middleware.Duration(time.Second),
+		}),
 		{Name: "test.sending", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 				w.at(call.Thread, "unsent-"+call.Name, 0)
@@ -132,25 +130,21 @@ func jobTool(service, name string) holdfast.Tool {
 	}
 	options := []holdfast.ToolOption{holdfast.WithEffect(e.effect), holdfast.WithInDoubt(e.inDoubt)}
 	if e.effect == holdfast.EffectQuery {
-		options = append(
-			options,
-			holdfast.WithQuery(
-				func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-					for {
-						text, err := request(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
-						switch {
-						case errors.Is(err, errNotFound):
-							return holdfast.ToolResult{}, holdfast.FateNotDone, nil
-						case err == nil:
-							return holdfast.ToolResult{Text: text}, holdfast.FateDone, nil
-						case ctx.Err() != nil:
-							return holdfast.ToolResult{}, holdfast.FateUnknown, err
-						}
-						time.Sleep(20 * time.Millisecond)
-					}
-				},
-			),
-		)
+		options = append(options, holdfast.WithQuery(func(ctx context.Context,
+			call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+			for {
+				text, err := request(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
+				switch {
+				case errors.Is(err, errNotFound):
+					return holdfast.ToolResult{}, holdfast.FateNotDone, nil
+				case err == nil:
+					return holdfast.ToolResult{Text: text}, holdfast.FateDone, nil
+				case ctx.Err() != nil:
+					return holdfast.ToolResult{}, holdfast.FateUnknown, err
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}))
 	}
 	return holdfast.NewTool(name, "A job of the tests.", run, options...)
 }

@@ -16,13 +16,10 @@ const narrowBytes = 24_000
 
 // narrow has a model that takes little, a tool that returns much, and no middleware.
 func (w *worker) narrow() holdfast.Agent {
-	fetch := holdfast.NewTool(
-		"fetch",
-		"Returns more than the model takes.",
+	fetch := holdfast.NewTool("fetch", "Returns more than the model takes.",
 		func(context.Context, struct{}) (string, error) {
 			return strings.Repeat("0123456789", 10_000), nil
-		},
-	)
+		})
 	return holdfast.Agent{Name: "narrow", Model: holdfast.ModelFunc(w.takeLittle), Tools: []holdfast.Tool{fetch}}
 }
 
@@ -50,15 +47,8 @@ func (w *worker) takeLittle(_ context.Context, req *holdfast.ModelRequest) iter.
 		} else if req.Messages[0].ID == "summary" {
 			what = "summarised"
 		}
-		w.note(
-			"asked thread=%s run=%s what=%s bytes=%d messages=%d cut=%q",
-			req.Thread,
-			req.Run,
-			what,
-			bytes,
-			len(req.Messages),
-			req.Cut,
-		)
+		w.note("asked thread=%s run=%s what=%s bytes=%d messages=%d cut=%q", req.Thread, req.Run, what, bytes,
+			len(req.Messages), req.Cut)
 		last := req.Messages[len(req.Messages)-1]
 		switch {
 		case what == "refused":

@@ -40,13 +40,12 @@ func lookUpOrders(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdf
 				return
 			}
 		}
-		if req.Iteration < n &&
-			!yield(
-				holdfast.Delta{
-					Call: &holdfast.CallDelta{Name: "orders", Arguments: fmt.Sprintf(`{"page":%d}`, req.Iteration)},
-				},
-				nil,
-			) {
+		if req.Iteration < n && !yield(
+			holdfast.Delta{
+				Call: &holdfast.CallDelta{Name: "orders", Arguments: fmt.Sprintf(`{"page":%d}`, req.Iteration)},
+			},
+			nil,
+		) {
 			return
 		}
 		yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil)

@@ -34,14 +34,12 @@ func (w *worker) prompted(provider string) ([]holdfast.Agent, error) {
 		})
 		return nil
 	}
-	chat, err := openai.New(
-		openai.Options{
-			Model:   "m1",
-			Key:     "k",
-			BaseURL: provider,
-			Params:  map[string]any{"temperature": 0.5, "max_tokens": 100},
-		},
-	)
+	chat, err := openai.New(openai.Options{
+		Model:   "m1",
+		Key:     "k",
+		BaseURL: provider,
+		Params:  map[string]any{"temperature": 0.5, "max_tokens": 100},
+	})
 	if err := add("openai", chat, err); err != nil {
 		return nil, err
 	}

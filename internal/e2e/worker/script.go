@@ -31,13 +31,8 @@ func (w *worker) model(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[
 		w.at(req.Thread, "model", req.Iteration)
 		time.Sleep(w.delay)
 		usage := usageOf(req.Iteration)
-		w.note(
-			"model said thread=%s iteration=%d input=%d output=%d",
-			req.Thread,
-			req.Iteration,
-			*usage.InputTokens,
-			*usage.OutputTokens,
-		)
+		w.note("model said thread=%s iteration=%d input=%d output=%d", req.Thread, req.Iteration, *usage.InputTokens,
+			*usage.OutputTokens)
 		if !yield(holdfast.Delta{Usage: usage}, nil) {
 			return
 		}

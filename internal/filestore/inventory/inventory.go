@@ -94,11 +94,8 @@ func (in *Inventory) encode() []byte {
 func decodeInventory(text []byte) (*Inventory, error) {
 	end := bytes.LastIndex(text, []byte("sum "))
 	if end < 0 || string(text[end:]) != fmt.Sprintf("sum %08x\n", frame.Sum(text[:end])) {
-		return nil, fmt.Errorf(
-			"its file %s does not have the checksum that it was written with: %w",
-			File,
-			trouble.ErrDamaged,
-		)
+		return nil, fmt.Errorf("its file %s does not have the checksum that it was written with: %w", File,
+			trouble.ErrDamaged)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text[:end]), "\n"), "\n")
 	if lines[0] != inventoryWord {

@@ -29,12 +29,8 @@ type LogDamage struct {
 
 // Error implements [error].
 func (d *LogDamage) Error() string {
-	return fmt.Sprintf(
-		"%s is damaged at byte %d of %d: what was committed after that cannot be read",
-		d.file,
-		d.at,
-		d.all,
-	)
+	return fmt.Sprintf("%s is damaged at byte %d of %d: what was committed after that cannot be read", d.file, d.at,
+		d.all)
 }
 
 // Unwrap returns that it is damage.

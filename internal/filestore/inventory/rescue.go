@@ -81,11 +81,8 @@ func (r *Rescue) list(dir string, here *present, known *Inventory) (*manifest, e
 	}
 	if names, err := filepath.Glob(filepath.Join(dir, "marker.format-version.*")); err != nil || len(names) == 0 {
 		r.Lose("file", "marker.format-version", "it is missing, so this version's own is taken")
-		if err := r.show(
-			dir,
-			fmt.Sprintf("marker.format-version.999999.%03d", pebble.FormatTableFormatV6),
-			nil,
-		); err != nil {
+		if err := r.show(dir, fmt.Sprintf("marker.format-version.999999.%03d", pebble.FormatTableFormatV6),
+			nil); err != nil {
 			return nil, err
 		}
 	}
@@ -96,24 +93,16 @@ func (r *Rescue) list(dir string, here *present, known *Inventory) (*manifest, e
 		b, err := os.ReadFile(filepath.Join(dir, from))
 		m := &manifest{}
 		if broken := m.take(b); err != nil || broken != nil || m.length < known.manifests[number].length {
-			r.Lose(
-				"list",
-				from,
-				"%s",
-				trouble.FirstLine(cmp.Or(err, broken, fmt.Errorf("it ends early, after %d bytes", len(b)))),
-			)
+			r.Lose("list", from, "%s", trouble.FirstLine(cmp.Or(err, broken,
+				fmt.Errorf("it ends early, after %d bytes", len(b)))))
 		}
 		if best == nil || m.length > best.length {
 			best, text = m, b
 		}
 	}
 	if best.length == 0 {
-		return nil, fmt.Errorf(
-			"there is no list of its tables that can be read, neither %s nor %s: %w",
-			name,
-			copyName(number),
-			trouble.ErrDamaged,
-		)
+		return nil, fmt.Errorf("there is no list of its tables that can be read, neither %s nor %s: %w", name,
+			copyName(number), trouble.ErrDamaged)
 	}
 	return best, r.show(dir, name, text[:best.length])
 }
@@ -166,11 +155,8 @@ func (r *Rescue) logs(dir string, here *present, known *Inventory, list *manifes
 		for _, behind := range all[i+1:] {
 			name := here.logs[behind].name
 			r.hidden[name] = true
-			r.Lose(
-				"log",
-				cmp.Or(name, fmt.Sprintf("%06d.log", behind)),
-				"it was not read, because it goes on behind what is lost",
-			)
+			r.Lose("log", cmp.Or(name, fmt.Sprintf("%06d.log", behind)),
+				"it was not read, because it goes on behind what is lost")
 		}
 		return nil
 	}

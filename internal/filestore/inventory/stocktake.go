@@ -74,27 +74,16 @@ func Take(dir string) (*Stock, error) {
 	whole := err == nil && s.list.whole()
 	switch name := filepath.Base(at.ManifestFilename); {
 	case listed && int64(len(text)) < known.length:
-		return nil, amissf(
-			"%s, the list of its tables, ends early: it has %d bytes, and had %d",
-			name,
-			len(text),
-			known.length,
-		)
+		return nil, amissf("%s, the list of its tables, ends early: it has %d bytes, and had %d", name, len(text),
+			known.length)
 	case listed && crc32Update(0, text[:known.length]) != known.sum:
-		return nil, amissf(
-			"%s, the list of its tables, is damaged: its first %d bytes are not as they were written",
-			name,
-			known.length,
-		)
+		return nil, amissf("%s, the list of its tables, is damaged: its first %d bytes are not as they were written",
+			name, known.length)
 	case !listed && before != nil && number < newest(before.manifests):
 		return nil, amissf("%s, the list of its tables, is older than the one that was in use last", name)
 	case !listed && !whole:
-		return nil, amissf(
-			"%s, the list of its tables, cannot be read behind byte %d of %d",
-			name,
-			s.list.length,
-			len(text),
-		)
+		return nil, amissf("%s, the list of its tables, cannot be read behind byte %d of %d", name, s.list.length,
+			len(text))
 	}
 	if listed {
 		if err := before.compare(here, s.list); err != nil {
@@ -177,11 +166,8 @@ func (in *Inventory) compare(here *present, list *manifest) error {
 		_, used := list.levels[table]
 		_, known := in.tables[table]
 		if !used && !known && table < in.next {
-			return amissf(
-				"%06d.sst is a table that is not in the list of its tables: either it does not belong there, or the "+
-					"list is not the newest one",
-				table,
-			)
+			return amissf("%06d.sst is a table that is not in the list of its tables: either it does not belong "+
+				"there, or the list is not the newest one", table)
 		}
 	}
 	return nil

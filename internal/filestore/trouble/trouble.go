@@ -44,12 +44,8 @@ const makeRoom = "free space on its disk, or raise its limit"
 
 // WaitsForRoom is why commits are refused while there is no room.
 func WaitsForRoom(dir string, err error) error {
-	return fmt.Errorf(
-		"write to the store %s: %w; it cannot grow: %s, and what waits is written",
-		dir,
-		NoRoom(err),
-		makeRoom,
-	)
+	return fmt.Errorf("write to the store %s: %w; it cannot grow: %s, and what waits is written", dir, NoRoom(err),
+		makeRoom)
 }
 
 // Reopens is why commits are refused after an engine has failed.
@@ -125,8 +121,8 @@ func SalvageFailed(dir string, err error) error {
 	if !errors.Is(err, store.ErrUnreadable) && !pebble.IsCorruptionError(err) {
 		return OpenFailed(dir, true, err)
 	}
-	return fmt.Errorf("salvage the store %s: %w: nothing could be read, and it was left as it is: put a backup "+
-		"in its place, or try again with a copy of its files from a healthy disk", dir, inBrief(dir, err))
+	return fmt.Errorf("salvage the store %s: %w: nothing could be read, and it was left as it is: put a backup in "+
+		"its place, or try again with a copy of its files from a healthy disk", dir, inBrief(dir, err))
 }
 
 // OpenFailed says what to do about a directory that cannot be opened. A reader is no server,
@@ -136,12 +132,8 @@ func OpenFailed(dir string, readOnly bool, err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, ErrLocked):
-		return fmt.Errorf(
-			"%w: it has %s open; stop it (is a server running already?) %s",
-			store.ErrStoreLocked,
-			dir,
-			other,
-		)
+		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", store.ErrStoreLocked, dir,
+			other)
 	case errors.Is(err, ErrEarly):
 		advice = "it was left as it is: export its threads with that build (holdfast export FOLDER --thread ID), and " +
 			"import them into a new folder with this one (holdfast import)"

@@ -79,8 +79,8 @@ func (d *Door) checkHost(r *http.Request) error {
 // use it, and neither may others through a proxy, whose requests look local.
 func (d *Door) checkLocal(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" && !d.mayUse(origin) {
-		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so only pages "+
-			"from localhost may use it.").
+		return holdfast.Errorf(codes.ForbiddenOrigin,
+			"This server has no API keys, so only pages from localhost may use it.").
 			WithHint("Serve the page from http://localhost, or add its origin to the allowed ones.")
 	}
 	if fromOtherSite(r) {
@@ -91,8 +91,8 @@ func (d *Door) checkLocal(r *http.Request) error {
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"} {
 		if len(r.Header.Values(name)) > 0 {
-			return holdfast.Errorf(codes.Forbidden, "This server has no API keys and serves its own machine only, "+
-				"but a proxy has forwarded this request.").
+			return holdfast.Errorf(codes.Forbidden,
+				"This server has no API keys and serves its own machine only, but a proxy has forwarded this request.").
 				WithHint("Configure API keys. If everybody whom the proxy lets in may see every thread, an operator "+
 					"can set --behind-proxy (HOLDFAST_BEHIND_PROXY=1).").
 				With("header", name)
@@ -116,8 +116,8 @@ func (d *Door) checkSite(r *http.Request) error {
 	listed := origin != "" && d.Origins.names(origin)
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 	if changes && origin != "" && !listed && !sameOrigin(origin, r.Host) {
-		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so pages of other origins "+
-			"may not change anything.").
+		return holdfast.Errorf(codes.ForbiddenOrigin,
+			"This server has no API keys, so pages of other origins may not change anything.").
 			WithHint("An operator can add the origin to the allowed ones.")
 	}
 	if fromOtherSite(r) || changes && !listed && r.Header.Get(secFetchSite) == crossSite {
@@ -145,8 +145,8 @@ func fromOtherSite(r *http.Request) bool {
 }
 
 func errOtherSite() error {
-	return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so pages of "+
-		"other sites may not use it.").
+	return holdfast.Errorf(codes.ForbiddenOrigin,
+		"This server has no API keys, so pages of other sites may not use it.").
 		WithHint("Open the address itself, or serve the page from an allowed origin.")
 }
 

@@ -28,11 +28,8 @@ func ParseHosts(list []string) (Hosts, error) {
 		}
 		u, err := url.Parse("//" + s)
 		if err != nil || u.Host != s || u.Hostname() == "" || strings.ContainsAny(s, "*, ") {
-			return Hosts{}, fmt.Errorf(
-				"the host %q cannot be used: write a name or an address, with or without a port, like "+
-					"agents.example.com or localhost:8080",
-				s,
-			)
+			return Hosts{}, fmt.Errorf("the host %q cannot be used: write a name or an address, with or without a "+
+				"port, like agents.example.com or localhost:8080", s)
 		}
 		h.names = append(h.names, strings.ToLower(s))
 	}

@@ -35,10 +35,8 @@ func ParseOrigins(list []string, credentials bool) (Origins, error) {
 	for _, s := range list {
 		if s == "*" {
 			if len(list) > 1 || credentials {
-				return Origins{}, fmt.Errorf(
-					`the origin "*" allows every page, so it must be the only one, without credentials: ` +
-						`list the origins that you mean`,
-				)
+				return Origins{}, fmt.Errorf(`the origin "*" allows every page, so it must be the only one, without ` +
+					`credentials: list the origins that you mean`)
 			}
 			return Origins{any: true}, nil
 		}
@@ -56,9 +54,8 @@ func (o *Origins) add(s string) error {
 		return fmt.Errorf("write scheme://host or scheme://host:port, like https://app.example.com")
 	case u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.HasSuffix(s, "?") ||
 		strings.HasSuffix(s, "#"):
-		return fmt.Errorf(
-			"an origin is scheme, host and port only; leave out everything after that, including the last slash",
-		)
+		return fmt.Errorf("an origin is scheme, host and port only; leave out everything after that, " +
+			"including the last slash")
 	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }):
 		return fmt.Errorf("write the host as browsers send it, in ASCII (xn--…)")
 	}

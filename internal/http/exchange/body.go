@@ -51,11 +51,8 @@ func DecodeObject(body []byte, v any, known ...string) error {
 	switch err := json.Unmarshal(body, v); {
 	case errors.As(err, &kind):
 		found, _, _ := strings.Cut(kind.Value, " ")
-		return Invalid(
-			kind.Field,
-			fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found),
-			"Correct this member and send the request again.",
-		).Wrap(err)
+		return Invalid(kind.Field, fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found),
+			"Correct this member and send the request again.").Wrap(err)
 	case err != nil:
 		return Invalid("", "The body cannot be read.", "%s", knows(known)).Wrap(err)
 	}
@@ -98,11 +95,8 @@ func IfMatch(r *http.Request) (string, error) {
 		tag = strings.TrimSuffix(inner, `"`)
 	}
 	if len(given) > 1 || tag == "" || len(tag) > maxID || strings.ContainsAny(tag, "\", \t") {
-		return "", Invalid(
-			"If-Match",
-			"If-Match does not hold a single ETag.",
-			"Send the ETag of GET /threads/{thread}, or leave it out.",
-		)
+		return "", Invalid("If-Match", "If-Match does not hold a single ETag.",
+			"Send the ETag of GET /threads/{thread}, or leave it out.")
 	}
 	return tag, nil
 }

@@ -88,8 +88,7 @@ func Fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 	gone := r.Context().Err() != nil // the error may well come from that, and nobody reads it
 	noteError(r, e.Code, gone)
 	if code >= http.StatusInternalServerError && !gone {
-		log.Warn("request failed",
-			"method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
+		log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
 	switch code {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:

@@ -135,10 +135,7 @@ func (m *Monitor) Done(ctx context.Context, rec *Recorder, l Line) {
 	took := rec.began.Ran()
 	m.Observer.RequestDone(l.route, l.method, l.code, took)
 	attrs := []slog.Attr{
-		slog.String(
-			"method",
-			l.method,
-		),
+		slog.String("method", l.method),
 		slog.String("route", l.route),
 		slog.Int("status", l.code),
 		slog.Duration("took", took),

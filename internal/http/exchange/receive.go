@@ -120,8 +120,8 @@ func (in *Receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 			}
 			size = max(size, len(body)+1)
 			if !in.memory.take(rec.Caller.Tenant, int64(size-cap(body))) {
-				return nil, holdfast.Errorf(codes.TooManyBodies, "This server is receiving as many "+
-					"requests as it has memory for.").
+				return nil, holdfast.Errorf(codes.TooManyBodies,
+					"This server is receiving as many requests as it has memory for.").
 					WithHint("Send the request again after the time in Retry-After.")
 			}
 			rec.held += int64(size - cap(body))

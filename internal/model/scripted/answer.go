@@ -72,10 +72,8 @@ func (a answer) deltas() []holdfast.Delta {
 	pieces := make([][]string, len(a.calls))
 	longest := 0
 	for i, c := range a.calls {
-		out = append(
-			out,
-			holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: fmt.Sprintf("call_%d", i), Name: c.name}},
-		)
+		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: fmt.Sprintf("call_%d", i),
+			Name: c.name}})
 		pieces[i] = split(c.args)
 		longest = max(longest, len(pieces[i]))
 	}

@@ -25,10 +25,9 @@ func chosen(a answer, req *holdfast.ModelRequest) answer {
 		return a
 	}
 	if at < 0 { // any will do: one that changes nothing, if there is one
-		at = max(
-			0,
-			slices.IndexFunc(req.Tools, func(t holdfast.ToolSpec) bool { return t.Effect == holdfast.EffectPure }),
-		)
+		at = max(0, slices.IndexFunc(req.Tools, func(t holdfast.ToolSpec) bool {
+			return t.Effect == holdfast.EffectPure
+		}))
 	}
 	tool := &req.Tools[at]
 	var s shape

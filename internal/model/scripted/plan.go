@@ -13,16 +13,15 @@ func plan(s situation, match []string) answer {
 	}
 	step := s.steps + 1
 	terms := terms()
-	a := say("Step %d of %d: I look up “%s” and move on.", step, n, terms[s.steps%len(terms)]).with(
-		callTool("lookup", "term", terms[s.steps%len(terms)]),
-		callTool("update_plan", "title", fmt.Sprintf("A plan of %d steps", n), "steps", phases(n, step)),
-	)
+	a := say("Step %d of %d: I look up “%s” and move on.", step, n, terms[s.steps%len(terms)]).
+		with(callTool("lookup", "term", terms[s.steps%len(terms)]),
+			callTool("update_plan", "title", fmt.Sprintf("A plan of %d steps", n), "steps", phases(n, step)))
 	if step%2 == 0 {
 		a = a.with(callTool("calculate", "expression", fmt.Sprintf("%d * 100 / %d", step, n)))
 	}
 	if step == 1 {
-		a.reasoning = fmt.Sprintf("The user wants a plan of %d steps. I take one step in each iteration, "+
-			"with several tools at once, and I know from the conversation which step is next.", n)
+		a.reasoning = fmt.Sprintf("The user wants a plan of %d steps. I take one step in each iteration, with "+
+			"several tools at once, and I know from the conversation which step is next.", n)
 	}
 	return a
 }

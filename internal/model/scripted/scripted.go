@@ -49,10 +49,8 @@ func New(o Options) *Model { return &Model{options: o, commands: commands()} }
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
 		if err := m.note("start", req, ""); err != nil {
-			yield(
-				holdfast.Delta{},
-				&holdfast.ModelError{Public: "The demo model's journal cannot be written.", Err: err},
-			)
+			yield(holdfast.Delta{}, &holdfast.ModelError{Public: "The demo model's journal cannot be written.",
+				Err: err})
 			return
 		}
 		outcome := m.play(ctx, m.answer(req), req, yield)
@@ -76,8 +74,8 @@ func (m *Model) note(what string, req *holdfast.ModelRequest, more string) error
 	if m.options.Journal == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(m.options.Journal, "model %s thread=%s run=%s iteration=%d attempt=%d%s\n",
-		what, field(req.Thread), field(req.Run), req.Iteration, req.Attempt, more)
+	_, err := fmt.Fprintf(m.options.Journal, "model %s thread=%s run=%s iteration=%d attempt=%d%s\n", what,
+		field(req.Thread), field(req.Run), req.Iteration, req.Attempt, more)
 	return err
 }
 
@@ -91,10 +89,7 @@ func field(s string) string {
 
 // play streams an answer and returns how it ended.
 func (m *Model) play(
-	ctx context.Context,
-	a answer,
-	req *holdfast.ModelRequest,
-	yield func(holdfast.Delta, error) bool,
+	ctx context.Context, a answer, req *holdfast.ModelRequest, yield func(holdfast.Delta, error) bool,
 ) string {
 	for _, d := range a.deltas() {
 		if err := m.pause(ctx, a.pace); err != nil {

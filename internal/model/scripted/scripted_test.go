@@ -86,10 +86,8 @@ func proceed(req *holdfast.ModelRequest, s said, result func(c holdfast.ToolCall
 	var results []holdfast.Message
 	for i := range calls {
 		calls[i].ID = fmt.Sprintf("%s-%d", calls[i].ID, req.Iteration)
-		results = append(
-			results,
-			holdfast.Message{Role: holdfast.RoleTool, CallID: calls[i].ID, Text: result(calls[i])},
-		)
+		results = append(results, holdfast.Message{Role: holdfast.RoleTool, CallID: calls[i].ID,
+			Text: result(calls[i])})
 	}
 	if s.reasoning != "" {
 		req.Messages = append(req.Messages, holdfast.Message{Role: holdfast.RoleReasoning, Text: s.reasoning})
@@ -237,13 +235,8 @@ func TestOneCallAndAnAnswer(t *testing.T) {
 }
 
 func TestUseCallsSeveralTools(t *testing.T) {
-	got := converse(
-		t,
-		userSays(
-			`use show_map {"a":{"b":"} and {"}} and calculate {"expression":"1"}, lookup and use wait {"seconds":1}`,
-		),
-		ok,
-	)
+	got := converse(t, userSays(`use show_map {"a":{"b":"} and {"}} and calculate {"expression":"1"}, lookup `+
+		`and use wait {"seconds":1}`), ok)
 	want := []string{
 		`show_map {"a":{"b":"} and {"}}`,
 		`calculate {"expression":"1"}`,
@@ -345,11 +338,9 @@ func TestBadArgsAreCorrected(t *testing.T) {
 }
 
 func TestLengthIsCutOffInACall(t *testing.T) {
-	got := converse(
-		t,
-		userSays("length"),
-		func(holdfast.ToolCall) string { return "Not started: the answer was cut off." },
-	)
+	got := converse(t, userSays("length"), func(holdfast.ToolCall) string {
+		return "Not started: the answer was cut off."
+	})
 	if len(got) != 2 || got[0].finish != holdfast.FinishLength || json.Valid(got[0].calls[0].Arguments) {
 		t.Errorf("got %+v", got)
 	}
@@ -383,11 +374,7 @@ func TestToolsThatAreMissing(t *testing.T) {
 		"bad args", "length"} {
 		req := userSays(user)
 		req.Tools = tools("show_map")
-		if got := listen(
-			t,
-			New(Options{}),
-			req,
-		); len(got.calls) > 0 ||
+		if got := listen(t, New(Options{}), req); len(got.calls) > 0 ||
 			!strings.Contains(got.text, "I was not given it") {
 			t.Errorf("%s: got %+v", user, got)
 		}
@@ -400,8 +387,7 @@ func TestUsage(t *testing.T) {
 	a, b := listen(t, New(Options{}), req), listen(t, New(Options{}), req)
 	u := a.usage
 	if u == nil || u.Provider != "holdfast" || u.Model != "demo" || *u.InputTokens != 5 ||
-		*u.OutputTokens != count(a.text) ||
-		*u.TotalTokens != *u.InputTokens+*u.OutputTokens {
+		*u.OutputTokens != count(a.text) || *u.TotalTokens != *u.InputTokens+*u.OutputTokens {
 		t.Errorf("got %+v", u)
 	}
 	if *b.usage.TotalTokens != *u.TotalTokens || a.text != b.text {
@@ -498,21 +484,16 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
 	ask := func(text string, form *holdfast.Output) said {
-		return listen(
-			t,
-			m,
-			&holdfast.ModelRequest{
-				Tools:    tools(),
-				Output:   form,
-				Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: text}},
-			},
-		)
+		return listen(t, m, &holdfast.ModelRequest{
+			Tools:    tools(),
+			Output:   form,
+			Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: text}},
+		})
 	}
 	form := &holdfast.Output{
-		Schema: json.RawMessage(
-			`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"}` +
-				`,"list":{"type":"array"},"mood":{"enum":["calm"]}}}`,
-		),
+		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},` +
+			`"sure":{"type":"boolean"}` +
+			`,"list":{"type":"array"},"mood":{"enum":["calm"]}}}`),
 	}
 	if got := ask("slow 2", form).text; got != `{"list":[],"mood":"calm","n":2,"sure":true,"text":"word-1 word-2"}` {
 		t.Error(got)

@@ -18,12 +18,8 @@ func chat(s situation) answer {
 	if s.user == "" {
 		return say("Hello!%s I am the demo model. Say \"help\" to see what I can do.", media)
 	}
-	return say(
-		"You said: “%s”%s. I am only the demo model, so that is all I know about it. Say "+
-			"\"help\" to see what I can do.",
-		shorten(s.user),
-		media,
-	)
+	return say("You said: “%s”%s. I am only the demo model, so that is all I know about it. Say "+
+		"\"help\" to see what I can do.", shorten(s.user), media)
 }
 
 func think(_ situation, match []string) answer {
@@ -31,17 +27,11 @@ func think(_ situation, match []string) answer {
 	if question == "" {
 		question = "nothing in particular"
 	}
-	a := say(
-		"I have thought about it: %s is worth thinking about, and a scripted model is not the one to do it.",
-		shorten(question),
-	)
-	a.reasoning = fmt.Sprintf(
-		"The user wants me to think about “%s”. I have no opinions, but I can show that reasoning "+
-			"streams before the answer. "+
-			"First I look at the words. Then I count them: there are %d. That will do.",
-		shorten(question),
-		count(question),
-	)
+	a := say("I have thought about it: %s is worth thinking about, and a scripted model is not the one to do it.",
+		shorten(question))
+	a.reasoning = fmt.Sprintf("The user wants me to think about “%s”. I have no opinions, but I can show that "+
+		"reasoning streams before the answer. First I look at the words. Then I count them: "+
+		"there are %d. That will do.", shorten(question), count(question))
 	return a
 }
 
@@ -112,10 +102,8 @@ func flaky(s situation, _ []string) answer {
 		a.finish = ""
 		return a
 	}
-	return say(
-		"This is try number %d. The ones before it failed, and nothing of them is left in the conversation.",
-		s.req.Attempt+1,
-	)
+	return say("This is try number %d. The ones before it failed, and nothing of them is left in the conversation.",
+		s.req.Attempt+1)
 }
 
 func fail(situation, []string) answer {

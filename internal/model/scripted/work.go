@@ -49,12 +49,8 @@ func tellTime(s situation, match []string) answer {
 }
 
 func calculate(s situation, match []string) answer {
-	return simple(
-		s,
-		"I use the calculator.",
-		"The calculator says:",
-		callTool("calculate", "expression", strings.TrimSpace(match[1])),
-	)
+	return simple(s, "I use the calculator.", "The calculator says:",
+		callTool("calculate", "expression", strings.TrimSpace(match[1])))
 }
 
 func lookup(s situation, match []string) answer {
@@ -100,11 +96,8 @@ func parallel(s situation, match []string) answer {
 			calls[i] = callTool("lookup", "term", terms[i%len(terms)])
 		}
 	}
-	return simple(
-		s,
-		fmt.Sprintf("I make %d calls at once.", n),
-		fmt.Sprintf("All %d calls have come back:", len(s.results)),
-		calls...)
+	return simple(s, fmt.Sprintf("I make %d calls at once.", n),
+		fmt.Sprintf("All %d calls have come back:", len(s.results)), calls...)
 }
 
 func charge(s situation, match []string) answer {
@@ -113,11 +106,8 @@ func charge(s situation, match []string) answer {
 	case s.missing("charge_card") != "":
 		return say("I need the tool charge_card for this. Start the server with --demo-journal=FILE to get it.")
 	case s.steps < n:
-		return say(
-			"Charge %d of %d.",
-			s.steps+1,
-			n,
-		).with(callTool("charge_card", "amount", s.steps+1, "currency", "EUR"))
+		return say("Charge %d of %d.", s.steps+1, n).
+			with(callTool("charge_card", "amount", s.steps+1, "currency", "EUR"))
 	}
 	return say("I made %d charges:\n%s", n, summary(s.results))
 }

@@ -42,9 +42,8 @@ func To(rawURL, passwordFile string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	plain, known := schemes[scheme]
 	if !known {
-		return nil, errors.New(
-			"the store's URL must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://",
-		)
+		return nil, errors.New("the store's URL must begin with redis://, rediss://, " +
+			"redis+sentinel:// or redis+cluster://")
 	}
 	switch _, kind, _ := strings.Cut(scheme, "+"); kind {
 	case "cluster":

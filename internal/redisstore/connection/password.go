@@ -88,10 +88,9 @@ func (p *passwordLog) note(err error) {
 		p.log.Info("Redis accepts the password again")
 	case wrong && (!p.refused || now.Sub(p.said) >= refusalEvery):
 		p.refused, p.said = true, now
-		what := "Redis refuses the password of the store's URL; if it was changed, start this server " +
-			"again with the new one, " +
-			"or keep it in a file (--redis-password-file), which is read again. Nothing is lost: runs wait, and are " +
-			"recovered if they wait too long"
+		what := "Redis refuses the password of the store's URL; if it was changed, start this server again with the " +
+			"new one, or keep it in a file (--redis-password-file), which is read again. Nothing is lost: runs wait, " +
+			"and are recovered if they wait too long"
 		if p.file != "" {
 			what = "Redis refuses the password in the file; write the current one there, and the next connection " +
 				"uses it. Nothing is lost: runs wait, and are recovered if they wait too long"

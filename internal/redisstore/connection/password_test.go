@@ -12,10 +12,7 @@ import (
 // TestNoPasswordFile: a file that cannot be read is not taken for a Redis that does not run.
 func TestNoPasswordFile(t *testing.T) {
 	_, _, problem := credentials(filepath.Join(t.TempDir(), "none"), "u")(t.Context())
-	if err := unreachable(
-		problem,
-		time.Second,
-	); !strings.Contains(err.Error(), "--redis-password-file") ||
+	if err := unreachable(problem, time.Second); !strings.Contains(err.Error(), "--redis-password-file") ||
 		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}

@@ -60,27 +60,17 @@ func unreachable(err error, patience time.Duration) error {
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &file):
-		return fmt.Errorf(
-			"cannot reach Redis: %w; --redis-password-file must name a file that this process can read",
-			err,
-		)
+		return fmt.Errorf("cannot reach Redis: %w; --redis-password-file must name a file that this process can read",
+			err)
 	case errors.As(err, &few):
-		return fmt.Errorf(
-			"a first write: %w; start them, ask for fewer (failover:N), or choose another durability",
-			err,
-		)
+		return fmt.Errorf("a first write: %w; start them, ask for fewer (failover:N), or choose another durability",
+			err)
 	case errors.As(err, &forbidden):
-		return fmt.Errorf(
-			"durability failover: %w; allow this user the command WAIT (ACL SETUSER … +wait), or "+
-				"choose another durability",
-			err,
-		)
+		return fmt.Errorf("durability failover: %w; allow this user the command WAIT (ACL SETUSER … +wait), or "+
+			"choose another durability", err)
 	case redis.IsLoadingError(err):
-		return fmt.Errorf(
-			"cannot reach Redis: %w; it has been loading for %s: start again when it has loaded its data",
-			err,
-			patience,
-		)
+		return fmt.Errorf("cannot reach Redis: %w; it has been loading for %s: start again "+
+			"when it has loaded its data", err, patience)
 	case replies.Final(err):
 		return fmt.Errorf("cannot reach Redis: %w; are the address, the user and the password right?", err)
 	}

@@ -76,21 +76,15 @@ func TestReach(t *testing.T) {
 					return nil
 				}, c.patience, slog.New(slog.NewTextHandler(&log, nil)))
 				if (err != nil) != (c.want != "") ||
-					err != nil &&
-						(!strings.HasPrefix(err.Error(), "cannot reach Redis: ") ||
-							!strings.Contains(err.Error(), c.want)) {
+					err != nil && (!strings.HasPrefix(err.Error(), "cannot reach Redis: ") ||
+						!strings.Contains(err.Error(), c.want)) {
 					t.Errorf("got %v, want %q", err, c.want)
 				}
 				if took := time.Since(begun); took > c.took || took < min(c.ready, c.took) {
 					t.Errorf("it took %s, want %s", took, c.took)
 				}
-				waits, answers := strings.Count(
-					log.String(),
-					`level=WARN msg="waiting for Redis" for=10s`,
-				), strings.Count(
-					log.String(),
-					`msg="Redis answers"`,
-				)
+				waits, answers := strings.Count(log.String(), `level=WARN msg="waiting for Redis" for=10s`),
+					strings.Count(log.String(), `msg="Redis answers"`)
 				waited := c.took > 0
 				if (waits == 1) != waited || (answers == 1) != (waited && err == nil) {
 					t.Errorf("the log says %q", log.String())
@@ -106,12 +100,8 @@ func TestReachNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := wait.NewLines("waiting")
 		go func() {
-			_ = Reach(
-				t.Context(),
-				func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-				10*time.Second,
-				said.Logger(),
-			)
+			_ = Reach(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 10*time.Second,
+				said.Logger())
 		}()
 		begun := time.Now()
 		<-said.Found

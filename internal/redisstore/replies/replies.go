@@ -123,12 +123,8 @@ type UnacknowledgedError struct {
 
 // Error implements [error].
 func (e UnacknowledgedError) Error() string {
-	return fmt.Sprintf(
-		"only %d of %d replicas have it after %s (durability failover): look whether they run and are connected",
-		e.Have,
-		e.Need,
-		e.Within,
-	)
+	return fmt.Sprintf("only %d of %d replicas have it after %s (durability failover): look whether "+
+		"they run and are connected", e.Have, e.Need, e.Within)
 }
 
 // NoWaitError means that Redis refuses WAIT.

@@ -70,13 +70,8 @@ func CanCommit(ctx context.Context, c redis.Cmdable, need int) error {
 		return replies.Refusing(err)
 	}
 	if has := number(f.info["connected_slaves"]); f.info["role"] == "master" && has < int64(need) {
-		return replies.Refusing(
-			fmt.Errorf(
-				"only %d of %d replicas are connected to Redis (durability failover); start the others",
-				has,
-				need,
-			),
-		)
+		return replies.Refusing(fmt.Errorf("only %d of %d replicas are connected to Redis (durability "+
+			"failover); start the others", has, need))
 	}
 	return nil
 }
@@ -96,16 +91,8 @@ func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, f.ask(
-		ctx,
-		c,
-		"appendonly",
-		"appendfsync",
-		"no-appendfsync-on-rewrite",
-		"save",
-		"maxmemory",
-		"maxmemory-policy",
-	)
+	return f, f.ask(ctx, c, "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory",
+		"maxmemory-policy")
 }
 
 // told returns what INFO says.
@@ -145,26 +132,17 @@ func fieldsOf(info string) map[string]string {
 // refusesWrites returns why Redis answers, but refuses commits; nil if it does not.
 func (f *facts) refusesWrites() error {
 	// Only some of what Redis uses counts against maxmemory.
-	limit, used := number(
-		f.info["maxmemory"],
-	), number(
-		f.info["used_memory"],
-	)-number(
-		f.info["mem_not_counted_for_evict"],
-	)
+	limit, used := number(f.info["maxmemory"]),
+		number(f.info["used_memory"])-number(f.info["mem_not_counted_for_evict"])
 	switch {
 	case f.info["loading"] == "1":
 		return errors.New("redis is starting, and loads its data (LOADING)")
 	case f.info["role"] == "slave" && f.info["slave_read_only"] != "0":
-		return errors.New(
-			"this Redis is a replica, which refuses writes (READONLY); check the failover, or use the master's address",
-		)
+		return errors.New("this Redis is a replica, which refuses writes (READONLY); check the failover, or " +
+			"use the master's address")
 	case limit > 0 && used > limit:
-		return fmt.Errorf(
-			"redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory",
-			used,
-			limit,
-		)
+		return fmt.Errorf("redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory",
+			used, limit)
 	case f.info["aof_enabled"] == "1" && f.info["aof_last_write_status"] == "err":
 		return errors.New("redis cannot write its append-only file, and refuses commits (MISCONF); check its disk")
 	case f.info["rdb_last_bgsave_status"] == "err" && f.config["save"] != "" &&
@@ -214,10 +192,8 @@ func (f *facts) judge() (store.Durability, error) {
 	d.Policy = f.setting("maxmemory-policy", "maxmemory_policy")
 	d.Evicts = d.Policy != "" && d.Policy != "noeviction"
 	if d.Policy == "" {
-		d.Notes = append(
-			d.Notes,
-			"whether Redis evicts could not be looked at: make sure that maxmemory-policy is noeviction",
-		)
+		d.Notes = append(d.Notes, "whether Redis evicts could not be looked at: make sure that "+
+			"maxmemory-policy is noeviction")
 	}
 	return d, nil
 }
@@ -240,17 +216,16 @@ func (f *facts) persistence() (store.Level, string) {
 		switch {
 		case fsync == "always" && f.config["no-appendfsync-on-rewrite"] == "yes":
 			return store.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it " +
-				"(no-appendfsync-on-rewrite yes): " +
-				"a crash of the machine may lose commits of that time; set it to no"
+				"(no-appendfsync-on-rewrite yes): a crash of the machine may lose commits of that time; set it to no"
 		case fsync == "always":
 			return store.LevelMachine, ""
 		case fsync == "everysec":
-			return store.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): " +
-				"a crash of the machine may lose the last second; with appendfsync always it does not"
+			return store.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): a " +
+				"crash of the machine may lose the last second; with appendfsync always it does not"
 		case fsync == "no":
-			return store.LevelProcess, "Redis leaves it to the operating system when its append-only file is " +
-				"synced (appendfsync no): " +
-				"a crash of the machine may lose the last half minute, or more; with appendfsync always it does not"
+			return store.LevelProcess, "Redis leaves it to the operating system when its append-only file is synced " +
+				"(appendfsync no): a crash of the machine may lose the last half minute, or more; with " +
+				"appendfsync always it does not"
 		}
 		return store.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a " +
 			"crash of the machine may lose commits"
@@ -261,8 +236,8 @@ func (f *facts) persistence() (store.Level, string) {
 				"CONFIG SET appendonly yes, and write it to redis.conf"
 		}
 		return store.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING " +
-			"SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
-			"if it saves any; CONFIG SET appendonly yes, and write it to redis.conf"
+			"SINCE ITS LAST SNAPSHOT, which may be an hour old, if it saves any; CONFIG SET appendonly yes, " +
+			"and write it to redis.conf"
 	}
 	return store.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash " +
 		"of Redis may lose threads"
@@ -283,20 +258,12 @@ func (f *facts) replication() string {
 	}
 	switch n := number(f.info["connected_slaves"]); {
 	case n > 0 && f.need == 0:
-		return fmt.Sprintf(
-			"Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose "+
-				"what was acknowledged; with --durability=failover it does not",
-			n,
-		)
+		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one "+
+			"of them may lose what was acknowledged; with --durability=failover it does not", n)
 	case n > int64(f.need):
-		return fmt.Sprintf(
-			"%d replicas are connected, and %d of them must have a commit: a failover to another one may lose "+
-				"what was acknowledged; "+
-				"use --durability=failover:%d, or give those that must not become primary replica-priority 0",
-			n,
-			f.need,
-			n,
-		)
+		return fmt.Sprintf("%d replicas are connected, and %d of them must have a commit: a failover to another one "+
+			"may lose what was acknowledged; use --durability=failover:%d, or give those that must not become "+
+			"primary replica-priority 0", n, f.need, n)
 	}
 	return ""
 }
@@ -308,12 +275,8 @@ func (f *facts) memory() string {
 	if limit == 0 || used < limit-limit/10 {
 		return ""
 	}
-	return fmt.Sprintf(
-		"Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing "+
-			"is left; raise maxmemory",
-		used,
-		limit,
-	)
+	return fmt.Sprintf("Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing "+
+		"is left; raise maxmemory", used, limit)
 }
 
 // version returns an error if Redis is too old to work, and a note if it is old. Valkey

@@ -62,10 +62,8 @@ func (h *History) Messages() []holdfast.Message {
 	for _, m := range h.messages {
 		all = append(all, m)
 		for _, a := range h.recorded[m.ID] {
-			all = append(
-				all,
-				holdfast.Message{ID: fmt.Sprint("activity", len(all)), Role: holdfast.RoleActivity, Activity: &a},
-			)
+			all = append(all, holdfast.Message{ID: fmt.Sprint("activity", len(all)), Role: holdfast.RoleActivity,
+				Activity: &a})
 		}
 	}
 	return all

@@ -144,9 +144,8 @@ func Question(t *testing.T, r *agenttest.Result) string {
 // RunAgent runs an agent on a server of its own and returns the stream, or the error. It
 // is for examples, which have no test.
 func RunAgent(agent holdfast.Agent, text string) string {
-	s, err := server.New(
-		server.Config{Store: "memory:", Agents: []holdfast.Agent{agent}, Log: slog.New(slog.DiscardHandler)},
-	)
+	s, err := server.New(server.Config{Store: "memory:", Agents: []holdfast.Agent{agent},
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err.Error()
 	}

@@ -46,10 +46,7 @@ func WantQuestion(t *testing.T, err error) *holdfast.Interrupt {
 // WantInvalid checks options that cannot be used, each under a part of what Validate
 // says about them. The function panics with its name and that text.
 func WantInvalid[O interface{ Validate() error }](
-	t *testing.T,
-	function string,
-	f func(O) holdfast.Middleware,
-	invalid map[string]O,
+	t *testing.T, function string, f func(O) holdfast.Middleware, invalid map[string]O,
 ) {
 	t.Helper()
 	for want, o := range invalid {

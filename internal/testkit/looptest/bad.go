@@ -58,10 +58,7 @@ func (b *Bad) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, 
 
 // Threads implements [store.Directory].
 func (b *Bad) Threads(
-	ctx context.Context,
-	owner holdfast.Principal,
-	before time.Time,
-	limit int,
+	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
 	heads, err := b.Store.Threads(ctx, owner, before, limit)
 	for i := range heads {

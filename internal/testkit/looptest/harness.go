@@ -168,12 +168,8 @@ func Calls(name, args string) holdfast.Delta {
 
 // Tool returns a tool without arguments that calls f.
 func Tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
-	return holdfast.NewTool(
-		name,
-		name,
-		func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) },
-		holdfast.WithEffect(effect),
-	)
+	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) },
+		holdfast.WithEffect(effect))
 }
 
 // RunInput returns the input of a run on the thread id.
@@ -325,11 +321,9 @@ func Wordy() holdfast.Agent {
 		{Finish: holdfast.FinishToolCalls},
 	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"},
 		{Finish: holdfast.FinishStop}})
-	big := Tool(
-		"big",
-		holdfast.EffectPure,
-		func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil },
-	)
+	big := Tool("big", holdfast.EffectPure, func(context.Context) (string, error) {
+		return strings.Repeat("lengthy ", 100), nil
+	})
 	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{big}}
 }
 
@@ -471,10 +465,8 @@ func Started(t *testing.T, e *Engine, id string) []agui.Event {
 func Answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
 	in := RunInput(id, run)
 	for _, i := range open {
-		in.Resume = append(
-			in.Resume,
-			agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)},
-		)
+		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved,
+			Payload: json.RawMessage(payload)})
 	}
 	return in
 }
@@ -578,19 +570,15 @@ func AsksLeave(expires time.Time, tools ...string) holdfast.Middleware {
 	return holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
 		for i, call := range b.Calls {
 			if slices.Contains(tools, call.Name) {
-				b.Ask(
-					i,
-					&holdfast.Interrupt{
-						Reason:    holdfast.ReasonToolCall,
-						Message:   "May it?",
-						ExpiresAt: expires,
-						Metadata:  []byte(`{"mine":1}`),
-						ResponseSchema: []byte(
-							`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},` +
-								`"editedArgs":{"type":"object"}}}`,
-						),
-					},
-				)
+				b.Ask(i, &holdfast.Interrupt{
+					Reason:    holdfast.ReasonToolCall,
+					Message:   "May it?",
+					ExpiresAt: expires,
+					Metadata:  []byte(`{"mine":1}`),
+					ResponseSchema: []byte(`{"type":"object","required":["approved"],` +
+						`"properties":{"approved":{"type":"boolean"},` +
+						`"editedArgs":{"type":"object"}}}`),
+				})
 			}
 		}
 		return nil

@@ -64,10 +64,8 @@ func (s *suite) torn(t *testing.T) {
 	}
 	want := s.want(a)
 	for name, halves := range map[string][2]string{"escapes": {`\ud83d`, `\uDE00`}, "bytes": {"\xf0\x9f", "\x98\x80"}} {
-		h := s.reply(
-			t,
-			strings.NewReplacer("FIRST", halves[0], "SECOND", halves[1]).Replace(strings.Join(s.Stream(a), "")),
-		)
+		h := s.reply(t, strings.NewReplacer("FIRST", halves[0], "SECOND", halves[1]).
+			Replace(strings.Join(s.Stream(a), "")))
 		want := strings.ReplaceAll(want, "FIRSTSECOND", "\U0001f600")
 		if got := got(h); got != want || h.err != nil {
 			t.Errorf("%s:\n%s, %v\nwant\n%s", name, got, h.err, want)
@@ -133,14 +131,7 @@ func (s *suite) cutAt(t *testing.T, name string, a Answer, beginning string, cau
 		t.Fatalf("%s, cut at %d with %v: %s", name, len(beginning), cause, h)
 	case complete && e == nil:
 	case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
-		t.Fatalf(
-			"%s, cut at %d with %v: %s, %v; the stream so far:\n%s",
-			name,
-			len(beginning),
-			cause,
-			h,
-			h.err,
-			beginning,
-		)
+		t.Fatalf("%s, cut at %d with %v: %s, %v; the stream so far:\n%s", name, len(beginning), cause, h, h.err,
+			beginning)
 	}
 }

@@ -137,8 +137,7 @@ func (s *suite) usage(t *testing.T) {
 	for _, end := range append([]string{""}, s.Errors[failure.Overloaded]...) {
 		h = s.reply(t, strings.Join(events[:len(events)-s.Trailing-1], "")+end)
 		if counted := h.usage != nil && h.usage.InputTokens != nil &&
-			*h.usage.InputTokens == Input; counted != s.CountsEarly ||
-			h.err == nil {
+			*h.usage.InputTokens == Input; counted != s.CountsEarly || h.err == nil {
 			t.Errorf("after %q the usage is %+v, the error %v", end, h.usage, h.err)
 		}
 	}
@@ -221,10 +220,8 @@ func (s *suite) errors(t *testing.T) {
 	for kind, said := range s.Errors {
 		for _, event := range said {
 			for at := range len(events) - s.Trailing {
-				h := s.reply(
-					t,
-					strings.Join(slices.Insert(slices.Clone(events), at, strings.ReplaceAll(event, "KEY", Key)), ""),
-				)
+				h := s.reply(t, strings.Join(slices.Insert(slices.Clone(events), at,
+					strings.ReplaceAll(event, "KEY", Key)), ""))
 				e := h.failure()
 				if e == nil || e.Kind != kind || e.Retryable != retries(kind) {
 					t.Errorf("%s at %d: %s, %v, want %s", event, at, h, h.err, kind)
@@ -349,28 +346,21 @@ func (s *suite) signed(t *testing.T) (*holdfast.ModelRequest, []string) {
 	next := question()
 	answer := holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: h.text}
 	if h.reasoning+h.secret != "" {
-		next.Messages = append(
-			next.Messages,
-			holdfast.Message{ID: "r1", Role: holdfast.RoleReasoning, Text: h.reasoning, EncryptedValue: h.secret},
-		)
+		next.Messages = append(next.Messages,
+			holdfast.Message{ID: "r1", Role: holdfast.RoleReasoning, Text: h.reasoning, EncryptedValue: h.secret})
 	}
 	for i, c := range a.Calls {
-		answer.Calls = append(
-			answer.Calls,
-			holdfast.ToolCall{
-				ID:             c.ID,
-				Name:           c.Name,
-				Arguments:      json.RawMessage(strings.Join(c.Arguments, "")),
-				EncryptedValue: h.secrets[i],
-			},
-		)
+		answer.Calls = append(answer.Calls, holdfast.ToolCall{
+			ID:             c.ID,
+			Name:           c.Name,
+			Arguments:      json.RawMessage(strings.Join(c.Arguments, "")),
+			EncryptedValue: h.secrets[i],
+		})
 	}
 	next.Messages = append(next.Messages, answer)
 	for _, c := range a.Calls {
-		next.Messages = append(
-			next.Messages,
-			holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID},
-		)
+		next.Messages = append(next.Messages,
+			holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID})
 	}
 	return next, signatures
 }

@@ -33,12 +33,8 @@ func (f Format) secret(n, text int, call bool) string {
 	if call && f == Gemini {
 		block = `{"signature":"s%d"}`
 	}
-	return fmt.Sprintf(
-		`{"provider":%q,"model":"m1","text":%d,"blocks":[%s]}`,
-		f.provider(),
-		text,
-		fmt.Sprintf(block, n),
-	)
+	return fmt.Sprintf(`{"provider":%q,"model":"m1","text":%d,"blocks":[%s]}`, f.provider(), text,
+		fmt.Sprintf(block, n))
 }
 
 // turns draws a conversation: each element is what one step adds to it before the model is
@@ -84,23 +80,19 @@ func turns(t *rapid.T, f Format) [][]holdfast.Message {
 		var step []holdfast.Message
 		answer := holdfast.Message{ID: id("a"), Role: holdfast.RoleAssistant, Text: words.Draw(t, "answer")}
 		if rapid.Bool().Draw(t, "thinks") {
-			step = append(
-				step,
-				holdfast.Message{
-					ID:             id("r"),
-					Role:           holdfast.RoleReasoning,
-					Text:           "hm",
-					EncryptedValue: f.secret(serial, 0, false),
-				},
-			)
+			step = append(step, holdfast.Message{
+				ID:             id("r"),
+				Role:           holdfast.RoleReasoning,
+				Text:           "hm",
+				EncryptedValue: f.secret(serial, 0, false),
+			})
 		}
 		for n := range rapid.IntRange(0, 3).Draw(t, "calls") {
 			c := holdfast.ToolCall{
 				ID:   id("call_"),
 				Name: "look",
-				Arguments: json.RawMessage(
-					rapid.SampledFrom([]string{"", "{}", `{ "a": 1.0, "b" : "<é>" }`, `{"cut":`}).Draw(t, "arguments"),
-				),
+				Arguments: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{ "a": 1.0, "b" : "<é>" }`,
+					`{"cut":`}).Draw(t, "arguments")),
 			}
 			if n == 0 && f != Anthropic && f != Responses {
 				c.EncryptedValue = f.secret(serial, 0, true)
@@ -229,12 +221,8 @@ func TestOnlyAppends(t *testing.T) {
 					}
 				}
 				if c := fake.Counts(); c.Requests != asked || c.Whole != asked-1 {
-					t.Fatalf(
-						"%d of %d requests had all of the one before:\n%s",
-						c.Whole,
-						asked-1,
-						strings.Join(c.Fouls, "\n"),
-					)
+					t.Fatalf("%d of %d requests had all of the one before:\n%s", c.Whole, asked-1,
+						strings.Join(c.Fouls, "\n"))
 				}
 			})
 		})

@@ -94,9 +94,7 @@ func event(kind, data string, args ...any) string {
 // write returns the events of an answer, with reasoning that has to come back.
 func (f Format) write(a Answer) []string {
 	return map[Format]func(Answer) []string{OpenAI: sayOpenAI, Responses: sayResponses, Anthropic: sayAnthropic,
-		Gemini: sayGemini}[f](
-		a,
-	)
+		Gemini: sayGemini}[f](a)
 }
 
 // halves are a text in two pieces, cut between two characters.
@@ -117,154 +115,90 @@ func sayOpenAI(a Answer) []string {
 	}
 	for i, c := range a.Calls {
 		extra := fmt.Sprintf(`,"extra_content":{"google": { "thought_signature":"c2ln%d=" } }`, a.Serial)
-		events = append(
-			events,
-			event(
-				"",
-				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":%q,"type":"function",`+
-					`"function":{"name":%q,"arguments":""}%s}]}}]}`,
-				i,
-				c.ID,
-				c.Name,
-				extra,
-			),
-		)
+		events = append(events, event(
+			"",
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":%q,"type":"function",`+
+				`"function":{"name":%q,"arguments":""}%s}]}}]}`,
+			i,
+			c.ID,
+			c.Name,
+			extra,
+		))
 	}
 	for i, c := range a.Calls {
 		for _, half := range halves(c.Arguments) {
-			events = append(
-				events,
-				event(
-					"",
-					`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}}]}`,
-					i,
-					text(half),
-				),
-			)
+			events = append(events, event("",
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}}]}`, i,
+				text(half)))
 		}
 	}
 	finish := "stop"
 	if len(a.Calls) > 0 {
 		finish = "tool_calls"
 	}
-	return append(
-		events,
-		event("", `{"choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, finish),
-		"data: [DONE]\n\n",
-	)
+	return append(events, event("", `{"choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, finish),
+		"data: [DONE]\n\n")
 }
 
 func sayResponses(a Answer) []string {
-	reasoning := fmt.Sprintf(
-		`{"id":"rs_%d","type":"reasoning","summary":[ {"type":"summary_text","text":"hm <%[1]d>"} `+
-			`],"encrypted_content":"ZW5j%[1]d+/="}`,
-		a.Serial,
-	)
+	reasoning := fmt.Sprintf(`{"id":"rs_%d","type":"reasoning","summary":[ {"type":"summary_text","text":"hm `+
+		`<%[1]d>"} ],"encrypted_content":"ZW5j%[1]d+/="}`, a.Serial)
 	events := []string{
-		event(
-			"response.created",
-			`{"type":"response.created","response":{"id":"resp_%d","status":"in_progress"}}`,
-			a.Serial,
-		),
-		event(
-			"response.reasoning_summary_text.delta",
+		event("response.created", `{"type":"response.created","response":{"id":"resp_%d","status":"in_progress"}}`,
+			a.Serial),
+		event("response.reasoning_summary_text.delta",
 			`{"type":"response.reasoning_summary_text.delta","item_id":"rs","output_index":0,`+
-				`"summary_index":0,"delta":"hm"}`,
-		),
-		event(
-			"response.output_item.done",
-			`{"type":"response.output_item.done","output_index":0,"item":%s}`,
-			reasoning,
-		),
-		event(
-			"response.output_item.added",
+				`"summary_index":0,"delta":"hm"}`),
+		event("response.output_item.done", `{"type":"response.output_item.done","output_index":0,"item":%s}`,
+			reasoning),
+		event("response.output_item.added",
 			`{"type":"response.output_item.added","output_index":1,"item":{"id":"msg","type":"message",`+
-				`"role":"assistant","content":[]}}`,
-		),
+				`"role":"assistant","content":[]}}`),
 	}
 	for _, half := range halves(a.Text) {
-		events = append(
-			events,
-			event(
-				"response.output_text.delta",
-				`{"type":"response.output_text.delta","item_id":"msg","output_index":1,"content_index":0,"delta":%s}`,
-				text(half),
-			),
-		)
+		events = append(events, event("response.output_text.delta",
+			`{"type":"response.output_text.delta","item_id":"msg","output_index":1,"content_index":0,"delta":%s}`,
+			text(half)))
 	}
-	events = append(
-		events,
-		event(
-			"response.output_item.done",
-			`{"type":"response.output_item.done","output_index":1,"item":{"id":"msg","type":"message",`+
-				`"role":"assistant","content":[{"type":"output_text","text":%s}]}}`,
-			text(a.Text),
-		),
-	)
+	events = append(events, event(
+		"response.output_item.done",
+		`{"type":"response.output_item.done","output_index":1,"item":{"id":"msg","type":"message",`+
+			`"role":"assistant","content":[{"type":"output_text","text":%s}]}}`,
+		text(a.Text),
+	))
 	for i, c := range a.Calls {
 		events = append(events, sayResponsesCall(2+i, c)...)
 	}
-	return append(
-		events,
-		event(
-			"response.completed",
-			`{"type":"response.completed","response":{"id":"resp_%d","status":"completed","error":null,"output":[]}}`,
-			a.Serial,
-		),
-	)
+	return append(events, event("response.completed",
+		`{"type":"response.completed","response":{"id":"resp_%d","status":"completed","error":null,"output":[]}}`,
+		a.Serial))
 }
 
 // sayResponsesCall is a call as an item of the output.
 func sayResponsesCall(index int, c Call) []string {
 	item := func(arguments string) string {
-		return fmt.Sprintf(
-			`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":%q,"arguments":%s}`,
-			c.ID,
-			c.Name,
-			text(arguments),
-		)
+		return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","call_id":%[1]q,"name":%q,"arguments":%s}`, c.ID,
+			c.Name, text(arguments))
 	}
 	events := []string{
-		event(
-			"response.output_item.added",
-			`{"type":"response.output_item.added","output_index":%d,"item":%s}`,
-			index,
-			item(""),
-		),
+		event("response.output_item.added", `{"type":"response.output_item.added","output_index":%d,"item":%s}`, index,
+			item("")),
 	}
 	for _, half := range halves(c.Arguments) {
-		events = append(
-			events,
-			event(
-				"response.function_call_arguments.delta",
-				`{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%s}`,
-				index,
-				text(half),
-			),
-		)
+		events = append(events, event("response.function_call_arguments.delta",
+			`{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%s}`, index, text(half)))
 	}
-	return append(
-		events,
-		event(
-			"response.output_item.done",
-			`{"type":"response.output_item.done","output_index":%d,"item":%s}`,
-			index,
-			item(c.Arguments),
-		),
-	)
+	return append(events, event("response.output_item.done",
+		`{"type":"response.output_item.done","output_index":%d,"item":%s}`, index, item(c.Arguments)))
 }
 
 func sayAnthropic(a Answer) []string {
 	block := func(index int, begin string, deltas ...string) (events []string) {
-		events = append(
-			events,
-			event("content_block_start", `{"type":"content_block_start","index":%d,"content_block":%s}`, index, begin),
-		)
+		events = append(events, event("content_block_start",
+			`{"type":"content_block_start","index":%d,"content_block":%s}`, index, begin))
 		for _, delta := range deltas {
-			events = append(
-				events,
-				event("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":%s}`, index, delta),
-			)
+			events = append(events, event("content_block_delta",
+				`{"type":"content_block_delta","index":%d,"delta":%s}`, index, delta))
 		}
 		return append(events, event("content_block_stop", `{"type":"content_block_stop","index":%d}`, index))
 	}
@@ -276,21 +210,12 @@ func sayAnthropic(a Answer) []string {
 			a.Serial,
 		),
 	}
-	events = append(events, block(
-		0,
-		`{"type":"thinking","thinking":"","signature":""}`,
-		`{"type":"thinking_delta","thinking":"hm <so>"}`,
-		fmt.Sprintf(`{"type":"signature_delta","signature":"c2ln%d+/="}`, a.Serial),
-	)...)
+	events = append(events, block(0, `{"type":"thinking","thinking":"","signature":""}`,
+		`{"type":"thinking_delta","thinking":"hm <so>"}`, fmt.Sprintf(`{"type":"signature_delta",`+
+			`"signature":"c2ln%d+/="}`, a.Serial))...)
 	pieces := halves(a.Text)
-	events = append(
-		events,
-		block(
-			1,
-			`{"type":"text","text":""}`,
-			`{"type":"text_delta","text":`+text(pieces[0])+`}`,
-			`{"type":"text_delta","text":`+text(pieces[1])+`}`,
-		)...)
+	events = append(events, block(1, `{"type":"text","text":""}`, `{"type":"text_delta","text":`+text(pieces[0])+`}`,
+		`{"type":"text_delta","text":`+text(pieces[1])+`}`)...)
 	stop := "end_turn"
 	for i, c := range a.Calls {
 		stop = "tool_use"
@@ -298,25 +223,18 @@ func sayAnthropic(a Answer) []string {
 		for _, half := range halves(c.Arguments) {
 			deltas = append(deltas, `{"type":"input_json_delta","partial_json":`+text(half)+`}`)
 		}
-		events = append(
-			events,
-			block(2+i, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Name), deltas...)...)
+		events = append(events, block(2+i,
+			fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Name), deltas...)...)
 	}
-	return append(
-		events,
-		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":5}}`, stop),
-		event("message_stop", `{"type":"message_stop"}`),
-	)
+	return append(events, event("message_delta",
+		`{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":5}}`, stop),
+		event("message_stop", `{"type":"message_stop"}`))
 }
 
 func sayGemini(a Answer) []string {
 	chunk := func(finish string, parts ...string) string {
-		return event(
-			"",
-			`{"candidates":[{"content":{"role":"model","parts":[%s]}%s,"index":0}],"modelVersion":"m1"}`,
-			strings.Join(parts, ","),
-			finish,
-		)
+		return event("", `{"candidates":[{"content":{"role":"model","parts":[%s]}%s,"index":0}],"modelVersion":"m1"}`,
+			strings.Join(parts, ","), finish)
 	}
 	events := []string{chunk("", `{"text":"hm","thought":true}`)}
 	for i, half := range halves(a.Text) {
@@ -331,13 +249,8 @@ func sayGemini(a Answer) []string {
 		if i == 0 {
 			signature = fmt.Sprintf(`,"thoughtSignature":"c2ln%d+/="`, a.Serial)
 		}
-		events = append(
-			events,
-			chunk(
-				"",
-				fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q,"args":%s}%s}`, c.ID, c.Name, c.Arguments, signature),
-			),
-		)
+		events = append(events, chunk("",
+			fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q,"args":%s}%s}`, c.ID, c.Name, c.Arguments, signature)))
 	}
 	return append(events, chunk(`,"finishReason":"STOP"`))
 }

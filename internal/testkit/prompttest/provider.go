@@ -132,8 +132,9 @@ func (p *Provider) note(thread, bare string) (serial int) {
 		if same == len(last.stable) {
 			p.counts.Whole++
 		} else if len(p.counts.Fouls) < maxFouls {
-			p.counts.Fouls = append(p.counts.Fouls, fmt.Sprintf("%s %s parts after %d of %d bytes:\n%s\nwas\n%s",
-				p.Format, thread, same, len(last.stable), around(bare, same), around(last.stable, same)))
+			p.counts.Fouls = append(p.counts.Fouls,
+				fmt.Sprintf("%s %s parts after %d of %d bytes:\n%s\nwas\n%s", p.Format, thread, same, len(last.stable),
+					around(bare, same), around(last.stable, same)))
 		}
 	}
 	p.threads[thread] = now
@@ -182,11 +183,8 @@ func answerOf(f Format, bare string, serial int) Answer {
 		a.Calls = append(a.Calls, Call{
 			ID:   fmt.Sprintf("call_%d_%d", serial, i),
 			Name: name,
-			Arguments: fmt.Sprintf(
-				`{ "n": %d.50,"text":"<%s> & \u2028é", "more": { "b": 1e3, "a": [1,  2] } }`,
-				serial,
-				name,
-			),
+			Arguments: fmt.Sprintf(`{ "n": %d.50,"text":"<%s> & \u2028é", "more": { "b": 1e3, "a": [1,  2] } }`,
+				serial, name),
 		})
 	}
 	return a

@@ -170,19 +170,8 @@ func StartSentinels(t testing.TB, primary *Server, silence int) *Sentinels {
 			t.Fatal(err)
 		}
 		_, own := (&Server{Addr: addr}).hostPort()
-		cmd := exec.Command(
-			"redis-server",
-			file,
-			"--sentinel",
-			"--port",
-			own,
-			"--bind",
-			"127.0.0.1",
-			"--dir",
-			filepath.Dir(file),
-			"--daemonize",
-			"no",
-		)
+		cmd := exec.Command("redis-server", file, "--sentinel", "--port", own, "--bind", "127.0.0.1", "--dir",
+			filepath.Dir(file), "--daemonize", "no")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -262,18 +251,16 @@ func Await(t testing.TB, f func() error) {
 func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 	t.Helper()
 	start := func() *Server {
-		return Start(
-			t,
-			append(
-				[]string{
-					"--cluster-enabled",
-					"yes",
-					"--cluster-port",
-					port(FreeAddr(t)),
-					"--cluster-node-timeout",
-					"1000",
-				},
-				replicaArgs...)...)
+		return Start(t, append(
+			[]string{
+				"--cluster-enabled",
+				"yes",
+				"--cluster-port",
+				port(FreeAddr(t)),
+				"--cluster-node-timeout",
+				"1000",
+			},
+			replicaArgs...)...)
 	}
 	for range primaries {
 		nodes = append(nodes, start())
@@ -308,9 +295,8 @@ func StartClusterOf(t testing.TB, primaries int) (nodes, replicas []*Server) {
 				c := each.client()
 				defer c.Close()
 				info, err := c.ClusterInfo(context.Background()).Result()
-				if err == nil &&
-					(!strings.Contains(info, "cluster_state:ok") ||
-						!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", 2*primaries))) {
+				if err == nil && (!strings.Contains(info, "cluster_state:ok") ||
+					!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", 2*primaries))) {
 					err = fmt.Errorf("the cluster is not ready: %s", info)
 				}
 				return err
@@ -388,10 +374,9 @@ func (m *Move) End(t testing.TB) {
 				return err
 			}
 			for _, shard := range shards {
-				owns := slices.ContainsFunc(
-					shard.Slots,
-					func(r redis.SlotRange) bool { return r.Start <= m.slot && m.slot <= r.End },
-				)
+				owns := slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool {
+					return r.Start <= m.slot && m.slot <= r.End
+				})
 				if owns && slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == m.toID }) {
 					return nil
 				}

@@ -96,12 +96,8 @@ func TestRunaway(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
 		t.Skip("there is no setsid here")
 	}
-	c, dir := started(
-		t,
-		`setsid sh -c 'echo $$ >child; exec sleep 3600' & while [ ! -s child ]; do sleep 0.01; `+
-			`done; echo bye >&2; exit 7`,
-		nil,
-	)
+	c, dir := started(t, `setsid sh -c 'echo $$ >child; exec sleep 3600' & while [ ! -s child ]; do sleep 0.01; `+
+		`done; echo bye >&2; exit 7`, nil)
 	child := pidIn(t, filepath.Join(dir, "child"))
 	t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
 	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 7") {
@@ -115,10 +111,8 @@ func TestStuck(t *testing.T) {
 	t.Parallel()
 	c, _ := started(t, `exec sleep 3600`, func(s *Spec) { s.Stuck = 50 * time.Millisecond })
 	text := `"` + strings.Repeat("x", 200<<10) + `"` // more than a pipe holds
-	if err := c.Write(
-		t.Context(),
-		&jsonrpc.Request{Method: "notifications/large", Params: []byte(`{"x":` + text + `}`)},
-	); err != nil {
+	if err := c.Write(t.Context(), &jsonrpc.Request{Method: "notifications/large",
+		Params: []byte(`{"x":` + text + `}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "killed") {

@@ -270,11 +270,7 @@ func (c *Conn) header() http.Header {
 // do makes a request. It calls done when the body of the answer is closed, or at once if
 // there is none to read.
 func (c *Conn) do(
-	ctx context.Context,
-	done func(),
-	method string,
-	body io.Reader,
-	h http.Header,
+	ctx context.Context, done func(), method string, body io.Reader, h http.Header,
 ) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.o.URL, body)
 	if err != nil {

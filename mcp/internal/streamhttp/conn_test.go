@@ -29,15 +29,13 @@ func connTo(t *testing.T, h http.HandlerFunc) (c *Conn, stale chan error) {
 		Transport:     &http.Transport{},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c = New(
-		Options{
-			URL:       server.URL,
-			Client:    client,
-			Limit:     1000,
-			Listening: func() {},
-			Stale:     func(err error, _ bool) { stale <- err },
-		},
-	)
+	c = New(Options{
+		URL:       server.URL,
+		Client:    client,
+		Limit:     1000,
+		Listening: func() {},
+		Stale:     func(err error, _ bool) { stale <- err },
+	})
 	c.version, c.session = "2025-11-25", "s1"
 	t.Cleanup(func() {
 		c.Close()
@@ -56,10 +54,8 @@ func ask(t *testing.T, c *Conn) (*jsonrpc.Response, *wire.Request) {
 		t.Fatal(err)
 	}
 	r := &wire.Request{Method: "tools/call"}
-	if err := c.Write(
-		wire.WithRequest(t.Context(), r),
-		&jsonrpc.Request{ID: id, Method: "tools/call", Params: []byte(`{"name":"x"}`)},
-	); err != nil {
+	if err := c.Write(wire.WithRequest(t.Context(), r),
+		&jsonrpc.Request{ID: id, Method: "tools/call", Params: []byte(`{"name":"x"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	for {

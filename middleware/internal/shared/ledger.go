@@ -69,7 +69,7 @@ func Refused(err error) bool {
 
 // Unchecked returns the error of a run that cannot continue until the store answers.
 func Unchecked(what string) *holdfast.Error {
-	return holdfast.Errorf(codes.StoreUnavailable, "The %s could not be checked, because the store does not answer; "+
-		"the model was not called.", what).
+	return holdfast.Errorf(codes.StoreUnavailable,
+		"The %s could not be checked, because the store does not answer; the model was not called.", what).
 		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)
 }

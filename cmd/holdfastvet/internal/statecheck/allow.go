@@ -51,8 +51,8 @@ func (c *checker) allowed(code string, pos token.Pos) (ok bool, note string) {
 		switch {
 		case a.code != code:
 		case code != codeInPlace && code != codeLost:
-			note = " (" + allowPrefix + " does not count: " + code + " is an error, and only HF002 " +
-				"and HF004 can be allowed.)"
+			note = " (" + allowPrefix + " does not count: " + code +
+				" is an error, and only HF002 and HF004 can be allowed.)"
 		case a.reason == "":
 			note = " (" + allowPrefix + " " + code + " does not count: it needs a reason after the code.)"
 		default:

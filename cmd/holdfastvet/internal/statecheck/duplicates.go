@@ -50,13 +50,9 @@ func (c *checker) checkDuplicates(specs []*spec) {
 		}
 		r := c.registration(s)
 		if i := slices.IndexFunc(known, func(k registration) bool { return k.Name == r.Name && k != r }); i >= 0 {
-			c.report(codeDuplicate, s.nameAt, fmt.Sprintf(
-				"the name %q is registered twice: here with %s, and with %s. One would be read as the other. Give "+
-					"each a name of its own, or share one key.",
-				r.Name,
-				r.Type,
-				known[i],
-			))
+			c.report(codeDuplicate, s.nameAt,
+				fmt.Sprintf("the name %q is registered twice: here with %s, and with %s. One would be read as the "+
+					"other. Give each a name of its own, or share one key.", r.Name, r.Type, known[i]))
 		}
 		known = appendNew(known, r)
 	}
@@ -112,13 +108,8 @@ func (c *checker) reportDuplicateImport(imp *ast.ImportSpec, one, other registra
 		Pos:      imp.Pos(),
 		End:      imp.End(),
 		Category: codeDuplicate,
-		Message: fmt.Sprintf(
-			"%s: two imported packages register the name %q: %s and %s. An agent with both does not start. Rename one.",
-			codeDuplicate,
-			one.Name,
-			one,
-			other,
-		),
+		Message: fmt.Sprintf("%s: two imported packages register the name %q: %s and %s. An agent with both "+
+			"does not start. Rename one.", codeDuplicate, one.Name, one, other),
 	})
 }
 

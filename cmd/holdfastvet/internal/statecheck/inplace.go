@@ -69,16 +69,8 @@ func (f *flow) called(call *ast.CallExpr) {
 	case inPlace[name] && s > own:
 		f.tell(call, fmt.Sprintf("%s writes into %s, which belongs to a state", name, written(first)), first)
 	case inSpare[name] && s == shared && len(call.Args) > 1:
-		f.tell(
-			call,
-			fmt.Sprintf(
-				"%s may write into the array behind %s, which belongs to a state: two values that grow from the same "+
-					"one overwrite each other",
-				name,
-				written(first),
-			),
-			first,
-			f.clip(name, first)...)
+		f.tell(call, fmt.Sprintf("%s may write into the array behind %s, which belongs to a state: two values that "+
+			"grow from the same one overwrite each other", name, written(first)), first, f.clip(name, first)...)
 	}
 	if len(call.Args) == 2 && f.calls(call, "Key", "With") {
 		if p, ok := f.place(call.Args[1]); ok {
@@ -111,15 +103,8 @@ func holder(e ast.Expr) ast.Expr {
 }
 
 func (f *flow) tell(at ast.Node, what string, holder ast.Expr, fixes ...analysis.SuggestedFix) {
-	f.report(
-		codeInPlace,
-		at,
-		fmt.Sprintf(
-			"%s. Others read it at the same time, and a checkpoint may miss the change. %s",
-			what,
-			f.advice(holder),
-		),
-		fixes...)
+	f.report(codeInPlace, at, fmt.Sprintf("%s. Others read it at the same time, and a checkpoint "+
+		"may miss the change. %s", what, f.advice(holder)), fixes...)
 }
 
 // advice says how to copy what would be written into.

@@ -80,10 +80,6 @@ func identifiers(names []*ast.Ident) []ast.Expr {
 }
 
 func (c *checker) reportUnlisted(s *spec, key string) {
-	c.report(codeUnlisted, s.call, fmt.Sprintf(
-		"no middleware lists %s. Its scope and its redaction could not apply, so reading or writing it in a run "+
-			"fails. List %s in the Middleware.States of its owner.",
-		c.title(s),
-		key,
-	))
+	c.report(codeUnlisted, s.call, fmt.Sprintf("no middleware lists %s. Its scope and its redaction could not apply, "+
+		"so reading or writing it in a run fails. List %s in the Middleware.States of its owner.", c.title(s), key))
 }

@@ -29,53 +29,25 @@ func (c *checker) checkName(s *spec) {
 	}
 	switch name := s.name; {
 	case slices.Contains(containerMembers, name):
-		c.report(
-			codeCollision,
-			s.nameAt,
-			fmt.Sprintf(
-				"the name %q is a member of the form in which all states are stored. Name the state \"owner.name\".",
-				name,
-			),
-		)
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q is a member of the form in which all states are stored. Name "+
+				"the state \"owner.name\".", name))
 	case strings.Contains(name, ","):
-		c.report(
-			codeCollision,
-			s.nameAt,
-			fmt.Sprintf(
-				"the name %q has a comma, which separates the names in a schema's signature. Leave it out.",
-				name,
-			),
-		)
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q has a comma, which separates the names in a schema's signature. Leave it out.",
+				name))
 	case !stateNames.MatchString(name):
-		c.report(
-			codeCollision,
-			s.nameAt,
-			fmt.Sprintf(
-				"the name %q is not owner.name, and state.Register panics. Use lower case letters, digits, _ and "+
-					"-, with at least one dot.",
-				name,
-			),
-			lowerCase(s)...)
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q is not owner.name, and state.Register panics. Use lower case letters, digits, _ "+
+				"and -, with at least one dot.", name), lowerCase(s)...)
 	case len(name) > maxName:
-		c.report(
-			codeCollision,
-			s.nameAt,
-			fmt.Sprintf(
-				"the name %q is longer than %d bytes, and state.Register panics. Use a shorter one.",
-				name,
-				maxName,
-			),
-		)
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q is longer than %d bytes, and state.Register panics. Use a shorter one.", name,
+				maxName))
 	case strings.HasPrefix(name, "holdfast.") && !c.isOurs():
-		c.report(
-			codeCollision,
-			s.nameAt,
-			fmt.Sprintf(
-				"the name %q is reserved: names that start with \"holdfast.\" belong to the server's own middleware. "+
-					"Start it with a name of your own.",
-				name,
-			),
-		)
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q is reserved: names that start with \"holdfast.\" belong to the server's own "+
+				"middleware. Start it with a name of your own.", name))
 	}
 }
 

@@ -12,24 +12,9 @@ import (
 // correct.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	analysistest.Run(
-		t,
-		analysistest.TestData(),
-		statecheck.Analyzer,
-		"right",
-		"notstruct",
-		"inplace",
-		"lost",
-		"names",
-		"fields",
-		"dup",
-		"dup/both",
-		"dup/top",
-		"listed",
-		"program",
-		"shapes",
-		"github.com/holdfast-agents/holdfast/internal/builtin",
-	)
+	analysistest.Run(t, analysistest.TestData(), statecheck.Analyzer, "right", "notstruct", "inplace", "lost", "names",
+		"fields", "dup", "dup/both", "dup/top", "listed", "program", "shapes",
+		"github.com/holdfast-agents/holdfast/internal/builtin")
 }
 
 func TestFixesKeepWhatTheProgramDoes(t *testing.T) {

@@ -20,16 +20,9 @@ func (c *checker) checkType(s *spec) {
 		return
 	}
 	if _, ok := s.typ.Underlying().(*types.Struct); !ok {
-		c.report(
-			codeNotStruct,
-			s.call,
-			fmt.Sprintf(
-				"%s is of type %s: a state must be a struct by value, so that nobody can change it in place. %s",
-				c.title(s),
-				c.typeName(s.typ),
-				c.structFix(s.typ),
-			),
-		)
+		c.report(codeNotStruct, s.call,
+			fmt.Sprintf("%s is of type %s: a state must be a struct by value, so that nobody "+
+				"can change it in place. %s", c.title(s), c.typeName(s.typ), c.structFix(s.typ)))
 		return
 	}
 	w := &walker{checker: c, state: c.typeName(s.typ), at: s.call, seen: map[visit]bool{}}
@@ -64,11 +57,8 @@ type visit struct {
 
 // lost reports a part of the state that does not survive JSON.
 func (w *walker) lost(path string, t types.Type, why, fix string) {
-	w.report(
-		codeLost,
-		w.at,
-		fmt.Sprintf("%s (%s) does not survive a checkpoint: %s. %s", path, w.typeName(t), why, fix),
-	)
+	w.report(codeLost, w.at, fmt.Sprintf("%s (%s) does not survive a checkpoint: %s. %s", path, w.typeName(t), why,
+		fix))
 }
 
 const leaveOut = `If it may be lost, tag the field json:"-".`
@@ -83,12 +73,8 @@ func (w *walker) walk(t types.Type, path string) {
 		return
 	}
 	if isLock(t) {
-		w.lost(
-			path,
-			t,
-			"a lock or an atomic belongs to this process's memory, and a state is copied",
-			"Use a plain value; Update already puts changes in order.",
-		)
+		w.lost(path, t, "a lock or an atomic belongs to this process's memory, and a state is copied",
+			"Use a plain value; Update already puts changes in order.")
 		return
 	}
 	switch u := t.Underlying().(type) {
@@ -99,13 +85,9 @@ func (w *walker) walk(t types.Type, path string) {
 	case *types.Signature:
 		w.lost(path, t, "encoding/json refuses functions, so that nothing of the state can be saved", leaveOut)
 	case *types.Interface:
-		w.lost(
-			path,
-			t,
-			"what is read back is not the type that was written: any becomes map[string]any or "+
-				"float64, other interfaces fail",
-			"Use a concrete type, or json.RawMessage for JSON that only passes through.",
-		)
+		w.lost(path, t, "what is read back is not the type that was written: any becomes map[string]any or "+
+			"float64, other interfaces fail",
+			"Use a concrete type, or json.RawMessage for JSON that only passes through.")
 	case *types.Pointer:
 		w.walk(u.Elem(), path)
 	case *types.Slice:
@@ -128,22 +110,11 @@ func (w *walker) ownForm(t types.Type, path string) bool {
 	case writes == nil && reads == nil:
 		return false
 	case writes == nil || reads == nil:
-		w.lost(
-			path,
-			t,
-			"it has a method of its own to write JSON or text, or to read it, but not both",
-			"Add the other one.",
-		)
+		w.lost(path, t, "it has a method of its own to write JSON or text, or to read it, but not both",
+			"Add the other one.")
 	case ok && len(writes.Index()) > 1 && st.NumFields() > 1:
-		w.lost(
-			path,
-			t,
-			fmt.Sprintf(
-				"the %s of an embedded type writes the whole struct, so that the other fields are lost",
-				writes.Obj().Name(),
-			),
-			"Make the embedded type a field with a name.",
-		)
+		w.lost(path, t, fmt.Sprintf("the %s of an embedded type writes the whole struct, so that "+
+			"the other fields are lost", writes.Obj().Name()), "Make the embedded type a field with a name.")
 	}
 	return true
 }
@@ -151,12 +122,8 @@ func (w *walker) ownForm(t types.Type, path string) bool {
 func (w *walker) basic(b *types.Basic, t types.Type, path string) {
 	switch {
 	case b.Info()&types.IsComplex != 0:
-		w.lost(
-			path,
-			t,
-			"encoding/json refuses complex numbers, so that nothing of the state can be saved",
-			"Keep the real and the imaginary part in two fields.",
-		)
+		w.lost(path, t, "encoding/json refuses complex numbers, so that nothing of the state can be saved",
+			"Keep the real and the imaginary part in two fields.")
 	case b.Kind() == types.UnsafePointer:
 		w.lost(path, t, "an address means nothing in another process", "Keep what it points to.")
 	}
@@ -193,21 +160,13 @@ func (w *walker) field(f *types.Var, path string) {
 	case f.Exported(), isLock(f.Type()):
 		w.walk(f.Type(), path)
 	case f.Embedded() && pointer:
-		w.lost(
-			path,
-			f.Type(),
-			"encoding/json cannot make a value for an embedded pointer to an unexported type",
-			"Embed it by value, or export the type.",
-		)
+		w.lost(path, f.Type(), "encoding/json cannot make a value for an embedded pointer to an unexported type",
+			"Embed it by value, or export the type.")
 	case f.Embedded() && isStruct(f.Type()):
 		w.walk(f.Type(), path)
 	default:
-		w.lost(
-			path,
-			f.Type(),
-			"encoding/json leaves unexported fields out",
-			`Export it, or tag it json:"-" if it may be lost.`,
-		)
+		w.lost(path, f.Type(), "encoding/json leaves unexported fields out",
+			`Export it, or tag it json:"-" if it may be lost.`)
 	}
 }
 
@@ -239,18 +198,9 @@ func (w *walker) sameName(st *types.Struct, path string) {
 		}
 		last := group[len(group)-1]
 		w.inField(last, func() {
-			w.report(
-				codeCollision,
-				w.at,
-				fmt.Sprintf(
-					"the fields %s and %s of %s are both %q in JSON, so encoding/json silently drops both. Give one "+
-						"of them another json tag.",
-					group[0].Name(),
-					last.Name(),
-					path,
-					name,
-				),
-			)
+			w.report(codeCollision, w.at,
+				fmt.Sprintf("the fields %s and %s of %s are both %q in JSON, so encoding/json silently drops both. "+
+					"Give one of them another json tag.", group[0].Name(), last.Name(), path, name))
 		})
 	}
 }

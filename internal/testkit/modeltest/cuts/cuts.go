@@ -274,12 +274,8 @@ func (tr *trial) at(at int) error {
 			return strings.NewReader(tr.whole[:at])
 		case 2:
 			if at >= tr.complete { // after the calls of a complete answer
-				return strings.NewReader(
-					strings.Join(
-						tr.Stream(modeltest.Answer{Text: []string{"the end"}, Finish: holdfast.FinishStop}),
-						"",
-					),
-				)
+				return strings.NewReader(strings.Join(tr.Stream(modeltest.Answer{Text: []string{"the end"},
+					Finish: holdfast.FinishStop}), ""))
 			}
 			return io.MultiReader(strings.NewReader(tr.whole[:again]), iotest.ErrReader(io.ErrUnexpectedEOF))
 		}
@@ -302,12 +298,8 @@ func (tr *trial) at(at int) error {
 	})
 	tr.made.Take()
 	id := fmt.Sprint("t", at)
-	reply, err := tr.e.Owner.Post(
-		tr.t.Context(),
-		looptest.Alice,
-		"",
-		looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")),
-	)
+	reply, err := tr.e.Owner.Post(tr.t.Context(), looptest.Alice, "",
+		looptest.RunInput(id, "r1", looptest.UserSays("u1", "go")))
 	if err != nil {
 		return err
 	}
@@ -367,9 +359,8 @@ func (tr *trial) shows(reply *agui.Reply, want []string) error {
 	if err := agui.Verify(slices.Values(events)); err != nil {
 		return fmt.Errorf("%w\n%s", err, looptest.Show(events))
 	}
-	shown := looptest.Reduce(
-		append([]agui.Event{agui.MessagesSnapshot{Messages: []agui.Message{looptest.UserSays("u1", "go")}}}, events...),
-	)
+	shown := looptest.Reduce(append([]agui.Event{agui.MessagesSnapshot{Messages: []agui.Message{looptest.UserSays("u1",
+		"go")}}}, events...))
 	var screen []string
 	for _, line := range want {
 		text, calls := line, ""
@@ -462,11 +453,8 @@ func (tr *trial) sent(whole bool) error {
 		}
 		for _, id := range ids {
 			if tr.other.StrictIDs && !validID.MatchString(id[1]) || strings.Count(body, `"`+id[1]+`"`) != 2 {
-				return fmt.Errorf(
-					"the second provider is sent the id %q, which is not that of one call and one result:\n%s",
-					id[1],
-					body,
-				)
+				return fmt.Errorf("the second provider is sent the id %q, which is not that of one "+
+					"call and one result:\n%s", id[1], body)
 			}
 		}
 	}
