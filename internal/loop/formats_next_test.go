@@ -43,7 +43,8 @@ func allOf(format int) string { return fmt.Sprint(format, format, format, format
 // goes runs the thread's next run to its end.
 func goes(t *testing.T, e *looptest.Engine, id, run string) {
 	t.Helper()
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, run, looptest.UserSays("u"+run, "go")))
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput(id, run, looptest.UserSays("u"+run, "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 }
 
@@ -63,12 +64,13 @@ func TestNextFormatStep(t *testing.T) {
 				t.Errorf("while a process of the version before lives, %s is written as %s", id, got)
 			}
 		}
-		if got := second.DataFormat().
+		if got := second.Owner.DataFormat().
 			String(); !strings.Contains(got, "held back") ||
 			!strings.Contains(got, fmt.Sprintf("before (reads %d)", thread.FormatBefore)) {
 			t.Errorf("it is not said who holds it back: %s", got)
 		}
-		if got := first.DataFormat().String(); !strings.Contains(got, fmt.Sprint("--data-format=", thread.Format)) {
+		if got := first.Owner.DataFormat().String(); !strings.Contains(got,
+			fmt.Sprint("--data-format=", thread.Format)) {
 			t.Errorf("it is not said how to go on: %s", got)
 		}
 		if err := shared.Retire(t.Context(), "before"); err != nil {
@@ -83,7 +85,7 @@ func TestNextFormatStep(t *testing.T) {
 		if got := formatsOf(t, shared, "b", "r1"); got != allOf(thread.FormatBefore) {
 			t.Errorf("b, which did not run since, is now %s", got)
 		}
-		if got := first.DataFormat(); got.Write != thread.Format || len(got.Behind) > 0 {
+		if got := first.Owner.DataFormat(); got.Write != thread.Format || len(got.Behind) > 0 {
 			t.Errorf("after the step: %+v", got)
 		}
 	})
@@ -100,14 +102,14 @@ func TestNextFormatStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if got := stays.DataFormat().Write; got != thread.FormatBefore {
+		if got := stays.Owner.DataFormat().Write; got != thread.FormatBefore {
 			t.Errorf("nobody has asked, and format %d is written", got)
 		}
 		mortal := &looptest.Mortal{Store: shared}
 		looptest.Start(t, mortal, wantsFormat(thread.Format), speaks())
 		mortal.Dead.Store(true)
 		time.Sleep(5 * time.Second)
-		if got := stays.DataFormat().Write; got != thread.Format {
+		if got := stays.Owner.DataFormat().Write; got != thread.Format {
 			t.Errorf("one has asked and died, and format %d is written", got)
 		}
 	})
