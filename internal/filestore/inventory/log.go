@@ -69,10 +69,9 @@ func checkLog(dir string) error {
 // damageInLog returns where the log with this number stops being readable, and whether
 // that is damage: so much of it was synced, or there is something behind it.
 func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
-	trailer := logTrailer(number)
 	for at < len(log) {
 		block := min(len(log), (at/logBlock+1)*logBlock)
-		if bytes.HasPrefix(log[at:], trailer) {
+		if isTrailer(log[at:], number) {
 			return at, false // it was closed
 		}
 		if block-at < logSyncedHeader && isZero(log[at:block]) {
@@ -88,15 +87,44 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 	if at < synced {
 		return at, true
 	}
+	claimed := claimedEnd(log, at, number)
 	for behind := at + 1; behind < len(log); behind++ {
 		block := min(len(log), (behind/logBlock+1)*logBlock)
 		kind, size := chunk(log[behind:block], number)
 		begins := kind == logFull || kind == logFirst
-		if size > 0 && begins || bytes.HasPrefix(log[behind:], trailer) {
+		if size > 0 && begins {
+			return at, true
+		}
+		if isTrailer(log[behind:], number) && (behind >= claimed || sumHolds(log[at:behind])) {
 			return at, true
 		}
 	}
 	return at, false
+}
+
+// claimedEnd returns where a record ends that cannot be read, by the headers of its chunks from
+// this one on. What looks like a trailer before that may be data of a record that was partly
+// written: data can have the same bytes. A damaged header claims nothing, or a wrong length; see
+// [sumHolds].
+func claimedEnd(log []byte, at int, number uint32) int {
+	for at < len(log) {
+		block := (at/logBlock + 1) * logBlock
+		kind, size := header(log[at:min(len(log), block)], number)
+		if size == 0 || at+size > block {
+			return at
+		}
+		at += size
+		if kind == logFull || kind == logLast {
+			return at
+		}
+	}
+	return at
+}
+
+// sumHolds reports whether a chunk is whole if it has this length and not the one that its header
+// says, which its checksum does not cover.
+func sumHolds(b []byte) bool {
+	return len(b) >= logHeader && chunkSum(b[6:]) == binary.LittleEndian.Uint32(b)
 }
 
 // logTrailer is what a log ends with that was closed.
@@ -127,6 +155,16 @@ func recordEnd(log []byte, number uint32) (end int) {
 // chunk returns the type of the chunk with which b begins, without what the newer types
 // add, and the chunk's size; 0 if there is none.
 func chunk(b []byte, number uint32) (kind byte, size int) {
+	kind, size = header(b, number)
+	if size == 0 || size > len(b) || chunkSum(b[6:size]) != binary.LittleEndian.Uint32(b) {
+		return 0, 0
+	}
+	return kind, size
+}
+
+// header returns what the header with which b begins says of its chunk, which need not be whole:
+// its type, as [chunk] does, and its size; 0 if there is none.
+func header(b []byte, number uint32) (kind byte, size int) {
 	if len(b) < logHeader || b[6] < logFull || b[6] >= logFull+2*logSynced ||
 		binary.LittleEndian.Uint32(b[7:]) != number {
 		return 0, 0
@@ -135,14 +173,7 @@ func chunk(b []byte, number uint32) (kind byte, size int) {
 	if kind >= logFull+logSynced {
 		kind, size = kind-logSynced, logSyncedHeader
 	}
-	size += int(binary.LittleEndian.Uint16(b[4:]))
-	if size > len(b) {
-		return 0, 0
-	}
-	if chunkSum(b[6:size]) != binary.LittleEndian.Uint32(b) {
-		return 0, 0
-	}
-	return kind, size
+	return kind, size + int(binary.LittleEndian.Uint16(b[4:]))
 }
 
 func isZero(b []byte) bool {

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -78,23 +79,92 @@ func TestDamageInLog(t *testing.T) {
 	}
 }
 
+// TestTrailerInData: the key of a section of thread 5 has the bytes of the first log's trailer. A
+// commit with them that was partly written is no damage, and damage to it in a closed log is.
+func TestTrailerInData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := filestore.Open(dir, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for n := range 4 {
+		create(t, s, n)
+	}
+	const number = 2
+	name := filepath.Join(dir, "000002.log")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, _ := inventory.DamageInLog(whole, number, 0)
+	create(t, s, 4)
+	if whole, err = os.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	end, _ := inventory.DamageInLog(whole, number, 0)
+	if trailer := []byte{0, 0, 0, 0, 0, 0, 5, 3, 0, 0, 0}; !bytes.Contains(whole[begin:end], trailer) {
+		t.Fatalf("the commit from byte %d to %d does not have the bytes of a trailer", begin, end)
+	}
+	for cut := begin; cut < end; cut++ {
+		if at, damaged := inventory.DamageInLog(whole[:cut], number, 0); damaged {
+			t.Errorf("a log that was cut to %d bytes is called damaged at byte %d", cut, at)
+		}
+		if cut < begin+19 {
+			continue // without its header, nothing says how long the commit is
+		}
+		torn := append(bytes.Clone(whole[:cut-1]), whole[cut-1]^1)
+		torn = append(torn, whole[cut:end]...)
+		if at, damaged := inventory.DamageInLog(torn, number, 0); damaged {
+			t.Errorf("a last commit in which byte %d was not written is called damage at byte %d", cut-1, at)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if whole, err = os.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	for bit := begin * 8; bit < end*8; bit++ {
+		whole[bit/8] ^= 1 << (bit % 8)
+		if _, damaged := inventory.DamageInLog(whole, number, 0); !damaged {
+			t.Errorf("bit %d of byte %d of a closed log's last commit is damaged, and was not found", bit%8, bit/8)
+		}
+		whole[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
+// create makes the first commit of the thread with this number, with a message of 700 bytes that
+// cannot be compressed.
+func create(t *testing.T, s *filestore.Store, n int) {
+	t.Helper()
+	commit(t, s, store.Head{Key: store.ThreadKey{Tenant: "acme", Thread: fmt.Sprintf("thread-%d", n)}, Next: 1}, n)
+}
+
 // write makes the commit with this number, from 0, to a thread, with a message of 700 bytes that
 // cannot be compressed.
 func write(t *testing.T, s *filestore.Store, n int) {
 	t.Helper()
-	data := make([]byte, 700)
-	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(data)
 	key, fence := store.ThreadKey{Tenant: "acme", Thread: "written"}, store.Fence{Epoch: 1, Nonce: "abcdefgh"}
 	head := store.Head{Key: key, Next: 1}
 	if n > 0 {
 		head = store.Head{Key: key, Next: uint64(n) + 1, ETag: fmt.Sprintf("commit-%d", n-1), Fence: fence}
 	}
+	commit(t, s, head, n)
+}
+
+// commit makes the commit with this number behind a head.
+func commit(t *testing.T, s *filestore.Store, head store.Head, n int) {
+	t.Helper()
+	data := make([]byte, 700)
+	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(data)
 	id := fmt.Sprintf("commit-%d", n)
 	err := s.Commit(t.Context(), &store.Commit{
-		Key:       key,
+		Key:       head.Key,
 		ID:        id,
 		Expect:    head.Position(),
-		Fence:     fence,
+		Fence:     store.Fence{Epoch: 1, Nonce: "abcdefgh"},
 		UpdatedAt: time.Now(),
 		Records:   [][]byte{[]byte(id)},
 		State:     []byte(id),
