@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Every file of the root package, ./access, ./codes, ./failure, ./secret, ./state,
-# ./store, ./middleware/... and of the analysis of holdfastvet is measured, so that a file that
+# ./store, ./internal/strictjson, ./middleware/... and of the analysis of holdfastvet is measured, so that a file that
 # moves or is divided is not forgotten, with the exception of files that are tested where they
 # are used.
 tested_elsewhere="middleware.go tool.go store/commit.go store/values.go"
@@ -16,7 +16,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 analysis=$module/cmd/holdfastvet/internal/statecheck
-go list . ./access ./codes ./failure ./secret ./state ./store ./middleware/... "$analysis" >"$dir/packages"
+go list . ./access ./codes ./failure ./secret ./state ./store ./internal/strictjson ./middleware/... "$analysis" >"$dir/packages"
 if [ "${1:-}" = -list ]; then
 	cat "$dir/packages"
 	exit

@@ -77,6 +77,8 @@ func TestCheck(t *testing.T) {
 		{`{"closed":{"kept":1}}`, "closed.kept", `There is no member "kept" here.`},
 		{`{"closed":{"dryrun":1}}`, "closed.dryrun", `There is no member "dryrun" here.`},
 		{`{"name":7}`, "name", "name has the wrong type: found number, wanted a string."},
+		{`{"name":true}`, "name", "name has the wrong type: found bool, wanted a string."},
+		{`{"na`, "", "not valid JSON"},
 		{`{"list":{}}`, "list", "found object, wanted a list."},
 		{`{"list":[{},"x"]}`, "list[1]", "found string, wanted an object."},
 		{`{"list":[{},{},{},{}]}`, "list", "list holds more than 3 entries."},
@@ -86,6 +88,7 @@ func TestCheck(t *testing.T) {
 		{`{"free":` + deep(256) + `}`, "", "nested more than 256 deep"},
 		{`{"free":` + deep(9_999) + `}`, "", "nested more than 256 deep"},
 		{strings.Repeat("[", 1_000_000), "", "nested more than 256 deep"},
+		{strings.Repeat(`{"a":`, 257) + "1" + strings.Repeat("}", 257), "", "nested more than 256 deep"},
 		{`{"free":{"` + strings.Repeat("long", 100) + `":{"a":1,"a":1}}}`, "free." + strings.Repeat("long", 16) +
 			"….a", "is there twice."},
 	} {
@@ -100,6 +103,16 @@ func TestCheck(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Place != c.place || !strings.Contains(refused.Message, c.message) ||
 			refused.Hint == "" {
 			t.Errorf("%.80s\n got %+v\nwant %q at %q", c.body, err, c.message, c.place)
+		}
+	}
+}
+
+// TestDepth: brackets in texts do not count, and of what is no JSON the beginning does.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{``: 0, `7`: 0, `{"a":[[]],"b":{}}`: 3, `["[[[", "\"[["]`: 1, `[[{"a":`: 3} {
+		if got := strictjson.Depth(text); got != want {
+			t.Errorf("%s is %d deep, want %d", text, got, want)
 		}
 	}
 }
