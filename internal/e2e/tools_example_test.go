@@ -125,7 +125,9 @@ func (y *typist) do(c typed) {
 		y.p.kill()
 	case words[0] == "bin/holdfast" && beside:
 		y.begin(config)
-		y.p.awaitOutput(func(text string) bool { return strings.Contains(text, strings.TrimSpace(c.prints)) }, nil)
+		for part := range strings.SplitSeq(strings.TrimSpace(c.prints), "…") {
+			y.p.awaitOutput(func(text string) bool { return strings.Contains(text, part) }, nil)
+		}
 	case words[0] == "bin/holdfast":
 		y.reads(c, strings.Replace(command, words[0], binary, 1))
 	case beside:
