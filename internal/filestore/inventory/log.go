@@ -103,7 +103,7 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 }
 
 // claimedEnd returns where a record ends that cannot be read, by the headers of its chunks from
-// this one on. What looks like a trailer before that may be data of a record that was partly
+// this one on. Bytes like those of a trailer before that may be data of a record that was partly
 // written: data can have the same bytes. A damaged header claims nothing, or a wrong length; see
 // [sumHolds].
 func claimedEnd(log []byte, at int, number uint32) int {
