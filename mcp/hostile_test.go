@@ -282,7 +282,7 @@ func TestListsOfNothing(t *testing.T) {
 		var log logged
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		s := opened(t, mcp.Options{URL: f.URL, Log: log.logger()})
+		s := opened(t, mcp.Options{URL: f.URL, ConnectTimeout: 5 * time.Minute, Log: log.logger()})
 		if err := s.Ready(t.Context()); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
