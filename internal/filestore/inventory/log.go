@@ -87,7 +87,7 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 	if at < synced {
 		return at, true
 	}
-	claimed := claimedEnd(log, at, number)
+	trailer, claimed := logTrailer(number), claimedEnd(log, at, number)
 	for behind := at + 1; behind < len(log); behind++ {
 		block := min(len(log), (behind/logBlock+1)*logBlock)
 		kind, size := chunk(log[behind:block], number)
@@ -95,7 +95,7 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 		if size > 0 && begins {
 			return at, true
 		}
-		if isTrailer(log[behind:], number) && (behind >= claimed || sumHolds(log[at:behind])) {
+		if bytes.HasPrefix(log[behind:], trailer) && (behind >= claimed || sumHolds(log[at:behind])) {
 			return at, true
 		}
 	}
