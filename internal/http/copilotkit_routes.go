@@ -13,6 +13,11 @@ import (
 
 // routes are those that CopilotKit's frontend expects of a runtime.
 func (k *copilotKit) routes() []route {
+	return slices.Concat(k.infoRoutes(), k.runRoutes())
+}
+
+// infoRoutes are its envelope for all requests, and what it asks for first.
+func (k *copilotKit) infoRoutes() []route {
 	return []route{
 		{
 			method:    "POST",
@@ -47,6 +52,12 @@ func (k *copilotKit) routes() []route {
 			answers: []answer{{http.StatusOK, "CopilotKit's runtime info.", typeJSON, "CopilotKitInfo"}},
 			errors:  []string{codes.NotFound},
 		},
+	}
+}
+
+// runRoutes are those that run agents.
+func (k *copilotKit) runRoutes() []route {
+	return []route{
 		{
 			method:    "POST",
 			path:      routeCopilotKitRun,
@@ -112,6 +123,11 @@ func (k *copilotKit) routes() []route {
 
 // routes are those behind its list of threads and its inspector.
 func (k *copilotKitThreads) routes() []route {
+	return slices.Concat(k.listRoutes(), k.inspectRoutes())
+}
+
+// listRoutes are those of the list: they show threads, and change or delete one.
+func (k *copilotKitThreads) listRoutes() []route {
 	return []route{
 		{
 			method:  "GET",
@@ -164,6 +180,12 @@ func (k *copilotKitThreads) routes() []route {
 			answers:      []answer{{http.StatusOK, "It is hidden.", typeJSON, "CopilotKitDone"}},
 			errors:       changeErrors,
 		},
+	}
+}
+
+// inspectRoutes are those of the inspector.
+func (k *copilotKitThreads) inspectRoutes() []route {
+	return []route{
 		{
 			method:  "GET",
 			path:    "/copilotkit/threads/{thread}/messages",

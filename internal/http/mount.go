@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,11 @@ type serverAPI struct {
 
 // routes are those of the server itself.
 func (a *serverAPI) routes() []route {
+	return slices.Concat(a.stateRoutes(), a.pageRoutes())
+}
+
+// stateRoutes say how the server is, and what it can be asked.
+func (a *serverAPI) stateRoutes() []route {
 	return []route{
 		{
 			method:  "GET",
@@ -65,6 +71,12 @@ func (a *serverAPI) routes() []route {
 			summary: "This document.",
 			answers: []answer{{http.StatusOK, "The document.", typeJSON, "Document"}},
 		},
+	}
+}
+
+// pageRoutes are those of the web UI.
+func (a *serverAPI) pageRoutes() []route {
+	return []route{
 		{
 			method:  "GET",
 			path:    "/",
