@@ -22,6 +22,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The output of these examples is compared line by line, and a printed line cannot be broken, so
+// the comments with their output are wider than code.
+
 // keep is a middleware that keeps a state: it reads it before each iteration, and
 // changes it after.
 func keep[T any](key *state.Key[T], next func(T) T) holdfast.Middleware {

@@ -38,8 +38,10 @@ func TestFetch(t *testing.T) {
 		switch r.URL.Path {
 		case "/page":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = io.WriteString(w, `<!DOCTYPE html><html><head><title>A &amp; B</title><style>p{}</style></head><BODY><script>if (a<b) alert("x</p>")</SCRIPT >
-				<!-- <p>no</p> --><h1>Head<b>ing</b></h1><p>1 &lt; 2 and 3 < 4<br>next</p><template><p>no</p></template><ul><li>one<li>two</ul><p></p><p></p><p>end &copy;</p><a href="x>y`)
+			_, _ = io.WriteString(w, `<!DOCTYPE html><html><head><title>A &amp; B</title>`+
+				`<style>p{}</style></head><BODY><script>if (a<b) alert("x</p>")</SCRIPT >
+				<!-- <p>no</p> --><h1>Head<b>ing</b></h1><p>1 &lt; 2 and 3 < 4<br>next</p>`+
+				`<template><p>no</p></template><ul><li>one<li>two</ul><p></p><p></p><p>end &copy;</p><a href="x>y`)
 		case "/json":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"a": "<p>"}`)

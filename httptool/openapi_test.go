@@ -20,7 +20,11 @@ servers:
 paths:
   /orders/{order-id}:
     parameters:
-      - {name: order-id, in: path, required: true, description: "the order's number", schema: {type: integer, minimum: 0, exclusiveMinimum: true}}
+      - name: order-id
+        in: path
+        required: true
+        description: "the order's number"
+        schema: {type: integer, minimum: 0, exclusiveMinimum: true}
       - {name: fields, in: query, schema: {type: string}}
     get:
       operationId: order.get
@@ -169,9 +173,17 @@ func TestOpenAPI(t *testing.T) {
 // TestOpenAPI31: schemas are JSON Schema, and JSON is read as it is written.
 func TestOpenAPI31(t *testing.T) {
 	t.Parallel()
-	const doc = `{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"paths":{"/a":{"get":{"operationId":"a","parameters":[
-		{"name":"x","in":"query","schema":{"$ref":"#/components/schemas/X","description":"an x"}},{"name":"x","in":"header","schema":true},{"name":"ü","in":"query","schema":{"type":["array","null"],"prefixItems":[{"const":1.50}]}}]}}},
-		"components":{"schemas":{"X":{"type":["string","null"],"if":{"minLength":1},"then":{"$ref":"#/components/schemas/Y~1Z"},"$id":"http://x","nullable":true},"Y/Z":{"anyOf":[{"const":"\ud83d\ude00"},false]}}}}`
+	const doc = `{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],
+		"paths":{"/a":{"get":{"operationId":"a","parameters":[
+			{"name":"x","in":"query","schema":{"$ref":"#/components/schemas/X","description":"an x"}},
+			{"name":"x","in":"header","schema":true},
+			{"name":"ü","in":"query","schema":{"type":["array","null"],"prefixItems":[{"const":1.50}]}}
+		]}}},
+		"components":{"schemas":{
+			"X":{"type":["string","null"],"if":{"minLength":1},"then":{"$ref":"#/components/schemas/Y~1Z"},
+				"$id":"http://x","nullable":true},
+			"Y/Z":{"anyOf":[{"const":"\ud83d\ude00"},false]}
+		}}}`
 	tools, err := httptool.FromOpenAPI([]byte(doc),
 		httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "GET /a"}}})
 	if err != nil {
@@ -343,9 +355,10 @@ func TestOpenAPIThatWantsMore(t *testing.T) {
 			`]}}}}`)
 	}
 	one := httptool.OpenAPIOptions{Operations: []httptool.Operation{{Operation: "a"}}}
+	const noArguments = "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: "
 	for parameters, want := range map[string]string{
-		`{"name":"X-HTTP-Method-Override","in":"header","schema":{}}`: "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
-		`{"name":"x-original-url","in":"header","schema":{}}`:         "operations[0] (a): paths./a.post.parameters[0]: it cannot have arguments: ",
+		`{"name":"X-HTTP-Method-Override","in":"header","schema":{}}`: noArguments,
+		`{"name":"x-original-url","in":"header","schema":{}}`:         noArguments,
 		`{"name":"q","in":"query","schema":{"enum":["` + strings.Repeat("x", 300<<10) +
 			`"]}}`: "operations[0] (a): paths./a.post: the schema of its arguments has",
 	} {

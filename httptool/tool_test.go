@@ -561,7 +561,8 @@ func TestHTTP2(t *testing.T) {
 // TestTraceparent: a service gets the trace context of the run, unless the tool's own header
 // says another one; a page that a model has named gets none.
 func TestTraceparent(t *testing.T) {
-	const parent, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-11111111111111111111111111111111-2222222222222222-00"
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	const own = "00-11111111111111111111111111111111-2222222222222222-00"
 	var got []string
 	s := newService(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("traceparent")) })
 	ctx := holdfast.ContextWithRun(t.Context(),

@@ -298,8 +298,13 @@ func TestRetiredBinaryPart(t *testing.T) {
 }
 
 func TestDecodeInputIsLenient(t *testing.T) {
-	in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","extra":1,"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
-		"messages":[{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},{"id":"2","role":"assistant","content":null,"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}]}`))
+	in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","extra":1,
+		"state":null,"tools":null,"context":null,"forwardedProps":null,"parentRunId":null,
+		"messages":[
+			{"id":"1","role":"user","content":"hi","name":null,"unknown":[]},
+			{"id":"2","role":"assistant","content":null,
+				"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}
+		]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,18 +320,19 @@ func TestDecodeInputIsLenient(t *testing.T) {
 }
 
 func TestDecodeInputNamesThePlace(t *testing.T) {
-	for body, field := range map[string]string{
-		`{"threadId":"t","runId":"r","messages":[{"id":7,"role":"user","content":"secret"}]}`:                      "messages[0].id",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":"elf"}]}`: "messages[1].role",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image"}]}]}`:          "messages[0].content",
-		`{"threadId":"t","runId":"r","messages":[],"tools":[{"description":"d"}]}`:                                 "tools[0].name",
-		`{"threadId":"t","runId":"r","messages":[],"resume":[{"interruptId":"","status":"resolved"}]}`:             "resume[0].interruptId",
-		`{"threadId":"t","runId":"r"}`: "messages",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":7}]}`: "messages[1].role",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a","metadata":[]}]}`:       "messages[0].metadata",
-		`{"threadId":"t","runId":"r","parentRunId":"a\u0000","messages":[]}`:                                   "parentRunId",
-		`{"threadId":"t","runId":"r","protocolVersion":"1","messages":[]}`:                                     "protocolVersion",
+	for rest, field := range map[string]string{
+		`,"messages":[{"id":7,"role":"user","content":"secret"}]`:                      "messages[0].id",
+		`,"messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":"elf"}]`: "messages[1].role",
+		`,"messages":[{"id":"1","role":"user","content":[{"type":"image"}]}]`:          "messages[0].content",
+		`,"messages":[],"tools":[{"description":"d"}]`:                                 "tools[0].name",
+		`,"messages":[],"resume":[{"interruptId":"","status":"resolved"}]`:             "resume[0].interruptId",
+		``: "messages",
+		`,"messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":7}]`: "messages[1].role",
+		`,"messages":[{"id":"1","role":"user","content":"a","metadata":[]}]`:       "messages[0].metadata",
+		`,"parentRunId":"a\u0000","messages":[]`:                                   "parentRunId",
+		`,"protocolVersion":"1","messages":[]`:                                     "protocolVersion",
 	} {
+		body := `{"threadId":"t","runId":"r"` + rest + `}`
 		_, err := agui.DecodeInput([]byte(body))
 		e := holdfast.AsError(err)
 		if err == nil || e.Code != codes.InvalidInput || e.Details["field"] != field {
@@ -465,11 +471,14 @@ func message(m agui.Message) string { return string(m.AppendJSON(nil)) }
 // TestPartsAreWrittenAnew: parts are encoded again, so that what clients warn about
 // does not come back to them.
 func TestPartsAreWrittenAnew(t *testing.T) {
+	const named = `[{"type":"image","source":{"type":"url","value":"u","mimeType":"image/png"},` +
+		`"metadata":{"filename":"f"}}]`
+	const bare = `[{"type":"image","source":{"type":"url","value":"v"}}]`
 	for content, want := range map[string]string{
-		`[{"type":"binary","mimeType":"image/png","url":"u","filename":"f"}]`:         `[{"type":"image","source":{"type":"url","value":"u","mimeType":"image/png"},"metadata":{"filename":"f"}}]`,
+		`[{"type":"binary","mimeType":"image/png","url":"u","filename":"f"}]`:         named,
 		`[{"type":"text","text":"x","extra":1},{"type":"hologram"}]`:                  `[{"type":"text","text":"x"}]`,
 		`[{"type":"image","source":{"type":"later","value":"v"}}]`:                    `[]`,
-		`[{"type":"image","source":{"type":"url","value":"v","provider":"p","x":1}}]`: `[{"type":"image","source":{"type":"url","value":"v"}}]`,
+		`[{"type":"image","source":{"type":"url","value":"v","provider":"p","x":1}}]`: bare,
 		`[{"type":"binary","mimeType":"image/png"}]`:                                  "",
 		`[{"type":"image","source":{"type":"url"}}]`:                                  "",
 		`[{}]`:   "",

@@ -232,7 +232,8 @@ func TestAssembleAsTheClient(t *testing.T) {
 	for _, m := range a.Messages() {
 		got = append(m.AppendJSON(got), '\n')
 	}
-	want := `{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}],"subagentRunId":"s"}
+	want := `{"id":"m","role":"assistant",` +
+		`"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}],"subagentRunId":"s"}
 {"id":"r","role":"tool","content":"x","toolCallId":"c"}
 {"id":"n","role":"assistant","content":"ab"}
 `
@@ -284,7 +285,8 @@ func TestReopeningAppends(t *testing.T) {
 	for _, m := range a.Messages() {
 		got = append(m.AppendJSON(got), '\n')
 	}
-	want := `{"id":"m","role":"assistant","content":"ab","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}
+	want := `{"id":"m","role":"assistant","content":"ab",` +
+		`"toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{"}}]}
 {"id":"d","role":"assistant","toolCalls":[{"id":"d","type":"function","function":{"name":"g","arguments":""}}]}
 `
 	if string(got) != want {

@@ -161,7 +161,8 @@ func newProofsRepository(t *testing.T) *proofsRepository {
 	r.write(".gitignore", "/bin/\n")
 	r.write("Makefile", `KILLS ?= 7
 first:
-	@echo ran first; echo "| kills | lost |"; echo "|---|---|"; echo "    a_test.go:12: | $(KILLS) kills | 0 lost |"; echo "| 8 kills | 1 lost |"
+	@echo ran first; echo "| kills | lost |"; echo "|---|---|"
+	@echo "    a_test.go:12: | $(KILLS) kills | 0 lost |"; echo "| 8 kills | 1 lost |"
 second:
 	@echo ran second; test -f bin/fast || { echo "--- FAIL: it is too slow"; exit 1; }; echo "ok  a 1s"; echo "ok  b 1s"
 third:

@@ -14,7 +14,8 @@ import (
 
 const (
 	goldenResult = `{"city":"Rome"}`
-	goldenImage  = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	goldenImage  = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk" +
+		"+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	// wrongForm and wrongHint are in a request that asks again.
 	wrongForm = "It is Rome."
 	wrongHint = "Your last answer does not have the form that is asked for."

@@ -252,6 +252,7 @@ func TestHistoryRoutes(t *testing.T) {
 func TestHistoryMistakes(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("x", 257)
+	const both = `{"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`
 	for request, says := range map[string]string{
 		"GET /threads/t/checkpoints?limit=0":          "limit",
 		"GET /threads/t/checkpoints?before=yesterday": "before",
@@ -282,11 +283,11 @@ func TestHistoryMistakes(t *testing.T) {
 		"POST /maintenance/delete-older-than {}":                   "Either before or olderThan",
 		`POST /maintenance/delete-older-than {"before":"` + secret +
 			`"}`: "before must be a time",
-		`POST /maintenance/delete-older-than {"olderThan":"30 days"}`:                            "olderThan must be a span",
-		`POST /maintenance/delete-older-than {"olderThan":"0s"}`:                                 "more than 0s",
-		`POST /maintenance/delete-older-than {"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`: "Either before or olderThan",
-		`POST /maintenance/delete-inactive {"threshold":"-1h"}`:                                  "threshold must be a span",
-		"POST /maintenance/delete-inactive":                                                      "threshold must be a span",
+		`POST /maintenance/delete-older-than {"olderThan":"30 days"}`: "olderThan must be a span",
+		`POST /maintenance/delete-older-than {"olderThan":"0s"}`:      "more than 0s",
+		"POST /maintenance/delete-older-than " + both:                 "Either before or olderThan",
+		`POST /maintenance/delete-inactive {"threshold":"-1h"}`:       "threshold must be a span",
+		"POST /maintenance/delete-inactive":                           "threshold must be a span",
 		`POST /maintenance/delete-inactive {"threshold":"1h","tenant":"` + secret +
 			`","user":"somebody"}`: `There is no member \"tenant\"`,
 	} {
