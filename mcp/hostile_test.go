@@ -319,11 +319,12 @@ func TestToolsInAll(t *testing.T) {
 // is none would spoil each further request to a model.
 func TestHostileResults(t *testing.T) {
 	t.Parallel()
+	unreadable := func(kind string) string { return `[content of the type "` + kind + `", which cannot be read]` }
 	for content, want := range map[string]string{
-		`{"type":"image","data":"no base64!","mimeType":"image/png"}`: `[content of the type "image", which cannot be read]`,
-		`{"type":"image","data":"AAAA","mimeType":"text/html"}`:       `[content of the type "image", which cannot be read]`,
-		`{"type":"image","data":"","mimeType":"image/png"}`:           `[content of the type "image", which cannot be read]`,
-		`{"type":"audio","data":"AAAA","mimeType":"audio/x\r\ny"}`:    `[content of the type "audio", which cannot be read]`,
+		`{"type":"image","data":"no base64!","mimeType":"image/png"}`: unreadable("image"),
+		`{"type":"image","data":"AAAA","mimeType":"text/html"}`:       unreadable("image"),
+		`{"type":"image","data":"","mimeType":"image/png"}`:           unreadable("image"),
+		`{"type":"audio","data":"AAAA","mimeType":"audio/x\r\ny"}`:    unreadable("audio"),
 		`{"type":"resource","resource":{"uri":"x","blob":"?","mimeType":"a/b"}}`: `[a resource: x; a/b; its ` +
 			`content cannot be read]`,
 		`{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"\n"}}`: "[a resource: x; \n; its " +

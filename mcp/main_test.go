@@ -300,7 +300,8 @@ func call(t testing.TB, ctx context.Context, tool holdfast.Tool, c holdfast.Tool
 // do calls a tool of a server once, in a run of its own.
 func do(t testing.TB, s *mcp.Server, name, arguments string) (holdfast.ToolResult, error) {
 	t.Helper()
-	ctx, _ := agenttest.Context(t, agenttest.At(holdfast.Iteration{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}))
+	const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ctx, _ := agenttest.Context(t, agenttest.At(holdfast.Iteration{Traceparent: traceparent}))
 	return call(t, ctx, tool(t, s, name), holdfast.ToolCall{Key: "key1", Arguments: json.RawMessage(arguments)})
 }
 

@@ -11,30 +11,45 @@ import (
 // TestResult: what becomes of a server's answer.
 func TestResult(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{
-		`{"content":[{"type":"text","text":"a"}]}`: `text "a"`,
-		`{"content":[]}`: ``,
-		`{}`:             ``,
-		`{"structuredContent":{"n":9007199254740993}}`:                                                  `text "{\"n\":9007199254740993}"`,
-		`{"content":[{"type":"text","text":"{\"n\": 1.0}"}],"structuredContent":{"n":1.0}}`:             `text "{\"n\": 1.0}"`,
-		`{"content":[{"type":"text","text":"{\"n\": 2}"}],"structuredContent":{"n":1}}`:                 `text "{\"n\": 2}", text "{\"n\":1}"`,
-		`{"content":[{"type":"text","text":"9007199254740992"}],"structuredContent":9007199254740993}`:  `text "9007199254740992", text "9007199254740993"`,
-		`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}`:                           `image AAAA image/png`,
-		`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"video/mp4"}}]}`: `video AAAA video/mp4`,
-		`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"image/png"}}]}`: `image AAAA image/png`,
-		`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA"}}]}`:                        `document AAAA `,
-		`{"content":[{"type":"resource","resource":{"uri":"x","text":""}}]}`:                            ``,
-		`{"content":[{"type":"resource"}]}`:                                                             `text "[content of the type \"resource\", which cannot be shown]"`,
-		`{"content":[7]}`:                                                                               `text "[a piece of content that cannot be read]"`,
-		`{"content":[{"type":"resource_link","uri":"file:///a","name":"n","description":"d"}]}`:         `text "[a resource: file:///a; n; d]"`,
-		`{"resultType":"task"}`: `error`,
-		`[]`:                    `error`,
-		`{"content":7}`:         `error`,
-		`{"content":[{"type":"text","text":"` + strings.Repeat("x", 1000) + `"}]}`: `error`,
+	for _, c := range []struct{ raw, want string }{
+		{`{"content":[{"type":"text","text":"a"}]}`, `text "a"`},
+		{`{"content":[]}`, ``},
+		{`{}`, ``},
+		{`{"structuredContent":{"n":9007199254740993}}`, `text "{\"n\":9007199254740993}"`},
+		{`{"content":[{"type":"text","text":"{\"n\": 1.0}"}],"structuredContent":{"n":1.0}}`, `text "{\"n\": 1.0}"`},
+		{
+			`{"content":[{"type":"text","text":"{\"n\": 2}"}],"structuredContent":{"n":1}}`,
+			`text "{\"n\": 2}", text "{\"n\":1}"`,
+		},
+		{
+			`{"content":[{"type":"text","text":"9007199254740992"}],"structuredContent":9007199254740993}`,
+			`text "9007199254740992", text "9007199254740993"`,
+		},
+		{`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}`, `image AAAA image/png`},
+		{
+			`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"video/mp4"}}]}`,
+			`video AAAA video/mp4`,
+		},
+		{
+			`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA","mimeType":"image/png"}}]}`,
+			`image AAAA image/png`,
+		},
+		{`{"content":[{"type":"resource","resource":{"uri":"x","blob":"AAAA"}}]}`, `document AAAA `},
+		{`{"content":[{"type":"resource","resource":{"uri":"x","text":""}}]}`, ``},
+		{`{"content":[{"type":"resource"}]}`, `text "[content of the type \"resource\", which cannot be shown]"`},
+		{`{"content":[7]}`, `text "[a piece of content that cannot be read]"`},
+		{
+			`{"content":[{"type":"resource_link","uri":"file:///a","name":"n","description":"d"}]}`,
+			`text "[a resource: file:///a; n; d]"`,
+		},
+		{`{"resultType":"task"}`, `error`},
+		{`[]`, `error`},
+		{`{"content":7}`, `error`},
+		{`{"content":[{"type":"text","text":"` + strings.Repeat("x", 1000) + `"}]}`, `error`},
 	} {
-		r, err := resultOf("work", json.RawMessage(raw), 1000)
-		if got := described(r, err); got != want {
-			t.Errorf("%.100s\ngot  %s\nwant %s", raw, got, want)
+		r, err := resultOf("work", json.RawMessage(c.raw), 1000)
+		if got := described(r, err); got != c.want {
+			t.Errorf("%.100s\ngot  %s\nwant %s", c.raw, got, c.want)
 		}
 	}
 }

@@ -113,7 +113,10 @@ tools:
     description: Reserves an item.
     effect: query
     inDoubt: ask
-    parameters: {type: object, required: [item], properties: {item: {type: string}, count: {type: integer, maximum: 9007199254740993}}}
+    parameters:
+      type: object
+      required: [item]
+      properties: {item: {type: string}, count: {type: integer, maximum: 9007199254740993}}
     http:
       method: POST
       url: ${BASE}/items/{item}
@@ -368,7 +371,9 @@ func TestToolsOfTheExample(t *testing.T) {
 	}
 	_, commented, found := strings.Cut(string(data), "#\n# mcpServers:\n")
 	text := "mcpServers:\n" + strings.ReplaceAll("\n"+commented, "\n# ", "\n")[1:] + `
-agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_get, "stock_*", "files_*", github_get_issue]}]
+agents:
+  - name: a
+    tools: [reserve, request_refund, list_files, read_file, http_get, "stock_*", "files_*", github_get_issue]
 `
 	path := written(t, text)
 	dir := filepath.Dir(path)

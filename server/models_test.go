@@ -20,7 +20,8 @@ import (
 // what it says, and where it is, is in the log only.
 func TestModelsTellNoSecrets(t *testing.T) {
 	t.Parallel()
-	const key, password, prompt, place = "sk-very-secret-key", "proxy-password", "my private question", "models.internal.example"
+	const key, password = "sk-very-secret-key", "proxy-password"
+	const prompt, place = "my private question", "models.internal.example"
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintf(w, `{"error":{"type":"overloaded_error","message":"%s via user:%s for %s: %s"}}`,

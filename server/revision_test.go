@@ -16,7 +16,12 @@ const filed = `
 agents:
   - name: a
     models:
-      - {name: openai/one, baseURL: "${BASE}", headers: {X-Key: "${KEY}"}, apiKeyEnv: KEY, params: {temperature: 0.5, seed: 7}, timeout: 2m}
+      - name: openai/one
+        baseURL: "${BASE}"
+        headers: {X-Key: "${KEY}"}
+        apiKeyEnv: KEY
+        params: {temperature: 0.5, seed: 7}
+        timeout: 2m
       - {name: openai/two, baseURL: "${BASE}"}
     instructions: Be kind.
     tools: [calculate, child_do]

@@ -69,8 +69,10 @@ func suggestion(thread, words string) string {
 	return `{"threadId":"` + thread + `","runId":"r","state":{},"messages":[{"id":"u1","role":"user","content":"hello"},
 		{"id":"a1","role":"assistant","content":"hi"},{"id":"` + thread + `","role":"user","content":"` + words + `"}],
 		"context":[{"description":"page","value":"cart"}],
-		"tools":[{"name":"copilotkitSuggest","description":"Suggest what the user could say next","parameters":{"type":"object","properties":
-			{"suggestions":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"message":{"type":"string"}},"required":["title","message"]}}},"required":["suggestions"]}}],
+		"tools":[{"name":"copilotkitSuggest","description":"Suggest what the user could say next",
+			"parameters":{"type":"object","properties":{"suggestions":{"type":"array","items":{"type":"object",
+				"properties":{"title":{"type":"string"},"message":{"type":"string"}},
+				"required":["title","message"]}}},"required":["suggestions"]}}],
 		"forwardedProps":{"toolChoice":{"type":"function","function":{"name":"copilotkitSuggest"}}}}`
 }
 

@@ -10,12 +10,17 @@ import (
 )
 
 // everyMember is an input in which each member of it, and of a message, is set.
-const everyMember = ` { "threadId" : "t\u00e9" , "runId":"r", "protocolVersion":"1.0","parentRunId":"p","state": {"a":[1,"]}\"",{}]} ,
-	"messages":[ {"id":"1","role":"user","content":"a\\","name":"n","toolCalls":[{"id":"c","type":"function","encryptedValue":"e","metadata":{"x":1},
-		"function":{"name":"f","arguments":"{\"a\":1}"}}],"toolCallId":"c","error":"e","encryptedValue":"v","activityType":"a","metadata":{"b":[]},
+const everyMember = ` { "threadId" : "t\u00e9" , "runId":"r", "protocolVersion":"1.0","parentRunId":"p",
+	"state": {"a":[1,"]}\"",{}]} ,
+	"messages":[ {"id":"1","role":"user","content":"a\\","name":"n",
+		"toolCalls":[{"id":"c","type":"function","encryptedValue":"e","metadata":{"x":1},
+		"function":{"name":"f","arguments":"{\"a\":1}"}}],"toolCallId":"c","error":"e",
+		"encryptedValue":"v","activityType":"a","metadata":{"b":[]},
 		"subagentRunId":"s"} , {"\u0069d":"2","content":[ {"type":"text","text":"}"} ] , "unknown":[[]]},{ },null],
-	"tools":[{"name":"f","description":"d","parameters":{"type":"object"},"metadata":{}}],"context":[{"description":"d","value":"v"}],
-	"forwardedProps":-1.5e3, "unknown":{"messages":[]},"resume":[{"interruptId":"i","status":"resolved","payload":true,"metadata":null}]}
+	"tools":[{"name":"f","description":"d","parameters":{"type":"object"},"metadata":{}}],
+	"context":[{"description":"d","value":"v"}],
+	"forwardedProps":-1.5e3, "unknown":{"messages":[]},
+	"resume":[{"interruptId":"i","status":"resolved","payload":true,"metadata":null}]}
 	`
 
 // TestReadIsJSON: what is read is what encoding/json reads, for each member that the

@@ -204,6 +204,7 @@ func atNoon(t *testing.T, f *fake) string {
 // TestHistoryRoutes: the engine is asked for exactly what the request says.
 func TestHistoryRoutes(t *testing.T) {
 	zero := time.Time{}.Unix()
+	rewound := "200 " + fmt.Sprintf("rewind[t %+v]", threads.Travel{Checkpoint: "000000000001"})
 	for request, want := range map[string]string{
 		"GET /threads/t/checkpoints": fmt.Sprintf("200 list[t  %d 50]", zero),
 		"GET /threads/a%2Fb/checkpoints?limit=7&before=000000000009": fmt.Sprintf("200 list[a/b 000000000009 %d 7]",
@@ -216,7 +217,7 @@ func TestHistoryRoutes(t *testing.T) {
 			"Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
 		`POST /threads/t/fork {"messageId":"m","threadId":"t2","reuseResults":true}`: "201 fork[t {Checkpoint: " +
 			"Message:m Thread:t2 ReuseResults:true OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
-		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`: "200 rewind[t {Checkpoint:000000000001 Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[] Preview:false ETag:}]",
+		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`: rewound,
 		`POST /threads/t/fork {"preview":true,"reuse":["a","b"]}`: "200 fork[t {Checkpoint: " +
 			"Message: Thread: ReuseResults:false OnlyRecorded:false Reuse:[a b] Preview:true ETag:}]",
 		`POST /threads/t/rewind {"messageId":"m","reuse":"a"}`: "400 ",

@@ -18,7 +18,8 @@ import (
 // TestTraceSurvives: the trace context of a request reaches the tools of its run, in another
 // process too, and of the run that goes on after a question, unless that has its own.
 func TestTraceSurvives(t *testing.T) {
-	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-11111111111111111111111111111111-2222222222222222-00"
+	const first = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	const second = "00-11111111111111111111111111111111-2222222222222222-00"
 	synctest.Test(t, func(t *testing.T) {
 		var j looptest.Notebook
 		mortal := &looptest.Mortal{Store: memstore.New()}
