@@ -55,3 +55,12 @@ func operates(ctx context.Context, authorize authorizer, who holdfast.Principal)
 	}
 	return true, authorize(ctx, who, access.Operate, "")
 }
+
+// mustOperate returns why the caller may not operate the server.
+func mustOperate(ctx context.Context, authorize authorizer, who holdfast.Principal) error {
+	operates, err := operates(ctx, authorize, who)
+	if err == nil && !operates {
+		err = Authorize(ctx, who, access.Operate, "")
+	}
+	return err
+}

@@ -59,11 +59,7 @@ func (c *console) operates(r *http.Request, who holdfast.Principal) error {
 		}
 		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")
 	}
-	operates, err := operates(r.Context(), c.s.cfg.Authorize, who)
-	if err == nil && !operates {
-		err = Authorize(r.Context(), who, access.Operate, "")
-	}
-	return err
+	return mustOperate(r.Context(), c.s.cfg.Authorize, who)
 }
 
 // asOperator returns the caller of a server without keys with what it takes to operate it.

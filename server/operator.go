@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -42,11 +41,7 @@ func (o *operators) of(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	operates, err := operates(r.Context(), o.authorize, who)
-	if err == nil && !operates {
-		err = Authorize(r.Context(), who, access.Operate, "")
-	}
-	return caller(who), err
+	return caller(who), mustOperate(r.Context(), o.authorize, who)
 }
 
 // announce leaves a contact in the store's directory. Without it, the server only cannot
