@@ -73,8 +73,7 @@ func asOperator(who holdfast.Principal) holdfast.Principal {
 // atThisMachine reports whether the server is for its own machine and the request comes from
 // there. Requests that a proxy has forwarded seem to, too.
 func (c *console) atThisMachine(r *http.Request) bool {
-	door, err := c.s.cfg.door()
-	if err != nil || !door.LoopbackOnly || door.BehindProxy {
+	if !c.s.cfg.forOperatorHere() {
 		return false
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
