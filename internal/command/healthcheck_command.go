@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 // healthCommand asks a running server whether it can serve: for containers, which have
 // no other program to ask with.
 func healthCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	addr := orDefault(getenv("HOLDFAST_ADDR"), "localhost:8080")
+	addr := cmp.Or(getenv("HOLDFAST_ADDR"), "localhost:8080")
 	flags := flag.NewFlagSet("holdfast healthcheck", flag.ContinueOnError)
 	flags.StringVar(&addr, "addr", addr, "where the server listens (HOLDFAST_ADDR)")
 	if err := parseCommand(flags, args, stderr); err != nil {

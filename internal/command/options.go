@@ -3,6 +3,7 @@ package command
 // The program's input: its settings, and the agents file that they name.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func (o *options) load(log *slog.Logger) (loaded *server.Loaded, closeAll func()
 func (o *options) configured(journal io.Writer, log *slog.Logger) (*server.Loaded, error) {
 	parts := o.parts(journal)
 	parts.Log = log
-	o.agentsFile = orDefault(o.settings.File, defaultConfig)
+	o.agentsFile = cmp.Or(o.settings.File, defaultConfig)
 	loaded, err := server.Load(o.agentsFile, parts)
 	if errors.Is(err, fs.ErrNotExist) && o.settings.File == "" {
 		o.agentsFile = ""

@@ -6,6 +6,7 @@ package command
 // dies, however that happens, the server ends at once.
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -63,12 +64,12 @@ func (o *options) onlyDemo() bool {
 	if o.settings.DemoJournal != "" {
 		journal = io.Discard
 	}
-	_, models, err := server.ValidateAgents(orDefault(o.settings.File, defaultConfig), o.parts(journal))
+	_, models, err := server.ValidateAgents(cmp.Or(o.settings.File, defaultConfig), o.parts(journal))
 	if errors.Is(err, fs.ErrNotExist) && o.settings.File == "" {
 		models, err = []string{""}, nil
 	}
 	return err == nil && !slices.ContainsFunc(models, func(names string) bool {
-		return slices.ContainsFunc(settings.Split(orDefault(names, o.settings.Config.DefaultModel)),
+		return slices.ContainsFunc(settings.Split(cmp.Or(names, o.settings.Config.DefaultModel)),
 			func(name string) bool { return name != "demo" })
 	})
 }

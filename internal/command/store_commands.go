@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,7 +39,7 @@ type storeCommand struct {
 // flags declares the flags that all these commands have.
 func (c *storeCommand) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("holdfast "+name, flag.ContinueOnError)
-	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"),
+	f.StringVar(&c.store.RedisPrefix, "redis-prefix", cmp.Or(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"),
 		"the prefix of every key in Redis (HOLDFAST_REDIS_PREFIX)")
 	f.StringVar(&c.store.RedisPasswordFile, "redis-password-file", c.getenv("HOLDFAST_REDIS_PASSWORD_FILE"),
 		"a file with the password of Redis; by default the one in the store's URL (HOLDFAST_REDIS_PASSWORD_FILE)")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,7 +18,7 @@ import (
 func (c *storeCommand) backup(args []string) error {
 	f := flag.NewFlagSet("holdfast backup", flag.ContinueOnError)
 	f.SetOutput(c.stderr)
-	f.StringVar(&c.store.URL, "store", orDefault(c.getenv("HOLDFAST_STORE"), defaultStore),
+	f.StringVar(&c.store.URL, "store", cmp.Or(c.getenv("HOLDFAST_STORE"), defaultStore),
 		"the store, as the server has it (HOLDFAST_STORE)")
 	f.Usage = func() {
 		fmt.Fprintf(c.stderr, "Usage: %s DIR [flags]\n\nDIR must not exist yet.\n\n", f.Name())

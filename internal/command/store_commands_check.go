@@ -71,7 +71,7 @@ func (c *storeCommand) check(args []string) error {
 func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
 	parts := c.parts
 	parts.Getenv, parts.Settings = c.getenv, settings.Checks()
-	agents, _, err := server.ValidateAgents(orDefault(file, defaultConfig), parts)
+	agents, _, err := server.ValidateAgents(cmp.Or(file, defaultConfig), parts)
 	if errors.Is(err, fs.ErrNotExist) && file == "" {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ package command
 // could command a terminal.
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -130,8 +131,8 @@ func printRuns(w io.Writer, in *offline.Inspection) {
 	fmt.Fprintln(table, "  ID\tAGENT\tREVISION\tSTARTED\tENDED\tOUTCOME\tCONTINUES")
 	for _, r := range in.Runs {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent),
-			printable(orDefault(r.Revision, "-")), clock(r.StartedAt), clock(r.EndedAt),
-			joined(" ", orDefault(string(r.Outcome), "-"), r.Code), printable(r.Continues))
+			printable(cmp.Or(r.Revision, "-")), clock(r.StartedAt), clock(r.EndedAt),
+			joined(" ", cmp.Or(string(r.Outcome), "-"), r.Code), printable(r.Continues))
 	}
 	flush(table)
 }

@@ -43,13 +43,6 @@ func parseCommand(fs *flag.FlagSet, args []string, stderr io.Writer) error {
 	return nil
 }
 
-func orDefault(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
-
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ type notUsed struct {
 
 // toolsCommand lists the tools of the agents file.
 func toolsCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	path, timeout, asJSON := orDefault(getenv("HOLDFAST_CONFIG"), defaultConfig), 30*time.Second, false
+	path, timeout, asJSON := cmp.Or(getenv("HOLDFAST_CONFIG"), defaultConfig), 30*time.Second, false
 	flags := flag.NewFlagSet("holdfast tools", flag.ContinueOnError)
 	flags.StringVar(&path, "config", path, "the file with the agents (HOLDFAST_CONFIG)")
 	flags.DurationVar(&timeout, "timeout", timeout, "how long MCP servers are waited for")
@@ -178,7 +179,7 @@ func printTools(w io.Writer, path string, sources []toolSource) error {
 		}
 		for _, tool := range s.Tools {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", tool.Name, tool.Effect, tool.Why,
-				orDefault(strings.Join(tool.Agents, ", "), "(no agent lists it)"))
+				cmp.Or(strings.Join(tool.Agents, ", "), "(no agent lists it)"))
 		}
 		for _, n := range s.NotUsed {
 			fmt.Fprintf(t, "  %q\tnot used\t%s\n", n.Name, n.Why)

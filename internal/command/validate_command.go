@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +23,7 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
-	agents, models, err := server.ValidateAgents(orDefault(path, defaultConfig), fileParts(getenv))
+	agents, models, err := server.ValidateAgents(cmp.Or(path, defaultConfig), fileParts(getenv))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another file with --config", path)
 	}
@@ -31,7 +32,7 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	}
 	names := make([]string, len(agents))
 	for i, a := range agents {
-		names[i] = a.Name + " (" + orDefault(strings.ReplaceAll(models[i], ",", ", then "), "default model") + ")"
+		names[i] = a.Name + " (" + cmp.Or(strings.ReplaceAll(models[i], ",", ", then "), "default model") + ")"
 	}
 	fmt.Fprintf(stdout, "%s: ok, %s: %s\n", path, count(len(names), "agent"), strings.Join(names, ", "))
 	return nil
