@@ -20,7 +20,7 @@ func (l Log) Printf(_ context.Context, format string, args ...any) {
 	l.Log.Debug("redis connection", "message", fmt.Sprintf(format, args...))
 }
 
-// schemes are those of the URLs that Open accepts, with go-redis's names for them.
+// schemes are those of the URLs that To accepts, with go-redis's names for them.
 var schemes = map[string]string{
 	"redis":           "redis",
 	"rediss":          "rediss",

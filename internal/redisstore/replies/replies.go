@@ -17,7 +17,7 @@ import (
 // Refusing is an error that wraps [store.ErrRefused] and has the text of err.
 func Refusing(err error) error { return refusing{err} }
 
-// refusing is an [store.ErrRefused] that has the text of Redis.
+// refusing is a [store.ErrRefused] that has the text of Redis.
 type refusing struct{ error }
 
 func (refusing) Is(target error) bool { return target == store.ErrRefused }
