@@ -85,8 +85,8 @@ type Options struct {
 	// there is none; default [DefaultElicitationWait].
 	ElicitationWait time.Duration `json:"elicitationWait,omitempty"`
 
-	// Timeout is how long a call may go without an answer or news of its progress; default
-	// [DefaultTimeout].
+	// Timeout is how long a call may go without an answer and without progress, whose number must
+	// rise; default [DefaultTimeout].
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// MaxDuration bounds a call in all; default [DefaultMaxDuration].
 	MaxDuration time.Duration `json:"maxDuration,omitempty"`
