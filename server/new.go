@@ -109,12 +109,16 @@ func (s *Server) open(self *console) error {
 		return err
 	}
 	dir := directoryOf(s.store)
+	token := operator.Token(dir)
+	if cfg.forOperatorHere() { // elsewhere only readers of the store's directory have one
+		token = cmp.Or(cfg.OperatorToken, token)
+	}
 	s.operators = &operators{
 		authenticate: cfg.Authenticate,
 		authorize:    cfg.Authorize,
 		dir:          dir,
 		host:         door.Hosts.First(),
-		token:        cmp.Or(cfg.OperatorToken, operator.Token(dir)),
+		token:        token,
 		log:          cfg.Log,
 	}
 	s.front = newFront(cfg.MaxConnections, cfg.perAddress(), s.metrics, cfg.Log)
