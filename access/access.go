@@ -25,16 +25,22 @@ const (
 	// RoleApprover: reads the user's own threads and answers their questions, also those
 	// that agents leave to approvers.
 	RoleApprover Role = "approver"
-	// RoleOperator: deletes and cleans up threads of all users of the tenant, and copies
-	// the store, which holds every tenant. It is for those who run the server.
-	RoleOperator Role = "operator"
+	// RoleTenantOperator: reads, deletes and cleans up the threads of all users of the tenant,
+	// and nothing of other tenants or of the server. It is for a tenant's administrators.
+	RoleTenantOperator Role = "tenant_operator"
+	// RoleServerOperator: what a tenant's operator may do in the caller's tenant, and what
+	// concerns the whole server: its figures and settings, tools by hand, and a copy of the
+	// store, which holds every tenant. It is for those who run the server.
+	RoleServerOperator Role = "server_operator"
 	// RoleService: gives the calls of all users of the tenant that are finished from outside
 	// their results. It is for the services that do the work.
 	RoleService Role = "service"
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{RoleRead, RoleUser, RoleApprover, RoleOperator, RoleService} }
+func Roles() []Role {
+	return []Role{RoleRead, RoleUser, RoleApprover, RoleTenantOperator, RoleServerOperator, RoleService}
+}
 
 // Action is what a caller asks for. The list below is complete: the server asks about
 // nothing else.
@@ -58,19 +64,22 @@ const (
 	Change Action = "change"
 	// Delete: delete or prune a thread, or clean up one's own threads.
 	Delete Action = "delete"
-	// Operate: delete and clean up threads of all users of the tenant; copy the store.
-	Operate Action = "operate"
+	// OperateTenant: read, delete and clean up threads of all users of the tenant.
+	OperateTenant Action = "operate_tenant"
+	// OperateServer: see the server's figures and settings, call tools by hand, copy the store.
+	OperateServer Action = "operate_server"
 	// Finish: give a call of any user of the tenant that is finished from outside its result.
 	Finish Action = "finish"
 )
 
 // allowed are the actions of each role.
 var allowed = map[Role][]Action{
-	RoleRead:     {Read},
-	RoleUser:     {Read, Run, Answer, Cancel, Change, Delete},
-	RoleApprover: {Read, Answer, Approve},
-	RoleOperator: {Delete, Operate},
-	RoleService:  {Finish},
+	RoleRead:           {Read},
+	RoleUser:           {Read, Run, Answer, Cancel, Change, Delete},
+	RoleApprover:       {Read, Answer, Approve},
+	RoleTenantOperator: {Delete, OperateTenant},
+	RoleServerOperator: {Delete, OperateTenant, OperateServer},
+	RoleService:        {Finish},
 }
 
 // Rights are what a key or a token grants. They are read-only.
@@ -111,9 +120,18 @@ func (r *Rights) Allow(action Action, agent string) bool {
 	return false
 }
 
+// FormerOperator is a role of earlier builds that stood for both operators. It is none of
+// [Roles], and allows nothing: package apikey says what it means in a list of keys, and package
+// jwtauth what it means in a token.
+const FormerOperator Role = "operator"
+
 // ParseRole returns the role of that name. The error lists the names.
 func ParseRole(name string) (Role, error) {
 	role := Role(name)
+	if role == FormerOperator {
+		return "", fmt.Errorf("there are two kinds of %s: write %s for all threads of the tenant, or %s for "+
+			"those who run the server", name, RoleTenantOperator, RoleServerOperator)
+	}
 	if !slices.Contains(Roles(), role) {
 		names := make([]string, len(Roles()))
 		for i, r := range Roles() {

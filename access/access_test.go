@@ -18,7 +18,8 @@ func TestAllow(t *testing.T) {
 		access.Cancel,
 		access.Change,
 		access.Delete,
-		access.Operate,
+		access.OperateTenant,
+		access.OperateServer,
 		access.Finish,
 	}
 	for _, tt := range []struct {
@@ -30,11 +31,13 @@ func TestAllow(t *testing.T) {
 		{roles(access.RoleRead), "read"},
 		{roles(access.RoleUser), "read run answer cancel change delete"},
 		{roles(access.RoleApprover), "read answer approve"},
-		{roles(access.RoleOperator), "delete operate"},
+		{roles(access.RoleTenantOperator), "delete operate_tenant"},
+		{roles(access.RoleServerOperator), "delete operate_tenant operate_server"},
 		{roles(access.RoleService), "finish"},
-		{roles(access.RoleRead, access.RoleOperator), "read delete operate"},
-		{roles(access.Roles()...), "read run answer approve cancel change delete operate finish"},
+		{roles(access.RoleRead, access.RoleTenantOperator), "read delete operate_tenant"},
+		{roles(access.Roles()...), "read run answer approve cancel change delete operate_tenant operate_server finish"},
 		{roles("admin"), ""},
+		{roles(access.FormerOperator), ""},
 	} {
 		var got []string
 		for _, a := range actions {
@@ -77,6 +80,12 @@ func TestParseRole(t *testing.T) {
 	for _, name := range []string{"", "User", "admin", "user "} {
 		if got, err := access.ParseRole(name); err == nil || strings.Contains(fmt.Sprint(err), "admin") {
 			t.Errorf("%q: %s, %v", name, got, err)
+		}
+	}
+	_, err := access.ParseRole("operator")
+	for _, word := range []access.Role{access.RoleTenantOperator, access.RoleServerOperator} {
+		if err == nil || !strings.Contains(err.Error(), string(word)) {
+			t.Errorf("the error about the role of earlier builds does not name %s: %v", word, err)
 		}
 	}
 }

@@ -36,8 +36,10 @@ type Keys struct {
 	// text and readFile are what Parse was called with, for Reload.
 	text     string
 	readFile func(path string) ([]byte, error)
-	current  atomic.Pointer[table]
-	reload   sync.Mutex // one Reload at a time
+	// besideTokens: callers may be of tenants that are not in the list.
+	besideTokens bool
+	current      atomic.Pointer[table]
+	reload       sync.Mutex // one Reload at a time
 }
 
 // table is a list of keys as it was read. It is read-only.

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 )
 
 // separator is between the principal and the digest of an entry.
@@ -34,26 +36,39 @@ const maxName = 128
 // package access; default user), "agents=support,billing" (default all agents) and
 // "expires=2026-12-31T12:00:00Z" (default never).
 //
+// The role "operator" of earlier builds means access.RoleServerOperator while all callers are of
+// one tenant. Where they are not, it is a mistake, and the error says what to write.
+//
 // A user may have several keys, so that one can be replaced without a gap. All mistakes
 // are reported, each with the place of its entry, but with no more of its text than
 // tenant and user. A value without any entry is a mistake too: it must not open the
 // server to everyone.
-func Parse(s string, readFile func(path string) ([]byte, error)) (*Keys, error) {
-	t, err := read(s, readFile)
+func Parse(s string, readFile func(path string) ([]byte, error), options ...Option) (*Keys, error) {
+	k := &Keys{text: s, readFile: readFile}
+	for _, option := range options {
+		option(k)
+	}
+	t, err := k.read()
 	if err != nil {
 		return nil, err
 	}
-	k := &Keys{text: s, readFile: readFile}
 	k.current.Store(t)
 	return k, nil
 }
 
+// Option is an option of [Parse].
+type Option func(*Keys)
+
+// BesideTokens says that callers may show other credentials than keys too, of tenants that are
+// not in the list.
+func BesideTokens() Option { return func(k *Keys) { k.besideTokens = true } }
+
 // read reads the list as it is now.
-func read(s string, readFile func(path string) ([]byte, error)) (*table, error) {
+func (k *Keys) read() (*table, error) {
 	p := &parser{keys: &table{byIndex: map[[indexLength]byte][]*entry{}}}
-	for i, text := range split(s) {
+	for i, text := range split(k.text) {
 		if path, ok := strings.CutPrefix(text, "@"); ok {
-			p.file(path, readFile)
+			p.file(path, k.readFile)
 			continue
 		}
 		p.entry(fmt.Sprintf("API key %d", i+1), text)
@@ -62,6 +77,7 @@ func read(s string, readFile func(path string) ([]byte, error)) (*table, error) 
 		p.mistakes = append(p.mistakes,
 			errors.New("no API key is configured; make one with: holdfast key --tenant TENANT --user USER"))
 	}
+	p.formerOperators(k.besideTokens)
 	if err := errors.Join(p.mistakes...); err != nil {
 		return nil, err
 	}
@@ -92,6 +108,8 @@ func split(s string) (entries []string) {
 type parser struct {
 	keys     *table
 	mistakes []error
+	// former are the keys with the role of earlier builds, in the order of the list.
+	former []*entry
 }
 
 func (p *parser) mistake(where, format string, args ...any) {
@@ -162,6 +180,30 @@ func (p *parser) entry(where, text string) {
 	e.principal.Rights.Revoked, e.revoke = context.WithCancel(context.Background())
 	p.keys.byIndex[index] = append(p.keys.byIndex[index], e)
 	p.keys.count++
+	if slices.Contains(e.principal.Rights.Roles, access.FormerOperator) {
+		p.former = append(p.former, e)
+	}
+}
+
+// formerOperators gives the keys with the role of earlier builds the role that it means now. It
+// was for those who run the server; with several tenants it may have been given to one's
+// administrators, too, so that people must say which of the two they mean.
+func (p *parser) formerOperators(severalTenants bool) {
+	severalTenants = severalTenants || p.keys.severalTenants()
+	for _, e := range p.former {
+		if severalTenants {
+			_, err := access.ParseRole(string(access.FormerOperator))
+			p.mistake(e.where, "callers are of several tenants, and %w", err)
+			continue
+		}
+		roles := e.principal.Rights.Roles
+		if slices.Contains(roles, access.RoleServerOperator) {
+			roles = slices.DeleteFunc(roles, func(r access.Role) bool { return r == access.FormerOperator })
+		} else {
+			roles[slices.Index(roles, access.FormerOperator)] = access.RoleServerOperator
+		}
+		e.principal.Rights.Roles = roles
+	}
 }
 
 // parseName reads "tenant/user". Its errors contain nothing of the text.

@@ -23,7 +23,7 @@ func (k *Keys) Reload() (Change, error) {
 	k.reload.Lock()
 	defer k.reload.Unlock()
 	var change Change
-	fresh, err := read(k.text, k.readFile)
+	fresh, err := k.read()
 	if err != nil {
 		return change, err
 	}

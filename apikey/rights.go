@@ -51,9 +51,12 @@ func parseRights(options []string) (*access.Rights, error) {
 func parseRoles(list string) ([]access.Role, error) {
 	var roles []access.Role
 	for name := range strings.SplitSeq(list, ",") {
-		role, err := access.ParseRole(name)
-		if err != nil {
-			return nil, fmt.Errorf("roles: %w", err)
+		role := access.FormerOperator // whether it can be taken depends on the other keys
+		if name != string(role) {
+			var err error
+			if role, err = access.ParseRole(name); err != nil {
+				return nil, fmt.Errorf("roles: %w", err)
+			}
 		}
 		if !slices.Contains(roles, role) {
 			roles = append(roles, role)

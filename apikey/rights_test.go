@@ -27,8 +27,8 @@ func TestRights(t *testing.T) {
 		";agents=a,b-c":                 {Roles: []access.Role{access.RoleUser}, Agents: []string{"a", "b-c"}},
 		";agents=a%2Cb,c%20d":           {Roles: []access.Role{access.RoleUser}, Agents: []string{"a,b", "c d"}},
 		";expires=2199-12-31T12:00:00Z": {Roles: []access.Role{access.RoleUser}, Expires: until},
-		";agents=a;roles=operator,user;expires=2199-12-31T14:00:00+02:00": {
-			Roles: []access.Role{access.RoleOperator, access.RoleUser}, Agents: []string{"a"}, Expires: until,
+		";agents=a;roles=server_operator,user;expires=2199-12-31T14:00:00+02:00": {
+			Roles: []access.Role{access.RoleServerOperator, access.RoleUser}, Agents: []string{"a"}, Expires: until,
 		},
 	} {
 		for place, list := range map[string]string{
@@ -60,7 +60,7 @@ func TestRights(t *testing.T) {
 // TestRightsMistakes: each mistake is named, and no text of the entry is shown.
 func TestRightsMistakes(t *testing.T) {
 	for options, want := range map[string]string{
-		";roles=":                        "there is no such role: use read, user, approver, operator",
+		";roles=":                        "there is no such role: use read, user, approver, tenant_operator",
 		";roles=admin":                   "there is no such role",
 		";roles=read,":                   "there is no such role",
 		";Roles=read":                    "unknown option",
@@ -85,6 +85,46 @@ func TestRightsMistakes(t *testing.T) {
 		if strings.Contains(err.Error(), "topsecret") || strings.Contains(err.Error(), sum("a")[:16]) {
 			t.Errorf("%s: the message shows too much: %v", options, err)
 		}
+	}
+}
+
+// TestFormerOperator: the role of earlier builds is the server's operator while there is one
+// tenant. With several it is refused, and the error names the key and says what to write.
+func TestFormerOperator(t *testing.T) {
+	entryOf := func(name, key string) string { return "acme/" + name + ":sha256:" + sum(key) + "\n" }
+	file := entryOf("ops;roles=read,operator", "o") + entryOf("root;roles=operator,server_operator", "r")
+	read := func(string) ([]byte, error) { return []byte(file), nil }
+	keys, err := apikey.Parse("@/keys", read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string][]access.Role{
+		"o": {access.RoleRead, access.RoleServerOperator}, "r": {access.RoleServerOperator},
+	} {
+		if who, err := keys.Authenticate(request("Bearer " + key)); err != nil ||
+			!slices.Equal(who.Rights.Roles, want) {
+			t.Errorf("%s: %+v, %v", key, who.Rights, err)
+		}
+	}
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "/keys:1 (acme/ops)") &&
+			strings.Contains(err.Error(), "tenant_operator") && strings.Contains(err.Error(), "server_operator")
+	}
+	if _, err := apikey.Parse("@/keys", read, apikey.BesideTokens()); !refused(err) {
+		t.Errorf("beside tokens: %v", err)
+	}
+	file += "globex/bob:sha256:" + sum("b") + "\n"
+	if _, err := apikey.Parse("@/keys", read); !refused(err) {
+		t.Errorf("with two tenants: %v", err)
+	}
+	if _, err := keys.Reload(); !refused(err) || keys.Len() != 2 {
+		t.Errorf("with a second tenant since: %v, %d keys", err, keys.Len())
+	}
+	file = entryOf("ops;roles=read,server_operator", "o") + entryOf("root;roles=tenant_operator", "r") +
+		"globex/bob:sha256:" + sum("b")
+	// The first key means what it meant.
+	if change, err := keys.Reload(); err != nil || fmt.Sprint(change) != "{[globex/bob] [] [acme/root]}" {
+		t.Errorf("with the roles of today: %+v, %v", change, err)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestOf(t *testing.T) {
 			Parameters: json.RawMessage(`{"type":7}`)},
 		"the field Result: ":        {Name: "a", Outside: &holdfast.Outside{Result: json.RawMessage(`{`)}},
 		"the field ExpiresAfter is": {Name: "a", Outside: &holdfast.Outside{ExpiresAfter: -1}},
-		"the field FinishedBy is":   {Name: "a", Outside: &holdfast.Outside{FinishedBy: access.RoleOperator}},
+		"the field FinishedBy is":   {Name: "a", Outside: &holdfast.Outside{FinishedBy: access.RoleServerOperator}},
 	} {
 		if _, err := contract.Of(spec); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

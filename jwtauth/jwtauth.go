@@ -42,7 +42,8 @@ type Options struct {
 	UserClaim string
 	// RolesClaim is the claim with the roles of package access, a list or a text with
 	// spaces between them; default "roles". Each role is preceded by [RolePrefix]; other
-	// values in the claim are ignored. A token without the claim has access.RoleUser.
+	// values in the claim are ignored. "operator", a role of earlier builds, means
+	// access.RoleTenantOperator. A token without the claim has access.RoleUser.
 	RolesClaim string
 	// OwnRoles: the claim is for this server alone, so its roles count without the prefix
 	// too.
@@ -250,7 +251,8 @@ func (v *Verifier) principal(claims claimSet) (holdfast.Principal, error) {
 	return who, nil
 }
 
-// RolePrefix stands before the roles of package access in a token, as in "holdfast:operator".
+// RolePrefix stands before the roles of package access in a token, as in
+// "holdfast:tenant_operator".
 // Their bare names are everyday words, which other applications of the provider use for
 // something else.
 const RolePrefix = "holdfast:"
@@ -263,6 +265,9 @@ func knownRoles(names []string, bare bool) []access.Role {
 		word, prefixed := strings.CutPrefix(name, RolePrefix)
 		if !prefixed && !bare {
 			continue
+		}
+		if word == string(access.FormerOperator) { // a token can only be let in or not, so it is the lesser one
+			word = string(access.RoleTenantOperator)
 		}
 		if role, err := access.ParseRole(word); err == nil && !slices.Contains(roles, role) {
 			roles = append(roles, role)

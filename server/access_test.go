@@ -143,14 +143,14 @@ func say(thread, run, text string) string {
 // TestRoles calls all that a role may do and all that it may not, over HTTP, on a thread
 // of the same user.
 func TestRoles(t *testing.T) {
-	const all, read, user, approver, operator = "all", "read", "user", "approver", "operator"
+	const all, read, user, approver = "all", "read", "user", "approver"
 	c := callers{all: {Tenant: "acme", User: "alice"}, "nothing": role("alice")}
 	for _, r := range access.Roles() {
 		c[string(r)] = role("alice", r)
 	}
 	readers := []string{all, read, user, approver}
 	users := []string{all, user}
-	deleters := []string{all, user, operator}
+	deleters := []string{all, user, string(access.RoleTenantOperator), string(access.RoleServerOperator)}
 	h, s, _ := keyed(t, c, nil)
 	alice := c[all]
 	for i, tt := range []struct {
@@ -294,21 +294,21 @@ func TestAgentsOfAKey(t *testing.T) {
 func TestAuthorize(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)},
-		func(c *server.Config) {
-			c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
-				mu.Lock()
-				defer mu.Unlock()
-				seen = append(seen, who.User+" "+string(action)+" "+agent)
-				switch action {
-				case access.Cancel:
-					return errors.New("the secret reason")
-				case access.Delete:
-					return holdfast.Errorf("too_early", "Not before noon.")
-				}
-				return nil
+	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead),
+		"operator": role("ops", access.RoleServerOperator)}, func(c *server.Config) {
+		c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, who.User+" "+string(action)+" "+agent)
+			switch action {
+			case access.Cancel:
+				return errors.New("the secret reason")
+			case access.Delete:
+				return holdfast.Errorf("too_early", "Not before noon.")
 			}
-		})
+			return nil
+		}
+	})
 	for _, tt := range []struct {
 		key, method, path, body string
 		code                    int
@@ -320,7 +320,7 @@ func TestAuthorize(t *testing.T) {
 		{"k", "DELETE", "/threads/t", "", 500, "alice delete "},
 		{"k", "POST", "/threads/t/fork", "{}", 201, "alice change "},
 		{"k", "GET", "/agents/gate/capabilities", "", 200, "alice read gate"},
-		{"operator", "POST", "/maintenance/backup", `{"dir":"/x"}`, 404, "ops operate "},
+		{"operator", "POST", "/maintenance/backup", `{"dir":"/x"}`, 404, "ops operate_server "},
 	} {
 		seen = nil
 		code, body := call(t, tt.key, tt.method, h.URL+tt.path, tt.body)
@@ -333,11 +333,11 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestOperators: an operator deletes and cleans up threads of all users of the tenant, and
+// TestOperators: an operator of the tenant deletes and cleans up threads of all users of the tenant, and
 // of no other, and the log says who did what.
 func TestOperators(t *testing.T) {
 	c := callers{
-		"operator": role("ops", access.RoleOperator),
+		"operator": role("ops", access.RoleTenantOperator),
 		"alice":    {Tenant: "acme", User: "alice"},
 		"bob":      {Tenant: "acme", User: "bob"},
 		"eve":      {Tenant: "evil", User: "eve"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -107,7 +108,7 @@ func (a *audited) DeleteInactive(
 // ownerOf returns on whose behalf a caller deletes a thread: an operator deletes as the
 // thread's owner, everybody else as themselves.
 func (a *audited) ownerOf(ctx context.Context, who holdfast.Principal, id string) (holdfast.Principal, error) {
-	operates, err := operates(ctx, a.authorize, who)
+	operates, err := operates(ctx, a.authorize, who, access.OperateTenant)
 	if err != nil || !operates {
 		return who, err
 	}
@@ -125,7 +126,7 @@ func (a *audited) cleanUp(
 	clean func(owner holdfast.Principal) (*threads.Cleaned, error),
 ) (*threads.Cleaned, error) {
 	owners := []holdfast.Principal{who}
-	operates, err := operates(ctx, a.authorize, who)
+	operates, err := operates(ctx, a.authorize, who, access.OperateTenant)
 	if err == nil && operates {
 		owners, err = a.users(ctx, who.Tenant)
 	}

@@ -46,21 +46,22 @@ func refusing(authorize authorizer) authorizer {
 	}
 }
 
-// operates reports whether the caller has the operator's role and may use it. The role
-// alone is not enough for a program that decides for itself, nor is such a program's
-// leave enough for a caller without the role, whose own threads are meant.
-func operates(ctx context.Context, authorize authorizer, who holdfast.Principal) (bool, error) {
-	if !who.Rights.Has(access.RoleOperator) {
+// operates reports whether the caller has an operator's role for the action, which is
+// access.OperateTenant or access.OperateServer, and may use it. The role alone is not enough
+// for a program that decides for itself, nor is such a program's leave enough for a caller
+// without the role, whose own threads are meant.
+func operates(ctx context.Context, authorize authorizer, who holdfast.Principal, action access.Action) (bool, error) {
+	if !who.Rights.Allow(action, "") {
 		return false, nil
 	}
-	return true, authorize(ctx, who, access.Operate, "")
+	return true, authorize(ctx, who, action, "")
 }
 
-// mustOperate returns why the caller may not operate the server.
-func mustOperate(ctx context.Context, authorize authorizer, who holdfast.Principal) error {
-	operates, err := operates(ctx, authorize, who)
+// mustOperate returns why the caller may not operate the tenant or the server.
+func mustOperate(ctx context.Context, authorize authorizer, who holdfast.Principal, action access.Action) error {
+	operates, err := operates(ctx, authorize, who, action)
 	if err == nil && !operates {
-		err = Authorize(ctx, who, access.Operate, "")
+		err = Authorize(ctx, who, action, "")
 	}
 	return err
 }

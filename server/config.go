@@ -58,7 +58,7 @@ type Config struct {
 	// [Authorize], which a function of your own may call. It is asked for each request that
 	// needs authentication, and by the methods of [Server] that take a caller; the actions are
 	// those of package access. agent is the agent to run, to answer or to be shown, and empty
-	// for all other actions. The operator must have access.RoleOperator too. A
+	// for all other actions. Operators must have the role too. A
 	// [holdfast.Error] is shown to the caller; of any other error only that it is a refusal.
 	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
 	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which may then

@@ -1,8 +1,8 @@
 package server
 
-// The server about itself: its figures, its settings, its tools by hand, and its end. The
-// decision who may see and do that is made here: operators with keys, and without keys those at
-// this machine who show its token.
+// The server about itself: its figures, its settings, its tools by hand, and its end; and the
+// threads of a tenant's other users. The decision who may see and do that is made here: operators
+// with keys, and without keys those at this machine who show its token.
 
 import (
 	"cmp"
@@ -40,32 +40,33 @@ type console struct {
 }
 
 // Operates implements [hfhttp.Console].
-func (c *console) Operates(r *http.Request, who holdfast.Principal, action string) error {
-	err := c.operates(r, who)
-	if err != nil && action != "" {
-		c.s.audited.audit.note(r.Context(), caller(who), action, "", err)
+func (c *console) Operates(r *http.Request, who holdfast.Principal, action access.Action, attempt string) error {
+	err := c.operates(r, who, action)
+	if err != nil && attempt != "" {
+		c.s.audited.audit.note(r.Context(), caller(who), attempt, "", err)
 	}
 	return err
 }
 
-// operates returns why the sender of the request may not operate the server.
-func (c *console) operates(r *http.Request, who holdfast.Principal) error {
+// operates returns why the sender of the request may not do what is for operators of the tenant or
+// of the server, as the action says. Without keys they are the same.
+func (c *console) operates(r *http.Request, who holdfast.Principal, action access.Action) error {
 	if c.s.cfg.Authenticate == nil {
 		if !c.atThisMachine(r) || !operator.Shows(r, c.s.operators.token) {
 			return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
 				WithHint("Without API keys they open the address with #token= that the server printed when it " +
 					"started, or show that token as a bearer, from the server's own machine and not through a proxy. " +
-					"With API keys it is the role operator.")
+					"With API keys it is the role server_operator and, for threads, also tenant_operator.")
 		}
-		return c.s.cfg.Authorize(r.Context(), asOperator(who), access.Operate, "")
+		return c.s.cfg.Authorize(r.Context(), asOperator(who), action, "")
 	}
-	return mustOperate(r.Context(), c.s.cfg.Authorize, who)
+	return mustOperate(r.Context(), c.s.cfg.Authorize, who, action)
 }
 
 // asOperator returns the caller of a server without keys with what it takes to operate it.
 func asOperator(who holdfast.Principal) holdfast.Principal {
 	if who.Rights == nil {
-		who.Rights = &access.Rights{Roles: []access.Role{access.RoleUser, access.RoleOperator}}
+		who.Rights = &access.Rights{Roles: []access.Role{access.RoleUser, access.RoleServerOperator}}
 	}
 	return who
 }
@@ -136,7 +137,7 @@ func (c *console) CallTool(
 	if c.s.cfg.Authenticate == nil {
 		who = asOperator(who)
 	}
-	if err := c.s.cfg.Authorize(ctx, who, access.Operate, by.Agent); err != nil {
+	if err := c.s.cfg.Authorize(ctx, who, access.OperateServer, by.Agent); err != nil {
 		c.s.audited.audit.note(ctx, caller(who), "call_tool", "", err, slog.String("agent", by.Agent),
 			slog.String("tool", by.Tool))
 		return nil, err
@@ -190,7 +191,7 @@ func outcomeOf(call *holdfast.ToolCall, result holdfast.ToolResult, err error, t
 
 // ReadAs implements [hfhttp.Others].
 func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread string) (holdfast.Principal, error) {
-	err := c.operates(r, who)
+	err := c.operates(r, who, access.OperateTenant)
 	c.s.audited.audit.note(r.Context(), caller(who), "read", thread, err, slog.String("user", user))
 	if err != nil {
 		return holdfast.Principal{}, err
@@ -206,7 +207,7 @@ func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread s
 func (c *console) ThreadsOfAll(
 	r *http.Request, who holdfast.Principal, before time.Time, limit int,
 ) ([]threads.Info, error) {
-	err := c.operates(r, who)
+	err := c.operates(r, who, access.OperateTenant)
 	c.s.audited.audit.note(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))
 	if err != nil {
 		return nil, err

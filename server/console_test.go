@@ -35,7 +35,7 @@ func readAs(t *testing.T, key, user, url string) string {
 // them, and the log says so; nobody else does.
 func TestOperatorsRead(t *testing.T) {
 	c := callers{
-		"operator": role("ops", access.RoleOperator),
+		"operator": role("ops", access.RoleTenantOperator),
 		"alice":    {Tenant: "acme", User: "alice"},
 		"bob":      {Tenant: "acme", User: "bob@home"},
 		"eve":      {Tenant: "evil", User: "eve"},
@@ -112,17 +112,60 @@ func threadsIn(t *testing.T, code int, body string) string {
 	return text
 }
 
+// TestTenantOperator: what concerns the whole server is for its operators, not for those of a
+// tenant; the refusal says what is missing, and the log has it.
+func TestTenantOperator(t *testing.T) {
+	c := callers{
+		"tenant": role("ops", access.RoleTenantOperator, access.RoleUser),
+		"server": role("root", access.RoleServerOperator),
+	}
+	h, _, log := keyed(t, c, func(c *server.Config) {
+		c.Settings = []server.Setting{{Name: "x"}}
+		c.Agents = append(c.Agents, holdfast.Agent{Name: "tools", Model: hello, Tools: byHand()})
+	})
+	for _, tt := range []struct {
+		method, path, body, attempt string
+		may                         int
+	}{
+		{"GET", "/overview", "", "overview", http.StatusOK},
+		{"GET", "/settings", "", "read_settings", http.StatusOK},
+		{"POST", "/agents/tools/tools/add/call", `{"arguments":{"A":2,"B":3}}`, "call_tool", http.StatusOK},
+		// There is nothing to copy here.
+		{"POST", "/maintenance/backup", `{"dir":"/x"}`, "", http.StatusNotFound},
+	} {
+		code, body := call(t, "tenant", tt.method, h.URL+tt.path, tt.body)
+		if code != http.StatusForbidden || !strings.Contains(body, `"details":{"action":"operate_server"}`) {
+			t.Errorf("%s: %d %s", tt.path, code, body)
+		}
+		if line := "who=acme/ops action=" + tt.attempt + " result=forbidden"; tt.attempt != "" &&
+			!strings.Contains(log.String(), line) {
+			t.Errorf("%s: the log lacks %s", tt.path, line)
+		}
+		if code, body := call(t, "server", tt.method, h.URL+tt.path, tt.body); code != tt.may {
+			t.Errorf("%s for the server's operator: %d %s", tt.path, code, body)
+		}
+	}
+	for key, want := range map[string]string{
+		"tenant": `"roles":["user","tenant_operator"],"tenantOperator":true,"serverOperator":false`,
+		"server": `"roles":["server_operator"],"tenantOperator":true,"serverOperator":true`,
+	} {
+		if _, body := call(t, key, "GET", h.URL+"/ui/config.json", ""); !strings.Contains(body, want) {
+			t.Errorf("the page of %s is told %s", key, body)
+		}
+	}
+}
+
 // TestOwnRuleForOperators: a program that decides for itself is asked about operators too, also
 // without keys.
 func TestOwnRuleForOperators(t *testing.T) {
 	no := func(_ context.Context, _ holdfast.Principal, action access.Action, _ string) error {
-		if action == access.Operate {
+		if action == access.OperateTenant || action == access.OperateServer {
 			return errors.New("not on Sundays")
 		}
 		return nil
 	}
 	for name, authenticate := range map[string]func(*http.Request) (holdfast.Principal,
-		error){"keys": callers{localToken: role("ops", access.RoleOperator)}.authenticate,
+		error){"keys": callers{localToken: role("ops", access.RoleServerOperator)}.authenticate,
 		"none": nil} {
 		h, _, log := keyed(t, nil, func(c *server.Config) {
 			c.Authenticate, c.Authorize, c.OperatorToken = authenticate, no, localToken
@@ -164,7 +207,7 @@ func TestOperatorWithoutKeys(t *testing.T) {
 			}
 		}
 		if code, body := call(t, localToken, "GET", h.URL+"/ui/config.json", ""); strings.Contains(body,
-			`"operator":true`) != (tt.code == http.StatusOK) {
+			`"tenantOperator":true,"serverOperator":true`) != (tt.code == http.StatusOK) {
 			t.Errorf("%s: the page is told %d %s", name, code, body)
 		}
 		// From elsewhere, as far as the connection says.
@@ -201,7 +244,8 @@ func TestTokenOfThisMachine(t *testing.T) {
 			t.Errorf("another user's threads with %q: %s", shown, got)
 		}
 		_, body := call(t, shown, "GET", h.URL+"/ui/config.json", "")
-		if !strings.Contains(body, `"operator":false`) || !strings.Contains(body, `"identified":true`) {
+		if !strings.Contains(body, `"tenantOperator":false,"serverOperator":false`) ||
+			!strings.Contains(body, `"identified":true`) {
 			t.Errorf("the page with %q is told %s", shown, body)
 		}
 		if code, body := call(t, shown, "POST", h.URL+"/runs",
@@ -273,9 +317,10 @@ func byHand() []holdfast.Tool {
 // refused before anything happens, and the log has both.
 func TestToolByHand(t *testing.T) {
 	c := callers{
-		"operator":   role("ops", access.RoleOperator),
-		"alice":      {Tenant: "acme", User: "alice"},
-		"plain only": with("ops", access.Rights{Roles: []access.Role{access.RoleOperator}, Agents: []string{"plain"}}),
+		"operator": role("ops", access.RoleServerOperator),
+		"alice":    {Tenant: "acme", User: "alice"},
+		"plain only": with("ops", access.Rights{Roles: []access.Role{access.RoleServerOperator},
+			Agents: []string{"plain"}}),
 	}
 	refuse := holdfast.Middleware{Name: "test.refuse", Tool: func(holdfast.ToolHandler) holdfast.ToolHandler {
 		return func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -330,7 +375,7 @@ func TestToolByHand(t *testing.T) {
 
 // TestOverview: the figures of the server are those of its runs.
 func TestOverview(t *testing.T) {
-	c := callers{"operator": role("ops", access.RoleOperator), "alice": {Tenant: "acme", User: "alice"}}
+	c := callers{"operator": role("ops", access.RoleServerOperator), "alice": {Tenant: "acme", User: "alice"}}
 	h, s, log := keyed(t, c, func(c *server.Config) { c.Version = "v1" })
 	all(t, s.Run(t.Context(), c["alice"], server.Input{Thread: "t1", Text: "hi"}))
 	all(t, s.Run(t.Context(), c["alice"], server.Input{Thread: "t2", Agent: "ask", Text: "hi"}))
@@ -368,7 +413,7 @@ func TestOverview(t *testing.T) {
 
 // TestSettingsRoute: a program says what it was started with, and its file with it.
 func TestSettingsRoute(t *testing.T) {
-	c := callers{"operator": role("ops", access.RoleOperator), "alice": {Tenant: "acme", User: "alice"}}
+	c := callers{"operator": role("ops", access.RoleServerOperator), "alice": {Tenant: "acme", User: "alice"}}
 	h, _, log := keyed(t, c, func(c *server.Config) {
 		c.Settings = []server.Setting{{Name: "--addr", Value: "localhost:1", Source: "flag", Text: "the address"}}
 		c.Limits = map[string]server.Limits{"ask": {MaxIterations: 3, ToolTimeout: time.Minute}}

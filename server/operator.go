@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -41,7 +42,7 @@ func (o *operators) of(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return caller(who), mustOperate(r.Context(), o.authorize, who)
+	return caller(who), mustOperate(r.Context(), o.authorize, who, access.OperateServer)
 }
 
 // announce leaves a contact in the store's directory. Without it, the server only cannot

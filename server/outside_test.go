@@ -51,7 +51,7 @@ func TestOutsideCall(t *testing.T) {
 	var handed atomic.Pointer[holdfast.OutsideCall]
 	c := callers{
 		"alice":   role("alice", access.RoleUser),
-		"ops":     role("ops", access.RoleOperator),
+		"ops":     role("ops", access.RoleServerOperator),
 		"finance": role("finance", access.RoleService),
 	}
 	h, s, log := keyed(t, c, func(c *server.Config) {

@@ -59,7 +59,7 @@ func TestSecurityPage(t *testing.T) {
 		t.Errorf("%+v, %v", agents, err)
 	}
 
-	ops := role("ops", access.RoleOperator)
+	ops := role("ops", access.RoleTenantOperator)
 	_, s, log := keyed(t, callers{}, nil)
 	all(t, s.Run(t.Context(), who, server.Input{Thread: "t1", Text: "hi"}))
 	must(s.Delete(t.Context(), ops, "t1", "", false))(t)
@@ -73,7 +73,7 @@ func TestRolesOnThePage(t *testing.T) {
 	page := string(must(os.ReadFile("../docs/security.md"))(t))
 	roles := access.Roles()
 	var actions []access.Action
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|((?: ✓? ?\\|){5})").FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|((?: ✓? ?\\|){6})").FindAllStringSubmatch(page, -1) {
 		action := access.Action(m[1])
 		actions = append(actions, action)
 		for i, cell := range strings.Split(strings.Trim(m[2], "|"), "|") {
@@ -91,7 +91,8 @@ func TestRolesOnThePage(t *testing.T) {
 		access.Cancel,
 		access.Change,
 		access.Delete,
-		access.Operate,
+		access.OperateTenant,
+		access.OperateServer,
 		access.Finish,
 	}
 	if !slices.Equal(actions, want) {

@@ -101,7 +101,11 @@ func TestRefusals(t *testing.T) {
 		"all":     {Tenant: "acme", User: "alice"},
 		"nothing": role("alice"),
 		"ask":     with("alice", access.Rights{Roles: []access.Role{access.RoleUser}, Agents: []string{"ask"}}),
-		"ops":     role("ops", access.RoleOperator),
+		// Of another user of the tenant than the threads'.
+		"ops":        role("ops", access.RoleServerOperator),
+		"tenant ops": role("ops", access.RoleTenantOperator),
+		// The role of earlier builds allows nothing by itself.
+		"operator": role("alice", access.FormerOperator),
 	}
 	for _, r := range access.Roles() {
 		c[string(r)] = role("alice", r)
@@ -118,7 +122,7 @@ func TestRefusals(t *testing.T) {
 			}
 			asked.take()
 			answer := get(key, thread)
-			got += fmt.Sprintf("  %-9s %-22s asked %s\n", key, answer, asked.take())
+			got += fmt.Sprintf("  %-15s %-22s asked %s\n", key, answer, asked.take())
 		}
 		lines = append(lines, got)
 	}

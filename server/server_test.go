@@ -87,7 +87,7 @@ func TestConfigMistakes(t *testing.T) {
 		"Config.OnRevision is \"wait\"":          func(c *server.Config) { c.OnRevision = "wait" },
 		"a pin timeout of -1s is not possible":   func(c *server.Config) { c.PinTimeout = -time.Second },
 		"Agent.Approvals is user or approver": func(c *server.Config) {
-			c.Agents[0].Approvals = access.RoleOperator
+			c.Agents[0].Approvals = access.RoleServerOperator
 		},
 	} {
 		c := config(t)

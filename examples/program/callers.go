@@ -52,7 +52,7 @@ func keepOrders(ctx context.Context, who holdfast.Principal, action access.Actio
 	if err := server.Authorize(ctx, who, action, agent); err != nil {
 		return err
 	}
-	if action == access.Delete && server.Authorize(ctx, who, access.Operate, "") != nil {
+	if action == access.Delete && server.Authorize(ctx, who, access.OperateTenant, "") != nil {
 		return holdfast.Errorf(codes.Forbidden, "Orders are kept.").WithHint("Ask the shop to delete them.")
 	}
 	return nil

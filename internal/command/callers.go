@@ -26,7 +26,11 @@ type callers struct {
 // readCallers reads the keys and the settings of the identity provider.
 func readCallers(tokens jwtauth.Options, getenv func(string) string, log *slog.Logger) (c callers, err error) {
 	if list := getenv("HOLDFAST_API_KEYS"); list != "" {
-		if c.keys, err = apikey.Parse(list, os.ReadFile); err != nil {
+		var options []apikey.Option
+		if tokens.JWKS != "" {
+			options = append(options, apikey.BesideTokens())
+		}
+		if c.keys, err = apikey.Parse(list, os.ReadFile, options...); err != nil {
 			return c, fmt.Errorf("HOLDFAST_API_KEYS: %w", err)
 		}
 	}

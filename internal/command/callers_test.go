@@ -84,6 +84,34 @@ func TestKeysAndTokens(t *testing.T) {
 	}
 }
 
+// TestFormerOperator: beside tokens a key's role of earlier builds could be meant for either
+// operator, and the server says so when it starts.
+func TestFormerOperator(t *testing.T) {
+	_, entry, err := apikey.New(rand.Reader, "acme", "ops")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry = strings.Replace(entry, "acme/ops", "acme/ops;roles=operator", 1)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a"},
+			"API key 1 (acme/ops): callers are of several tenants, and there are two kinds of " +
+				"operator: write tenant_operator"},
+	} {
+		o, err := parseOptions(tt.args, env(map[string]string{"HOLDFAST_API_KEYS": entry}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = readCallers(o.settings.Tokens, o.getenv, slog.New(slog.DiscardHandler))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+}
+
 func TestCallerMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--jwks is missing":       {"--jwt-issuer=https://id.example.com/"},

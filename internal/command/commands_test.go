@@ -103,13 +103,13 @@ func TestKeyCommand(t *testing.T) {
 		!strings.Contains(errOut, "the user is empty") {
 		t.Errorf("no user: %d %q", code, errOut)
 	}
-	_, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", "--roles=read,operator", "--agents=a,b",
-		"--expires=2199-01-01T00:00:00Z")
-	if want := " acme/ci;agents=a,b;roles=read,operator;expires=2199-01-01T00:00:00Z:sha256:"; !strings.Contains(out,
-		want) {
+	_, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", "--roles=read,tenant_operator",
+		"--agents=a,b", "--expires=2199-01-01T00:00:00Z")
+	want := " acme/ci;agents=a,b;roles=read,tenant_operator;expires=2199-01-01T00:00:00Z:sha256:"
+	if !strings.Contains(out, want) {
 		t.Errorf("no %s in %s", want, out)
 	}
-	for _, wrong := range []string{"--roles=admin", "--roles=", "--expires=soon", "--expires=-1h",
+	for _, wrong := range []string{"--roles=admin", "--roles=", "--roles=operator", "--expires=soon", "--expires=-1h",
 		"--expires=2020-01-01T00:00:00Z"} {
 		if code, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", wrong); code != exitUsage ||
 			out != "" {

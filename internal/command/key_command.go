@@ -21,7 +21,8 @@ func keyCommand(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&who.Tenant, "tenant", "", "the tenant whose data the key opens; tenants see nothing of each other")
 	flags.StringVar(&who.User, "user", "", "the key's owner within the tenant")
 	flags.StringVar(&roles, "roles", "user",
-		"what the key may be used for, separated by commas: read, user, approver, operator, service")
+		"what the key may be used for, separated by commas: read, user, approver, tenant_operator, "+
+			"server_operator, service")
 	flags.StringVar(&agents, "agents", "", "the agents that the key may be used with, separated by commas; default all")
 	flags.StringVar(&expires, "expires", "",
 		"when the key ends: a time like 2026-12-31T12:00:00Z, or how long from now, like 2160h; default never")

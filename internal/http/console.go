@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -16,10 +17,11 @@ import (
 
 // Console is what the server tells about itself, and what it does for its operators.
 type Console interface {
-	// Operates returns why the sender of the request may not operate the server; nil if they
-	// may. The callers of the following functions have asked. A refusal is in the log, unless
-	// there is no action: then it was only asked.
-	Operates(r *http.Request, who holdfast.Principal, action string) error
+	// Operates returns why the sender of the request may not do what is for operators of the
+	// tenant or of the server: action is access.OperateTenant or access.OperateServer. The callers
+	// of the following functions have asked for the latter. A refusal is in the log as the attempt,
+	// unless that is empty: then it was only asked.
+	Operates(r *http.Request, who holdfast.Principal, action access.Action, attempt string) error
 	// Overview returns the server's own figures.
 	Overview(ctx context.Context) Overview
 	// Settings returns what the server was started with; nil if it cannot say.
@@ -28,7 +30,7 @@ type Console interface {
 	CallTool(ctx context.Context, who holdfast.Principal, call ToolByHand) (*ToolOutcome, error)
 }
 
-// Others are the threads of other users, for operators who read them.
+// Others are the threads of other users, for operators of the tenant who read them.
 type Others interface {
 	// ReadAs returns as whom an operator reads the threads of another user of the tenant.
 	// thread is the one that is asked for, if it is one.

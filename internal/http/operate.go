@@ -48,7 +48,7 @@ func (a *consoleAPI) routes() []route {
 			do:      a.getOverview,
 			asks:    true,
 			id:      "overview",
-			summary: "The server's own figures of the last hour. For operators.",
+			summary: "The server's own figures of the last hour. For operators of the server.",
 			answers: []answer{{http.StatusOK, "The figures.", typeJSON, "Overview"}},
 			errors:  operateErrors,
 		},
@@ -58,7 +58,7 @@ func (a *consoleAPI) routes() []route {
 			do:      a.getSettings,
 			asks:    true,
 			id:      "settings",
-			summary: "The server's settings, without secrets. For operators.",
+			summary: "The server's settings, without secrets. For operators of the server.",
 			answers: []answer{{http.StatusOK, "The settings.", typeJSON, "SettingList"}},
 			errors:  operateErrors,
 		},
@@ -71,7 +71,7 @@ func (a *consoleAPI) routes() []route {
 			id:           "callTool",
 			body:         "ToolByHand",
 			bodyOptional: true,
-			summary:      "Call one tool of an agent by hand. For operators.",
+			summary:      "Call one tool of an agent by hand. For operators of the server.",
 			answers: []answer{
 				{
 					http.StatusOK,
@@ -116,9 +116,11 @@ type pageConfig struct {
 	Auth string `json:"auth"`
 	// Identified: the request has shown a key or a token that is good, or needs none.
 	Identified bool `json:"identified"`
-	// Roles are the caller's, and Operator says whether the routes for operators work for them.
-	Roles    []access.Role `json:"roles"`
-	Operator bool          `json:"operator"`
+	// Roles are the caller's. TenantOperator and ServerOperator say whether the routes for
+	// operators of the tenant and of the server work for them.
+	Roles          []access.Role `json:"roles"`
+	TenantOperator bool          `json:"tenantOperator"`
+	ServerOperator bool          `json:"serverOperator"`
 	// DefaultAgent is the agent of POST /runs, if the caller may be shown it.
 	DefaultAgent string `json:"defaultAgent,omitempty"`
 	// MaxBody is how large the body of a request may be, in bytes.
@@ -138,7 +140,8 @@ func (a *consoleAPI) getPageConfig(w http.ResponseWriter, r *http.Request, _ hol
 	who, err := a.authenticate(r)
 	if c.Identified = err == nil; c.Identified {
 		c.Roles = slices.DeleteFunc(access.Roles(), func(role access.Role) bool { return !who.Rights.Has(role) })
-		c.Operator = a.operates(r, who, "") == nil
+		c.TenantOperator = a.may(r, who, access.OperateTenant, "") == nil
+		c.ServerOperator = a.may(r, who, access.OperateServer, "") == nil
 		if a.agents.agents != nil {
 			if all := a.agents.agents.Agents(); len(all) > 0 && a.agents.mayBeShown(r, who, all[0].Name) {
 				c.DefaultAgent = all[0].Name
@@ -149,13 +152,18 @@ func (a *consoleAPI) getPageConfig(w http.ResponseWriter, r *http.Request, _ hol
 	return nil
 }
 
-// operates returns why the sender of the request may not do something as an operator.
-func (a *consoleAPI) operates(r *http.Request, who holdfast.Principal, action string) error {
+// operates returns why the sender of the request may not do something as an operator of the server.
+func (a *consoleAPI) operates(r *http.Request, who holdfast.Principal, attempt string) error {
+	return a.may(r, who, access.OperateServer, attempt)
+}
+
+// may returns why the sender of the request may not do something as an operator.
+func (a *consoleAPI) may(r *http.Request, who holdfast.Principal, action access.Action, attempt string) error {
 	if a.console == nil {
 		return holdfast.Errorf(codes.NotFound, "This server has no routes for operators.").
 			WithHint("GET /openapi.json describes every route.")
 	}
-	return a.console.Operates(r, who, action)
+	return a.console.Operates(r, who, action, attempt)
 }
 
 // getOverview is GET /overview. Pages ask for it every few seconds, so it is not in the log of

@@ -21,13 +21,19 @@ import (
 // out. It notes what it is asked.
 type operated struct {
 	err    error
+	server error // for what only operators of the server may do, if they may not do it
 	kill   bool
 	killed chan struct{} // has one for each Kill
 	asked  []string
 	called ToolByHand
 }
 
-func (o *operated) Operates(*http.Request, holdfast.Principal, string) error { return o.err }
+func (o *operated) Operates(_ *http.Request, _ holdfast.Principal, action access.Action, _ string) error {
+	if action == access.OperateServer && o.server != nil {
+		return o.server
+	}
+	return o.err
+}
 func (o *operated) Overview(context.Context) Overview {
 	s := &figures.Spread{P50: 1, P95: 2, Count: 3}
 	f := figures.Figures{
@@ -83,17 +89,17 @@ func TestPageConfig(t *testing.T) {
 			return holdfast.Principal{
 				Tenant: "acme",
 				User:   "ops",
-				Rights: &access.Rights{Roles: []access.Role{access.RoleOperator, access.RoleRead}},
+				Rights: &access.Rights{Roles: []access.Role{access.RoleServerOperator, access.RoleRead}},
 			}, nil
 		case "user":
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		}
 		return holdfast.Principal{}, none
 	}
+	self := &operated{kill: true}
 	s := serve(t, &fake{}, func(c *Config) {
-		o := &operated{kill: true}
-		c.Version, c.Door.LoopbackOnly, c.Authenticate, c.Console, c.Demo, c.Agents = "v1", false, authenticate, o, o,
-			twoAgents
+		c.Version, c.Door.LoopbackOnly, c.Authenticate, c.Agents = "v1", false, authenticate, twoAgents
+		c.Console, c.Demo = self, self
 		c.Authorize = func(_ context.Context, who holdfast.Principal, _ access.Action, _ string) error {
 			if who.User != "alice" {
 				return holdfast.Errorf(codes.Forbidden, "No.")
@@ -101,14 +107,18 @@ func TestPageConfig(t *testing.T) {
 			return nil
 		}
 	})
-	if c := configOf(t, s.URL); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.Operator ||
-		c.DefaultAgent != "" || c.Version != "v1" || !c.Demo || !c.Kill {
+	if c := configOf(t, s.URL); c.Auth != "key" || c.Identified || len(c.Roles) != 0 || c.TenantOperator ||
+		c.ServerOperator || c.DefaultAgent != "" || c.Version != "v1" || !c.Demo || !c.Kill {
 		t.Errorf("without a key: %+v", c)
 	}
 	if c := configOf(t, s.URL, "Authorization", "ops"); !c.Identified ||
-		!slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleOperator}) || !c.Operator ||
-		c.DefaultAgent != "" {
+		!slices.Equal(c.Roles, []access.Role{access.RoleRead, access.RoleServerOperator}) || !c.TenantOperator ||
+		!c.ServerOperator || c.DefaultAgent != "" {
 		t.Errorf("an operator: %+v", c)
+	}
+	self.server = none
+	if c := configOf(t, s.URL, "Authorization", "ops"); !c.TenantOperator || c.ServerOperator {
+		t.Errorf("an operator of the tenant: %+v", c)
 	}
 	if c := configOf(t, s.URL, "Authorization", "user"); !slices.Equal(c.Roles, []access.Role{access.RoleUser}) ||
 		c.DefaultAgent != "helper" {
@@ -122,8 +132,8 @@ func TestPageConfig(t *testing.T) {
 		},
 	} {
 		s := serve(t, &fake{}, change)
-		if c := configOf(t, s.URL); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.Operator || c.Demo ||
-			c.Kill || c.DefaultAgent != "" {
+		if c := configOf(t, s.URL); c.Auth != "none" || c.MaxBody != 1<<10 || !c.Identified || c.TenantOperator ||
+			c.ServerOperator || c.Demo || c.Kill || c.DefaultAgent != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

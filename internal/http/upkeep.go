@@ -97,8 +97,8 @@ func (a *upkeepAPI) routes() []route {
 			action:    access.Delete,
 			id:        "deleteOlderThan",
 			body:      "DeleteOlderThan",
-			summary: "Remove old checkpoints from all your threads (an operator: from all of the tenant's), but " +
-				"never a thread's newest.",
+			summary: "Remove old checkpoints from all your threads (an operator of the tenant: from all of its), " +
+				"but never a thread's newest.",
 			answers: []answer{
 				{http.StatusOK, "The counts of what was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
 			},
@@ -112,7 +112,8 @@ func (a *upkeepAPI) routes() []route {
 			action:    access.Delete,
 			id:        "deleteInactive",
 			body:      "DeleteInactive",
-			summary:   "Delete your idle threads (an operator: the tenant's) that have not been used for a long time.",
+			summary: "Delete your idle threads (an operator of the tenant: all of its) that have not " +
+				"been used for a long time.",
 			answers: []answer{
 				{http.StatusOK, "The counts of what was removed or, in a dry run, would be.", typeJSON, "Cleaned"},
 			},
@@ -125,8 +126,8 @@ func (a *upkeepAPI) routes() []route {
 			open:   true,
 			id:     "backup",
 			body:   "Backup",
-			summary: "Copy the embedded store to a new directory on the server's machine. For " +
-				"operators: see holdfast backup.",
+			summary: "Copy the embedded store to a new directory on the server's machine. For operators of the " +
+				"server: see holdfast backup.",
 			answers: []answer{{http.StatusOK, "The copy is complete.", typeJSON, "BackedUp"}},
 			errors: []string{
 				codes.Forbidden,
@@ -239,7 +240,7 @@ func (a *upkeepAPI) ago(field, span string) (time.Time, error) {
 	return a.now().Add(-d).Time(), nil
 }
 
-// postBackup is POST /maintenance/backup. Only operators may ask for it, because it writes
+// postBackup is POST /maintenance/backup. Only operators of the server may ask for it, because it writes
 // to the server's disk, and the copy has the threads of everybody. They are told what
 // went wrong, in full.
 func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {

@@ -448,7 +448,7 @@ func TestOutsideByKey(t *testing.T) {
 		"approver":                {rights("alice", access.RoleApprover), access.RoleApprover, ""},
 		"approver of others":      {rights("bob", access.RoleApprover), access.RoleApprover, codes.NotFound},
 		"another user":            {rights("bob", access.RoleUser), access.RoleUser, codes.NotFound},
-		"operator":                {rights("ops", access.RoleOperator), "", codes.NotFound},
+		"operator":                {rights("ops", access.RoleServerOperator), "", codes.NotFound},
 		"service, owners allowed": {service, access.RoleUser, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
