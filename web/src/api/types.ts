@@ -320,8 +320,11 @@ export interface PageConfig {
   readonly kill: boolean;
   readonly auth: 'none' | 'key';
   readonly identified: boolean;
-  readonly roles: readonly ('read' | 'user' | 'approver' | 'operator' | 'service')[];
-  readonly operator: boolean;
+  readonly roles: readonly ('read' | 'user' | 'approver' | 'tenant_operator' | 'server_operator' | 'service')[];
+  /** May read the threads of all users of the tenant. */
+  readonly tenantOperator: boolean;
+  /** May see figures and settings, and run tools by hand. */
+  readonly serverOperator: boolean;
   readonly defaultAgent?: string;
   /** How large the body of a request may be, in bytes. */
   readonly maxBody: number;

@@ -4,6 +4,7 @@ import { Suspense, useEffect, type ReactNode } from 'react';
 import { HistoryProvider } from '../durable/History.tsx';
 import { KillProvider } from '../durable/Kill.tsx';
 import { Conversation } from '../conversation/Conversation.tsx';
+import { onlyTenants } from '../operate/sections.ts';
 import { Questions, useOpenQuestions } from '../threads/Questions.tsx';
 import type { Server } from '../api/request.ts';
 import { Threads } from '../threads/Threads.tsx';
@@ -12,7 +13,7 @@ import { later } from '../ui/later.tsx';
 import { PanelBoundary } from '../ui/PanelBoundary.tsx';
 import { Skeleton } from '../ui/Spinner.tsx';
 import { TooltipProvider } from '../ui/Tooltip.tsx';
-import { DataProvider, ThreadScope, useThreadId } from './data.tsx';
+import { DataProvider, ThreadScope, useConfig, useThreadId } from './data.tsx';
 import { StudioProvider, useCommands, usePlace, usePreferences, useStudio, type Studio } from './context.tsx';
 import { Help } from './Help.tsx';
 import { KeyDialog } from './KeyDialog.tsx';
@@ -47,10 +48,8 @@ function GlobalCommands() {
     { id: 'app.help', title: 'Keyboard', group: 'Page', keys: '?', words: 'help shortcuts keys', run: () => layer.set('help') },
     { id: 'app.new', title: 'New thread', group: 'Go to', keys: 'n', words: 'chat', run: () => router.go({ page: 'thread' }) },
     { id: 'app.questions', title: 'Questions', group: 'Go to', words: 'approvals interrupts', run: () => router.go({ page: 'questions' }) },
-    { id: 'app.overview', title: 'Overview', group: 'Go to', keys: 'o', words: 'operate metrics figures latency errors', run: () => router.go({ page: 'operate', section: 'overview' }) },
     { id: 'app.agents', title: 'Agents and tools', group: 'Go to', words: 'operate models middleware run tool by hand', run: () => router.go({ page: 'operate', section: 'agents' }) },
     { id: 'app.everybody', title: 'Threads of all users', group: 'Go to', words: 'operate operator everybody', run: () => router.go({ page: 'operate', section: 'threads' }) },
-    { id: 'app.settings', title: 'Settings of the server', group: 'Go to', words: 'operate configuration flags', run: () => router.go({ page: 'operate', section: 'settings' }) },
     { id: 'app.import', title: 'Import a thread', group: 'Thread', words: 'file upload', run: () => layer.set('import') },
     { id: 'app.key', title: 'Use another key', group: 'Page', words: 'login api token sign in', when: () => keys.current() !== '', run: () => void keys.another().then(() => window.location.reload(), () => {}) },
     { id: 'app.threads', title: 'Show or hide threads', group: 'Page', keys: 't', run: () => toggle('threads') },
@@ -63,6 +62,18 @@ function GlobalCommands() {
     { id: 'app.density', title: 'Density: comfortable or compact', group: 'Page', run: () => prefer({ density: preferences.density === 'compact' ? 'comfortable' : 'compact' }) },
   ]);
   useEffect(() => applyPreferences(document.documentElement, preferences), [preferences]);
+  return null;
+}
+
+/** The commands for what an operator of the tenant alone is not shown. */
+function ServerCommands() {
+  const { router } = useStudio();
+  const config = useConfig();
+  const when = () => !onlyTenants(config);
+  useCommands([
+    { id: 'app.overview', title: 'Overview', group: 'Go to', keys: 'o', words: 'operate metrics figures latency errors', when, run: () => router.go({ page: 'operate', section: 'overview' }) },
+    { id: 'app.settings', title: 'Settings of the server', group: 'Go to', words: 'operate configuration flags', when, run: () => router.go({ page: 'operate', section: 'settings' }) },
+  ]);
   return null;
 }
 
@@ -114,6 +125,7 @@ export function App({ studio, server }: { studio: Studio; server?: Server }) {
             <DataProvider server={server}>
               <ThreadScope><HistoryProvider><KillProvider storage={studio.storage}><Page /></KillProvider></HistoryProvider></ThreadScope>
               <Import />
+              <ServerCommands />
             </DataProvider>
             <GlobalCommands />
             <Shortcuts />

@@ -55,7 +55,7 @@ export function AllThreads() {
   const shown = useMemo(() => fitting(all, wanted), [all, wanted]);
   useCommands([{ id: 'allthreads.curl', title: 'Copy as curl: the threads of all users', group: 'Operate', run: () => copy(actions.threads('', 50, '*')) }]);
   if (isPending) return <div className="operate-body" aria-busy="true"><Skeleton lines={8} /></div>;
-  if (!data) return <Unread what="The list of all threads" error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Unread what="The list of all threads" of="tenant" error={error} onRetry={() => void refetch()} />;
   return (
     <div className="operate-body">
       <div className="operate-inner">

@@ -14,32 +14,36 @@ function AnotherKey() {
   return <Button icon={<KeyIcon />} onClick={ask}>Use another key</Button>;
 }
 
-const command = 'holdfast key --tenant TENANT \\\n  --user YOU --roles user,operator';
+/** What something is for: the operators of a tenant, or those of the server. */
+type Of = 'tenant' | 'server';
+
+const command = (of: Of) => `holdfast key --tenant TENANT \\\n  --user YOU --roles user,${of}_operator`;
 
 /** For what only operators see. what: "The overview". */
-export function Denied({ what }: { what: string }) {
+export function Denied({ what, of = 'server' }: { what: string; of?: Of }) {
   const { auth, roles } = useConfig();
+  const role = <code>{of}_operator</code>;
   if (auth === 'key') {
     return (
-      <EmptyState icon={<KeyIcon />} title={`${what} is for operators`} actions={<AnotherKey />}>
-        <p>Your key has {roles?.length ? <>the {roles.length === 1 ? 'role' : 'roles'} {roles.map((r, i) => <span key={r}>{i > 0 && ', '}<code>{r}</code></span>)}</> : 'no role'}. The people who run the server can make one with the role <code>operator</code>:</p>
-        <pre className="operate-command">{command}</pre>
+      <EmptyState icon={<KeyIcon />} title={`${what} is for ${of} operators`} actions={<AnotherKey />}>
+        <p>Your key has {roles?.length ? <>the {roles.length === 1 ? 'role' : 'roles'} {roles.map((r, i) => <span key={r}>{i > 0 && ', '}<code>{r}</code></span>)}</> : 'no role'}. The people who run the server can make one with the role {role}:</p>
+        <pre className="operate-command">{command(of)}</pre>
       </EmptyState>
     );
   }
   return (
     <EmptyState icon={<KeyIcon />} title={`${what} is off here`}>
-      <p>Without keys, a server shows this only on its own machine, to people who open the address with <code>#token=</code> that it printed when it started, and never through a proxy. Open that address, or give the server keys and yourself one with the role <code>operator</code>:</p>
-      <pre className="operate-command">{command}</pre>
+      <p>Without keys, a server shows this only on its own machine, to people who open the address with <code>#token=</code> that it printed when it started, and never through a proxy. Open that address, or give the server keys and yourself one with the role {role}:</p>
+      <pre className="operate-command">{command(of)}</pre>
     </EmptyState>
   );
 }
 
 /** The text in place of something that could not be read. */
-export function Unread({ what, error, onRetry }: { what: string; error: unknown; onRetry: () => void }) {
+export function Unread({ what, of = 'server', error, onRetry }: { what: string; of?: Of; error: unknown; onRetry: () => void }) {
   const config = useConfig();
   const status = error instanceof ApiError ? error.status : undefined;
-  if (status === 403 || (status === 404 && config.operator === false)) return <Denied what={what} />;
+  if (status === 403 || (status === 404 && config[`${of}Operator`] === false)) return <Denied what={what} of={of} />;
   if (status === 404) {
     return <EmptyState icon={<ServerIcon />} title={`${what} is not on this server`}>The server is older than this page, or something between them does not let the request through. Load the page again from the server that you mean.</EmptyState>;
   }

@@ -11,9 +11,8 @@ import { Agents } from './Agents.tsx';
 import { AllThreads } from './AllThreads.tsx';
 import './Operate.css';
 import { Overview } from './Overview.tsx';
+import { firstSection, sectionsFor } from './sections.ts';
 import { Settings } from './Settings.tsx';
-
-const sections = [['overview', 'Overview'], ['agents', 'Agents'], ['threads', 'All threads'], ['settings', 'Settings']] as const;
 
 function Section({ name }: { name: string }) {
   switch (name) {
@@ -30,9 +29,11 @@ function Section({ name }: { name: string }) {
 }
 
 export default function Operate() {
-  const { section = 'overview' } = usePlace();
+  const place = usePlace();
   const { router } = useStudio();
-  const { demo } = useConfig();
+  const config = useConfig();
+  const sections = sectionsFor(config);
+  const section = place.section ?? firstSection(config);
   const title = sections.find(([name]) => name === section)?.[1] ?? 'Operate';
   useEffect(() => {
     document.title = `${title} · Holdfast`;
@@ -48,7 +49,7 @@ export default function Operate() {
   ]);
   return (
     <>
-      <MainHeader title="Operate">{demo && <Badge tone="info" title="The default agent's model is scripted">demo model</Badge>}</MainHeader>
+      <MainHeader title="Operate">{config.demo && <Badge tone="info" title="The default agent's model is scripted">demo model</Badge>}</MainHeader>
       <nav className="operate-nav" aria-label="Parts of the server">
         {sections.map(([name, text]) => <a key={name} className="operate-tab" href={formatPlace({ page: 'operate', section: name })} aria-current={name === section ? 'page' : undefined}>{text}</a>)}
       </nav>

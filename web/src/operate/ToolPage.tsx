@@ -21,6 +21,7 @@ import { duration } from '../ui/time.ts';
 import { Time } from '../ui/Time.tsx';
 import { agentPlace } from './Agents.tsx';
 import { Denied } from './Denied.tsx';
+import { onlyTenants } from './sections.ts';
 
 /** A call that was made here. */
 interface Called {
@@ -165,10 +166,11 @@ function ByHand({ agent, tool }: { agent: string; tool: AgentTool }) {
 }
 
 function Hand({ agent, tool }: { agent: string; tool: AgentTool }) {
-  const { operator } = useConfig();
+  const config = useConfig();
   if (tool.outside) return <p className="operate-note"><InfoIcon /><span>Calls of this tool are finished from outside the server, by the people or systems that do the work. So there is nothing here that could be run.</span></p>;
-  if (operator === false) return <Denied what="Running a tool by hand" />;
-  if (operator === undefined) return <p className="operate-note"><InfoIcon /><span>The server does not say whether it lets tools be run by hand. It may be older than this page.</span></p>;
+  if (onlyTenants(config)) return null;
+  if (config.serverOperator === false) return <Denied what="Running a tool by hand" />;
+  if (config.serverOperator === undefined) return <p className="operate-note"><InfoIcon /><span>The server does not say whether it lets tools be run by hand. It may be older than this page.</span></p>;
   return <ByHand agent={agent} tool={tool} />;
 }
 

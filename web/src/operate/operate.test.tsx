@@ -39,7 +39,9 @@ const threads: ThreadList = { threads: [
   { id: 't1', user: 'bob', title: 'Refund', agent: 'shop', status: 'stopped', outcome: 'error', code: 'model_failed', runId: 'r', iteration: 1, cursor: 'c', updatedAt: '2026-03-01T09:00:00Z', etag: 'e' },
 ] };
 
-const config = (more: Partial<PageConfig> = {}): PageConfig => ({ version: 'v1.2.3', demo: false, kill: false, auth: 'none', identified: true, roles: ['user'], operator: true, maxBody: 4 << 20, ...more });
+const config = (more: Partial<PageConfig> = {}): PageConfig => ({ version: 'v1.2.3', demo: false, kill: false, auth: 'none', identified: true, roles: ['user'], tenantOperator: true, serverOperator: true, maxBody: 4 << 20, ...more });
+
+const noOperator = { tenantOperator: false, serverOperator: false };
 
 const operator: Record<string, unknown> = { 'GET ui/config.json': config(), 'GET overview': overview(), 'GET agents': agents, 'GET settings': settings, 'GET threads?limit=50&user=*': threads };
 
@@ -93,15 +95,32 @@ describe('the overview', () => {
   });
 
   it('says what is missing to people who are no operators', async () => {
-    operate('#/operate', { ...operator, 'GET ui/config.json': config({ auth: 'key', operator: false }), 'GET overview': refusal(403, 'forbidden', 'No.') });
-    expect(await screen.findByText('The overview is for operators')).toBeTruthy();
+    operate('#/operate', { ...operator, 'GET ui/config.json': config({ auth: 'key', ...noOperator }), 'GET overview': refusal(403, 'forbidden', 'No.') });
+    expect(await screen.findByText('The overview is for server operators')).toBeTruthy();
     expect(screen.getByText(/holdfast key --tenant/)).toBeTruthy();
     expect(screen.getByRole('button', { name: 'Use another key' })).toBeTruthy();
     await expectAccessible();
   });
 
+  it('is not shown to operators of a tenant, and neither are settings and tools by hand', async () => {
+    const tenant = { ...operator, 'GET ui/config.json': config({ auth: 'key', roles: ['tenant_operator'], tenantOperator: true, serverOperator: false }) };
+    const begun = operate('#/operate', tenant);
+    expect(await screen.findByRole('link', { name: 'All threads', current: 'page' })).toBeTruthy();
+    expect(screen.getAllByRole('link').map((a) => a.textContent).filter((text) => text === 'Overview' || text === 'Settings')).toEqual([]);
+    await expectAccessible();
+    begun.unmount();
+    const tool = operate('#/operate/agents?agent=shop&tool=calculate', tenant);
+    expect(await screen.findByText('Schema of its arguments')).toBeTruthy();
+    await waitFor(() => expect(screen.queryByRole('button', { name: 'Run it' })).toBeNull());
+    expect(screen.queryByText(/for server operators/)).toBeNull();
+    tool.unmount();
+    operate('#/operate/settings', { ...tenant, 'GET settings': refusal(403, 'forbidden', 'No.') });
+    expect(await screen.findByText('The list of settings is for server operators')).toBeTruthy();
+    expect(screen.getByText(/--roles user,server_operator/)).toBeTruthy();
+  });
+
   it('says so where it is off, and where the server is too old', async () => {
-    const off = operate('#/operate', { 'GET ui/config.json': config({ operator: false }) });
+    const off = operate('#/operate', { 'GET ui/config.json': config(noOperator) });
     expect(await screen.findByText('The overview is off here')).toBeTruthy();
     await expectAccessible();
     off.unmount();
@@ -180,8 +199,8 @@ describe('agents and their tools', () => {
     expect(screen.queryByRole('button', { name: 'Run it' })).toBeNull();
     await expectAccessible();
     outside.unmount();
-    operate('#/operate/agents?agent=shop&tool=calculate', { ...operator, 'GET ui/config.json': config({ auth: 'key', operator: false }) });
-    expect(await screen.findByText('Running a tool by hand is for operators')).toBeTruthy();
+    operate('#/operate/agents?agent=shop&tool=calculate', { ...operator, 'GET ui/config.json': config({ auth: 'key', ...noOperator }) });
+    expect(await screen.findByText('Running a tool by hand is for server operators')).toBeTruthy();
     await expectAccessible();
   });
 });

@@ -12,7 +12,7 @@ function make(program, user, roles) {
   return /acme\/\S+sha256:\S+/.exec(said)?.[0] ?? assert.fail(`holdfast key: ${made.error?.message ?? said}`);
 }
 
-export const setup = { first: ({ program }) => ({ env: { HOLDFAST_API_KEYS: [make(program, 'alice', 'user'), make(program, 'olga', 'user,operator')].join(',') } }) };
+export const setup = { first: ({ program }) => ({ env: { HOLDFAST_API_KEYS: [make(program, 'alice', 'user'), make(program, 'olga', 'user,tenant_operator'), make(program, 'root', 'server_operator')].join(',') } }) };
 
 async function enter(s, key) {
   await s.see('dialog', 'This server requires a key');
@@ -40,11 +40,11 @@ export default {
   },
   async 'without the role, what is missing is said'({ s }) {
     await s.click('link', 'Operate');
-    await s.reads(/for operators/);
+    await s.reads(/for server operators/);
     await s.axe('the overview without the role');
-    for (const part of ['All threads', 'Settings']) {
+    for (const [part, said] of [['All threads', /for tenant operators/], ['Settings', /for server operators/]]) {
       await s.click('link', part);
-      await s.reads(/for operators/);
+      await s.reads(said);
     }
     await s.axe('settings without the role');
   },
@@ -55,6 +55,8 @@ export default {
     await s.gone('dialog');
     await s.reads(/alice/, 'table');
     await s.axe('threads of all users');
+    assert.equal(await s.count('link', 'Overview'), 0);
+    assert.equal(await s.count('link', 'Settings'), 0);
     await s.click('link', 'ask me what is up');
     await s.reads(/You read a thread of alice, as an operator/);
     await s.see('article', 'You');
