@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,4 +171,97 @@ func TestCallIDsAfterTheEnd(t *testing.T) {
 			})
 		}
 	}
+}
+
+// made is a call as its tool has got it.
+type made struct{ id, key, arguments string }
+
+// lookingUp is an agent whose model calls the pure tool look under the id call_0, with these
+// arguments, and whose tool does what during does.
+func lookingUp(arguments string, calls chan<- made, during func(context.Context) error) holdfast.Agent {
+	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			yield(holdfast.Delta{
+				Call:   &holdfast.CallDelta{ID: "call_0", Name: "look", Arguments: arguments},
+				Finish: holdfast.FinishToolCalls,
+			}, nil)
+		}
+	})
+	look := holdfast.NewTool("look", "looks", func(ctx context.Context, _ struct{ N int }) (string, error) {
+		c := holdfast.CallFrom(ctx)
+		calls <- made{c.ID, c.Key, string(c.Arguments)}
+		return "seen", during(ctx)
+	}, holdfast.WithEffect(holdfast.EffectPure))
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look}}
+}
+
+// shows reports whether a commit is the first that shows a call.
+func shows() func(*store.Commit) bool {
+	var once atomic.Bool
+	return func(c *store.Commit) bool {
+		for _, data := range c.Records {
+			if agui.TypeOf(data) == agui.TypeToolCallStart {
+				return once.CompareAndSwap(false, true)
+			}
+		}
+		return false
+	}
+}
+
+// TestCallIDsOfUnseenCalls: a pure call may start before anything of its answer is stored. If its
+// process dies then, no other call of the thread gets its id or its key, neither of the run that
+// goes on nor, if nobody continues that, of the next one.
+func TestCallIDsOfUnseenCalls(t *testing.T) {
+	for name, recovers := range map[string]bool{"goes on": true, "cut off": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared, calls := memstore.New(), make(chan made, 3)
+				dying := &looptest.Mortal{Store: shared}
+				slow := holdBack(dying, true, shows())
+				begin(t, looptest.Start(t, slow, nil, lookingUp(`{"N":1}`, calls, untilStopped)))
+				<-slow.held
+				lost := <-calls
+				dying.Dead.Store(true)
+				close(slow.free)
+				next := looptest.Start(t, shared, func(c *looptest.Config) { c.Recover = recovers },
+					lookingUp(`{"N":2}`, calls, never))
+				time.Sleep(10 * time.Second)
+				if !recovers {
+					looptest.Succeeded(t, looptest.Resumed(t, next, "t", "r2"))
+				}
+				var other made
+				select {
+				case other = <-calls:
+				default:
+					t.Fatalf("there is no other call; the thread shows %q", looptest.Texts(t, next, "t"))
+				}
+				if other.arguments == lost.arguments || other.id == lost.id || other.key == lost.key {
+					t.Errorf("two calls are alike: %+v and %+v", lost, other)
+				}
+				looptest.WantTexts(t, next, "t", "user:go", "assistant:", "tool:seen", "assistant:done")
+			})
+		})
+	}
+}
+
+// TestCallIDsAmongCalls: where the process dies among calls that are stored, the ids are as the
+// model chose them, before and after.
+func TestCallIDsAmongCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, calls := memstore.New(), make(chan made, 3)
+		dying := &looptest.Mortal{Store: shared}
+		begin(t, looptest.Start(t, dying, nil, lookingUp(`{"N":1}`, calls, untilStopped)))
+		time.Sleep(time.Second)
+		dying.Dead.Store(true)
+		looptest.Start(t, shared, nil, lookingUp(`{"N":2}`, calls, never))
+		time.Sleep(10 * time.Second)
+		first, again := <-calls, <-calls
+		if first != again || first.id != "call_0" {
+			t.Errorf("one call was %+v and then %+v", first, again)
+		}
+	})
 }

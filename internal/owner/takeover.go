@@ -171,7 +171,8 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 func (o *orphan) commit() (*store.Commit, error) {
 	st := o.start.State
 	reason := "handed_over"
-	if o.why != handedOver {
+	if o.why != handedOver { // which is done once all is stored
+		thread.LoseOwner(st)
 		o.count()
 		reason = "owner_gone"
 	}

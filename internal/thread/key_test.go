@@ -125,3 +125,26 @@ func TestTakeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestLoseOwner: an owner that is gone may have used ids that nobody knows, unless it had calls
+// open, whose answer is stored.
+func TestLoseOwner(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		work Work
+		used bool
+	}{
+		"before an answer": {Work{}, true},
+		"among its calls":  {Work{Open: true, Calls: []Call{{ID: "c1"}}}, false},
+		"after its calls":  {Work{Open: true}, false},
+		"with a client's":  {Work{Calls: []Call{{ID: "c1"}}}, false},
+	} {
+		st := New()
+		st.Work = c.work
+		st.TakeBack("call_0")
+		LoseOwner(st)
+		if st.Used("new") != c.used || !st.Used("call_0") {
+			t.Errorf("%s: an id that nobody has seen counts as used: %t, want %t", name, st.Used("new"), c.used)
+		}
+	}
+}
