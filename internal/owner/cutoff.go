@@ -18,7 +18,7 @@ import (
 // cutOff prepares the end of a run that nobody continues, with reason as its error.
 func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*begun, error) {
 	st, c := t.State.Clone(), h.acquisition(t, "")
-	thread.LoseOwner(st)
+	thread.LoseOwner(&st.Work)
 	var shown agui.Assembler
 	seq, err := h.takeBack(ctx, t, st, shown.Apply)
 	if err != nil {

@@ -172,7 +172,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 	st := o.start.State
 	reason := "handed_over"
 	if o.why != handedOver { // which is done once all is stored
-		thread.LoseOwner(st)
+		thread.LoseOwner(&st.Work)
 		o.count()
 		reason = "owner_gone"
 	}

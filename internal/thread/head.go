@@ -171,12 +171,12 @@ func (b *TakenBack) TakeBack(ids ...string) {
 // Used reports whether an id may have been taken back.
 func (b *TakenBack) Used(id string) bool { return b.Unlisted || slices.Contains(b.Shown, id) }
 
-// LoseOwner notes in the state of a thread that its owner is gone, and what it did last is not
+// LoseOwner notes in the work of a thread that its owner is gone, and what it did last is not
 // known. Unless calls were open, it may have started pure calls of an answer of which nothing is
 // stored: a service knows their ids and keys, and the log does not.
-func LoseOwner(s *State) {
-	if !s.Open && len(s.Calls) == 0 {
-		s.TakenBack = TakenBack{Unlisted: true}
+func LoseOwner(w *Work) {
+	if !w.Open && len(w.Calls) == 0 {
+		w.TakenBack = TakenBack{Unlisted: true}
 	}
 }
 

@@ -142,7 +142,7 @@ func TestLoseOwner(t *testing.T) {
 		st := New()
 		st.Work = c.work
 		st.TakeBack("call_0")
-		LoseOwner(st)
+		LoseOwner(&st.Work)
 		if st.Used("new") != c.used || !st.Used("call_0") {
 			t.Errorf("%s: an id that nobody has seen counts as used: %t, want %t", name, st.Used("new"), c.used)
 		}
