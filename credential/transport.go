@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/internal/secrets"
 )
 
@@ -45,16 +45,10 @@ func (t *Transport) Validate() error {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("the field Server is no URL like https://api.example.com")
-	case u.Scheme == "http" && !isLocal(u.Hostname()):
+	case u.Scheme == "http" && !netguard.IsLoopback(u.Hostname()):
 		return fmt.Errorf("the field Server: %s would get the credential unencrypted: use https", u.Host)
 	}
 	return nil
-}
-
-// isLocal reports whether a host is this machine.
-func isLocal(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // RoundTrip implements [http.RoundTripper].

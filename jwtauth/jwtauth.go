@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/headers"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 )
 
 // Options say whose tokens are good, and what they mean.
@@ -100,7 +100,7 @@ func New(o Options) (*Verifier, error) {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the URL of the keys cannot be used: write it in full, like " +
 			"https://id.example.com/.well-known/jwks.json")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !netguard.IsLoopback(u.Hostname()):
 		return nil, errors.New("the URL of the keys must be https: anyone who can change them on " +
 			"their way can sign tokens")
 	case u.User != nil:
@@ -129,11 +129,6 @@ func New(o Options) (*Verifier, error) {
 		o.Now = time.Now
 	}
 	return &Verifier{o: o, keys: &keySet{url: o.JWKS, client: o.Client, log: o.Log, now: o.Now}}, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // IsToken reports whether what a request shows has the form of a JWT, so that its caller

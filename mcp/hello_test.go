@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -166,6 +167,8 @@ func TestRefusedTools(t *testing.T) {
 		`{"name":"` + long + `","inputSchema":{"type":"object"}}`,
 		`{"name":"header","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}`,
 		`{"name":"secret","inputSchema":{"type":"object"}}`,
+		`{"name":"deep","inputSchema":{"type":"object","default":` + strings.Repeat("[", 300) +
+			strings.Repeat("]", 300) + `}}`,
 		`null`,
 	}, ","), nil)
 	s := open(t, mcp.Options{URL: f.URL, ExceptTools: []string{"secret"}, Log: log.logger()})
@@ -189,7 +192,9 @@ func TestRefusedTools(t *testing.T) {
 			t.Errorf("the log does not tell of %s:\n%s", name, log.String())
 		}
 	}
-	if refused := s.Refused(); len(refused) != 11 {
+	if refused := s.Refused(); len(refused) != 12 || !slices.ContainsFunc(refused, func(r mcp.Refused) bool {
+		return r.Name == "deep" && r.Why == "what describes it is nested more than 256 deep"
+	}) {
 		t.Errorf("refused: %v", refused)
 	}
 }

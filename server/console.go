@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/figures"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -78,14 +79,7 @@ func (c *console) atThisMachine(r *http.Request) bool {
 		return false
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return local != nil && isLoopback(local.String()) && isLoopback(r.RemoteAddr)
-}
-
-// isLoopback reports whether an address is this machine's own.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return err == nil && ip != nil && ip.IsLoopback()
+	return local != nil && netguard.IsLoopback(local.String()) && netguard.IsLoopback(r.RemoteAddr)
 }
 
 // overviewTimeout is how long the store may take to say who shares it.

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/stores"
@@ -153,10 +154,10 @@ func (c *Config) validateAddr() error {
 	if err != nil {
 		return fmt.Errorf("the address %q cannot be used: write host:port, like localhost:8080", c.Addr)
 	}
-	if c.Authenticate != nil || c.AllowAnonymous || host == "localhost" {
+	if c.Authenticate != nil || c.AllowAnonymous {
 		return nil
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+	if !netguard.IsLoopback(host) {
 		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use "+
 			"localhost:PORT, configure API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in "+
 			"with HOLDFAST_ALLOW_ANONYMOUS=1", c.Addr)

@@ -53,7 +53,7 @@ var rules = map[string]rule{
 		why:  "apikey reads a header and a list of hashes; it knows no routes and no stores",
 	},
 	"jwtauth": {
-		ours:      []string{"", "access", "codes", "internal/headers"},
+		ours:      []string{"", "access", "codes", "internal/headers", "internal/netguard"},
 		libraries: []string{"github.com/go-jose/go-jose"},
 		why:       "jwtauth reads a header and a set of keys; it knows no routes and no stores",
 	},
@@ -86,7 +86,7 @@ var rules = map[string]rule{
 		why:       "frame is a leaf",
 	},
 	"credential": {
-		ours: []string{"", "secret", "internal/secrets"},
+		ours: []string{"", "secret", "internal/netguard", "internal/secrets"},
 		why:  "credential is an interface and a transport; where credentials come from is its user's business",
 	},
 	"idempotency": {ours: []string{""}, why: "idempotency is a transport"},
@@ -352,7 +352,7 @@ var rules = map[string]rule{
 		why:  "what is said of an agent is a pure function of its configuration",
 	},
 	"internal/http/door": {
-		ours: []string{"", "codes"},
+		ours: []string{"", "codes", "internal/netguard"},
 		why:  "the door looks at headers before anybody asks who has sent a request",
 	},
 	"internal/http/exchange": {
@@ -604,6 +604,7 @@ var rules = map[string]rule{
 			"internal/inspector",
 			"internal/loop",
 			"internal/metrics",
+			"internal/netguard",
 			"internal/operator",
 			"internal/owner",
 			"internal/quota",

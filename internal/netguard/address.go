@@ -4,11 +4,23 @@ package netguard
 // notation that some client understands, and the names that never leave a network.
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// IsLoopback reports whether a host, with or without a port, is this machine: localhost, or one
+// of its addresses in the usual notation.
+func IsLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = canonical(strings.Trim(host, "[]"))
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
 
 // IsPrivate reports whether a host is one that only its own network or machine knows: an
 // address that is not public, or a local name such as vault, printer.local or

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 )
 
 // The checks before authentication. They protect a server without keys, which every
@@ -63,7 +64,7 @@ func monitored(r *http.Request) bool {
 func (d *Door) checkHost(r *http.Request) error {
 	switch {
 	case d.LoopbackOnly:
-		if isLoopback(r.Host) || d.Hosts.name(r.Host) {
+		if netguard.IsLoopback(r.Host) || d.Hosts.name(r.Host) {
 			return nil
 		}
 		return holdfast.Errorf(codes.ForbiddenHost, "This server has no API keys, so it answers only as localhost.").

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 )
 
 // Hosts are the names by which clients may address a server. The zero value names none.
@@ -75,19 +77,7 @@ func sameOrigin(origin, host string) bool {
 	return trim(u.Host) == trim(host)
 }
 
-func isLoopback(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
 func isLocalOrigin(origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && netguard.IsLoopback(u.Host)
 }
