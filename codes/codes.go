@@ -53,7 +53,8 @@ const (
 	InterruptExpired = "interrupt_expired"
 	// Interrupted: the thread waits for a person.
 	Interrupted = "interrupted"
-	// AnswersMissing: some of the open questions are answered, and all have to be.
+	// AnswersMissing: some of the open questions are answered, or questions that nobody has asked,
+	// and all that are open have to be.
 	AnswersMissing = "answers_missing"
 	// InvalidAnswer: an answer is not what its question's schema asks for.
 	InvalidAnswer = "invalid_answer"

@@ -185,6 +185,19 @@ func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
 	return true
 }
 
+// unknownIn returns the ids of the entries that are of no question of the thread: none that is
+// open, and none that was answered before.
+func unknownIn(s Situation, resume []agui.ResumeEntry) (ids []string) {
+	for _, r := range resume {
+		_, known := s.Answers[r.InterruptID]
+		open := slices.ContainsFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == r.InterruptID })
+		if !known && !open {
+			ids = append(ids, r.InterruptID)
+		}
+	}
+	return ids
+}
+
 // unknownOrSame reports whether no entry contradicts an answer that was given before.
 func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
 	for _, r := range resume {

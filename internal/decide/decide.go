@@ -233,10 +233,10 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 		switch {
 		case req.Compared.hasNew():
 			return reject(errInterrupted(s))
-		case len(answers) > 0:
-			return reject(errAnswersMissing(s, answers))
+		case len(answers) > 0 || len(unknownIn(s, req.Resume)) > 0:
+			return reject(errAnswersMissing(s, req.Resume, answers))
 		}
-		return Decision{Do: Hydrate, Warning: "resume ignored: it answers no open interrupt"}
+		return Decision{Do: Hydrate, Warning: "resume ignored: what it answers has been answered before"}
 	}
 	if resolvesExpired(s, answers, now) {
 		return reject(errInterruptExpired(s))

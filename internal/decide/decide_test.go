@@ -264,7 +264,7 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 	switch {
 	case isNew:
 		return codes.Interrupted
-	case r == partial:
+	case r == partial || r == unknown || r == namesOut:
 		return codes.AnswersMissing
 	}
 	return "hydrate"

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
@@ -62,8 +63,8 @@ func errInterrupted(s Situation) *holdfast.Error {
 		With("runId", s.Run).With("interrupts", ids)
 }
 
-// errAnswersMissing names the open questions that have no answer.
-func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error {
+// errAnswersMissing names the open questions that have no answer, and the entries that answer none.
+func errAnswersMissing(s Situation, resume, answers []agui.ResumeEntry) *holdfast.Error {
 	open, given, missing := []string{}, []string{}, []string{}
 	for _, in := range s.Interrupts {
 		open = append(open, in.ID)
@@ -73,9 +74,13 @@ func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error 
 			missing = append(missing, in.ID)
 		}
 	}
-	return holdfast.Errorf(codes.AnswersMissing,
-		"The request answers %d of the %d open questions of this thread; all of them must be answered at once.",
-		len(given), len(open)).
+	text := fmt.Sprintf("The request answers %d of the %d open questions of this thread; all of them "+
+		"must be answered at once.", len(given), len(open))
+	unknown := unknownIn(s, resume)
+	if len(unknown) > 0 {
+		text += fmt.Sprintf(" The thread has not asked %q.", unknown)
+	}
+	e := holdfast.Errorf(codes.AnswersMissing, "%s", text).
 		WithHint(`Nothing was accepted or stored, and all questions stay open. Send "resume" again with an entry for `+
 			`each of them, also those in "missing"; the status "cancelled" declines one.`).
 		With("runId", s.Run).
@@ -83,6 +88,10 @@ func errAnswersMissing(s Situation, answers []agui.ResumeEntry) *holdfast.Error 
 		With("answered", given).
 		With("missing", missing).
 		With("accepted", []string{})
+	if len(unknown) > 0 {
+		e = e.With("unknown", unknown)
+	}
+	return e
 }
 
 // errCallPending names the calls that wait for somebody outside.

@@ -231,6 +231,41 @@ func TestTooLate(t *testing.T) {
 	}
 }
 
+// TestUnknownAnswers: answers to questions that the thread has not asked are refused and named; the
+// page of a frontend gets the open question again.
+func TestUnknownAnswers(t *testing.T) {
+	done := func(context.Context) (string, error) { return "done", nil }
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: looptest.TwoCalls("ask", "work"),
+		Tools: []holdfast.Tool{
+			looptest.Tool("ask", holdfast.EffectOnce, done), looptest.Tool("work", holdfast.EffectOnce, done),
+		},
+		Middleware: []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "ask")},
+	})
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	stranger := open[0]
+	stranger.ID = "int_nobody"
+	in := looptest.Answers("t", "r2", `{"approved":true}`, stranger)
+	_, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
+	var refused *holdfast.Error
+	if !errors.As(err, &refused) || refused.Code != codes.AnswersMissing ||
+		!strings.Contains(refused.Message, `["int_nobody"]`) ||
+		fmt.Sprint(refused.Details["unknown"], refused.Details["missing"]) != fmt.Sprintf("[int_nobody] [%s]",
+			open[0].ID) {
+		t.Errorf("%v", err)
+	}
+	in.Chat = true
+	if again := looptest.OpenOf(t, looptest.Posted(t, e, in)); len(again) != 1 || again[0].ID != open[0].ID {
+		t.Errorf("a frontend's page is asked %+v", again)
+	}
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":true}`, open...)))
+	// On a thread that waits for nothing there is nothing to miss.
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.Answers("t", "r4", "{}", stranger)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 // TestSomeOfTheAnswers: answers to some of the open questions are refused, with what is missing;
 // the page of a frontend, which cannot show that, gets the same questions again. Nothing is
 // lost: all the answers together count.
