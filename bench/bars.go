@@ -19,40 +19,92 @@ type scenario struct {
 	figures     []figure
 	// turns, if more than -repeat, is how often each server is measured.
 	turns int
-	// judged is the server that the bars apply to, onRedis if empty, and against the one
-	// that ratios compare it with, onFloor if empty.
-	judged, against string
+	// against is the server that ratios compare with, onFloor if empty.
+	against string
 }
 
-// figure is a number with a bar: for the number itself, for its ratio to another
-// server's, or for what it adds to the model's own time to its first token.
+// figure is a number with bars: for the number itself, for its ratio to another server's, or
+// for what it adds to the model's own time to its first token. None may be worse than that of
+// the build before.
 type figure struct {
 	name         string
 	of           func(r *result) float64
-	limit        float64
+	limits       limits
 	ratio, added bool
+	pooled       bool // it is taken from all turns together, as rare events must be
+	rare         bool // it is one event, so it is only shown
+	more         bool // more is better
 }
+
+// limits are the bars of the targets that have one.
+type limits map[string]float64
+
+// value is the figure of a target: the median of its turns, or what all of them give.
+func (f figure) value(turns []*result) float64 {
+	if f.pooled {
+		return f.of(inSum(turns))
+	}
+	var all []float64
+	for _, r := range turns {
+		all = append(all, f.of(r))
+	}
+	return median(all)
+}
+
+// times compares a figure of two targets. Other work of the machine affects both servers
+// of a turn, so the spread is that of the turns' ratios.
+func (f figure) times(of, other []*result) (t times) {
+	var all []float64
+	for i := range min(len(of), len(other)) {
+		all = append(all, f.of(of[i])/f.of(other[i]))
+	}
+	if len(all) == 0 {
+		return t
+	}
+	t = times{middle: median(all), least: slices.Min(all), most: slices.Max(all)}
+	if f.pooled {
+		t.middle = f.value(of) / f.value(other)
+	}
+	return t
+}
+
+// times are ratios: the one that counts, and the least and the most of the turns.
+type times struct{ middle, least, most float64 }
 
 func valueOf(name string) func(r *result) float64 {
 	return func(r *result) float64 { return r.values[name] }
 }
 
-func value(name string, limit float64) figure {
-	return figure{name: name, of: valueOf(name), limit: limit}
+func value(name string, bars limits) figure {
+	return figure{name: name, of: valueOf(name), limits: bars}
 }
 
 func latencyOf(p float64) func(r *result) float64 {
 	return func(r *result) float64 { return ms(percentile(r.latency, p)) }
 }
 
-func latency(p float64, limit float64) figure {
-	return figure{name: fmt.Sprintf("token latency p%g, ms", p), of: latencyOf(p), limit: limit}
+// latency is how old tokens are when they come, compared with the floor's if there is a bar.
+func latency(p float64, bars limits) figure {
+	name := fmt.Sprintf("token latency p%g, ms", p)
+	return figure{
+		name:   name,
+		of:     latencyOf(p),
+		limits: bars,
+		ratio:  true,
+		pooled: true,
+	}
+}
+
+// latencies are the usual figures of streams.
+func latencies(p99 limits) []figure {
+	longest := figure{name: "longest wait of a token, ms", of: latencyOf(100), pooled: true, rare: true}
+	return []figure{latency(50, nil), latency(99, p99), longest}
 }
 
 // others are the figures of streams beside a crowd: their latency, compared with the floor's.
 func others() []figure {
 	return []figure{
-		{name: "others' token latency p99, ms", of: latencyOf(99), limit: 1.5, ratio: true},
+		{name: "others' token latency p99, ms", of: latencyOf(99), limits: limits{onRedis: 1.5}, ratio: true},
 		{name: "others' token latency p50, ms", of: latencyOf(50)},
 	}
 }
@@ -61,18 +113,20 @@ func firstOf(p float64) func(r *result) float64 {
 	return func(r *result) float64 { return ms(percentile(r.first, p)) }
 }
 
+// first is the time to the first token, compared with the floor's.
+func first(p float64, bars limits) figure {
+	return figure{name: fmt.Sprintf("time to first token p%g, ms", p), of: firstOf(p), limits: bars, ratio: true}
+}
+
 // added is what a server adds to the model's own time to its first token.
 func added(limit float64) figure {
-	return figure{name: "time to first token p50, ms", of: firstOf(50), limit: limit, added: true}
+	f := first(50, limits{onRedis: limit})
+	f.ratio, f.added = false, true
+	return f
 }
 
-func perIteration(limit float64) figure {
-	const name = "ms per iteration"
-	return figure{name: name, of: valueOf(name), limit: limit, ratio: true}
-}
-
-func perToken(limit float64) figure {
-	return figure{name: "CPU per token, µs", of: (*result).cpuPerToken, limit: limit, ratio: true}
+func perToken(bars limits) figure {
+	return figure{name: "CPU per token, µs", of: (*result).cpuPerToken, limits: bars, ratio: true}
 }
 
 // scenarios returns all scenarios with their bars.
@@ -91,28 +145,32 @@ func streams() []scenario {
 			about:   "16 clients, 200 tokens a run, a model without pauses",
 			targets: all,
 			run:     saturated,
-			figures: []figure{perToken(2.5), {name: "tokens per second", of: (*result).tokensPerSecond}},
+			figures: []figure{
+				perToken(limits{onRedis: 2.5}),
+				{name: "tokens per second", of: (*result).tokensPerSecond, more: true},
+			},
 		},
 		{
 			name:    "paced1k",
 			about:   "20 streams of 50 tokens/s",
 			targets: all,
 			run:     paced(20),
-			figures: []figure{perToken(1.6), latency(50, 0), latency(99, 2)},
+			figures: append(latencies(nil), perToken(limits{onRedis: 1.8, onFile: 2.2})),
 		},
 		{
 			name:    "paced5k",
 			about:   "100 streams of 50 tokens/s",
 			targets: all,
-			run:     paced(100),
-			figures: []figure{perToken(0), latency(50, 0), latency(99, 6)},
+			run:     pacedCosts(100),
+			figures: append(latencies(limits{onRedis: 1.5, onFile: 2.5}), perToken(limits{onRedis: 1.5, onFile: 1.8}),
+				value("Redis commands a token", limits{onRedis: 3})),
 		},
 		{
 			name:    "quiet",
 			about:   "one client, answers of one token",
 			targets: all,
 			run:     quiet,
-			figures: []figure{added(1.2), latency(50, 0), latency(99, 0)},
+			figures: append(latencies(nil), added(1.2)),
 		},
 		{
 			name:    "full",
@@ -127,7 +185,7 @@ func streams() []scenario {
 			about:   "streams that wait",
 			targets: all,
 			run:     idle,
-			figures: []figure{value("KB per idle stream", 80)},
+			figures: []figure{value("KB per idle stream", limits{onRedis: 61})},
 			turns:   7, // the memory of a process grows in steps
 		},
 	}
@@ -142,11 +200,7 @@ func crowds() []scenario {
 			targets: withRedis,
 			run:     burst,
 			turns:   5,
-			figures: []figure{
-				{name: "time to first token p50, ms", of: firstOf(50), limit: 1.6, ratio: true},
-				{name: "time to first token p99, ms", of: firstOf(99), ratio: true},
-				latency(99, 0),
-			},
+			figures: append(latencies(nil), first(50, limits{onRedis: 1.8}), first(99, nil)),
 		},
 		{
 			name:    "together",
@@ -154,7 +208,7 @@ func crowds() []scenario {
 			targets: withRedis,
 			run:     together,
 			turns:   5,
-			figures: []figure{perToken(2), latency(99, 0)},
+			figures: append(latencies(nil), perToken(limits{onRedis: 2}), first(50, limits{onRedis: 1.6})),
 		},
 		{
 			name:    "starts",
@@ -162,7 +216,7 @@ func crowds() []scenario {
 			targets: withRedis,
 			run:     starts,
 			turns:   5,
-			figures: append(others(), value("a run has begun, p50, ms", 0), value("the last run has begun, ms", 0)),
+			figures: append(others(), value("a run has begun, p50, ms", nil), value("the last run has begun, ms", nil)),
 		},
 		{
 			name:    "storm",
@@ -170,8 +224,8 @@ func crowds() []scenario {
 			targets: withRedis,
 			run:     storm,
 			turns:   5,
-			figures: append(others(), value("a client is up to date, p50, ms", 0),
-				value("the last client is up to date, ms", 0), value("CPU of the storm, ms", 0)),
+			figures: append(others(), value("a client is up to date, p50, ms", nil),
+				value("the last client is up to date, ms", nil), value("CPU of the storm, ms", nil)),
 		},
 	}
 }
@@ -184,16 +238,21 @@ func iterations() []scenario {
 			about:   "4 clients, 10 rounds of two tool calls, then 20 tokens",
 			targets: all,
 			run:     tooled,
-			figures: []figure{perIteration(2), value("CPU per iteration, ms", 0)},
+			figures: []figure{
+				value("ms per iteration", limits{onRedis: 1.7, onFile: 2.2}),
+				value("CPU per iteration, ms", limits{onRedis: 0.4, onFile: 0.5}),
+			},
 		},
 		{
 			name:    "long",
 			about:   "one run of 100 rounds of one call, 50 tokens each",
 			targets: []string{onFile, onSynced, onRedis},
 			run:     longRun,
-			judged:  onFile,
 			against: onSynced,
-			figures: []figure{perIteration(1.5), value("MB to disk", 1.2)},
+			figures: []figure{
+				{name: "ms per iteration", of: valueOf("ms per iteration"), limits: limits{onFile: 1.5}, ratio: true},
+				value("MB to disk", limits{onFile: 1.2}),
+			},
 		},
 	}
 }
@@ -207,9 +266,12 @@ func costsOfRedis() []scenario {
 			targets: withRedis,
 			run:     growth,
 			figures: []figure{
-				value("commands per iteration at 10", 5), value("commands per iteration at 90", 5),
-				value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
-				value("bytes per iteration at 10", 2048), value("bytes per iteration at 90", 2048),
+				value("commands per iteration at 10", limits{onRedis: 5}),
+				value("commands per iteration at 90", limits{onRedis: 5}),
+				value("requests per iteration at 10", nil),
+				value("requests per iteration at 90", nil),
+				value("bytes per iteration at 10", limits{onRedis: 2048}),
+				value("bytes per iteration at 90", limits{onRedis: 2048}),
 			},
 		},
 		{
@@ -226,16 +288,15 @@ func costsOfRedis() []scenario {
 			targets: withRedis,
 			agents:  reporter("idempotent"),
 			run:     reports(100),
-			figures: perRound(8, 3072),
+			figures: perRound(7.5, 3072),
 		},
 		{
 			name:    "slow",
 			about:   "one answer of 100 tokens, 20 ms apart",
 			targets: []string{onFloor, onRedis, onWindow},
 			run:     slow,
-			judged:  onWindow,
 			figures: []figure{
-				{name: "commands per slow answer", of: valueOf("commands"), limit: 40},
+				{name: "commands per slow answer", of: valueOf("commands"), limits: limits{onWindow: 40}},
 				{name: "requests per slow answer", of: valueOf("requests")},
 				{name: "bytes per slow answer", of: valueOf("bytes")},
 			},
@@ -253,7 +314,7 @@ func custom(runs, rate int) scenario {
 		run: func(t *target) (*result, error) {
 			return crowd(t, runs, 1, every, script{tokens: 5 * rate, every: every})
 		},
-		figures: []figure{perToken(0), latency(50, 0), latency(99, 0)},
+		figures: append(latencies(nil), perToken(nil)),
 	}
 }
 

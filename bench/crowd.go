@@ -1,28 +1,26 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 )
 
 // The crowd of a hostile tenant is a process of its own, and lets the measuring client go
 // first: it stands for clients on other machines, whose work must not show in what is measured
 // here.
 
-// startCrowd starts the clients of an attack on a server. They end with stop, or with this
-// program.
-func startCrowd(a attack, url string, clients int) (stop func() error, err error) {
+// startCrowd starts the clients of the attack with that name on a server. They end with stop, or
+// with this program.
+func startCrowd(attack, url string, clients int) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("nice", "-n", "10", self, "-serve", "crowd", "-addr", url, "-only", a.name, "-crowd",
+	cmd := exec.Command("nice", "-n", "10", self, "-serve", "crowd", "-addr", url, "-only", attack, "-crowd",
 		strconv.Itoa(clients))
 	cmd.Stderr = os.Stderr
 	leash, err := cmd.StdinPipe()
@@ -41,25 +39,4 @@ func startCrowd(a attack, url string, clients int) (stop func() error, err error
 		return nil, errors.Join(fmt.Errorf("the crowd did not begin: %w", err), stop())
 	}
 	return stop, nil
-}
-
-// crowd is that process. It says when the clients have begun, and ends with its input.
-func (h *hostile) crowd(url string) error {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	for _, a := range attacks() {
-		if a.name != h.only {
-			continue
-		}
-		var all sync.WaitGroup
-		for n := range h.clients {
-			all.Go(func() { a.client(ctx, url, n) })
-		}
-		fmt.Println("begun")
-		_, err := io.Copy(io.Discard, os.Stdin)
-		stop()
-		all.Wait()
-		return err
-	}
-	return fmt.Errorf("there is no attack %q", h.only)
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -71,6 +74,27 @@ func (h *hostile) run() error {
 	})
 }
 
+// crowd is the process of a crowd. It says when the clients have begun, and ends with its input.
+func (h *hostile) crowd(url string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	for _, a := range attacks() {
+		if a.name != h.only {
+			continue
+		}
+		var all sync.WaitGroup
+		for n := range h.clients {
+			all.Go(func() { a.client(ctx, url, n) })
+		}
+		fmt.Println("begun")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		stop()
+		all.Wait()
+		return err
+	}
+	return fmt.Errorf("there is no attack %q", h.only)
+}
+
 // hostileMeasure is what a crowd does to others.
 type hostileMeasure struct {
 	quiet, beside, ready []time.Duration
@@ -93,7 +117,7 @@ func (h *hostile) against(p *process, c attack) (m *hostileMeasure, err error) {
 	if m.quiet, _, err = h.quiet(p.url, "alone"); err != nil {
 		return nil, err
 	}
-	stop, err := startCrowd(c, p.url, h.clients)
+	stop, err := startCrowd(c.name, p.url, h.clients)
 	if err != nil {
 		return nil, err
 	}

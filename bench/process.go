@@ -12,8 +12,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
+
+// The processes of the bench: how they are built and started, and what they, and others, use of
+// the machine.
 
 // build builds the server in a new folder, which the caller removes.
 func build() (dir, binary string, err error) {
@@ -27,6 +31,39 @@ func build() (dir, binary string, err error) {
 		return dir, "", errors.Join(fmt.Errorf("build the server: %w", err), os.RemoveAll(dir))
 	}
 	return dir, binary, nil
+}
+
+// none, as -before, is that there is no build before.
+const none = "none"
+
+// buildBefore builds the server of a commit: of the last release if none is named, or else,
+// as long as nothing is released, of the newest commit that is older than a day.
+func buildBefore(dir, commit string) (name, binary string, err error) {
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	if commit == "" {
+		if commit, err = git("describe", "--tags", "--abbrev=0", "HEAD~"); err != nil {
+			commit, err = git("rev-list", "-1", "--before=1 day ago", "HEAD")
+		}
+	}
+	if err == nil {
+		name, err = git("rev-parse", "--short", commit+"^{commit}")
+	}
+	if err != nil || name == "" {
+		return "", "", fmt.Errorf("there is no build before (name a commit with -before, or -before=none): %w", err)
+	}
+	tree := filepath.Join(dir, "before")
+	if _, err := git("worktree", "add", "--detach", tree, name); err != nil {
+		return "", "", fmt.Errorf("check out %s: %w", name, err)
+	}
+	binary = filepath.Join(dir, "holdfast-before")
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/server")
+	cmd.Dir, cmd.Stderr = tree, os.Stderr
+	err = cmd.Run()
+	_, err2 := git("worktree", "remove", "--force", tree)
+	return name, binary, errors.Join(err, err2)
 }
 
 // process is a program that is measured, or that the measurement needs.
@@ -126,4 +163,50 @@ func (p *process) memory() (int64, error) {
 	}
 	pages, err := strconv.ParseInt(f[1], 10, 64)
 	return pages * int64(os.Getpagesize()), err
+}
+
+// listen begins to watch what else the machine does. The returned function says how much of a
+// processor others have used since: programs that are not the bench's, and other machines on
+// the same hardware.
+func (r *rig) listen(t *target) (since func() (float64, error), err error) {
+	ours := func() (total time.Duration, err error) {
+		var self syscall.Rusage
+		err = syscall.Getrusage(syscall.RUSAGE_SELF, &self)
+		total = time.Duration(self.Utime.Nano() + self.Stime.Nano())
+		if err2 := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &self); err2 == nil {
+			total += time.Duration(self.Utime.Nano() + self.Stime.Nano())
+		}
+		for _, p := range []*process{t.process, r.model, r.redis.process, r.synced.process} {
+			used, err2 := p.cpu()
+			total, err = total+used, errors.Join(err, err2)
+		}
+		return total, err
+	}
+	begun := time.Now()
+	all, err := machineCPU()
+	own, err2 := ours()
+	return func() (float64, error) {
+		allNow, err := machineCPU()
+		ownNow, err2 := ours()
+		others := (allNow - all) - (ownNow - own)
+		return max(0, others.Seconds()/time.Since(begun).Seconds()), errors.Join(err, err2)
+	}, errors.Join(err, err2)
+}
+
+// machineCPU is what all processors were busy with so far, stolen time included.
+func machineCPU() (time.Duration, error) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, fmt.Errorf("the load bench needs Linux: %w", err)
+	}
+	const ticks = 100 // a second, on all systems that Go runs on
+	total := time.Duration(0)
+	for i, f := range strings.Fields(strings.SplitN(string(b), "\n", 2)[0]) {
+		n, err := strconv.ParseInt(f, 10, 64)
+		// user, nice, system, idle, iowait, irq, softirq, steal
+		if err == nil && i <= 8 && i != 4 && i != 5 {
+			total += time.Duration(n) * (time.Second / ticks)
+		}
+	}
+	return total, nil
 }

@@ -88,9 +88,9 @@ func reports(n int) func(t *target) (*result, error) {
 // perRound returns the figures of reports, and the bars for commands and for bytes.
 func perRound(commands, bytes float64) []figure {
 	return []figure{
-		{name: "commands per round", of: valueOf("commands"), limit: commands},
+		{name: "commands per round", of: valueOf("commands"), limits: limits{onRedis: commands}},
 		{name: "of these over the network", of: valueOf("requests")},
-		{name: "bytes received per round", of: valueOf("bytes"), limit: bytes},
-		{name: "bytes of memory per round", of: valueOf("memory"), limit: bytes},
+		{name: "bytes received per round", of: valueOf("bytes"), limits: limits{onRedis: bytes}},
+		{name: "bytes of memory per round", of: valueOf("memory"), limits: limits{onRedis: bytes}},
 	}
 }

@@ -24,19 +24,23 @@ func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t
 // The targets, in the order of turns.
 const (
 	onFloor = "floor"
-	onRedis = "holdfast redis"
-	onFile  = "holdfast file"
+	onRedis = "redis"
+	onFile  = "file"
 	// onSynced is Holdfast on Redis with appendfsync always.
-	onSynced = "holdfast redis, synced"
+	onSynced = "redis, synced"
 	// onWindow is Holdfast on Redis with a delta window.
-	onWindow = "with --delta-window=1s"
+	onWindow = "redis, --delta-window=1s"
+	// before, in front of another target, is the same with the build before.
+	before = "before, "
 )
 
 // rig is what all targets share: the programs, the model and Redis.
 type rig struct {
-	dir, binary, self string
-	redis, synced     *redisServer // synced syncs every command
-	model             *process
+	dir, self       string
+	binary, earlier string       // the server of this build, and of the one before, empty if there is none
+	since           string       // the commit of the build before, as -before names it
+	redis, synced   *redisServer // synced syncs every command
+	model           *process
 	// modelFirst is the model's own time to its first token, in ms.
 	modelFirst float64
 	ends       []func()
@@ -47,6 +51,12 @@ func (r *rig) open() (err error) {
 		return err
 	}
 	r.ends = append(r.ends, func() { os.RemoveAll(r.dir) })
+	if r.since != none {
+		if r.since, r.earlier, err = buildBefore(r.dir, r.since); err != nil {
+			return err
+		}
+		fmt.Printf("The build before is %s.\n", r.since)
+	}
 	if r.self, err = os.Executable(); err != nil {
 		return err
 	}
@@ -80,7 +90,11 @@ func (r *rig) launch(name, part, agents string) (t *target, err error) {
 		t.process, err = launch(0, nil, r.self, "-serve=floor", "-addr={addr}", model, redis)
 		return t, err
 	}
-	store := r.redis.url()
+	binary, store := r.binary, r.redis.url()
+	name, earlier := strings.CutPrefix(name, before)
+	if earlier {
+		binary = r.earlier
+	}
 	switch name {
 	case onFile:
 		store = "file:" + filepath.Join(r.dir, t.part)
@@ -100,6 +114,6 @@ func (r *rig) launch(name, part, agents string) (t *target, err error) {
 		args = append(args, "--config="+file)
 	}
 	env := []string{"OPENAI_BASE_URL=" + r.model.url + "/v1", "OPENAI_API_KEY=bench"}
-	t.process, err = launch(0, env, r.binary, args...)
+	t.process, err = launch(0, env, binary, args...)
 	return t, err
 }

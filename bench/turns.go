@@ -5,11 +5,25 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
-// The load: each scenario puts it on one server after the other, in turns, and compares the
-// medians.
+// The load: each scenario puts it on one server after the other, in turns, and compares what
+// they did.
+
+const (
+	// noSlower is what a figure may be of that of the build before. It is no allowance to use
+	// up: it is how far apart two runs of one build may be.
+	noSlower = 1.05
+	// quietEnough is how much of a processor others may use during a turn.
+	quietEnough = 0.15
+	// tries is how often a turn is made that others disturb, and patience for how long the bench
+	// makes such turns again.
+	tries    = 3
+	patience = 30 * time.Minute
+)
 
 // bench runs the scenarios.
 type bench struct {
@@ -17,14 +31,18 @@ type bench struct {
 	repeat     int
 	only       string
 	runs, rate int
+	begun      time.Time
 	missed     []string
 }
 
 func (b *bench) flags(fs *flag.FlagSet) {
-	fs.IntVar(&b.repeat, "repeat", 3, "how often each server is measured, in turns; medians are compared")
+	fs.IntVar(&b.repeat, "repeat", 5, "how often each server is measured, in turns")
 	fs.StringVar(&b.only, "only", "", "only the scenarios whose names start with this")
 	fs.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	fs.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
+	fs.StringVar(&b.since, "before", "",
+		"the commit that is measured beside this one; without it, the last release, or, if there is none, the newest "+
+			"commit that is older than a day; none for none")
 }
 
 func (b *bench) run() error {
@@ -32,6 +50,7 @@ func (b *bench) run() error {
 	if err := b.open(); err != nil {
 		return err
 	}
+	b.begun = time.Now()
 	all := scenarios()
 	if b.runs > 0 {
 		all = []scenario{custom(b.runs, b.rate)}
@@ -43,6 +62,7 @@ func (b *bench) run() error {
 			}
 		}
 	}
+	fmt.Printf("The load took %s.\n", time.Since(b.begun).Round(time.Second))
 	if len(b.missed) > 0 {
 		return errors.New("missed: " + strings.Join(b.missed, "; "))
 	}
@@ -51,10 +71,11 @@ func (b *bench) run() error {
 
 // scenario measures the targets in turns, each time with a new process.
 func (b *bench) scenario(s scenario) error {
+	targets := b.targets(s)
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
-		for _, name := range s.targets {
-			r, err := b.turn(s, name, n)
+		for _, name := range targets {
+			r, err := b.quietTurn(s, name, n)
 			if err != nil {
 				return err
 			}
@@ -63,14 +84,37 @@ func (b *bench) scenario(s scenario) error {
 	}
 	fmt.Printf("== %s: %s\n", s.name, s.about)
 	for _, f := range s.figures {
-		b.report(s, f, results)
+		b.report(s, f, targets, results)
 	}
+	b.reportNoise(s, results)
 	return nil
 }
 
+// targets are those of the scenario, each behind its build before.
+func (b *bench) targets(s scenario) (all []string) {
+	for _, name := range s.targets {
+		if b.earlier != "" && name != onFloor {
+			all = append(all, before+name)
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// quietTurn measures one target once, and again if others have disturbed it.
+func (b *bench) quietTurn(s scenario, name string, n int) (r *result, err error) {
+	for again := range tries {
+		r, err = b.turn(s, name, fmt.Sprintf("%s%d-%d", s.name, n, again))
+		if err != nil || r.others <= quietEnough || time.Since(b.begun) > patience {
+			break
+		}
+	}
+	return r, err
+}
+
 // turn measures one target once.
-func (b *bench) turn(s scenario, name string, n int) (*result, error) {
-	t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n), s.agents)
+func (b *bench) turn(s scenario, name, part string) (*result, error) {
+	t, err := b.launch(name, part, s.agents)
 	if err != nil {
 		return nil, err
 	}
@@ -80,51 +124,86 @@ func (b *bench) turn(s scenario, name string, n int) (*result, error) {
 			return nil, err
 		}
 	}
+	noise, err := b.listen(t)
+	if err != nil {
+		return nil, err
+	}
 	r, err := s.run(t)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", name, err, t.out.String())
 	}
-	return r, nil
+	r.others, err = noise()
+	return r, err
 }
 
-// report prints one figure of all targets and compares it with its bar.
-func (b *bench) report(s scenario, f figure, results map[string][]*result) {
-	of := func(name string) float64 {
-		var all []float64
-		for _, r := range results[name] {
-			all = append(all, f.of(r))
-		}
-		return median(all)
-	}
+// report prints one figure of all targets, and compares it with its bars and with the build
+// before.
+func (b *bench) report(s scenario, f figure, targets []string, results map[string][]*result) {
 	line := fmt.Sprintf("   %-32s", f.name)
-	for _, name := range s.targets {
-		line += fmt.Sprintf("  %s %.4g", name, of(name))
-	}
-	name := cmp.Or(s.judged, onRedis)
-	got, what := of(name), "at most"
-	if f.ratio {
-		got = ratios(f, results[name], results[cmp.Or(s.against, onFloor)])
-		what = "ratio " + fmt.Sprintf("%.2f", got) + ", at most"
-	}
-	if f.added {
-		got -= b.modelFirst
-		what = fmt.Sprintf("%.2f more than the model alone, at most", got)
-	}
-	if f.limit > 0 {
-		if got > f.limit {
-			b.missed = append(b.missed, fmt.Sprintf("%s: %s is %.4g, at most %g", s.name, f.name, got, f.limit))
-		}
-		line += fmt.Sprintf("  (%s %g: %s)", what, f.limit, verdict(got <= f.limit))
+	for _, name := range targets {
+		line += fmt.Sprintf("  %s %.4g", name, f.value(results[name]))
 	}
 	fmt.Println(line)
+	for _, name := range s.targets {
+		if name == onFloor || f.rare {
+			continue
+		}
+		line, held := b.judge(s, f, name, results)
+		if line != "" {
+			fmt.Printf("      %s: %s\n", name, line)
+		}
+		if !held {
+			b.missed = append(b.missed, s.name+": "+f.name+", "+name)
+		}
+	}
 }
 
-// ratios returns the median of the ratios of all turns: whatever else the machine is
-// doing affects both servers of a turn.
-func ratios(f figure, of, other []*result) float64 {
-	var all []float64
-	for i := range of {
-		all = append(all, f.of(of[i])/f.of(other[i]))
+// judge compares a figure of a target with its bar and with the build before.
+func (b *bench) judge(s scenario, f figure, name string, results map[string][]*result) (line string, held bool) {
+	var parts []string
+	held = true
+	check := func(text string, got, limit float64) {
+		held = held && got <= limit
+		parts = append(parts, fmt.Sprintf("%s, at most %g (%s)", text, limit, verdict(got <= limit)))
 	}
-	return median(all)
+	got := f.value(results[name])
+	against := cmp.Or(s.against, onFloor)
+	times := f.times(results[name], results[against])
+	switch limit := f.limits[name]; {
+	case f.added && limit > 0:
+		check(fmt.Sprintf("%.2f more than the model alone", got-b.modelFirst), got-b.modelFirst, limit)
+	case f.ratio && limit > 0:
+		check(fmt.Sprintf("%.2f x %s", times.middle, against), times.middle, limit)
+	case limit > 0:
+		check(fmt.Sprintf("%.4g", got), got, limit)
+	case len(results[against]) > 0 && name != against:
+		parts = append(parts, fmt.Sprintf("%.2f x %s", times.middle, against))
+	}
+	if earlier := results[before+name]; len(earlier) > 0 {
+		times := f.times(results[name], earlier)
+		text := fmt.Sprintf("%.2f x before (%.2f to %.2f)", times.middle, times.least, times.most)
+		if f.more {
+			check(text+", 1/x", 1/times.middle, noSlower)
+		} else {
+			check(text, times.middle, noSlower)
+		}
+	}
+	return strings.Join(parts, "; "), held
+}
+
+// reportNoise says what others have used of the machine. A scenario with turns that were
+// disturbed each time they were made is no measurement.
+func (b *bench) reportNoise(s scenario, results map[string][]*result) {
+	var others []float64
+	for _, all := range results {
+		for _, r := range all {
+			others = append(others, r.others)
+		}
+	}
+	worst := slices.Max(others)
+	fmt.Printf("   others used %.0f %% of a processor, in the worst turn %.0f %%, at most %.0f %% (%s)\n",
+		100*median(others), 100*worst, 100*quietEnough, verdict(worst <= quietEnough))
+	if worst > quietEnough {
+		b.missed = append(b.missed, s.name+": the machine was too busy")
+	}
 }

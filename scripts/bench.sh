@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The benchmarks behind docs/benchmarks.md, with their bars. Takes about fifteen
+# The benchmarks behind docs/benchmarks.md, with their bars. Takes up to 45
 # minutes; needs Linux and redis-server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
