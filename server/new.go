@@ -169,6 +169,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		Observer:     s.metrics,
 		Version:      cfg.Version,
 		MaxBody:      cfg.MaxBody,
+		MaxMediaBody: cfg.MaxMediaBody,
 		MaxBodies:    cfg.MaxBodies,
 		BodyTimeout:  cfg.BodyTimeout,
 		WriteTimeout: 10 * time.Second,

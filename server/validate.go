@@ -93,9 +93,9 @@ func (c *Config) validateBounds() error {
 	switch {
 	case c.MaxBody < 1<<10:
 		return fmt.Errorf("bodies of at most %d bytes are too small: allow at least 1024", c.MaxBody)
-	case c.MaxBodies < 2*c.MaxBody:
+	case c.MaxBodies < 2*max(c.MaxBody, c.MaxMediaBody):
 		return fmt.Errorf("%d bytes for all bodies are too few: allow at least twice the %d of one, "+
-			"because one tenant gets half", c.MaxBodies, c.MaxBody)
+			"because one tenant gets half", c.MaxBodies, max(c.MaxBody, c.MaxMediaBody))
 	case c.BodyTimeout < time.Second:
 		return fmt.Errorf("%s is too short for a body to arrive: allow at least 1s; 30s is a good choice",
 			c.BodyTimeout)

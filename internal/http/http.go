@@ -89,6 +89,8 @@ type Config struct {
 	Version string
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
+	// MaxMediaBody bounds one of which more than half is media, in bytes. Optional: MaxBody.
+	MaxMediaBody int64
 	// MaxBodies bounds the bytes of all bodies that are being received and decoded; those of
 	// one tenant may be half of it. Optional: 16 times MaxBody.
 	MaxBodies int64
@@ -173,12 +175,13 @@ func (c *Config) setDefaults() {
 
 func newReceiver(c *Config) *exchange.Receiver {
 	return exchange.NewReceiver(exchange.Bodies{
-		Most:     c.MaxBody,
-		All:      c.MaxBodies,
-		Timeout:  c.BodyTimeout,
-		Deletes:  routeCopilotKit + "/", // CopilotKit sends the agent in it
-		Awaiting: c.Awaiting,
-		Unread:   c.Unread,
+		Most:      c.MaxBody,
+		MostMedia: c.MaxMediaBody,
+		All:       c.MaxBodies,
+		Timeout:   c.BodyTimeout,
+		Deletes:   routeCopilotKit + "/", // CopilotKit sends the agent in it
+		Awaiting:  c.Awaiting,
+		Unread:    c.Unread,
 	})
 }
 
@@ -217,6 +220,7 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 		authenticate: c.Authenticate,
 		keyless:      c.Door.LoopbackOnly || c.Door.Anonymous,
 		maxBody:      c.MaxBody,
+		maxMediaBody: max(c.MaxBody, c.MaxMediaBody),
 		bodies:       m.Bodies,
 	}
 	kit := &copilotKit{agents, runs, c.Threads, c.Authorize}

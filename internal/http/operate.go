@@ -27,6 +27,7 @@ type consoleAPI struct {
 	authenticate func(*http.Request) (holdfast.Principal, error)
 	keyless      bool
 	maxBody      int64
+	maxMediaBody int64
 	bodies       *exchange.Receiver
 }
 
@@ -125,12 +126,20 @@ type pageConfig struct {
 	DefaultAgent string `json:"defaultAgent,omitempty"`
 	// MaxBody is how large the body of a request may be, in bytes.
 	MaxBody int64 `json:"maxBody"`
+	// MaxMediaBody is how large it may be where more than half of it is media.
+	MaxMediaBody int64 `json:"maxMediaBody"`
 }
 
 // getPageConfig is GET /ui/config.json. It needs no key: a page without one learns that it has
 // to ask for it.
 func (a *consoleAPI) getPageConfig(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	c := pageConfig{Version: a.agents.version, Auth: "key", Roles: []access.Role{}, MaxBody: a.maxBody}
+	c := pageConfig{
+		Version:      a.agents.version,
+		Auth:         "key",
+		Roles:        []access.Role{},
+		MaxBody:      a.maxBody,
+		MaxMediaBody: a.maxMediaBody,
+	}
 	if a.keyless {
 		c.Auth = "none"
 	}

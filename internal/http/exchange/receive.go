@@ -20,8 +20,9 @@ import (
 
 // Bodies says how the bodies of requests are received. Every member must be set.
 type Bodies struct {
-	// Most bounds one body, and All those that are being received and decoded; in bytes.
-	Most, All int64
+	// Most bounds one body, MostMedia one of which more than half is media, if that is more, and
+	// All those that are being received and decoded; in bytes.
+	Most, MostMedia, All int64
 	// Timeout is how long a body may take to arrive.
 	Timeout time.Duration
 	// Deletes is how the paths begin at which a DELETE may have a body.
@@ -82,7 +83,7 @@ func (in *Receiver) Read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	if !door.IsJSON(r) {
 		return nil, door.NotJSON()
 	}
-	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, in.Most))
+	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, max(in.Most, in.MostMedia)))
 	if err == nil {
 		return body, nil
 	}
@@ -112,25 +113,29 @@ const firstRead = 4 << 10
 func (in *Receiver) receive(r *http.Request, from io.Reader) ([]byte, error) {
 	rec := RecorderOf(r)
 	var body []byte
+	size := bulk{most: in.Most, mostMedia: in.MostMedia}
 	for {
 		if len(body) == cap(body) {
-			size := max(firstRead, 2*cap(body))
+			room := max(firstRead, 2*cap(body))
 			if r.ContentLength > 0 {
-				size = min(size, int(r.ContentLength)+1) // with one byte more, the end is seen
+				room = min(room, int(r.ContentLength)+1) // with one byte more, the end is seen
 			}
-			size = max(size, len(body)+1)
-			if !in.memory.take(rec.Caller.Tenant, int64(size-cap(body))) {
+			room = max(room, len(body)+1)
+			if !in.memory.take(rec.Caller.Tenant, int64(room-cap(body))) {
 				return nil, holdfast.Errorf(codes.TooManyBodies,
 					"This server is receiving as many requests as it has memory for.").
 					WithHint("Send the request again after the time in Retry-After.")
 			}
-			rec.held += int64(size - cap(body))
-			body = append(make([]byte, 0, size), body...)
+			rec.held += int64(room - cap(body))
+			body = append(make([]byte, 0, room), body...)
 		}
 		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if err == io.EOF {
-			return body, nil
+			return body, size.admits(body, true)
+		}
+		if err == nil {
+			err = size.admits(body, false)
 		}
 		if err != nil {
 			return nil, err

@@ -328,6 +328,8 @@ export interface PageConfig {
   readonly defaultAgent?: string;
   /** How large the body of a request may be, in bytes. */
   readonly maxBody: number;
+  /** How large it may be where more than half of it is media. */
+  readonly maxMediaBody: number;
 }
 
 /** How long something took, in milliseconds. */

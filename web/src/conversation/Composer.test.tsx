@@ -81,12 +81,16 @@ describe('Composer', () => {
   });
 
   it('says before it is sent what cannot be', async () => {
-    render(<Writing accepts={{ image: false }} maxBody={100_000} />);
+    render(<Writing accepts={{ image: false }} limits={{ body: 100_000, media: 200_000 }} />);
     const input = document.querySelector('input[type=file]') as HTMLInputElement;
     fireEvent.change(input, { target: { files: [file('cat.png', 'image/png')] } });
     expect(await screen.findByText('cat.png: this agent takes no images.')).toBeTruthy();
     fireEvent.change(input, { target: { files: [file('large.pdf', 'application/pdf', 'x'.repeat(50_000))] } });
-    expect(await screen.findByText(/large.pdf is too large: 49 KB/)).toBeTruthy();
+    expect(await screen.findByText('large.pdf')).toBeTruthy();
+    fireEvent.change(input, { target: { files: [file('larger.pdf', 'application/pdf', 'x'.repeat(60_000))] } });
+    expect(await screen.findByText(/larger.pdf is too large: 59 KB/)).toBeTruthy();
+    fireEvent.change(input, { target: { files: [file('large.txt', 'text/plain', 'x'.repeat(50_000))] } });
+    expect(await screen.findByText(/large.txt is too large: 49 KB/)).toBeTruthy();
     fireEvent.change(input, { target: { files: [file('a.exe', 'application/x-msdownload')] } });
     expect(await screen.findByText(/a.exe is of a kind that cannot be sent/)).toBeTruthy();
     await expectAccessible();

@@ -5,7 +5,7 @@ import type { UserMessage } from '../api/actions.ts';
 import { Button, IconButton } from '../ui/Button.tsx';
 import { AttachIcon, CloseIcon, SendIcon, StopIcon } from '../ui/icons.tsx';
 import { bytes } from '../ui/time.ts';
-import { attach, contentOf, problemOf, used, type Accepts, type Attachment } from './attachments.ts';
+import { attach, contentOf, problemOf, type Accepts, type Attachment, type Limits } from './attachments.ts';
 import './Composer.css';
 
 export interface ComposerHandle {
@@ -27,15 +27,15 @@ export interface ComposerProps {
   stopping: boolean;
   placeholder: string;
   accepts: Accepts;
-  /** How large the body of a request may be, in bytes. */
-  maxBody?: number;
+  /** How large the body of a request may be. */
+  limits?: Limits;
   /** In the bar below the text: the choice of an agent. */
   children?: ReactNode;
   autoFocus?: boolean;
   handle?: Ref<ComposerHandle>;
 }
 
-function useAttachments(files: readonly Attachment[], onFiles: (files: readonly Attachment[]) => void, accepts: Accepts, maxBody?: number) {
+function useAttachments(files: readonly Attachment[], onFiles: (files: readonly Attachment[]) => void, accepts: Accepts, limits?: Limits) {
   // Reading takes its time, and more may be dropped meanwhile.
   const now = useRef(files);
   useEffect(() => {
@@ -49,7 +49,7 @@ function useAttachments(files: readonly Attachment[], onFiles: (files: readonly 
   const add = async (files: readonly File[]) => {
     setProblem('');
     for (const file of files) {
-      const wrong = problemOf(file, accepts, used(now.current), maxBody);
+      const wrong = problemOf(file, accepts, now.current, limits);
       if (wrong) {
         setProblem(wrong);
         continue;
@@ -81,10 +81,10 @@ function Chips({ list, onRemove }: { list: readonly Attachment[]; onRemove: (id:
   );
 }
 
-export function Composer({ text, onText, files, onFiles, onSend, busy, onStop, stopping, placeholder, accepts, maxBody, children, autoFocus, handle }: ComposerProps) {
+export function Composer({ text, onText, files, onFiles, onSend, busy, onStop, stopping, placeholder, accepts, limits, children, autoFocus, handle }: ComposerProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  const attachments = useAttachments(files, onFiles, accepts, maxBody);
+  const attachments = useAttachments(files, onFiles, accepts, limits);
   const [over, setOver] = useState(false);
   const [hint, setHint] = useState('');
   useImperativeHandle(handle, () => ({

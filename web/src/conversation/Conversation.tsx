@@ -156,7 +156,7 @@ export function Conversation() {
             {begun && !asks && !sent.refusal && <Standing view={view} thread={thread} busy={busy} onResume={sent.resume} />}
             {standing !== 'gone' && (
               <Composer
-                handle={composer} text={text} onText={draft.write} files={draft.files} onFiles={draft.attach} busy={busy} stopping={sent.stopping} onStop={sent.stop} autoFocus={!begun} accepts={acceptsOf(agent.capabilities)} maxBody={config.maxBody}
+                handle={composer} text={text} onText={draft.write} files={draft.files} onFiles={draft.attach} busy={busy} stopping={sent.stopping} onStop={sent.stop} autoFocus={!begun} accepts={acceptsOf(agent.capabilities)} limits={{ body: config.maxBody, media: config.maxMediaBody }}
                 placeholder={asks ? 'Answer above, or write to decline' : begun ? 'Write a message' : 'What should it do?'}
                 onSend={(content) => sent.send(content, asks ? { onInterrupted: 'decline' } : {})}
               >

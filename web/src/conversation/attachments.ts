@@ -44,20 +44,34 @@ export function kindOf(file: { type: string; name: string }): Kind | undefined {
 
 const plural: Record<Kind, string> = { image: 'images', audio: 'sounds', video: 'videos', pdf: 'PDFs', text: 'texts' };
 
-/** How many bytes an attachment takes in a request. */
-const weight = (part: ContentPart): number => (part.type === 'text' ? part.text.length * 1.1 : part.source.value.length);
+/** How large the body of a request may be, in bytes, and one of which more than half is media; any size until the server has said it. */
+export interface Limits {
+  readonly body?: number | undefined;
+  readonly media?: number | undefined;
+}
 
-/** Why a file cannot be sent; '' if it can. most is how large the body of a request may be, if the server says so. */
-export function problemOf(file: { type: string; name: string; size: number }, accepts: Accepts, used: number, most = Infinity): string {
+/** How many bytes attachments take in a request. */
+function weigh(attachments: readonly Attachment[]): { all: number; media: number } {
+  let [all, media] = [0, 0];
+  for (const { part } of attachments) {
+    if (part.type === 'text') all += part.text.length * 1.1;
+    else [all, media] = [all + part.source.value.length, media + part.source.value.length];
+  }
+  return { all, media };
+}
+
+/** Why a file cannot be sent with the others; '' if it can. */
+export function problemOf(file: { type: string; name: string; size: number }, accepts: Accepts, others: readonly Attachment[], { body = Infinity, media: mediaBody = body }: Limits = {}): string {
   const kind = kindOf(file);
   if (kind === undefined) return `${file.name} is of a kind that cannot be sent (${file.type || 'unknown'}). Images, sounds, videos, PDFs and texts can.`;
   if (kind !== 'text' && accepts[kind] === false) return `${file.name}: this agent takes no ${plural[kind]}.`;
-  const sent = kind === 'text' ? file.size * 1.1 : (file.size * 4) / 3;
-  if (used + sent > most - room) return `${file.name} is too large: ${bytes(file.size)}. A message has room for ${bytes(Math.max(0, ((most - room - used) * 3) / 4))} more.`;
+  const { all, media } = weigh(others);
+  const text = kind === 'text' ? file.size * 1.1 : 0;
+  const data = kind === 'text' ? 0 : (file.size * 4) / 3;
+  const most = 2 * (media + data) > all + text + data + room ? Math.max(body, mediaBody) : body;
+  if (all + text + data > most - room) return `${file.name} is too large: ${bytes(file.size)}. A message has room for ${bytes(Math.max(0, ((most - room - all) * 3) / 4))} more.`;
   return '';
 }
-
-export const used = (attachments: readonly Attachment[]): number => attachments.reduce((n, a) => n + weight(a.part), 0);
 
 let last = 0;
 

@@ -39,7 +39,7 @@ const threads: ThreadList = { threads: [
   { id: 't1', user: 'bob', title: 'Refund', agent: 'shop', status: 'stopped', outcome: 'error', code: 'model_failed', runId: 'r', iteration: 1, cursor: 'c', updatedAt: '2026-03-01T09:00:00Z', etag: 'e' },
 ] };
 
-const config = (more: Partial<PageConfig> = {}): PageConfig => ({ version: 'v1.2.3', demo: false, kill: false, auth: 'none', identified: true, roles: ['user'], tenantOperator: true, serverOperator: true, maxBody: 4 << 20, ...more });
+const config = (more: Partial<PageConfig> = {}): PageConfig => ({ version: 'v1.2.3', demo: false, kill: false, auth: 'none', identified: true, roles: ['user'], tenantOperator: true, serverOperator: true, maxBody: 4 << 20, maxMediaBody: 8 << 20, ...more });
 
 const noOperator = { tenantOperator: false, serverOperator: false };
 
