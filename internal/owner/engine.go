@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"hash/maphash"
 	"runtime"
 	"sync"
 	"time"
@@ -72,7 +71,7 @@ func New(cfg loop.Config) (*Engine, error) {
 		return nil, err
 	}
 	free := &places{limits: cfg.Limits, taken: make(chan struct{}, cfg.MaxRuns)}
-	rs, one := newResidents(h, free), &locks{seed: maphash.MakeSeed()}
+	rs, one := newResidents(h, free), &locks{}
 	owns := newClaims(rs)
 	e := &Engine{
 		house:     h,

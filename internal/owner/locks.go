@@ -1,21 +1,44 @@
 package owner
 
 import (
-	"hash/maphash"
 	"sync"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// locks serialize what this process decides about one thread.
+// locks serialize what this process decides about one thread. Each thread has a lock of its
+// own while somebody needs it, so no thread waits for another one.
 type locks struct {
-	seed maphash.Seed
-	all  [256]sync.Mutex
+	mu  sync.Mutex
+	all map[store.ThreadKey]*threadLock
+}
+
+// threadLock is the lock of one thread.
+type threadLock struct {
+	held  chan struct{} // has one element while somebody holds the lock
+	users int           // who hold it or wait for it
 }
 
 // lock takes the thread's lock, until unlock is called.
 func (l *locks) lock(key store.ThreadKey) (unlock func()) {
-	m := &l.all[maphash.Comparable(l.seed, key)%uint64(len(l.all))]
-	m.Lock()
-	return m.Unlock
+	l.mu.Lock()
+	one := l.all[key]
+	if one == nil {
+		one = &threadLock{held: make(chan struct{}, 1)}
+		if l.all == nil {
+			l.all = map[store.ThreadKey]*threadLock{}
+		}
+		l.all[key] = one
+	}
+	one.users++
+	l.mu.Unlock()
+	one.held <- struct{}{}
+	return func() {
+		<-one.held
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(l.all, key)
+		}
+	}
 }
