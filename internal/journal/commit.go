@@ -72,6 +72,9 @@ func (w *Writer) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.due && w.next != nil {
+		if w.paused(); w.next == nil {
+			break
+		}
 		b := w.next
 		err := w.complete(b)
 		w.next, w.due = w.newGroup(), false
@@ -97,6 +100,16 @@ func (w *Writer) run() {
 	w.running = false
 	if w.next == nil {
 		w.end()
+	}
+}
+
+// paused calls Pause, if there is one; the caller holds the lock, which it does without
+// meanwhile.
+func (w *Writer) paused() {
+	if w.Pause != nil {
+		w.mu.Unlock()
+		defer w.mu.Lock()
+		w.Pause()
 	}
 }
 

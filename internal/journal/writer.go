@@ -48,6 +48,9 @@ type Config struct {
 	Go func(f func())
 	// StopAtOnce gives up at the first try that fails. It may be left false.
 	StopAtOnce bool
+	// Pause is called before each group is taken. Whoever decides there when that happens
+	// decides what is in the group; if it is nil, the scheduler of Go does.
+	Pause func()
 }
 
 // Writer is the one way from a run to its thread's log. It is a group commit: at most

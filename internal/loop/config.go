@@ -156,6 +156,9 @@ type Config struct {
 	// FinishURL returns the one-time URL with a token, for calls that are finished from
 	// outside. It may be nil if no tool hands out URLs.
 	FinishURL func(token string) string
+	// Pause is called before a run's writer takes what it commits next; see
+	// journal.Config. It is nil in a server.
+	Pause func(store.ThreadKey)
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)

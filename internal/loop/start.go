@@ -127,6 +127,10 @@ func (r *run) prepare(head *store.Head, first []store.Record) {
 // this process the owner.
 func (r *run) writerConfig(asked clock.Moment) journal.Config {
 	cfg := &r.host.Config
+	var pause func()
+	if cfg.Pause != nil {
+		pause = func() { cfg.Pause(r.key) }
+	}
 	return journal.Config{
 		Process:    r.host.Process,
 		Now:        cfg.Now,
@@ -140,6 +144,7 @@ func (r *run) writerConfig(asked clock.Moment) journal.Config {
 		Limit:      cfg.BufferBytes,
 		Window:     cfg.DeltaWindow,
 		StopAtOnce: cfg.StopOnStoreFailure,
+		Pause:      pause,
 	}
 }
 
