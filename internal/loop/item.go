@@ -1,8 +1,7 @@
 package loop
 
 import (
-	"sync"
-
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -27,7 +26,7 @@ const (
 
 // inbox is what a run does with the items of its inbox.
 type inbox struct {
-	mu sync.Mutex // one reads at a time, so items are taken in their order
+	mu routine.Lock // one reads at a time, so items are taken in their order
 	// seen is the number of the newest item that was taken. It changes under mu and in the
 	// writer's turn, so the commit that ends the run knows what it includes.
 	seen uint64

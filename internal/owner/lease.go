@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -20,7 +19,7 @@ import (
 // renewal keeps the process's lease.
 type renewal struct {
 	*house
-	mu sync.Mutex // a renewal is under way, or the lease is given up
+	mu routine.Lock // a renewal is under way, or the lease is given up
 }
 
 // announce makes the process known to the store. A store that answers, but refuses writes

@@ -3,6 +3,7 @@ package owner
 import (
 	"sync"
 
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -15,8 +16,8 @@ type locks struct {
 
 // threadLock is the lock of one thread.
 type threadLock struct {
-	held  chan struct{} // has one element while somebody holds the lock
-	users int           // who hold it or wait for it
+	mine  routine.Lock
+	users int // who hold it or wait for it
 }
 
 // lock takes the thread's lock, until unlock is called.
@@ -24,7 +25,7 @@ func (l *locks) lock(key store.ThreadKey) (unlock func()) {
 	l.mu.Lock()
 	one := l.all[key]
 	if one == nil {
-		one = &threadLock{held: make(chan struct{}, 1)}
+		one = &threadLock{}
 		if l.all == nil {
 			l.all = map[store.ThreadKey]*threadLock{}
 		}
@@ -32,9 +33,9 @@ func (l *locks) lock(key store.ThreadKey) (unlock func()) {
 	}
 	one.users++
 	l.mu.Unlock()
-	one.held <- struct{}{}
+	one.mine.Lock()
 	return func() {
-		<-one.held
+		one.mine.Unlock()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if one.users--; one.users == 0 {
