@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
@@ -53,7 +53,6 @@ type sweeper struct {
 	// swept is called after each sweep.
 	swept func()
 
-	seed maphash.Seed
 	gone chan struct{}        // a process is gone
 	left chan store.Departure // threads that were handed over
 	// told has the threads that could not be taken over the last time, and why, so that the
@@ -73,7 +72,6 @@ func newSweeper(cfg *loop.Config, process string, c *contact) *sweeper {
 		lease:   cfg.Lease,
 		log:     cfg.Log,
 		contact: c,
-		seed:    maphash.MakeSeed(),
 		gone:    make(chan struct{}, 1),
 		left:    make(chan store.Departure, 1024),
 	}
@@ -121,6 +119,18 @@ func (s *sweeper) run() {
 			due, gone = timer.C, s.gone
 		case <-gone:
 		case <-due:
+		}
+		for more := true; more; { // one sweep is for all that there is to hear by now
+			select {
+			case <-s.contact.began:
+				due, gone = timer.C, s.gone
+			case <-gone:
+			default:
+				more = false
+			}
+		}
+		if s.stopping() {
+			return
 		}
 		timer.Reset(s.sweep())
 		s.swept()
@@ -196,7 +206,7 @@ func (s *sweeper) sweep() (next time.Duration) {
 	s.unread = ""
 	// Each process takes the threads in an order of its own, so that they share the work.
 	slices.SortFunc(owned, func(a, b store.OwnedThread) int {
-		return cmp.Compare(maphash.Comparable(s.seed, a.Key), maphash.Comparable(s.seed, b.Key))
+		return cmp.Compare(s.turn(a.Key), s.turn(b.Key))
 	})
 	var orphans []store.ThreadKey
 	leases := map[string]store.Lease{}
@@ -221,6 +231,16 @@ func (s *sweeper) sweep() (next time.Duration) {
 		next = min(next, s.retry)
 	}
 	return max(next, afterLease)
+}
+
+// turn is where a thread is in this process's order. It follows from their names.
+func (s *sweeper) turn(key store.ThreadKey) uint64 {
+	h := fnv.New64a()
+	for _, name := range []string{s.process, key.Tenant, key.Thread} {
+		_, _ = h.Write([]byte(name))
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
 }
 
 // full reports whether the store has refused something, and says that it would refuse every commit
