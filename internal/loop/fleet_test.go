@@ -111,6 +111,48 @@ func (l *late) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	return l.Store.Owned(ctx)
 }
 
+// uncommitted is a store that takes no commits of its server while it is closed.
+type uncommitted struct {
+	store.Store
+	store.Roster
+	closed atomic.Bool
+}
+
+func (u *uncommitted) Commit(ctx context.Context, c *store.Commit) error {
+	if u.closed.Load() {
+		return looptest.ErrUnreachable
+	}
+	return u.Store.Commit(ctx, c)
+}
+
+// TestGivenUpByOneThatDoesNotRecover: a server that lives, has given a run up because it could not
+// commit, and does not recover, hands the run over to one that does, which would otherwise take
+// the run for one that has an owner.
+func TestGivenUpByOneThatDoesNotRecover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, gate := &looptest.Notebook{}, make(chan struct{})
+		shared := memstore.New()
+		own := &uncommitted{Store: shared, Roster: shared}
+		off := looptest.Start(t, own, func(c *looptest.Config) {
+			c.Recover, c.StoreTimeout = false, 5*time.Second
+		}, revised("1", j, gate))
+		other := looptest.Start(t, shared, nil, revised("1", j, nil))
+		if _, err := off.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		own.closed.Store(true)
+		close(gate)
+		time.Sleep(10 * time.Second)
+		own.closed.Store(false)
+		time.Sleep(10 * time.Second)
+		if got := info(t, other); got.Status != threads.StatusIdle || got.Code != "" {
+			t.Errorf("the thread is %+v", got)
+		}
+	})
+}
+
 // TestOnlyOneRecovers: where nobody else recovers, a server that does not ends a run at once.
 func TestOnlyOneRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -130,9 +130,9 @@ func (h *Host) CommitAlone(ctx context.Context, at holdfast.Iteration, c *store.
 	return false, err
 }
 
-// handOver tells the other processes that this one never writes to the thread again. If
+// HandOver tells the other processes that this one never writes to the thread again. If
 // nobody hears it, the thread is found when this process has retired.
-func (h *Host) handOver(key store.ThreadKey) {
+func (h *Host) HandOver(key store.ThreadKey) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := h.Config.Store.HandOver(ctx, h.Process, key); err != nil {

@@ -80,5 +80,5 @@ func (r *run) passOn(head *store.Head) {
 				"thread", r.key.Thread, "run", r.rec.ID, "error", err)
 		}
 	}
-	h.handOver(r.key)
+	h.HandOver(r.key)
 }

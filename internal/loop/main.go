@@ -110,7 +110,7 @@ func (x *Run) leave(cause error) {
 		defer cancel()
 		if err := x.run.w.Close(ctx, x.run.host.Process); err == nil {
 			if !x.run.busy {
-				x.run.host.handOver(x.run.key)
+				x.run.host.HandOver(x.run.key)
 			}
 			return
 		}

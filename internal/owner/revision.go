@@ -28,6 +28,7 @@ type successor struct {
 	agent   *agents.Agent // nil if there is none of its name
 	agents  *agents.Set   // those of the agent, in use until the caller drops them
 	verdict pin.Verdict
+	others  bool // another process can go on with it
 }
 
 // successors finds out with what this process goes on with runs that have lost their owner.
@@ -46,8 +47,8 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 	s.agent, _ = s.agents.OfThread(t)
 	if !h.cfg.Recover {
 		// It ends the run, unless there is one that goes on with runs.
-		others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.silent || a.Recovers })
-		if others {
+		s.others, err = h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool { return a.silent || a.Recovers })
+		if s.others {
 			s.verdict = pin.Wait
 		}
 		return s, err
@@ -72,14 +73,14 @@ func (h *successors) of(ctx context.Context, t *thread.Thread) (s successor, err
 	if s.agent == nil { // one that has the agent knows whether another revision will do
 		wanted = ""
 	}
-	others, err := h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool {
+	s.others, err = h.fleet.any(ctx, t.Head.Process, func(a *abilities) bool {
 		return a.goesOnWith(t.State.Agent, wanted)
 	})
 	if err != nil {
 		return s, err
 	}
-	s.verdict, err = h.pins.Look(ctx, t, began, others)
-	if s.verdict == pin.Cancelled && s.agent == nil && others {
+	s.verdict, err = h.pins.Look(ctx, t, began, s.others)
+	if s.verdict == pin.Cancelled && s.agent == nil && s.others {
 		s.verdict = pin.Wait // that one ends it as its user wants
 	}
 	return s, err

@@ -74,6 +74,9 @@ func (o *takeovers) become(ctx context.Context, t *thread.Thread, why cause) (mo
 	switch {
 	case err != nil:
 	case s.verdict == pin.Wait:
+		if why == gaveUp && s.others { // who take this process, which lives, for the owner
+			o.host.HandOver(key)
+		}
 		return false, nil
 	case s.verdict == pin.Stored:
 		o.cfg.Observer.TakenOver(place, observe.TakeoverWaits, "")
