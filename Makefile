@@ -198,6 +198,12 @@ STALES ?= 200
 stale: ## hold Redis's answers back from an owner, or suspend it, at the commit before a tool, STALES times, while another server takes its run over; prints the table in docs/durability.md (needs redis-server)
 	HOLDFAST_STALES=$(STALES) HOLDFAST_STALES_SEED=$(SEED) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -parallel=12 -run='^TestStaleOwner$$' -v ./internal/e2e | sed -nE 's/^ +stale_test.go:[0-9]+: (\|)/\1/p; /begun after|does not end|^FAIL|^ok/p'"
 
+SEEDS ?= 1..10000
+SPELL ?= 0
+simulate: ## play the schedules SEEDS=a..b of the simulator, or fresh ones for SPELL=30s, or with SEED=n print the story of one; docs/reliability.md
+	@if [ "$(origin SEED)" = "command line" ]; then go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED); \
+	else go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | grep -E '^(seeds|ok|FAIL)|seed [0-9]+:'; fi
+
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_REQUIRE_ALL=1 HOLDFAST_STEPS=$(STEPS) HOLDFAST_SEED=$(SEED) bash -o pipefail -c "go test -count=1 -timeout=60m -run='TestKilledInEachStep$$' -v ./internal/e2e | sed -nE 's/^ +(\|)/\1/p; /FAIL|_test.go:|^ok/p'"

@@ -682,6 +682,7 @@ var rules = map[string]rule{
 var testOnly = []string{
 	"internal/archtest",
 	"internal/e2e",
+	"internal/simulate",
 	"internal/testkit",
 }
 

@@ -48,8 +48,8 @@ type Config struct {
 	Go func(f func())
 	// StopAtOnce gives up at the first try that fails. It may be left false.
 	StopAtOnce bool
-	// Pause is called before each group is taken. Whoever decides there when that happens
-	// decides what is in the group; if it is nil, the scheduler of Go does.
+	// Pause is called before each group is taken. A simulation decides there when
+	// that happens, and so what is in the group; if it is nil, the scheduler of Go does.
 	Pause func()
 }
 

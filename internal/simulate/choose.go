@@ -1,0 +1,278 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// The scheduler: what can happen next, how likely it is, and what is chosen.
+
+// choice is something that can happen next.
+type choice struct {
+	name   string
+	weight float64
+	do     func()
+}
+
+// chooser chooses by a seed, or by a script.
+type chooser struct {
+	rand     *rand.Rand
+	script   []string
+	scripted bool
+	taken    []string
+}
+
+// choose returns what happens next; nil if nothing does, or if the script is over.
+func (c *chooser) choose(choices []choice) *choice {
+	next := c.drawn(choices)
+	if c.scripted {
+		next = c.written(choices)
+	}
+	if next != nil {
+		c.taken = append(c.taken, next.name)
+	}
+	return next
+}
+
+// written returns the next step of the script that is possible.
+func (c *chooser) written(choices []choice) *choice {
+	for len(c.script) > 0 {
+		name := c.script[0]
+		c.script = c.script[1:]
+		for i := range choices {
+			if choices[i].name == name {
+				return &choices[i]
+			}
+		}
+	}
+	return nil
+}
+
+// drawn draws one.
+func (c *chooser) drawn(choices []choice) *choice {
+	sum := 0.0
+	for i := range choices {
+		sum += choices[i].weight
+	}
+	if sum == 0 || c.scripted {
+		return nil
+	}
+	at := c.rand.Float64() * sum
+	for i := range choices {
+		if at -= choices[i].weight; at < 0 {
+			return &choices[i]
+		}
+	}
+	return &choices[len(choices)-1]
+}
+
+// options are the choices while they are gathered.
+type options struct {
+	w    *World
+	list []choice
+	// all means that faults count which the world's mood does not have.
+	all bool
+	// hot are the servers at which something is about to happen that a takeover must prevent.
+	hot map[*server]bool
+	// away means that a server cannot be heard while time passes.
+	away bool
+}
+
+// add adds a choice, unless it is a fault that the world's mood does not have.
+func (o *options) add(name string, weight float64, do func()) {
+	if weight > 0 || o.all {
+		o.list = append(o.list, choice{name, weight, do})
+	}
+}
+
+// mood returns the weight of a fault.
+func (o *options) mood(fault string) float64 { return o.w.plan.mood.weights[fault] }
+
+// choices returns what can happen next; all of it if a script chooses.
+func (w *World) choices(all bool) []choice {
+	o := &options{w: w, all: all, hot: map[*server]bool{}}
+	o.seams()
+	o.told()
+	o.processes()
+	o.requests()
+	o.time()
+	return o.list
+}
+
+// seams adds the goroutines that can be let go.
+func (o *options) seams() {
+	all := o.w.gate.sorted()
+	for i, name := range named(all) {
+		one := all[i]
+		reply := strings.HasSuffix(one.name, " reply")
+		if strings.Contains(name, " start ") || reply && strings.Contains(name, " commit ") {
+			o.hot[one.server] = true
+		}
+		store := len(one.options) > 0 && !strings.Contains(name, " model ") && !strings.Contains(name, " tool ")
+		if one.server.suspended || store && (one.server.link.cut && !reply || one.server.link.deaf && reply) {
+			continue
+		}
+		weight := 10.0
+		if reply || strings.Contains(name, " start ") {
+			weight = 4
+		}
+		if one.server.link.deaf && store { // it is carried out, and the reply has to wait
+			o.add(name+" "+late, weight, func() { o.w.gate.let(one, late) })
+			continue
+		}
+		o.add(name, weight, func() { o.w.gate.let(one, goOn) })
+		for _, fault := range one.options {
+			factor := 1.0
+			if fault == late && strings.Contains(name, " commit ") {
+				factor = 3
+			}
+			o.add(name+" "+fault, factor*o.mood(fault), func() { o.w.gate.let(one, fault) })
+		}
+	}
+}
+
+// told adds what the store can tell.
+func (o *options) told() {
+	seen := map[string]int{}
+	for _, n := range o.w.due() {
+		name := n.name
+		if seen[n.name]++; seen[n.name] > 1 {
+			continue // the first of that name comes first
+		}
+		if n.server != nil && (n.server.suspended || n.server.link.cut || n.server.link.deaf) {
+			continue
+		}
+		weight := 6.0
+		if n.server == nil {
+			weight = 1
+		}
+		o.add(name, weight, func() { o.w.take(n); n.deliver() })
+		if n.lose != nil {
+			o.add(name+" is lost", o.mood("lose"), func() { o.w.take(n); n.lose() })
+		}
+	}
+}
+
+// processes adds what can become of processes.
+func (o *options) processes() {
+	living := 0
+	for _, s := range o.w.servers {
+		if !s.isDead() && !s.stopping {
+			living++
+		}
+	}
+	for _, s := range o.w.servers {
+		hot := 1.0
+		if o.hot[s] {
+			hot = 6
+		}
+		switch {
+		case s.isDead():
+			o.add(s.name+" is started", 0.5+o.mood("restart"), func() { o.restart(s, s.variant) })
+			o.add(s.name+" is started with another revision", 0.1*o.mood("restart"), func() {
+				v := s.variant
+				v.revision = map[string]string{"r1": "r2", "r2": "r1"}[v.revision]
+				o.restart(s, v)
+			})
+			o.add(s.name+" is started without the agent", 0.1*o.mood("restart"), func() {
+				o.restart(s, variant{revision: s.variant.revision, without: true})
+			})
+			continue
+		case s.suspended:
+			o.away = true
+			o.add(s.name+" goes on", 1.5, func() { s.suspended = false })
+		default:
+			o.add(s.name+" is suspended", 0.3*hot*o.mood("suspend"), func() { s.suspended = true })
+		}
+		if s.link.cut || s.link.deaf {
+			o.away = true
+			o.add(s.name+" is in touch", 1.5, func() { s.link.cut, s.link.deaf = false, false })
+		} else {
+			o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut = true })
+			o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf = true })
+		}
+		if living > 1 || o.mood("restart") > 0 {
+			o.add(s.name+" is killed", 0.1*hot*o.mood("kill"), func() { s.die(true) })
+			o.add(s.name+" is killed unnoticed", 0.05*hot*o.mood("kill"), func() { s.die(false) })
+		}
+		if !s.stopping && s.ready.Load() {
+			o.add(s.name+" is told to stop", 0.1*o.mood("stop"), s.stop)
+		}
+	}
+}
+
+// restart starts a server in place of a dead one.
+func (o *options) restart(s *server, v variant) {
+	o.w.servers[s.index] = o.w.newServer(s.index, s.life+1, v)
+}
+
+// requests adds what clients can do.
+func (o *options) requests() {
+	for _, c := range o.w.clients {
+		if c.reads() {
+			weight := 0.3
+			if c.server.isDead() {
+				weight = 0
+			}
+			o.add(c.name+" is cut off", weight, c.leave)
+		}
+		for _, s := range o.w.servers {
+			if s.serves() && !s.suspended {
+				o.request(c, s)
+			}
+		}
+	}
+}
+
+// request adds what a client can do at a server.
+func (o *options) request(c *client, s *server) {
+	at := " at " + s.name
+	if c.page.run != "" && c.page.cursor.Number > 0 && !c.page.over {
+		o.add(c.name+" cancels"+at, 0.1, func() { c.cancel(s) })
+	}
+	if c.reads() {
+		return
+	}
+	if c.posts < maxPosts {
+		weight := 2.0
+		if c.posts > 0 {
+			weight = 0.6
+		}
+		o.add(c.name+" posts"+at, weight, func() { c.say(s, "") })
+		o.add(c.name+" posts and cancels"+at, 0.2*weight, func() {
+			c.say(s, `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
+		})
+	}
+	if c.sent < maxRequests && c.posts > 0 {
+		o.add(c.name+" posts nothing"+at, 0.4, func() { c.post(s, c.input("")) })
+		o.add(c.name+" posts again"+at, 0.4, func() { c.post(s, c.last) })
+		if len(c.page.open) > 0 {
+			o.add(c.name+" says yes"+at, 2, func() { c.answer(s, true) })
+			o.add(c.name+" says no"+at, 0.5, func() { c.answer(s, false) })
+		}
+	}
+	o.add(c.name+" attaches"+at, 0.3, func() { c.attach(s) })
+	if c.page.run != "" && c.page.cursor.Number > 0 {
+		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
+	}
+}
+
+// The most that a client does.
+const (
+	maxPosts    = 3
+	maxRequests = 8
+)
+
+// time adds that time passes.
+func (o *options) time() {
+	factor := 1 + o.mood("time")
+	if o.away {
+		factor *= 3
+	}
+	pass := func(d time.Duration) func() { return func() { time.Sleep(d) } }
+	o.add("5ms pass", 1.5, pass(5*time.Millisecond))
+	o.add("60ms pass", 0.8, pass(60*time.Millisecond))
+	o.add("350ms pass", 0.3*factor, pass(350*time.Millisecond))
+	o.add("1.2s pass", 0.1*factor, pass(1200*time.Millisecond))
+}

@@ -1,0 +1,295 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A client of one thread: it posts, watches, loses its connection and comes back, cancels, and
+// answers questions. All that it is shown is checked against what has really happened.
+
+// client is one client. Only one of its goroutines runs at a time.
+type client struct {
+	world   *World
+	name    string
+	thread  string
+	dialect agui.Dialect
+	posts   int // how many messages it has sent
+	sent    int // how many requests
+	page    page
+	stop    context.CancelFunc // of the stream that it reads; nil if none is open
+	server  *server            // that it reads from
+	last    *agui.RunAgentInput
+}
+
+// page is what a client has seen.
+type page struct {
+	run    string       // the run that it watches
+	echo   string       // the id under which it does, once it has begun
+	cursor store.Cursor // of the last record
+	over   bool         // that run has ended
+	open   []agui.Interrupt
+	seq    agui.Sequencer // after what it has seen
+}
+
+func (w *World) newClient(i int) *client {
+	c := &client{world: w, name: fmt.Sprintf("c%d", i+1), thread: fmt.Sprintf("t%d", 1+i%w.plan.threads)}
+	if w.plan.legacy[i] {
+		c.dialect = agui.DialectLegacy
+	}
+	return c
+}
+
+// input returns the next request, with a message of the user unless that is empty.
+func (c *client) input(text string) *agui.RunAgentInput {
+	c.sent++
+	in := &agui.RunAgentInput{ThreadID: c.thread, RunID: fmt.Sprintf("%s-r%d", c.name, c.sent)}
+	if c.dialect == agui.DialectV1 {
+		in.ProtocolVersion = agui.ProtocolVersion
+	}
+	if text != "" {
+		c.posts++
+		in.Messages = []agui.Message{agui.FromDomain(holdfast.Message{
+			ID: fmt.Sprintf("%s-u%d", c.name, c.posts), Role: holdfast.RoleUser, Text: text,
+		})}
+	}
+	return in
+}
+
+// say posts a message, with a policy for a thread that is not ready.
+func (c *client) say(s *server, policy string) {
+	in := c.input(c.world.plan.texts[(c.posts+len(c.name)+int(c.name[1]))%len(c.world.plan.texts)])
+	if policy != "" {
+		in.ForwardedProps = json.RawMessage(`{"holdfast":{` + policy + `}}`)
+	}
+	c.post(s, in)
+}
+
+// answer answers the open questions.
+func (c *client) answer(s *server, approved bool) {
+	in := c.input("")
+	for _, q := range c.page.open {
+		payload := fmt.Sprintf(`{"approved":%t}`, approved)
+		if bytes.Contains(q.ResponseSchema, []byte(`"outcome"`)) {
+			payload = `{"outcome":"happened"}`
+		}
+		in.Resume = append(in.Resume, agui.ResumeEntry{
+			InterruptID: q.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload),
+		})
+	}
+	c.page.open = nil
+	c.post(s, in)
+}
+
+// post sends a request.
+func (c *client) post(s *server, in *agui.RunAgentInput) {
+	c.last = in
+	c.read(s, "post "+in.RunID, true, func(ctx context.Context) (*agui.Reply, error) {
+		copied := *in
+		return s.engine.Post(ctx, alice, "a", &copied)
+	})
+}
+
+// attach looks at the thread as a fresh page.
+func (c *client) attach(s *server) {
+	c.read(s, "attach", true, func(ctx context.Context) (*agui.Reply, error) {
+		return s.engine.Attach(ctx, alice, c.thread, c.dialect)
+	})
+}
+
+// resume reads on after the last record that it has seen.
+func (c *client) resume(s *server) {
+	run, after := c.page.run, c.page.cursor
+	c.read(s, "resume", false, func(ctx context.Context) (*agui.Reply, error) {
+		return s.engine.Events(ctx, alice, c.thread, run, after, c.dialect)
+	})
+}
+
+// cancel cancels the run that it watches.
+func (c *client) cancel(s *server) {
+	run := c.page.run
+	c.world.ended.Go(func() {
+		_, err := s.engine.Cancel(as(s.clients, c.name), alice, c.thread, run)
+		c.world.fact("%s has cancelled %s: %s", c.name, run, codeOf(err))
+	})
+}
+
+// codeOf returns the code of an error.
+func codeOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return holdfast.AsError(err).Code
+}
+
+// leave breaks the client's connection.
+func (c *client) leave() {
+	c.world.mu.Lock()
+	stop := c.stop
+	c.world.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// reads reports whether the client reads a stream.
+func (c *client) reads() bool {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.stop != nil
+}
+
+// read asks for a stream and reads it to its end. fresh means that it begins with nothing.
+func (c *client) read(s *server, what string, fresh bool, ask func(context.Context) (*agui.Reply, error)) {
+	ctx, stop := context.WithCancel(as(s.clients, c.name))
+	c.stop, c.server = stop, s
+	c.world.ended.Go(func() {
+		defer func() {
+			c.world.mu.Lock()
+			defer c.world.mu.Unlock()
+			stop()
+			c.stop = nil
+		}()
+		reply, err := ask(ctx)
+		c.world.fact("%s %s: %s", c.name, what, codeOf(err))
+		if err != nil || reply == nil {
+			return
+		}
+		if fresh {
+			c.page = page{run: reply.RunID}
+		}
+		for frames, err := range reply.Whole() {
+			for i := range frames {
+				c.see(&frames[i])
+			}
+			if err != nil {
+				c.world.fact("%s's stream ends: %s", c.name, codeOf(err))
+				return
+			}
+		}
+	})
+}
+
+// see takes in a frame.
+func (c *client) see(f *agui.Frame) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	ev, err := agui.DecodeEvent(f.Data)
+	if err != nil {
+		c.world.violated("both dialects are legal", "%s cannot read %s: %v", c.name, f.Data, err)
+		return
+	}
+	if f.ID != "" {
+		c.recorded(f, ev)
+	}
+	if _, ok := ev.(agui.RunStarted); ok && f.ID == "" { // a prelude begins the page again
+		c.page.seq, c.page.cursor, c.page.over = agui.Sequencer{}, store.Cursor{}, false
+	}
+	if _, is := ev.(agui.RunError); is && f.ID == "" {
+		return // a notice, which may end a stream at any point
+	}
+	if before, err := c.page.seq.Next(c.echoed(ev)); err != nil || len(before) > 0 {
+		c.world.violated("both dialects are legal", "%s, as %s sees it: %s, missing %d: %v", c.thread, c.name,
+			describe(f.Data), len(before), err)
+	}
+	switch e := ev.(type) {
+	case agui.RunFinished:
+		c.page.over = true
+		if e.Outcome != nil {
+			c.page.open = e.Outcome.Interrupts
+		}
+	case agui.RunError:
+		c.page.over = true
+	}
+}
+
+// echoed returns an event of the client's run with the id under which the client knows it: when it
+// comes back, the run has its own.
+func (c *client) echoed(ev agui.Event) agui.Event {
+	switch e := ev.(type) {
+	case agui.RunStarted:
+		c.page.echo = e.RunID
+	case agui.RunFinished:
+		if e.RunID == c.page.run {
+			e.RunID = c.page.echo
+		}
+		return e
+	}
+	return ev
+}
+
+// recorded checks a frame that shows a record of the log. The caller holds the lock.
+func (c *client) recorded(f *agui.Frame, ev agui.Event) {
+	cursor, err := store.ParseCursor(f.ID)
+	if err != nil {
+		c.world.violated("cursors can be read", "%q: %v", f.ID, err)
+		return
+	}
+	records := c.world.truth.of(c.thread).records
+	if cursor.Number == 0 || cursor.Number > uint64(len(records)) || records[cursor.Number-1].Cursor != cursor {
+		c.world.violated("durable before visible", "%s was shown %s, which %s has not", c.name, f.ID, c.thread)
+		return
+	}
+	rec := records[cursor.Number-1].Data
+	if agui.TypeOf(rec) != agui.TypeOf(f.Data) {
+		c.world.violated("a watcher sees the log", "%s was shown %s at %s, which is %s", c.name, agui.TypeOf(f.Data),
+			f.ID, agui.TypeOf(rec))
+	}
+	if last := c.page.cursor; last.Number > 0 && cursor.Number <= last.Number {
+		c.world.violated("a watcher sees the log", "%s was shown %s after %s", c.name, f.ID, last)
+	} else if last.Number > 0 {
+		for n := last.Number; n < cursor.Number-1; n++ {
+			if _, keep := c.dialect.Event(records[n].Data); keep && !optional(records[n].Data) {
+				c.world.violated("a watcher sees the log", "%s was shown %s after %s, without %s", c.name, f.ID, last,
+					describe(records[n].Data))
+			}
+		}
+	}
+	if text, is := deltaOf(ev); is {
+		if shown, err := agui.DecodeEvent(rec); err == nil {
+			if want, _ := deltaOf(shown); want != text {
+				c.world.violated("a watcher sees the log", "%s was shown %q at %s, which is %q", c.name, text, f.ID,
+					want)
+			}
+		}
+	}
+	c.page.cursor = cursor
+	if started, ok := ev.(agui.RunStarted); ok {
+		c.began(started.RunID)
+	}
+}
+
+// began notes that the client was told of its run's beginning.
+func (c *client) began(run string) {
+	if c.last != nil && c.last.RunID == run && len(c.last.Messages) > 0 {
+		if k := c.world.truth.of(c.thread); k.messages[c.last.Messages[0].ID] {
+			c.world.truth.begun[run] = c.thread
+		}
+	}
+}
+
+// optional reports whether a watcher may not be shown a record: what it refers to may be gone.
+func optional(data []byte) bool {
+	switch agui.TypeOf(data) {
+	case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeActivitySnapshot:
+		return true
+	}
+	return false
+}
+
+// deltaOf returns the text of a delta.
+func deltaOf(ev agui.Event) (string, bool) {
+	switch e := ev.(type) {
+	case agui.TextMessageContent:
+		return e.Delta, true
+	case agui.ToolCallArgs:
+		return e.Delta, true
+	}
+	return "", false
+}

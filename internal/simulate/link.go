@@ -1,0 +1,323 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The way from a server to the store. Each call is a seam before the store, and one before
+// the reply if that is held back.
+
+// errLink is the error of a call that was not answered.
+var errLink = errors.New("the connection to the store is broken")
+
+// link is the store as one server sees it.
+type link struct {
+	world  *World
+	server *server
+	base   store.Store
+	// cut and deaf hold all requests or all replies back until they are false again.
+	cut, deaf bool
+}
+
+// asked is who calls the store, in a context.
+type asked struct{}
+
+// as returns a context whose calls of the store bear a name.
+func as(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, asked{}, name)
+}
+
+// faults are what may happen to a call.
+var (
+	readFaults  = []string{lost, late}
+	writeFaults = []string{lost, mute, late, twice}
+)
+
+// call makes one call of the store.
+func call[T any](
+	l *link, ctx context.Context, op string, key store.ThreadKey, faults []string, f func(context.Context) (T, error),
+) (T, error) {
+	var none T
+	name := l.server.name + " " + op
+	if key.Thread != "" {
+		name += " " + key.Thread
+	}
+	if who, ok := ctx.Value(asked{}).(string); ok {
+		name += " for " + who
+	}
+	if l.server.isDead() {
+		return none, errLink
+	}
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	verdict, let := l.world.gate.wait(ctx, &waiter{name: name, server: l.server, options: faults})
+	switch {
+	case !let:
+		if len(faults) == len(writeFaults) { // it may still be under way
+			l.world.astray(name, func() { _, _ = f(context.Background()) })
+		}
+		return none, ctx.Err()
+	case verdict == dead:
+		if len(faults) == len(writeFaults) {
+			l.world.astray(name, func() { _, _ = f(context.Background()) })
+		}
+		return none, errLink
+	case verdict == lost:
+		return none, errLink
+	}
+	// The request is carried out, whatever becomes of its context.
+	result, err := f(context.WithoutCancel(ctx))
+	switch verdict {
+	case twice:
+		_, _ = f(context.WithoutCancel(ctx))
+	case mute:
+		return none, errLink
+	case late:
+		verdict, let := l.world.gate.wait(ctx,
+			&waiter{name: name + " reply", server: l.server, options: []string{lost}})
+		if !let {
+			return none, ctx.Err()
+		}
+		if verdict != goOn {
+			return none, errLink
+		}
+	}
+	return result, err
+}
+
+// do is call for calls without a result.
+func do(l *link, ctx context.Context, op string, key store.ThreadKey, f func(context.Context) error) error {
+	_, err := call(l, ctx, op, key, writeFaults, func(ctx context.Context) (struct{}, error) {
+		return struct{}{},
+			f(ctx)
+	})
+	return err
+}
+
+// get is call for reads.
+func get[T any](
+	l *link, ctx context.Context, op string, key store.ThreadKey, f func(context.Context) (T, error),
+) (T, error) {
+	return call(l, ctx, op, key, readFaults, f)
+}
+
+// Commit implements [store.Committer].
+func (l *link) Commit(ctx context.Context, c *store.Commit) error {
+	return do(l, ctx, "commit", c.Key, func(ctx context.Context) error { return l.world.commit(ctx, l.server, c) })
+}
+
+// Post implements [store.Committer].
+func (l *link) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
+	return do(l, ctx, "post", key, func(ctx context.Context) error {
+		err := l.base.Post(ctx, key, item)
+		if err == nil {
+			l.world.posted(key)
+		}
+		return err
+	})
+}
+
+// Delete implements [store.Committer].
+func (l *link) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
+	return do(l, ctx, "delete", key, func(ctx context.Context) error { return l.base.Delete(ctx, key, at) })
+}
+
+// Head implements [store.Reader].
+func (l *link) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	return get(l, ctx, "head", key, func(ctx context.Context) (*store.Head, error) { return l.base.Head(ctx, key) })
+}
+
+// Messages implements [store.Reader].
+func (l *link) Messages(ctx context.Context, key store.ThreadKey) ([]store.Message, error) {
+	return get(l, ctx, "messages", key, func(ctx context.Context) ([]store.Message, error) {
+		return l.base.Messages(ctx, key)
+	})
+}
+
+// MessagesOf implements [store.Reader].
+func (l *link) MessagesOf(ctx context.Context, key store.ThreadKey, ids []string) ([]store.Message, error) {
+	return get(l, ctx, "messages-of", key, func(ctx context.Context) ([]store.Message, error) {
+		return l.base.MessagesOf(ctx, key, ids)
+	})
+}
+
+// Records implements [store.Reader].
+func (l *link) Records(
+	ctx context.Context, key store.ThreadKey, after store.Cursor, limit int,
+) ([]store.Record, error) {
+	return get(l, ctx, "records", key, func(ctx context.Context) ([]store.Record, error) {
+		return l.base.Records(ctx, key, after, limit)
+	})
+}
+
+// Value implements [store.Reader].
+func (l *link) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
+	return get(l, ctx, "value-"+string(kind), key, func(ctx context.Context) ([]byte, error) {
+		return l.base.Value(ctx, key, kind, id)
+	})
+}
+
+// Values implements [store.Reader].
+func (l *link) Values(
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
+) ([]store.Value, error) {
+	return get(l, ctx, "values-"+string(kind), key, func(ctx context.Context) ([]store.Value, error) {
+		return l.base.Values(ctx, key, kind, before, limit)
+	})
+}
+
+// Inbox implements [store.Reader].
+func (l *link) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxItem, error) {
+	return get(l, ctx, "inbox", key, func(ctx context.Context) ([]store.InboxItem, error) {
+		return l.base.Inbox(ctx, key)
+	})
+}
+
+// Size implements [store.Reader].
+func (l *link) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, error) {
+	return get(l, ctx, "size", key, func(ctx context.Context) (map[string]int64, error) {
+		return l.base.Size(ctx, key)
+	})
+}
+
+// Threads implements [store.Directory].
+func (l *link) Threads(
+	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
+) ([]store.Head, error) {
+	return get(l, ctx, "threads", store.ThreadKey{}, func(ctx context.Context) ([]store.Head, error) {
+		return l.base.Threads(ctx, owner, before, limit)
+	})
+}
+
+// Owned implements [store.Directory].
+func (l *link) Owned(ctx context.Context) ([]store.OwnedThread, error) {
+	return get(l, ctx, "owned", store.ThreadKey{}, l.base.Owned)
+}
+
+// Walk implements [store.Directory].
+func (l *link) Walk(ctx context.Context, after string, limit int) ([]store.Head, string, error) {
+	return l.base.Walk(ctx, after, limit)
+}
+
+// Children implements [store.Directory].
+func (l *link) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
+	return l.base.Children(ctx, parent, after, limit)
+}
+
+// Announce implements [store.Presence].
+func (l *link) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	return do(l, ctx, "announce", store.ThreadKey{}, func(ctx context.Context) error {
+		return l.base.Announce(ctx, process, ttl)
+	})
+}
+
+// Retire implements [store.Presence].
+func (l *link) Retire(ctx context.Context, process string) error {
+	return do(l, ctx, "retire", store.ThreadKey{}, func(ctx context.Context) error {
+		err := l.base.Retire(ctx, process)
+		if err == nil {
+			l.world.departed(store.Departure{Process: process, Retired: true})
+		}
+		return err
+	})
+}
+
+// Lease implements [store.Presence].
+func (l *link) Lease(ctx context.Context, process string) (store.Lease, error) {
+	return get(l, ctx, "lease "+process, store.ThreadKey{}, func(ctx context.Context) (store.Lease, error) {
+		found, err := l.base.Lease(ctx, process)
+		found.Gone = found.Gone || l.server.seen(process)
+		return found, err
+	})
+}
+
+// HandOver implements [store.Presence].
+func (l *link) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
+	return do(l, ctx, "hand-over", key, func(context.Context) error {
+		l.world.departed(store.Departure{Process: process, Thread: key})
+		return nil
+	})
+}
+
+// OnDeparture implements [store.Presence].
+func (l *link) OnDeparture(_ string, f func(store.Departure)) (stop func()) {
+	return l.server.listen(func(s *server) { s.onDeparture = f }, func(s *server) { s.onDeparture = nil })
+}
+
+// Watch implements [store.Notifier].
+func (l *link) Watch(key store.ThreadKey) (<-chan struct{}, func()) {
+	return l.world.watch(l.server, key)
+}
+
+// OnPost implements [store.Notifier].
+func (l *link) OnPost(f func(store.ThreadKey)) (stop func()) {
+	return l.server.listen(func(s *server) { s.onPost = f }, func(s *server) { s.onPost = nil })
+}
+
+// Reserve implements [store.Ledger].
+func (l *link) Reserve(ctx context.Context, r *store.Reservation) error {
+	return do(l, ctx, "reserve", store.ThreadKey{}, func(ctx context.Context) error { return l.world.reserve(ctx, r) })
+}
+
+// Settle implements [store.Ledger].
+func (l *link) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	return do(l, ctx, "settle", store.ThreadKey{}, func(ctx context.Context) error {
+		return l.world.settleLedger(ctx, tenant, id, actual)
+	})
+}
+
+// Used implements [store.Ledger].
+func (l *link) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
+	return get(l, ctx, "used", store.ThreadKey{}, func(ctx context.Context) ([]int64, error) {
+		return l.base.Used(ctx, tenant, accounts)
+	})
+}
+
+// PutHint implements [store.Hints].
+func (l *link) PutHint(ctx context.Context, name string, data []byte, ttl time.Duration) error {
+	return l.base.PutHint(ctx, name, data, ttl)
+}
+
+// Hints implements [store.Hints].
+func (l *link) Hints(ctx context.Context) ([]store.Hint, error) { return l.base.Hints(ctx) }
+
+// Close implements [store.Store].
+func (l *link) Close() error { return nil }
+
+// AgreeFormat implements [store.FormatKeeper].
+func (l *link) AgreeFormat(ctx context.Context, process string, terms store.FormatTerms) (store.Formats, error) {
+	return get(l, ctx, "format", store.ThreadKey{}, func(ctx context.Context) (store.Formats, error) {
+		return l.base.(store.FormatKeeper).AgreeFormat(ctx, process, terms)
+	})
+}
+
+// Formats implements [store.FormatKeeper].
+func (l *link) Formats(ctx context.Context) (store.Formats, error) {
+	return l.base.(store.FormatKeeper).Formats(ctx)
+}
+
+// Describe implements [store.Roster].
+func (l *link) Describe(ctx context.Context, process string, about []byte) error {
+	return do(l, ctx, "describe", store.ThreadKey{}, func(ctx context.Context) error {
+		return l.base.(store.Roster).Describe(ctx, process, about)
+	})
+}
+
+// Described implements [store.Roster].
+func (l *link) Described(ctx context.Context) (map[string][]byte, error) {
+	return get(l, ctx, "described", store.ThreadKey{}, func(ctx context.Context) (map[string][]byte, error) {
+		said, err := l.base.(store.Roster).Described(ctx)
+		for process := range said {
+			if l.server.seen(process) {
+				delete(said, process)
+			}
+		}
+		return said, err
+	})
+}

@@ -1,0 +1,187 @@
+package simulate
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The world before anything happens in it, as a seed says.
+
+// maxRuns is how many runs a server has room for.
+const maxRuns = 3
+
+// variant is what tells one server's configuration from another's.
+type variant struct {
+	revision   string
+	without    bool // it does not have the agent
+	noRecover  bool
+	onRevision string
+}
+
+func (v variant) String() string {
+	switch {
+	case v.without:
+		return "without the agent"
+	case v.noRecover:
+		return "does not recover"
+	case v.onRevision != "":
+		return "revision " + v.revision + ", pinned"
+	}
+	return "revision " + v.revision
+}
+
+// plan is what a seed says.
+type plan struct {
+	seed                      uint64
+	servers, threads, clients int
+	steps                     int
+	mood                      mood
+	variants                  []variant
+	skews                     []time.Duration
+	legacy                    []bool
+	texts                     []string
+}
+
+// planOf returns the plan of a seed.
+func planOf(seed uint64) *plan {
+	r := rand.New(rand.NewPCG(seed, 0x91a4))
+	p := &plan{
+		seed:    seed,
+		servers: 2,
+		threads: 1,
+		clients: 2,
+		steps:   60 + r.IntN(140),
+		mood:    moods[r.IntN(len(moods))],
+	}
+	if r.IntN(3) == 0 {
+		p.servers += 1 + r.IntN(3)
+	}
+	if r.IntN(4) == 0 {
+		p.threads, p.clients = 2, 3
+	}
+	for range p.servers {
+		v := variant{revision: "r1"}
+		if r.IntN(8) == 0 && len(p.variants) > 0 {
+			v = odd(r)
+		}
+		p.variants = append(p.variants, v)
+		skew := time.Duration(0)
+		if r.IntN(4) == 0 {
+			skew = time.Duration(r.IntN(7200)-3600) * time.Second
+		}
+		p.skews = append(p.skews, skew)
+	}
+	for range p.clients {
+		p.legacy = append(p.legacy, r.IntN(3) == 0)
+	}
+	for range 4 {
+		p.texts = append(p.texts, text(r))
+	}
+	return p
+}
+
+// odd returns a configuration that differs from the others'.
+func odd(r *rand.Rand) variant {
+	switch r.IntN(5) {
+	case 0:
+		return variant{revision: "r1", without: true}
+	case 1:
+		return variant{revision: "r1", noRecover: true}
+	case 2:
+		return variant{revision: "r2", onRevision: "pin"}
+	}
+	return variant{revision: "r2"}
+}
+
+// text returns what a user asks for.
+func text(r *rand.Rand) string {
+	var turns []string
+	for range r.IntN(3) {
+		var calls []string
+		for range 1 + r.IntN(2) {
+			calls = append(calls, toolNames[r.IntN(len(toolNames))])
+		}
+		turns = append(turns, strings.Join(calls, ","))
+	}
+	return "do " + strings.Join(append(turns, ""), "|")
+}
+
+func (p *plan) String() string {
+	return fmt.Sprintf("seed %d: %d servers, %d threads, %d clients, %s", p.seed, p.servers, p.threads, p.clients,
+		p.mood.name)
+}
+
+// limits returns the limits of a server.
+func (p *plan) limits(ledger store.Ledger, now clock.Shared, id func(string) string) *quota.Limiter {
+	return quota.New(quota.Config{
+		Limits: quota.Limits{Pair: quota.Pair{PerUser: quota.Bounds{Runs: maxRuns, Threads: 1000}}},
+		Ledger: ledger,
+		Now:    now,
+		Log:    slog.New(slog.DiscardHandler),
+		NewID:  id,
+	})
+}
+
+// mood is how likely faults are.
+type mood struct {
+	name string
+	// weights of faults, by their names
+	weights map[string]float64
+}
+
+// moods are the moods of the world.
+var moods = []mood{
+	{name: "calm", weights: map[string]float64{late: 0.2}},
+	{name: "lossy", weights: map[string]float64{
+		lost:   0.6,
+		mute:   1,
+		late:   0.6,
+		twice:  0.6,
+		broken: 0.5,
+		failed: 0.2,
+		unsure: 0.3,
+		"lose": 2,
+		"cut":  0.3,
+		"deaf": 0.3,
+	}},
+	{name: "deadly", weights: map[string]float64{
+		"kill":    2,
+		"stop":    0.7,
+		"lose":    1,
+		late:      0.3,
+		"restart": 4,
+	}},
+	{name: "sleepy", weights: map[string]float64{"suspend": 2, late: 1, "time": 2, "lose": 0.5}},
+	{name: "cut off", weights: map[string]float64{
+		"cut":  1.5,
+		"deaf": 2,
+		late:   1,
+		"time": 2,
+		"lose": 1,
+		mute:   0.3,
+	}},
+	{name: "wild", weights: map[string]float64{
+		lost:      0.3,
+		mute:      0.5,
+		late:      0.8,
+		twice:     0.3,
+		broken:    0.3,
+		failed:    0.1,
+		unsure:    0.2,
+		"lose":    1,
+		"kill":    0.8,
+		"stop":    0.4,
+		"restart": 3,
+		"suspend": 0.8,
+		"cut":     0.5,
+		"deaf":    0.8,
+		"time":    1,
+	}},
+}

@@ -1,0 +1,65 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// A schedule from its beginning to its end.
+
+// Result is what came of a schedule.
+type Result struct {
+	// Violation is nil if every promise was kept.
+	Violation *Violation
+	// Story has the steps and what was seen, line by line.
+	Story []string
+	// Steps are the names of the steps that were chosen.
+	Steps []string
+	// Virtual is how long it took in the world's time.
+	Virtual time.Duration
+}
+
+// Run plays the schedule of a seed. If script is not nil, its steps are played instead, as
+// far as they are possible. It is called in a bubble of testing/synctest.
+func Run(seed uint64, script []string) *Result {
+	p := planOf(seed)
+	w := &World{plan: p, base: memstore.New(), began: clock.Now()}
+	w.truth.init()
+	w.say(p.String())
+	for i := range p.servers {
+		w.servers = append(w.servers, w.newServer(i, 1, p.variants[i]))
+	}
+	for i := range p.clients {
+		w.clients = append(w.clients, w.newClient(i))
+	}
+	c := &chooser{rand: rand.New(rand.NewPCG(seed, 0x5eed)), script: script, scripted: script != nil}
+	for c.scripted || len(c.taken) < p.steps {
+		if !w.step(c) {
+			break
+		}
+	}
+	w.settle()
+	w.close()
+	return &Result{Violation: w.violation(), Story: w.story, Steps: c.taken, Virtual: w.began.Ran()}
+}
+
+// step makes one step. It reports false if there is none, or if a promise was broken.
+func (w *World) step(c *chooser) bool {
+	time.Sleep(10 * time.Microsecond) // so that no two timers of different steps are due at once
+	w.rest()
+	w.look()
+	if w.violation() != nil {
+		return false
+	}
+	next := c.choose(w.choices(c.scripted))
+	if next == nil {
+		return false
+	}
+	w.say(fmt.Sprintf("%9.4fs %s", w.began.Ran().Seconds(), next.name))
+	next.do()
+	return true
+}

@@ -1,0 +1,229 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A server: one process with an engine, which can be killed, suspended, shut down, cut off
+// from the store, and started again.
+
+// server is one process.
+type server struct {
+	world     *World
+	index     int
+	name      string
+	life      int
+	variant   variant
+	process   string
+	engine    *owner.Engine
+	link      *link
+	ended     atomic.Bool // dead
+	ready     atomic.Bool // started
+	suspended bool
+	stopping  bool
+	clients   context.Context // of its streams
+	cut       context.CancelFunc
+	skew      time.Duration
+
+	mu          sync.Mutex
+	ids         map[string]int
+	gone        map[string]bool // the processes of whose death it was told
+	onPost      func(store.ThreadKey)
+	onDeparture func(store.Departure)
+}
+
+// timings of every server.
+const (
+	lease        = time.Second
+	storeTimeout = 4 * time.Second
+	pinTimeout   = 5 * time.Second
+	grace        = 2 * time.Second
+)
+
+// newServer starts a server.
+func (w *World) newServer(index, life int, v variant) *server {
+	s := &server{
+		world:   w,
+		index:   index,
+		name:    fmt.Sprintf("s%d", index+1),
+		life:    life,
+		variant: v,
+		ids:     map[string]int{},
+		gone:    map[string]bool{},
+		skew:    w.plan.skews[index],
+	}
+	s.clients, s.cut = context.WithCancel(context.Background())
+	s.link = &link{world: w, server: s, base: w.base}
+	engine, err := owner.New(loop.Config{
+		Store:            s.link,
+		Memory:           func() store.Store { return memstore.New() },
+		Agents:           s.agents(),
+		Recover:          !v.noRecover,
+		OnRevision:       v.onRevision,
+		PinTimeout:       pinTimeout,
+		Frequency:        loop.PerIteration,
+		KeepCheckpoints:  4,
+		Lease:            lease,
+		MaxRuns:          maxRuns,
+		Limits:           w.plan.limits(s.link, s.stamp, s.newID),
+		MaxParallelTools: 8,
+		ModelTries:       3,
+		StoreTimeout:     storeTimeout,
+		BufferBytes:      1 << 20,
+		TailBytes:        1 << 10,
+		KeepAlive:        15 * time.Second,
+		Random:           func() float64 { return 0.5 },
+		Log:              slog.New(slog.DiscardHandler),
+		Now:              s.stamp,
+		NewID:            s.newID,
+		Pause: func(key store.ThreadKey) {
+			if !s.isDead() {
+				w.gate.wait(context.Background(),
+					&waiter{name: s.name + " writer " + key.Thread, server: s, auto: true})
+			}
+		},
+	})
+	if err != nil {
+		panic(err) // the agents are ours
+	}
+	s.engine, s.process = engine, owner.Process(engine)
+	w.ended.Go(func() {
+		for !s.isDead() {
+			if s.engine.Start(context.Background()) == nil {
+				s.ready.Store(true)
+				return
+			}
+			time.Sleep(lease / 7)
+		}
+	})
+	return s
+}
+
+// stamp is the server's clock, which may be wrong.
+func (s *server) stamp() clock.Stamp { return clock.At(time.Now().Add(s.skew)) }
+
+// newID numbers ids. Nonces of fences differ in what cursors have of them.
+func (s *server) newID(prefix string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids[prefix]++
+	if prefix == "" {
+		return fmt.Sprintf("%s%c%03d", s.name, 'a'+rune(s.life), s.ids[prefix])
+	}
+	return fmt.Sprintf("%s_%s%c_%03d", prefix, s.name, 'a'+rune(s.life), s.ids[prefix])
+}
+
+func (s *server) isDead() bool { return s.ended.Load() }
+
+// serves reports whether clients can reach it.
+func (s *server) serves() bool { return s.ready.Load() && !s.isDead() && !s.stopping }
+
+// seen reports whether it was told that a process has died.
+func (s *server) seen(process string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone[process]
+}
+
+// listen sets a listener until stop is called.
+func (s *server) listen(set, unset func(*server)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set(s)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		unset(s)
+	}
+}
+
+// tell calls a listener, if there is one.
+func (s *server) tell(f func(*server)) {
+	s.mu.Lock()
+	heard := s.onPost != nil && s.onDeparture != nil
+	s.mu.Unlock()
+	if heard && !s.isDead() {
+		f(s)
+	}
+}
+
+// hear tells it of a departure.
+func (s *server) hear(d store.Departure) {
+	if d.Thread == (store.ThreadKey{}) && !d.Retired {
+		s.mu.Lock()
+		s.gone[d.Process] = true
+		s.mu.Unlock()
+	}
+	s.tell(func(s *server) { s.onDeparture(d) })
+}
+
+// die makes it a dead process: nothing of it reaches the store or a tool any more, and its
+// connections break. The rest of it ends by itself.
+func (s *server) die(noticed bool) {
+	s.ended.Store(true)
+	s.suspended, s.link.cut, s.link.deaf = false, false, false
+	s.cut()
+	for _, one := range s.world.gate.sorted() {
+		if one.server == s {
+			s.world.gate.let(one, dead)
+		}
+	}
+	if noticed {
+		s.world.departed(store.Departure{Process: s.process})
+	}
+	if s.stopping {
+		return // it is shutting down already
+	}
+	s.world.ended.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.engine.Shutdown(ctx)
+		_ = s.engine.Shutdown(context.Background()) // what was left behind still tries to store something
+	})
+}
+
+// stop shuts it down, as SIGTERM does.
+func (s *server) stop() {
+	s.stopping = true
+	s.world.ended.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		_ = s.engine.Shutdown(ctx)
+		s.ended.Store(true)
+		s.cut()
+		s.world.fact("%s has shut down", s.name)
+		_ = s.engine.Shutdown(context.Background())
+	})
+}
+
+// at is a seam of a model or a tool of the server's.
+func (s *server) at(ctx context.Context, name string, options ...string) string {
+	if s.isDead() {
+		return dead
+	}
+	verdict, let := s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, options: options})
+	if !let {
+		return dead
+	}
+	return verdict
+}
+
+// alice is the user.
+var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
+
+// keyOf returns the key of a thread.
+func keyOf(thread string) store.ThreadKey {
+	return store.ThreadKey{Tenant: alice.Tenant, Thread: thread}
+}

@@ -1,0 +1,150 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// The end of a schedule: faults stop, and whatever was accepted must come to an end.
+
+// within is how long it may take until every run has ended once faults have stopped: a store
+// that was given up, a lease, a run that has waited for its revision.
+const within = 30 * time.Second
+
+// settle lets everything go on, without faults, until every thread rests.
+func (w *World) settle() {
+	if w.violation() != nil {
+		return
+	}
+	w.say("          faults stop")
+	w.settled = true
+	able := false
+	for i, s := range w.servers {
+		switch {
+		case s.isDead() && i == 0:
+			w.servers[i] = w.newServer(i, s.life+1, variant{revision: "r1"})
+			able = true
+		case !s.isDead():
+			s.suspended, s.link.cut, s.link.deaf = false, false, false
+			able = able || !s.stopping && !s.variant.without && !s.variant.noRecover
+		}
+	}
+	if !able {
+		w.servers = append(w.servers, nil)
+		w.plan.skews = append(w.plan.skews, 0)
+		w.servers[len(w.servers)-1] = w.newServer(len(w.servers)-1, 1, variant{revision: "r1"})
+	}
+	deadline := time.Now().Add(within)
+	for w.violation() == nil {
+		if w.drain(); w.quiet() {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.violate("an accepted run ends", "after %s: %s", within, strings.Join(w.unrest(), "; "))
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	w.rest()
+	w.look()
+}
+
+// drain lets go who waits, in order, and tells what is due, until nothing moves.
+func (w *World) drain() {
+	for w.violation() == nil {
+		w.rest()
+		if due := w.due(); len(due) > 0 {
+			w.tellStep(due[0].name)
+			w.take(due[0])
+			due[0].deliver()
+			continue
+		}
+		all := w.gate.sorted()
+		if len(all) == 0 {
+			return
+		}
+		w.tellStep(all[0].name)
+		w.gate.let(all[0], goOn)
+	}
+}
+
+// tellStep adds a step that nobody has chosen to the story.
+func (w *World) tellStep(name string) {
+	w.say(fmt.Sprintf("%9.4fs %s", w.began.Ran().Seconds(), name))
+}
+
+// quiet reports whether every thread rests, and no stream is open.
+func (w *World) quiet() bool { return len(w.unrest()) == 0 }
+
+// unrest says what goes on.
+func (w *World) unrest() (list []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, k := range w.truth.threads {
+		if k.position.ETag == "" {
+			continue
+		}
+		head, err := w.base.Head(context.Background(), keyOf(id))
+		if err != nil {
+			list = append(list, id+": "+err.Error())
+			continue
+		}
+		st, err := thread.DecodeState(head.State)
+		switch {
+		case err != nil:
+			list = append(list, id+": "+err.Error())
+		case st.Status() == threads.StatusRunning:
+			list = append(list, id+" runs at "+head.Process)
+		}
+	}
+	for _, c := range w.clients {
+		if c.stop != nil && !c.page.over {
+			list = append(list, c.name+" reads")
+		}
+	}
+	for _, s := range w.servers {
+		if !s.isDead() && s.engine.Running() > 0 {
+			list = append(list, s.name+" runs")
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// close ends all servers, and waits until no goroutine of theirs is left.
+func (w *World) close() {
+	w.settled = true
+	for _, s := range w.servers {
+		if !s.isDead() {
+			s.die(false)
+		}
+	}
+	for _, one := range w.gate.sorted() {
+		w.gate.let(one, dead)
+	}
+	over := make(chan struct{})
+	go func() {
+		w.ended.Wait()
+		close(over)
+	}()
+	limit := time.NewTimer(5 * time.Minute)
+	defer limit.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-limit.C:
+			panic("a server does not end")
+		case <-time.After(50 * time.Millisecond):
+			for _, one := range w.gate.sorted() {
+				w.gate.let(one, dead)
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "the seed whose story is printed")
+	seeds = flag.String("seeds", "", "the seeds that are played, such as 1..1000")
+	spell = flag.Duration("spell", 0, "play seeds from a new one on for so long")
+	hash  = flag.Bool("hash", false, "print the hash of each seed's story")
+	keep  = flag.String("keep", "", "write the shortened story of -seed to this file")
+)
+
+// inCI is how many seeds are played if nobody says which.
+const inCI = "1..200"
+
+// play plays a seed in a bubble of its own.
+func play(t *testing.T, seed uint64, script []string) (r *Result) {
+	synctest.Test(t, func(*testing.T) { r = Run(seed, script) })
+	return r
+}
+
+// TestSeed prints the story of a seed and, if it breaks a promise, the fewest steps that do.
+func TestSeed(t *testing.T) {
+	if *seed == 0 {
+		t.Skip("no seed is asked for: make simulate SEED=n")
+	}
+	r := play(t, *seed, nil)
+	fmt.Println(strings.Join(r.Story, "\n"))
+	if r.Violation == nil {
+		return
+	}
+	t.Errorf("seed %d: %v", *seed, r.Violation)
+	steps := Shrink(r.Steps, func(steps []string) bool {
+		again := play(t, *seed, steps)
+		return again.Violation != nil && again.Violation.Promise == r.Violation.Promise
+	})
+	fmt.Printf("\nshortened to %d of %d steps:\n%s\n", len(steps), len(r.Steps),
+		strings.Join(play(t, *seed, steps).Story, "\n"))
+	if *keep != "" {
+		text := fmt.Sprintf("# %v\nseed %d\n%s\n", r.Violation, *seed, strings.Join(steps, "\n"))
+		if err := os.WriteFile(*keep, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// bounds returns which seeds to play, and until when.
+func bounds(t *testing.T) (first, last uint64, until time.Time) {
+	t.Helper()
+	if *spell > 0 {
+		now := time.Now()
+		return uint64(now.UnixNano()) >> 20, ^uint64(0), now.Add(*spell)
+	}
+	from, to, ok := strings.Cut(cmp.Or(*seeds, inCI), "..")
+	first, err := strconv.ParseUint(from, 10, 64)
+	if err == nil && ok {
+		last, err = strconv.ParseUint(to, 10, 64)
+	}
+	if err != nil || !ok {
+		t.Fatalf("-seeds=%s is not a range such as 1..1000", *seeds)
+	}
+	return first, last, time.Time{}
+}
+
+// TestSeeds plays a range of seeds. None may break a promise.
+func TestSeeds(t *testing.T) {
+	first, last, until := bounds(t)
+	var next, played, steps atomic.Uint64
+	next.Store(first - 1)
+	began := time.Now()
+	t.Run("all", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				for n := next.Add(1); n <= last && (until.IsZero() || time.Now().Before(until)); n = next.Add(1) {
+					r := play(t, n, nil)
+					played.Add(1)
+					steps.Add(uint64(len(r.Steps)))
+					if *hash {
+						fmt.Println("story", n, storyHash(r))
+					}
+					if r.Violation != nil {
+						t.Errorf("seed %d: %v (make simulate SEED=%d)", n, r.Violation, n)
+					}
+				}
+			})
+		}
+	})
+	fmt.Printf("seeds %d..%d: %d schedules of %d steps in %s\n", first, first+played.Load()-1, played.Load(),
+		steps.Load()/max(1, played.Load()), time.Since(began).Round(time.Millisecond))
+}
+
+// storyHash returns a hash of a story.
+func storyHash(r *Result) string {
+	sum := sha256.Sum256([]byte(strings.Join(r.Story, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestReplay: a seed has the same story in another process with another number of processors.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []map[string]string
+	for _, processors := range []string{"1", "4"} {
+		cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestSeeds$", "-seeds=1000..1099", "-hash")
+		cmd.Env = append(os.Environ(), "GOMAXPROCS="+processors)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		stories := map[string]string{}
+		for line := range bytes.Lines(out) {
+			if f := strings.Fields(string(line)); len(f) == 3 && f[0] == "story" {
+				stories[f[1]] = f[2]
+			}
+		}
+		told = append(told, stories)
+	}
+	same := 0
+	for n, story := range told[0] {
+		if told[1][n] != story {
+			t.Errorf("the seed %s has another story", n)
+			continue
+		}
+		same++
+	}
+	if same != 100 {
+		t.Errorf("%d of 100 seeds have the same story", same)
+	}
+}
+
+// TestStories plays the stories that have broken a promise before it was mended.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/simulate/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			seed, steps := readStory(t, file)
+			if r := play(t, seed, steps); r.Violation != nil {
+				t.Errorf("%v\n%s", r.Violation, strings.Join(r.Story, "\n"))
+			}
+		})
+	}
+}
+
+// readStory reads a story: its seed, and its steps.
+func readStory(t *testing.T, file string) (seed uint64, steps []string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if number, is := strings.CutPrefix(line, "seed "); is {
+			if seed, err = strconv.ParseUint(number, 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		} else if line != "" && !strings.HasPrefix(line, "#") {
+			steps = append(steps, line)
+		}
+	}
+	return seed, steps
+}

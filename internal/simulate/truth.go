@@ -1,0 +1,298 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The truth about what has happened, kept apart from the store and from the servers, and the
+// promises that are checked against it at the moment at which they could be broken.
+
+// truth is what has really happened. World.mu guards it.
+type truth struct {
+	threads map[string]*known
+	calls   map[string]*done // by idempotency key
+	ledger  map[string]*reserved
+	spent   int64             // settled
+	begun   map[string]string // the runs that clients were told of, by id; their threads
+}
+
+// known is what has happened to a thread.
+type known struct {
+	position store.Position
+	process  string
+	records  []store.Record
+	messages map[string]bool
+	results  map[string]string // the codes of results, by call
+}
+
+// done is what has happened to a call.
+type done struct {
+	id, name, arguments string
+	starts              int
+	ended               bool
+	denied              bool // it was said that it has not taken effect
+}
+
+// reserved is a reservation in the ledger.
+type reserved struct {
+	amount  int64
+	settled bool
+}
+
+func (t *truth) init() {
+	t.threads, t.calls = map[string]*known{}, map[string]*done{}
+	t.ledger, t.begun = map[string]*reserved{}, map[string]string{}
+}
+
+// of returns what has happened to a thread.
+func (t *truth) of(id string) *known {
+	k := t.threads[id]
+	if k == nil {
+		k = &known{
+			position: store.Position{Next: 1},
+			messages: map[string]bool{},
+			results:  map[string]string{},
+		}
+		t.threads[id] = k
+	}
+	return k
+}
+
+// landed takes in a commit that the store has accepted. It reports false if it had landed
+// before. The caller holds the lock.
+func (w *World) landed(s *server, c *store.Commit) bool {
+	k := w.truth.of(c.Key.Thread)
+	if c.ID == k.position.ETag {
+		return false
+	}
+	if c.Expect != k.position {
+		w.violated("one owner writes", "%s has committed %s to %s at %+v, which is at %+v", s.name, c.ID, c.Key.Thread,
+			c.Expect, k.position)
+	}
+	if c.Fence != k.position.Fence && c.Fence.Epoch <= k.position.Fence.Epoch {
+		w.violated("fences rise", "%s follows %s on %s", c.Fence.Nonce, k.position.Fence.Nonce, c.Key.Thread)
+	}
+	if owner := k.process; owner != "" && owner != c.Process && c.Process != "" && c.Fence == k.position.Fence {
+		w.violated("one owner writes", "%s belongs to %s and then to %s under one fence", c.Key.Thread, owner,
+			c.Process)
+	}
+	for _, m := range c.Messages {
+		k.messages[m.ID] = true
+		w.resulted(k, c.Key.Thread, m.Data)
+	}
+	for i, data := range c.Records {
+		cursor := store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
+		k.records = append(k.records, store.Record{Cursor: cursor, Data: data})
+		w.facts = append(w.facts, fmt.Sprintf("%s %s %s", c.Key.Thread, cursor, describe(data)))
+	}
+	k.position = store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
+	k.process = c.Process
+	return true
+}
+
+// resulted notes a tool's result among the messages.
+func (w *World) resulted(k *known, id string, data []byte) {
+	m, err := agui.DecodeMessage(data)
+	if err != nil || m.Role != string(holdfast.RoleTool) {
+		return
+	}
+	if _, has := k.results[m.ToolCallID]; has {
+		w.violated("a call has one result", "%s in %s has two", m.ToolCallID, id)
+	}
+	k.results[m.ToolCallID] = thread.MarkOf(&m).Code
+}
+
+// describe says what an event is, for the story.
+func describe(data []byte) string {
+	var e struct {
+		Type, Delta, ToolCallName, ToolCallID, Name, Code string
+		Outcome                                           struct{ Type string }
+	}
+	_ = json.Unmarshal(data, &e)
+	text := e.Type
+	for _, part := range []string{e.ToolCallName, e.ToolCallID, e.Delta, e.Name, e.Code, e.Outcome.Type} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return text
+}
+
+// started takes in that a tool begins to work. It returns false if it must not, as the world
+// can tell.
+func (w *World) started(s *server, call *holdfast.ToolCall) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.facts = append(w.facts, fmt.Sprintf("%s starts %s %s in %s", s.name, call.Name, call.ID, call.Thread))
+	k := w.truth.of(call.Thread)
+	if k.process != s.process {
+		w.violated("one owner starts tools", "%s starts %s of %s, which belongs to %q", s.process, call.Name,
+			call.Thread, k.process)
+	}
+	if code, has := k.results[call.ID]; has {
+		w.violated("a finished tool never runs again", "%s %s starts after its result %q", call.Name, call.ID, code)
+	}
+	if effects[call.Name] == holdfast.EffectPure {
+		return true
+	}
+	if _, err := w.base.Value(context.Background(), keyOf(call.Thread), store.KindIntent, call.ID); err != nil {
+		w.violated("the intent is stored first", "%s %s starts without", call.Name, call.ID)
+	}
+	d := w.truth.calls[call.Key]
+	if d == nil {
+		d = &done{id: call.ID, name: call.Name, arguments: string(call.Arguments)}
+		w.truth.calls[call.Key] = d
+	}
+	d.starts++
+	if d.id != call.ID || d.name != call.Name || d.arguments != string(call.Arguments) {
+		w.violated("a key belongs to one call", "%s %s %s has the key of %s %s %s", call.Name, call.ID, call.Arguments,
+			d.name, d.id, d.arguments)
+	}
+	if effects[call.Name] != holdfast.EffectIdempotent && d.starts > 1 {
+		w.violated("once at most once", "%s %s has started %d times", call.Name, call.ID, d.starts)
+	}
+	if d.denied {
+		w.violated("once at most once", "%s %s starts after it was told that it had not", call.Name, call.ID)
+	}
+	d.denied = false
+	return true
+}
+
+// finished takes in that a tool has done its work.
+func (w *World) finished(call *holdfast.ToolCall) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d := w.truth.calls[call.Key]; d != nil {
+		d.ended = true
+	}
+}
+
+// fateOf says what became of a call.
+func (w *World) fateOf(call *holdfast.ToolCall) holdfast.Fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch d := w.truth.calls[call.Key]; {
+	case d == nil:
+		return holdfast.FateNotDone
+	case d.ended:
+		return holdfast.FateDone
+	}
+	return holdfast.FateUnknown
+}
+
+// modelAsked takes in that a model is asked.
+func (w *World) modelAsked(s *server, req *holdfast.ModelRequest) {
+	if s.isDead() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.truth.of(req.Thread)
+	if k.process != s.process {
+		w.violated("one owner asks models", "%s asks for %s, which belongs to %q", s.process, req.Thread, k.process)
+	}
+	if wrong := wellFormed(req.Messages); wrong != "" {
+		w.violated("histories are well formed", "%s: %s", req.Thread, wrong)
+	}
+	for _, id := range idsOf(req.Messages) {
+		if !k.messages[id] {
+			w.violated("what a model is asked is durable", "the message %s of %s is not", id, req.Thread)
+		}
+	}
+}
+
+// budget is the account of the middleware.
+const budget = "tokens"
+
+// counted is a hook that sets an amount aside before a model is asked, and then says what was
+// used.
+func (s *server) counted(next holdfast.ModelCall) holdfast.ModelCall {
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			ledger, err := store.LedgerFrom(ctx)
+			if err != nil {
+				yield(holdfast.Delta{}, err)
+				return
+			}
+			r := &store.Reservation{
+				Tenant:  alice.Tenant,
+				ID:      s.newID("res"),
+				Now:     s.stamp().Time(),
+				Entries: []store.Entry{{Account: budget, Amount: 10}},
+			}
+			if err := ledger.Reserve(ctx, r); err != nil {
+				yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: err})
+				return
+			}
+			for d, err := range next(ctx, req) {
+				if !yield(d, err) {
+					break
+				}
+			}
+			for range 2 { // the second time if the answer was lost
+				if ledger.Settle(context.WithoutCancel(ctx), alice.Tenant, r.ID, map[string]int64{budget: 3}) == nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+// reserve makes a reservation.
+func (w *World) reserve(ctx context.Context, r *store.Reservation) error {
+	err := w.base.Reserve(ctx, r)
+	if err == nil && r.Entries[0].Account == budget {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.truth.ledger[r.ID] == nil {
+			w.truth.ledger[r.ID] = &reserved{amount: r.Entries[0].Amount}
+		}
+	}
+	return err
+}
+
+// settleLedger settles a reservation.
+func (w *World) settleLedger(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	err := w.base.Settle(ctx, tenant, id, actual)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if r := w.truth.ledger[id]; r != nil && !r.settled {
+			r.settled = true
+			w.truth.spent += actual[budget]
+		}
+	}
+	return err
+}
+
+// look checks what must hold whenever the world rests.
+func (w *World) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	used, err := w.base.Used(context.Background(), alice.Tenant, []string{budget})
+	want := w.truth.spent
+	for _, r := range w.truth.ledger {
+		if !r.settled {
+			want += r.amount
+		}
+	}
+	if err != nil || used[0] != want {
+		w.violated("the ledger adds up", "it has %v, and should have %d (%v)", used, want, err)
+	}
+	for _, run := range slices.Sorted(maps.Keys(w.truth.begun)) {
+		key := keyOf(w.truth.begun[run])
+		if _, err := w.base.Value(context.Background(), key, store.KindRun, run); err != nil {
+			w.violated("nothing acknowledged is lost", "the run %s of %s is", run, key.Thread)
+		}
+	}
+}
