@@ -29,9 +29,9 @@ func (h *Harness) Finish(call string, result any) *Result {
 	h.t.Helper()
 	who := h.on.who
 	who.Rights = &access.Rights{Roles: []access.Role{access.RoleService}}
-	var r threads.CallResult
+	var r threads.OutsideResult
 	if failed, ok := result.(error); ok {
-		r = threads.CallResult{Error: failed.Error(), Failed: true}
+		r = threads.OutsideResult{Error: failed.Error(), Failed: true}
 	} else {
 		r.Result = h.json(result)
 	}

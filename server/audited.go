@@ -183,7 +183,7 @@ func (a *audited) users(ctx context.Context, tenant string) ([]holdfast.Principa
 
 // Finish implements [hfhttp.Calls].
 func (a *audited) Finish(
-	ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
+	ctx context.Context, who holdfast.Principal, thread, call string, r threads.OutsideResult,
 ) (*threads.FinishedCall, error) {
 	f := finishing(r)
 	f.Who, f.Thread, f.Call = who, thread, call
@@ -202,7 +202,7 @@ const byURL = "one-time URL"
 
 // FinishByToken implements [hfhttp.Calls].
 func (a *audited) FinishByToken(
-	ctx context.Context, token string, r threads.CallResult,
+	ctx context.Context, token string, r threads.OutsideResult,
 ) (*threads.FinishedCall, error) {
 	f := finishing(r)
 	f.Token = token
@@ -214,10 +214,10 @@ func (a *audited) FinishByToken(
 }
 
 // finishing returns a result as the engine takes it.
-func finishing(r threads.CallResult) owner.Finishing {
+func finishing(r threads.OutsideResult) owner.OutsideResult {
 	if !r.Failed {
-		return owner.Finishing{Result: r.Result}
+		return owner.OutsideResult{Result: r.Result}
 	}
 	text, _ := json.Marshal(r.Error) // a string can always be encoded
-	return owner.Finishing{Result: text, Failed: true}
+	return owner.OutsideResult{Result: text, Failed: true}
 }

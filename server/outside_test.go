@@ -108,7 +108,7 @@ func TestOutsideCall(t *testing.T) {
 	}
 	who := c["finance"]
 	if _, err := s.FinishCall(t.Context(), who, "t1", "c1",
-		threads.CallResult{Error: "no", Failed: true}); holdfast.AsError(err).Code != codes.CallAlreadyAnswered {
+		threads.OutsideResult{Error: "no", Failed: true}); holdfast.AsError(err).Code != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
 	wait.Until(t, "the result", func() bool {

@@ -321,7 +321,7 @@ var serverMethods = []struct {
 		return err
 	}},
 	{"FinishCall", func(ctx context.Context, s *server.Server, who holdfast.Principal, thread string) error {
-		_, err := s.FinishCall(ctx, who, thread, "c", threads.CallResult{Result: json.RawMessage("1")})
+		_, err := s.FinishCall(ctx, who, thread, "c", threads.OutsideResult{Result: json.RawMessage("1")})
 		return err
 	}},
 	{"DeleteOlderThan", func(ctx context.Context, s *server.Server, who holdfast.Principal, _ string) error {

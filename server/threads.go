@@ -217,7 +217,7 @@ func (s *Server) DeleteInactive(
 // right to do so is as over HTTP: a principal with [access.RoleService], or whom the call's
 // contract allows.
 func (s *Server) FinishCall(
-	ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
+	ctx context.Context, who holdfast.Principal, thread, call string, r threads.OutsideResult,
 ) (*threads.FinishedCall, error) {
 	return coded(s.audited.Finish(ctx, who, thread, call, r))
 }

@@ -140,8 +140,8 @@ type OutsideCall struct {
 // MaxCallResult bounds what comes from outside for a call, in bytes.
 const MaxCallResult = 256 << 10
 
-// CallResult is what comes from outside for a call.
-type CallResult struct {
+// OutsideResult is what comes from outside for a call.
+type OutsideResult struct {
 	// Result is any JSON. A string is shown to the model as it is, anything else as JSON.
 	Result json.RawMessage
 	// Error is what the model reads of work that failed, if Failed is set.

@@ -62,7 +62,7 @@ type Situation struct {
 	Interrupts []agui.Interrupt // the open questions
 	Pending    []string         // ids of the frontend's calls without a result
 	// Outside are the open calls that were handed out to be finished from outside.
-	Outside []Outside
+	Outside []OutsideCall
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
 	// Parameters are what the calls take that open questions are about, by interrupt id.
@@ -77,8 +77,8 @@ type Parameters struct {
 	Schema json.RawMessage
 }
 
-// Outside is an open call that is finished from outside.
-type Outside struct {
+// OutsideCall is an open call that is finished from outside.
+type OutsideCall struct {
 	ID string // of the call
 	// Finished means that its result has come, or that it is too late for one: nothing waits
 	// for it any more.

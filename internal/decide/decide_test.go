@@ -113,11 +113,11 @@ func situationOf(k threadKind, r resumeKind) Situation {
 	}
 	switch k {
 	case outsideWaits, outsideAndPending, outsideAsked, outsideStopped:
-		s.Outside = []Outside{{ID: "o1", Finished: true}, {ID: "o2"}}
+		s.Outside = []OutsideCall{{ID: "o1", Finished: true}, {ID: "o2"}}
 	case outsideAbandonable:
-		s.Outside = []Outside{{ID: "o2", Abandonable: true}}
+		s.Outside = []OutsideCall{{ID: "o2", Abandonable: true}}
 	case outsideFinished:
-		s.Outside = []Outside{{ID: "o2", Finished: true}}
+		s.Outside = []OutsideCall{{ID: "o2", Finished: true}}
 	}
 	return s
 }

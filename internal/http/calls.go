@@ -17,12 +17,12 @@ type Calls interface {
 		ctx context.Context,
 		who holdfast.Principal,
 		thread, call string,
-		r threads.CallResult,
+		r threads.OutsideResult,
 	) (*threads.FinishedCall, error)
 	// Expects returns an error for a token that is of no call's one-time URL.
 	Expects(ctx context.Context, token string) error
 	// FinishByToken gives the call that the token of a one-time URL is for its result.
-	FinishByToken(ctx context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error)
+	FinishByToken(ctx context.Context, token string, r threads.OutsideResult) (*threads.FinishedCall, error)
 }
 
 // callAPI has the routes of calls that are finished from outside.
@@ -110,21 +110,22 @@ func (a *callAPI) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Pr
 const maxResultBody = 4 * threads.MaxCallResult
 
 // callResult reads {"result": …} or {"error": "…"}.
-func (a *callAPI) callResult(w http.ResponseWriter, r *http.Request) (threads.CallResult, error) {
+func (a *callAPI) callResult(w http.ResponseWriter, r *http.Request) (threads.OutsideResult, error) {
 	var in struct {
 		Result json.RawMessage `json:"result"`
 		Error  *string         `json:"error"`
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxResultBody)
 	if err := a.bodies.ReadObject(w, r, &in, "result", "error"); err != nil {
-		return threads.CallResult{}, err
+		return threads.OutsideResult{}, err
 	}
 	switch {
 	case (in.Result == nil) == (in.Error == nil):
-		return threads.CallResult{}, exchange.Invalid("result", "Either result or error must be there, but not both.",
-			`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`)
+		return threads.OutsideResult{},
+			exchange.Invalid("result", "Either result or error must be there, but not both.",
+				`Send {"result": …} with any JSON, or {"error": "what went wrong"}.`)
 	case in.Error != nil:
-		return threads.CallResult{Error: *in.Error, Failed: true}, nil
+		return threads.OutsideResult{Error: *in.Error, Failed: true}, nil
 	}
-	return threads.CallResult{Result: in.Result}, nil
+	return threads.OutsideResult{Result: in.Result}, nil
 }

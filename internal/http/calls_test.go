@@ -16,7 +16,7 @@ import (
 )
 
 func (f *fake) Finish(
-	_ context.Context, who holdfast.Principal, thread, call string, r threads.CallResult,
+	_ context.Context, who holdfast.Principal, thread, call string, r threads.OutsideResult,
 ) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{who.User + " " + thread + " " + call, r})
 	return &threads.FinishedCall{
@@ -35,7 +35,7 @@ func (f *fake) Expects(_ context.Context, token string) error {
 	return nil
 }
 
-func (f *fake) FinishByToken(_ context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
+func (f *fake) FinishByToken(_ context.Context, token string, r threads.OutsideResult) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{token, r})
 	return &threads.FinishedCall{Thread: "t", ID: "c", Tool: "approve", FinishedAt: time.Unix(0, 1).UTC()}, f.err
 }
@@ -43,7 +43,7 @@ func (f *fake) FinishByToken(_ context.Context, token string, r threads.CallResu
 // finishedCall is what was finished, and how.
 type finishedCall struct {
 	what   string
-	result threads.CallResult
+	result threads.OutsideResult
 }
 
 // TestFinish: the routes take a result or an error, from who has a key or the URL.
@@ -65,25 +65,27 @@ func TestFinish(t *testing.T) {
 		key        bool
 		status     int
 		what       string
-		want       threads.CallResult
+		want       threads.OutsideResult
 	}{
 		{byID, `{"result": {"n": 9007199254740993}}`, true, 200, "alice t/1 call/1",
-			threads.CallResult{Result: json.RawMessage(`{"n": 9007199254740993}`)}},
-		{byID, `{"error": "closed"}`, true, 200, "alice t/1 call/1", threads.CallResult{Error: "closed", Failed: true}},
-		{byID, `{"error": ""}`, true, 200, "alice t/1 call/1", threads.CallResult{Failed: true}},
-		{byID, `{"result": 1}`, false, 401, "", threads.CallResult{}},
-		{byURL, `{"result": "yes"}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`"yes"`)}},
-		{byURL, `{"result": null}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`null`)}},
-		{"/calls", `{"result": 1}`, false, 400, "", threads.CallResult{}},
-		{"/calls?token=hfc_guess.def", `{"result": 1}`, false, 404, "", threads.CallResult{}},
-		{byURL, `{"result": 1, "error": "x"}`, false, 400, "", threads.CallResult{}},
-		{byURL, `{}`, false, 400, "", threads.CallResult{}},
-		{byURL, ``, false, 400, "", threads.CallResult{}},
-		{byURL, `{"results": 1}`, false, 400, "", threads.CallResult{}},
-		{byURL, `{"error": null}`, false, 400, "", threads.CallResult{}},
-		{byURL, `{"error": 1}`, false, 400, "", threads.CallResult{}},
-		{byURL, `[1]`, false, 400, "", threads.CallResult{}},
-		{byURL, `{"result": "` + strings.Repeat("x", 2<<10) + `"}`, false, 413, "", threads.CallResult{}},
+			threads.OutsideResult{Result: json.RawMessage(`{"n": 9007199254740993}`)}},
+		{byID, `{"error": "closed"}`, true, 200, "alice t/1 call/1",
+			threads.OutsideResult{Error: "closed", Failed: true}},
+		{byID, `{"error": ""}`, true, 200, "alice t/1 call/1", threads.OutsideResult{Failed: true}},
+		{byID, `{"result": 1}`, false, 401, "", threads.OutsideResult{}},
+		{byURL, `{"result": "yes"}`, false, 200, "hfc_abc.def",
+			threads.OutsideResult{Result: json.RawMessage(`"yes"`)}},
+		{byURL, `{"result": null}`, false, 200, "hfc_abc.def", threads.OutsideResult{Result: json.RawMessage(`null`)}},
+		{"/calls", `{"result": 1}`, false, 400, "", threads.OutsideResult{}},
+		{"/calls?token=hfc_guess.def", `{"result": 1}`, false, 404, "", threads.OutsideResult{}},
+		{byURL, `{"result": 1, "error": "x"}`, false, 400, "", threads.OutsideResult{}},
+		{byURL, `{}`, false, 400, "", threads.OutsideResult{}},
+		{byURL, ``, false, 400, "", threads.OutsideResult{}},
+		{byURL, `{"results": 1}`, false, 400, "", threads.OutsideResult{}},
+		{byURL, `{"error": null}`, false, 400, "", threads.OutsideResult{}},
+		{byURL, `{"error": 1}`, false, 400, "", threads.OutsideResult{}},
+		{byURL, `[1]`, false, 400, "", threads.OutsideResult{}},
+		{byURL, `{"result": "` + strings.Repeat("x", 2<<10) + `"}`, false, 413, "", threads.OutsideResult{}},
 	} {
 		f.finished = nil
 		header := []string{"Content-Type", "application/json"}

@@ -67,7 +67,8 @@ func TestFinishedIsNotRetried(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), withURLs, agent)
 		waitingFor(t, looptest.Started(t, e, "t"))
 		looptest.Must(e.Owner.Finish(t.Context(),
-			owner.Finishing{Token: p.token(), Result: json.RawMessage(`"the department is closed"`), Failed: true}))(t)
+			owner.OutsideResult{Token: p.token(), Result: json.RawMessage(`"the department is closed"`),
+				Failed: true}))(t)
 		settled(t, e, "t")
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:the department is closed", "assistant:done")
 	})

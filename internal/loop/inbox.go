@@ -51,7 +51,7 @@ func (r mail) take(it *store.InboxItem) error {
 	}
 	if mine && in.Type == ItemResult && in.Result != nil {
 		r.r.inbox.owed = true
-		r.r.arrivals.add(Arrival{in.Call, *in.Result})
+		r.r.arrivals.add(OutsideResult{in.Call, *in.Result})
 	}
 	return r.r.w.Add(events, journal.Soon, func(c *store.Commit, _ store.Cursor) {
 		r.r.inbox.seen = it.Number

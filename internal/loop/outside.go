@@ -133,15 +133,15 @@ func outsideOf(tools *agents.RunTools, name string) *holdfast.Outside {
 // errResultCame is the cause that ends the handing out of a call whose result has come.
 var errResultCame = errors.New("the call's result has come")
 
-// Arrival is a result that has come for a call while its run lives here.
-type Arrival struct {
+// OutsideResult is a result that has come for a call while its run lives here.
+type OutsideResult struct {
 	Call   string
 	Result thread.OutsideResult
 }
 
 // Give gives a call in st its result in the commit c. run is the one that goes on with it. a
 // may be nil.
-func (a *Arrival) Give(c *store.Commit, st *thread.State, run string) {
+func (a *OutsideResult) Give(c *store.Commit, st *thread.State, run string) {
 	if a == nil {
 		return
 	}
@@ -155,13 +155,13 @@ func (a *Arrival) Give(c *store.Commit, st *thread.State, run string) {
 // goroutine need not wait for them, nor they for it.
 type arrivals struct {
 	mu   sync.Mutex
-	list []Arrival
+	list []OutsideResult
 	// came has an entry when there is something to take.
 	came chan struct{}
 }
 
 // add adds a result.
-func (a *arrivals) add(r Arrival) {
+func (a *arrivals) add(r OutsideResult) {
 	a.mu.Lock()
 	a.list = append(a.list, r)
 	a.mu.Unlock()
@@ -172,7 +172,7 @@ func (a *arrivals) add(r Arrival) {
 }
 
 // take removes and returns all results.
-func (a *arrivals) take() []Arrival {
+func (a *arrivals) take() []OutsideResult {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.list

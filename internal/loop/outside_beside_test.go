@@ -48,7 +48,7 @@ func callsThese(calls ...string) holdfast.Model {
 
 func byKey(e *looptest.Engine, call, result string) (*threads.FinishedCall, error) {
 	return e.Owner.Finish(context.Background(),
-		owner.Finishing{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)})
+		owner.OutsideResult{Who: service, Thread: "t", Call: call, Result: json.RawMessage(result)})
 }
 
 // TestOutsideAtOnce: the receiver answers before the call is handed out, as a webhook that

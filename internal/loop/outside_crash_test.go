@@ -180,7 +180,7 @@ func TestOutsideOwnerDies(t *testing.T) {
 		dies.Store(false)
 		two := looptest.Start(t, mortal.Store, withURLs, a)
 		done, err := two.Owner.Finish(t.Context(),
-			owner.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)})
+			owner.OutsideResult{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)})
 		if err != nil || done.Run == "" { // the run's own, or the next one if that has ended before
 			t.Fatalf("%+v, %v", done, err)
 		}

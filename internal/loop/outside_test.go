@@ -89,7 +89,7 @@ func withURLs(c *looptest.Config) {
 }
 
 func finish(e *looptest.Engine, token, result string) (*threads.FinishedCall, error) {
-	return e.Owner.Finish(context.Background(), owner.Finishing{Token: token, Result: json.RawMessage(result)})
+	return e.Owner.Finish(context.Background(), owner.OutsideResult{Token: token, Result: json.RawMessage(result)})
 }
 
 // waitingFor returns what RUN_FINISHED says of the calls that wait.
@@ -195,7 +195,7 @@ func checkOnce(t *testing.T, e *looptest.Engine, token string, first *threads.Fi
 	if _, err := finish(e, token, `{"approved":false}`); looptest.Code(err) != codes.CallAlreadyAnswered {
 		t.Errorf("another result: %v", err)
 	}
-	if _, err := e.Owner.Finish(t.Context(), owner.Finishing{Token: token, Result: json.RawMessage(`"no"`),
+	if _, err := e.Owner.Finish(t.Context(), owner.OutsideResult{Token: token, Result: json.RawMessage(`"no"`),
 		Failed: true}); looptest.Code(err) != codes.CallAlreadyAnswered {
 		t.Errorf("an error: %v", err)
 	}
@@ -262,7 +262,7 @@ func TestOutsideRefuses(t *testing.T) {
 			t.Errorf("it waits no more: %+v", info)
 		}
 		done := looptest.Must(e.Owner.Finish(t.Context(),
-			owner.Finishing{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true}))(t)
+			owner.OutsideResult{Token: p.token(), Result: json.RawMessage(`"finance is closed"`), Failed: true}))(t)
 		settled(t, e, "t")
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:finance is closed", "assistant:done")
 		if done.Run == "" {
@@ -463,7 +463,8 @@ func TestOutsideByKey(t *testing.T) {
 					}
 				}, outsideAgent(finance(nil, holdfast.Outside{FinishedBy: c.by})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
-				f := owner.Finishing{Who: c.who, Thread: "t", Call: call, Result: json.RawMessage(`{"approved":true}`)}
+				f := owner.OutsideResult{Who: c.who, Thread: "t", Call: call,
+					Result: json.RawMessage(`{"approved":true}`)}
 				first, err := e.Owner.Finish(t.Context(), f)
 				if looptest.Code(err) != c.code {
 					t.Fatalf("%v, want %q", err, c.code)

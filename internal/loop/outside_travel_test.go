@@ -237,7 +237,8 @@ func TestOutsideEditedAfterAnError(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, a)
 		waitingFor(t, looptest.Started(t, e, "t"))
 		looptest.Must(e.Owner.Finish(t.Context(),
-			owner.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true}))(t)
+			owner.OutsideResult{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`),
+				Failed: true}))(t)
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
 		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
 		looptest.OpenOf(t, looptest.Posted(t, e, in))

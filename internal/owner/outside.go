@@ -25,8 +25,8 @@ import (
 // the value by which a result that is sent again is recognized, so the first one counts on
 // whichever server, and nobody is told that it was taken before that is durable.
 
-// Finishing is a result that comes from outside.
-type Finishing struct {
+// OutsideResult is a result that comes from outside.
+type OutsideResult struct {
 	// Token is that of the call's one-time URL. Without one, Who, Thread and Call say who
 	// brings the result, and for which call.
 	Token  string
@@ -38,10 +38,10 @@ type Finishing struct {
 	Failed bool
 }
 
-// finishing is a Finishing on its way.
+// finishing is a OutsideResult on its way.
 type finishing struct {
 	e *Engine
-	Finishing
+	OutsideResult
 	key    store.ThreadKey
 	result thread.OutsideResult
 	// verdicts are what came of checks of the result.
@@ -58,13 +58,13 @@ var errStillRuns = errors.New("the thread runs")
 
 // Finish gives a call that waits its result from outside, and goes on with the run if it
 // waits for nothing else. The same result again gets the same answer.
-func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall, error) {
+func (e *Engine) Finish(ctx context.Context, f OutsideResult) (*threads.FinishedCall, error) {
 	x := &finishing{
-		e:         e,
-		Finishing: f,
-		key:       store.ThreadKey{Tenant: f.Who.Tenant, Thread: f.Thread},
-		verdicts:  decide.Verdicts{},
-		stop:      func() {},
+		e:             e,
+		OutsideResult: f,
+		key:           store.ThreadKey{Tenant: f.Who.Tenant, Thread: f.Thread},
+		verdicts:      decide.Verdicts{},
+		stop:          func() {},
 	}
 	if f.Token != "" {
 		// A text that is no token looks for a call too, so that it takes as long.
@@ -109,7 +109,7 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 // is over. A caller that asks before the result is received need not receive it from
 // strangers.
 func Expects(ctx context.Context, e *Engine, token string) error {
-	x := &finishing{e: e, Finishing: Finishing{Token: token}}
+	x := &finishing{e: e, OutsideResult: OutsideResult{Token: token}}
 	x.key, x.Call, _ = thread.ParseToken(token)
 	_, err := x.look(ctx)
 	return err
@@ -357,7 +357,7 @@ func (x *finishing) refuse(t *thread.Thread, tool, end string) {
 
 // take stores the result of a call whose thread rests.
 func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Call) (*thread.OutsideEnd, error) {
-	a := &loop.Arrival{Call: x.Call, Result: x.result}
+	a := &loop.OutsideResult{Call: x.Call, Result: x.result}
 	after := t.State.Clone()
 	after.Call(x.Call).Finish(x.result)
 	if after.GoesOn(x.e.cfg.Now().Time()) {

@@ -19,7 +19,7 @@ type plan struct {
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
 	// arrival is what has come from outside and is stored with the run; nil for most.
-	arrival *loop.Arrival
+	arrival *loop.OutsideResult
 	// forced is the tool that the model must call; empty for most. aside means that a side run
 	// is to begin with it, instead of one that is stored.
 	forced string

@@ -213,11 +213,11 @@ func (d *decider) known(ctx context.Context, t *thread.Thread, run string) (*dec
 }
 
 // outsideOpen returns the open calls that were handed out, as a decision sees them.
-func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
-	var open []decide.Outside
+func outsideOpen(st *thread.State, now time.Time) []decide.OutsideCall {
+	var open []decide.OutsideCall
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.Outside != nil {
-			open = append(open, decide.Outside{
+			open = append(open, decide.OutsideCall{
 				ID:          c.ID,
 				Finished:    !c.WaitsOutside() || c.Expired(now),
 				Abandonable: c.Outside.Abandonable,

@@ -79,7 +79,7 @@ func (s *starter) begin(ctx context.Context, who holdfast.Principal, p *plan) er
 // goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
 // owner would, with what has come from outside, which may be nothing. The caller holds the
 // thread's lock. A thread that waits for something else is left alone.
-func (s *starter) goOn(ctx context.Context, t *thread.Thread, a *loop.Arrival) error {
+func (s *starter) goOn(ctx context.Context, t *thread.Thread, a *loop.OutsideResult) error {
 	if a == nil && !t.State.GoesOn(s.cfg.Now().Time()) {
 		return nil
 	}

@@ -47,7 +47,7 @@ type Call struct {
 	Unknown bool `json:"unknown,omitempty"`
 	// Outside is how far a call has come that is finished from outside; nil for others, and
 	// before it is handed out.
-	Outside *Outside `json:"outside,omitempty"`
+	Outside *OutsideCall `json:"outside,omitempty"`
 	// TellDeclined means that the tool is called with the answer to Interrupt also if the
 	// person declines.
 	TellDeclined bool `json:"tellDeclined,omitempty"`

@@ -50,7 +50,7 @@ func TestTakeoverValue(t *testing.T) {
 func TestStartAgain(t *testing.T) {
 	st := &State{Work: Work{Calls: []Call{
 		{ID: "a"}, {ID: "b", Attempts: 2}, {ID: "once"}, {ID: "kept", Kept: json.RawMessage(`1`)},
-		{ID: "asks", Interrupt: &agui.Interrupt{}}, {ID: "outside", Outside: &Outside{}}, {ID: "planned"},
+		{ID: "asks", Interrupt: &agui.Interrupt{}}, {ID: "outside", Outside: &OutsideCall{}}, {ID: "planned"},
 	}}}
 	started := map[string]bool{"a": true, "b": true, "once": true, "kept": true, "asks": true, "outside": true}
 	again := map[string]bool{"a": true, "b": true, "asks": true, "outside": true}

@@ -20,8 +20,8 @@ import (
 // late, gets the right answer. Of its one-time URLs only the hashes of their tokens are
 // stored.
 
-// Outside is how far an outside call has come. It does not change: a call gets another one.
-type Outside struct {
+// OutsideCall is how far an outside call has come. It does not change: a call gets another one.
+type OutsideCall struct {
 	// Tokens are the hashes of the tokens that were issued, the oldest first.
 	Tokens []string `json:"tokens,omitempty"`
 	// ExpiresAt is when a result is too late; zero means never.
@@ -72,9 +72,9 @@ type OutsideEnd struct {
 // process after the other dies while it hands the call out.
 const maxTokens = 8
 
-// change gives the call a changed copy of its Outside.
-func (c *Call) change(f func(o *Outside)) {
-	var o Outside
+// change gives the call a changed copy of what is known of it outside.
+func (c *Call) change(f func(o *OutsideCall)) {
+	var o OutsideCall
 	if c.Outside != nil {
 		o = *c.Outside
 	}
@@ -85,7 +85,7 @@ func (c *Call) change(f func(o *Outside)) {
 // Issue notes a token's hash, before the token leaves the process. The first one begins
 // the time that the call has.
 func (c *Call) Issue(hash string, expiresAt time.Time) {
-	c.change(func(o *Outside) {
+	c.change(func(o *OutsideCall) {
 		if len(o.Tokens) == 0 {
 			o.ExpiresAt = expiresAt
 		}
@@ -96,7 +96,7 @@ func (c *Call) Issue(hash string, expiresAt time.Time) {
 // HandedOut notes that the call waits for its result. expiresAt counts for a call without
 // a token.
 func (c *Call) HandedOut(expiresAt time.Time, abandonable bool) {
-	c.change(func(o *Outside) {
+	c.change(func(o *OutsideCall) {
 		if len(o.Tokens) == 0 {
 			o.ExpiresAt = expiresAt
 		}
@@ -107,7 +107,7 @@ func (c *Call) HandedOut(expiresAt time.Time, abandonable bool) {
 // Finish gives the call what came from outside. The person's answer about handing it out has
 // no more meaning.
 func (c *Call) Finish(r OutsideResult) {
-	c.change(func(o *Outside) { o.Result = &r })
+	c.change(func(o *OutsideCall) { o.Result = &r })
 	if c.Waits() {
 		c.Interrupt = nil
 	}
@@ -120,7 +120,7 @@ func (c *Call) TakeIn() {
 		c.Outside = nil
 		return
 	}
-	c.change(func(o *Outside) { o.Tokens = nil })
+	c.change(func(o *OutsideCall) { o.Tokens = nil })
 }
 
 // WaitsOutside reports whether the call waits for a result from outside.

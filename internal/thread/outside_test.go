@@ -67,14 +67,14 @@ func TestOutsideCall(t *testing.T) {
 
 // TestGoesOn: a thread that waits for anything else is left alone.
 func TestGoesOn(t *testing.T) {
-	done := Call{ID: "c", Outside: &Outside{Waits: true, Result: &OutsideResult{}}}
+	done := Call{ID: "c", Outside: &OutsideCall{Waits: true, Result: &OutsideResult{}}}
 	for name, c := range map[string]struct {
 		calls []Call
 		want  bool
 	}{
 		"finished":             {[]Call{done}, true},
 		"no outside calls":     {[]Call{{ID: "x"}}, false},
-		"another one waits":    {[]Call{done, {ID: "x", Outside: &Outside{Waits: true}}}, false},
+		"another one waits":    {[]Call{done, {ID: "x", Outside: &OutsideCall{Waits: true}}}, false},
 		"the frontend's waits": {[]Call{done, {ID: "x", Frontend: true}}, false},
 		"a person is asked":    {[]Call{done, {ID: "x", Interrupt: &agui.Interrupt{ID: "i"}}}, false},
 	} {
@@ -94,7 +94,7 @@ func TestGoesOn(t *testing.T) {
 func TestRestTakenIn(t *testing.T) {
 	reason := holdfast.Errorf(codes.MidExecution, "went back")
 	st := New()
-	st.Calls = []Call{{ID: "c", Outside: &Outside{Waits: true, Tokens: []string{"h"}}}}
+	st.Calls = []Call{{ID: "c", Outside: &OutsideCall{Waits: true, Tokens: []string{"h"}}}}
 	st.Rest(reason)
 	if st.Status() != "idle" {
 		t.Errorf("waiting, it is %s", st.Status())
