@@ -45,7 +45,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxRuns, 1000)
 	setDefault(&c.ThreadMaxBytes, DefaultThreadMaxBytes)
 	setDefault(&c.MaxBody, 4<<20)
-	setDefault(&c.MaxMediaBody, max(8<<20, c.MaxBody))
+	setDefault(&c.MaxMediaBody, 2*c.MaxBody)
 	setDefault(&c.MaxBodies, 16*c.MaxBody)
 	setDefault(&c.BodyTimeout, 30*time.Second)
 	setDefault(&c.MinRate, 16<<10)
