@@ -73,8 +73,6 @@ func ExampleAgent_fallbacks() {
 		fmt.Println(err)
 	}
 	// Output:
-	// holdfast.retry
-	// holdfast.retry
 	// holdfast.fallback
 	// user says: What is the capital of France?
 	// assistant says: Paris.

@@ -25,11 +25,21 @@ import (
 // returns nil once the answer is committed; if it has calls, once that is durable.
 func (r *run) complete() error {
 	t := &attempts{r: r, tries: make([]int, len(r.models)), over: make([]bool, len(r.models))}
+	err := t.untilAnswered()
+	if err != nil && t.half != nil {
+		return t.end(err)
+	}
+	return err
+}
+
+// untilAnswered asks models until one has answered. After an error, half may be on the screen.
+func (t *attempts) untilAnswered() error {
+	r := t.r
 	for {
 		if err := t.choose(); err != nil {
 			return err
 		}
-		if err := (growth{r}).addRecorded(); err != nil {
+		if err := t.addRecorded(); err != nil {
 			return err
 		}
 		if err := r.owner.mayStart(false); err != nil {
@@ -38,17 +48,12 @@ func (r *run) complete() error {
 		m := &r.models[r.model]
 		t.tries[r.model]++
 		t.asking.Model = m.Model
-		a := &completion{
-			r:         r,
-			attempt:   t.count,
-			overflows: t.overflows,
-			message:   r.host.Config.NewID("msg"),
-			calls:     map[int]*callBuilder{},
-		}
+		a := t.next()
 		err := a.observed(&t.asking)
 		if err == nil {
 			r.host.Config.Circuit.Report(m.Circuit, "", 0)
 			t.count++
+			t.past = 0
 			if done, err := a.settle(); done || err != nil {
 				return err
 			}
@@ -58,19 +63,47 @@ func (r *run) complete() error {
 			r.st.TakeBack(c.id)
 		}
 		if r.ctx.Err() != nil {
-			// A cancel keeps what people have already read.
-			if errors.Is(context.Cause(r.ctx), errCancelled) {
-				return errors.Join(errCancelled, a.keepPartial())
+			if a.shown || t.half == nil {
+				t.half = a
 			}
 			return context.Cause(r.ctx)
 		}
 		if err := t.follow(a, err); err != nil {
-			if half := t.half; half != nil {
-				r.failed = func() []agui.Message { return half.messages(false) }
-			}
 			return err
 		}
 	}
+}
+
+// next returns the next try.
+func (t *attempts) next() *completion {
+	a := &completion{
+		r:         t.r,
+		retake:    t.retake,
+		attempt:   t.count,
+		overflows: t.overflows,
+		message:   t.r.host.Config.NewID("msg"),
+		calls:     map[int]*callBuilder{},
+	}
+	if t.past > 0 {
+		a.held = &heldBack{past: t.past, limit: t.r.host.Config.BufferBytes}
+	}
+	return a
+}
+
+// end decides about what is still on the screen when no model answers because of err.
+func (t *attempts) end(err error) error {
+	r, half := t.r, t.half
+	var ask *holdfast.Interrupt
+	switch cause := context.Cause(r.ctx); {
+	case errors.Is(cause, errCancelled): // it keeps what people have already read
+		return errors.Join(errCancelled, half.keepPartial())
+	case cause != nil:
+		return cause
+	case errors.As(err, &ask):
+		return errors.Join(t.retake(), err)
+	}
+	r.failed = func() []agui.Message { return half.messages(false) }
+	return err
 }
 
 // attempts are the tries of a model call.
@@ -82,6 +115,8 @@ type attempts struct {
 	// half is what the last try has shown, if it is still to be taken back, and taken what was
 	// taken back last.
 	half, taken *completion
+	// past is how many bytes the model's last try had received that has shown any.
+	past int
 	// overflows is how often the model has said that the conversation is too long, and asking
 	// is how it is asked: with less than before, if it has said so.
 	overflows int
@@ -113,7 +148,7 @@ func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bo
 // taken back in the same step.
 func (t *attempts) move(to int) error {
 	from, next := t.r.models[t.r.model].Name, t.r.models[to].Name
-	t.r.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0
+	t.r.model, t.tooLong, t.overflows, t.asking.Below, t.past = to, nil, 0, 0, 0
 	t.r.st.Model = next
 	if to == 0 {
 		t.r.st.Model = ""
@@ -146,6 +181,21 @@ func (t *attempts) takeBack(name string, value any) error {
 	return nil
 }
 
+// retake takes back what the last try has shown, because another one has more to show.
+func (t *attempts) retake() error {
+	return t.takeBack("holdfast.retry", map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count})
+}
+
+// addRecorded adds to the history what hooks have recorded, which is never within an answer.
+func (t *attempts) addRecorded() error {
+	if t.r.notes.any() {
+		if err := t.retake(); err != nil {
+			return err
+		}
+	}
+	return growth{t.r}.addRecorded()
+}
+
 // follow does what is to be done before another try, after one that failed with err. It
 // returns the error if there is to be none.
 func (t *attempts) follow(a *completion, err error) error {
@@ -154,10 +204,10 @@ func (t *attempts) follow(a *completion, err error) error {
 		t.count++
 	}
 	if a.shown {
-		t.half = a
+		t.half, t.past = a, a.received
 	}
 	var ask *holdfast.Interrupt
-	if a.shown && errors.As(err, &ask) {
+	if a.received > 0 && errors.As(err, &ask) {
 		return holdfast.Errorf(codes.MiddlewareFailed,
 			"A middleware asked a person after the model had begun to answer.").
 			WithHint("A Model hook asks before its first delta.").
@@ -188,10 +238,6 @@ func (t *attempts) follow(a *completion, err error) error {
 		t.r.tried = t.count
 		t.half = cmp.Or(t.half, t.taken) // no later try has said anything
 		return t.last(failed, err)
-	}
-	if err := t.takeBack("holdfast.retry",
-		map[string]any{"iteration": t.r.st.Iteration, "attempt": t.count}); err != nil {
-		return err
 	}
 	return t.pause(next.Wait)
 }

@@ -464,7 +464,7 @@ func TestBackOff(t *testing.T) {
 				time.Since(before) > time.Second {
 				t.Errorf("after %s:\n%s", time.Since(before), looptest.Show(events))
 			}
-			looptest.WantTexts(t, e, "t", "user:go")
+			looptest.WantTexts(t, e, "t", "user:go", "assistant:ha")
 		})
 	})
 	t.Run("shutdown", func(t *testing.T) {

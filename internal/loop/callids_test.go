@@ -23,13 +23,16 @@ import (
 // repeating is an agent whose model calls ping under the id call_0, whatever was called
 // before. It gets stuck in the arguments of the calls for which stuck returns true.
 func repeating(stuck func(ctx context.Context) error) holdfast.Agent {
+	arguments := "{"
 	model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
 				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
 				return
 			}
-			if !yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}}, nil) {
+			arguments += " " // each try says more than the one before, or it would not be shown
+			if !yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: arguments}},
+				nil) {
 				return
 			}
 			if err := stuck(ctx); err != nil {

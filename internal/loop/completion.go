@@ -32,6 +32,10 @@ type completion struct {
 	overflows int
 	message   string // the assistant message's id
 	shown     bool   // something was emitted
+	// received is how many bytes have come, and held are those that wait; nil if none do.
+	received int
+	held     *heldBack
+	retake   func() error // takes back what an earlier try has shown
 	// order is the ids of the messages as they appeared: reasoning and answer.
 	order     []string
 	text      []byte                       // of the assistant message

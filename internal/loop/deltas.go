@@ -26,12 +26,16 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if a.first < 0 {
 		a.first = a.began.Ran()
 	}
-	if !a.shown {
-		if err := (growth{a.r}).addRecorded(); err != nil {
-			return true, err
-		}
+	if d.Usage != nil {
+		a.usage = d.Usage
 	}
-	if err := a.take(d); err != nil {
+	if a.received += bytesOf(d); a.held.holds(d, a.received) {
+		return false, nil
+	}
+	if err := a.showHeld(); err != nil {
+		return true, err
+	}
+	if err := a.show(d); err != nil {
 		return true, err
 	}
 	if d.Finish == "" {
@@ -41,11 +45,36 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	return true, a.endReasoning()
 }
 
+// showHeld takes back what an earlier try has shown, and shows what waits instead.
+func (a *completion) showHeld() error {
+	held := a.held
+	a.held = nil
+	if held == nil {
+		return nil
+	}
+	if err := a.retake(); err != nil {
+		return err
+	}
+	for _, d := range held.release() {
+		if err := a.show(&d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show takes a delta that is not held back. Activities of hooks come before the answer.
+func (a *completion) show(d *holdfast.Delta) error {
+	if !a.shown {
+		if err := (growth{a.r}).addRecorded(); err != nil {
+			return err
+		}
+	}
+	return a.take(d)
+}
+
 // take adds what a delta holds to the answer.
 func (a *completion) take(d *holdfast.Delta) error {
-	if d.Usage != nil {
-		a.usage = d.Usage
-	}
 	if d.Reasoning != "" || d.ReasoningSecret != "" {
 		if err := a.takeReasoning(d); err != nil {
 			return err

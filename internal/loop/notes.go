@@ -32,6 +32,13 @@ func (n *notes) add(_ context.Context, a holdfast.Activity) error {
 	return nil
 }
 
+// any reports whether something was recorded since the last call of take.
+func (n *notes) any() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.waiting) > 0
+}
+
 // take returns what was recorded since the last call.
 func (n *notes) take(last bool) []holdfast.Activity {
 	n.mu.Lock()
