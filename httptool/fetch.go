@@ -7,12 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/schema"
@@ -135,119 +133,4 @@ func pageRequest(text string) (*request, error) {
 		r.query = []queryMember{{name: template{{text: u.RawQuery}}, bare: true}}
 	}
 	return r, nil
-}
-
-// hidden are the elements whose content nobody reads; lines are those that begin a line.
-const (
-	hidden = " script style noscript template svg head iframe object "
-	lines  = " address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 " +
-		"h5 h6 header hr li main nav ol p pre section table td th tr ul title "
-)
-
-// pageText returns the text of an HTML page. It is no parser: whatever a page does with its
-// tags, what comes out is only text.
-func pageText(page string) string {
-	var b strings.Builder
-	if title := between(page, "<title", "</title"); title != "" {
-		b.WriteString(title[strings.IndexByte(title, '>')+1:] + "\n")
-	}
-	for page != "" {
-		text, rest, found := strings.Cut(page, "<")
-		b.WriteString(text)
-		if !found {
-			break
-		}
-		name := tagName(rest)
-		switch {
-		case strings.HasPrefix(rest, "!--"):
-			_, rest, _ = strings.Cut(rest, "-->")
-		case name == "":
-			if rest == "" || rest[0] != '/' && rest[0] != '!' && rest[0] != '?' {
-				b.WriteByte('<') // a comparison, no tag
-				page = rest
-				continue
-			}
-			_, rest, _ = strings.Cut(rest, ">")
-		default:
-			if strings.Contains(lines, " "+name+" ") {
-				b.WriteByte('\n')
-			}
-			_, rest, _ = strings.Cut(rest, ">")
-			if strings.Contains(hidden, " "+name+" ") {
-				rest = after(rest, "</"+name)
-			}
-		}
-		page = rest
-	}
-	return squeeze(html.UnescapeString(b.String()))
-}
-
-// tagName returns the name of the element that begins or ends here, in lower case.
-func tagName(s string) string {
-	s = strings.TrimPrefix(s, "/")
-	end := strings.IndexFunc(s, func(c rune) bool {
-		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c)
-	})
-	if end < 0 {
-		end = len(s)
-	}
-	if end == 0 || !unicode.IsLetter(rune(s[0])) {
-		return ""
-	}
-	return strings.ToLower(s[:end])
-}
-
-// after returns what follows a tag, whose name may be in any case.
-func after(s, tag string) string {
-	i := indexFold(s, tag)
-	if i < 0 {
-		return ""
-	}
-	_, rest, _ := strings.Cut(s[i:], ">")
-	return rest
-}
-
-// between returns what is between two texts, in any case.
-func between(s, begin, end string) string {
-	i := indexFold(s, begin)
-	if i < 0 {
-		return ""
-	}
-	s = s[i+len(begin):]
-	if i = indexFold(s, end); i < 0 {
-		return ""
-	}
-	return s[:i]
-}
-
-// indexFold is strings.Index for a tag in ASCII, in any case.
-func indexFold(s, tag string) int {
-	for i := 0; ; i++ {
-		j := strings.IndexByte(s[i:], tag[0])
-		if j < 0 || len(s)-i-j < len(tag) {
-			return -1
-		}
-		if i += j; strings.EqualFold(s[i:i+len(tag)], tag) {
-			return i
-		}
-	}
-}
-
-// squeeze leaves one space between words and at most one empty line between lines.
-func squeeze(s string) string {
-	var b strings.Builder
-	empty := 0
-	for line := range strings.Lines(s) {
-		line = strings.Join(strings.Fields(line), " ")
-		if line == "" {
-			empty++
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString(strings.Repeat("\n", min(empty, 1)+1))
-		}
-		empty = 0
-		b.WriteString(line)
-	}
-	return b.String()
 }

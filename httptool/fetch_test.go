@@ -42,6 +42,11 @@ func TestFetch(t *testing.T) {
 				`<style>p{}</style></head><BODY><script>if (a<b) alert("x</p>")</SCRIPT >
 				<!-- <p>no</p> --><h1>Head<b>ing</b></h1><p>1 &lt; 2 and 3 < 4<br>next</p>`+
 				`<template><p>no</p></template><ul><li>one<li>two</ul><p></p><p></p><p>end &copy;</p><a href="x>y`)
+		case "/hidden":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, `<title>x > y</title><p title="1 > 2">a > b</p><svg><svg>no</svg>no</svg><svg/>`+
+				`<p>c<!-- > --!><noscript><p>no</noscript><br>d<iframe><p>no</iframe><textarea><p>e</textarea>`+
+				`<object><p>no</object><script>"<p>no"</script><!--no`)
 		case "/json":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"a": "<p>"}`)
@@ -62,7 +67,8 @@ func TestFetch(t *testing.T) {
 		t.Error(spec)
 	}
 	for path, want := range map[string]string{
-		"/page": "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©\ny", "/json?a={b}": `{"a": "<p>"}`,
+		"/page":   "A & B\n\nHeading\n\n1 < 2 and 3 < 4\nnext\n\none\ntwo\n\nend ©",
+		"/hidden": "x > y\n\na > b\n\nc\nd<p>e", "/json?a={b}": `{"a": "<p>"}`,
 		"/to": `{"a": "<p>"}`,
 		"/file": strings.TrimPrefix(s.URL, "http://") +
 			" answered 302 Found. It points to file:///etc/passwd, which was not followed.\nFound.",

@@ -526,8 +526,8 @@ var rules = map[string]rule{
 			"internal/schema",
 			"internal/headers",
 		},
-		libraries: []string{"go.yaml.in/yaml"},
-		why:       "a tool knows neither the loop nor AG-UI; OpenAPI documents are JSON or YAML",
+		libraries: []string{"go.yaml.in/yaml", "golang.org/x/net/html"},
+		why:       "a tool knows neither the loop nor AG-UI; OpenAPI documents are JSON or YAML, pages HTML",
 	},
 	"internal/declared": {
 		ours: []string{
