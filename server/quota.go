@@ -13,7 +13,7 @@ import (
 type Quota struct {
 	// Runs are those in progress in this process.
 	Runs int
-	// Streams are the open responses of POST /runs, attachments and replays in this
+	// Streams are the open responses of POST /runs and of the routes that read a run, in this
 	// process. Those that a program opens with [Server.Run] do not count.
 	Streams int
 	// Threads are those that are stored. All processes that share a store count together.

@@ -128,7 +128,7 @@ func TestOneTenantLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestStreamLimit: the responses of POST, attachments and replays count as streams, and
+// TestStreamLimit: the responses of POST and of the routes that read a run count as streams, and
 // each counts until it has ended, however it ends.
 func TestStreamLimit(t *testing.T) {
 	url, _, answer := tenanted(t, func(c *server.Config) { c.Quotas.PerUser.Streams = 2 })

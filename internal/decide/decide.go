@@ -25,7 +25,7 @@ type Action string
 const (
 	Reject    Action = "reject"  // answer with Decision.Err; nothing is touched
 	Attach    Action = "attach"  // watch a run that is under way, from a snapshot
-	FromStart Action = "replay"  // watch a known run from its first record
+	FromStart Action = "again"   // watch a known run from its first record
 	Hydrate   Action = "hydrate" // show where the thread stands; nothing runs
 	Fresh     Action = "fresh"   // start a run with what is new
 	Keep      Action = "store"   // keep some frontend results; calls are still open

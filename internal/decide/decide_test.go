@@ -399,7 +399,7 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	for _, hash := range []string{"h", "another"} {
 		known := s
 		known.Known = &KnownRun{ID: "run-2", Hash: hash}
-		want := "replay"
+		want := string(FromStart)
 		if hash != req.Hash && (req.Compared.hasNew() || len(req.Resume) > 0) {
 			want = codes.RunIDReused
 		}

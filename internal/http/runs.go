@@ -80,7 +80,7 @@ func (a *runAPI) routes() []route {
 			do:      a.getEvents,
 			action:  access.Read,
 			id:      "getEvents",
-			summary: "Replay a run after a cursor and follow it.",
+			summary: "Send the events of a run after a cursor and follow it.",
 			params:  []string{"LastEventID", "after", "protocolVersion", "HoldfastResume", "HoldfastCursors"},
 			answers: []answer{eventStream, nothingMissing},
 			errors:  slices.Concat(readErrors, []string{codes.InvalidCursor, codes.InvalidInput, codes.LimitExceeded}),
@@ -178,8 +178,8 @@ func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Princi
 	return a.out.answer(w, r, o, asked, reply)
 }
 
-// getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
-// follow.
+// getEvents is GET /threads/{thread}/runs/{run}/events: what a run has after a
+// cursor, and what follows.
 func (a *runAPI) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	return a.getRest(w, r, who, param(r, "run"))
 }
