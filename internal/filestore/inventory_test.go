@@ -1,11 +1,14 @@
 package filestore
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -353,4 +356,47 @@ func TestInventoryWhileChanging(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, dir, 0, Options{})
+}
+
+// TestReusedLog: Pebble writes a log into the file of an older one, of whose bytes some are
+// behind its end. Such bytes may be those of the log's trailer, and are no damage.
+func TestReusedLog(t *testing.T) {
+	t.Parallel()
+	opts := Options{memTable: 256 << 10}
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := newWriter(t, s, 0)
+	for range 200 {
+		w.write(t.Context(), 1, 20<<10)
+		killed := copied(t, dir)
+		logs := matching(t, killed, "*.log")
+		name := logs[len(logs)-1]
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".log"), 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const behind = 50 << 10
+		if len(text) < behind+20<<10 ||
+			bytes.Contains(text[behind:], binary.LittleEndian.AppendUint32(nil, uint32(number))) {
+			continue // it is in a file of its own, or has filled the other one
+		}
+		trailer := binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 0, 5}, uint32(number)+1)
+		copy(text[behind+10<<10:], trailer)
+		put(t, string(text), name)
+		sound(t, killed, 1, opts)
+		return
+	}
+	t.Fatal("no log was written into the file of an older one")
 }

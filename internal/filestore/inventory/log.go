@@ -70,7 +70,7 @@ func checkLog(dir string) error {
 // that is damage: so much of it was synced, or there is something behind it.
 func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 	for at < len(log) {
-		block := min(len(log), (at/logBlock+1)*logBlock)
+		block := min(len(log), blockEnd(at))
 		if isTrailer(log[at:], number) {
 			return at, false // it was closed
 		}
@@ -88,14 +88,19 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 		return at, true
 	}
 	trailer, claimed := logTrailer(number), claimedEnd(log, at, number)
+	_, legible := header(log[at:min(len(log), blockEnd(at))], number)
 	for behind := at + 1; behind < len(log); behind++ {
-		block := min(len(log), (behind/logBlock+1)*logBlock)
+		block := min(len(log), blockEnd(behind))
 		kind, size := chunk(log[behind:block], number)
 		begins := kind == logFull || kind == logFirst
 		if size > 0 && begins {
 			return at, true
 		}
-		if bytes.HasPrefix(log[behind:], trailer) && (behind >= claimed || sumHolds(log[at:behind])) {
+		if !bytes.HasPrefix(log[behind:], trailer) {
+			continue
+		}
+		atEnd := legible == 0 && behind+len(trailer) == len(log)
+		if behind == claimed || atEnd || behind <= blockEnd(at) && sumHolds(log[at:behind]) {
 			return at, true
 		}
 	}
@@ -103,23 +108,37 @@ func damageInLog(log []byte, number uint32, synced int) (at int, damaged bool) {
 }
 
 // claimedEnd returns where a record ends that cannot be read, by the headers of its chunks from
-// this one on. Bytes like those of a trailer before that may be data of a record that was partly
-// written: data can have the same bytes. A damaged header claims nothing, or a wrong length; see
-// [sumHolds].
+// this one on: there the trailer stands if the log was closed. The same bytes elsewhere may be
+// data, of this record, which was partly written, or of an older log, whose file Pebble has
+// reused. A damaged length claims a wrong end; see [sumHolds]. A header that never reached the disk,
+// and is zero or of the older log, claims nothing: then only a trailer at the end of the file says
+// that the log was closed.
 func claimedEnd(log []byte, at int, number uint32) int {
 	for at < len(log) {
-		block := (at/logBlock + 1) * logBlock
-		kind, size := header(log[at:min(len(log), block)], number)
-		if size == 0 || at+size > block {
-			return at
+		block := min(len(log), blockEnd(at))
+		if block-at < logSyncedHeader {
+			break
+		}
+		kind, size := header(log[at:block], number)
+		if size == 0 { // its type or its number may be what is damaged
+			size = logSyncedHeader + int(binary.LittleEndian.Uint16(log[at+4:]))
+		}
+		if at+size > block {
+			break
 		}
 		at += size
-		if kind == logFull || kind == logLast {
-			return at
+		if blockEnd(at)-at < logSyncedHeader { // padding
+			at = blockEnd(at)
+		}
+		if kind == logFull || kind == logLast || at%logBlock != 0 {
+			break
 		}
 	}
 	return at
 }
+
+// blockEnd returns where the block ends that has this byte of a log.
+func blockEnd(at int) int { return (at/logBlock + 1) * logBlock }
 
 // sumHolds reports whether a chunk is whole if it has this length and not the one that its header
 // says, which its checksum does not cover.
@@ -138,7 +157,7 @@ func isTrailer(rest []byte, number uint32) bool { return bytes.HasPrefix(rest, l
 // recordEnd returns where the last record ends in a log whose chunks are all whole.
 func recordEnd(log []byte, number uint32) (end int) {
 	for at := 0; at < len(log); {
-		block := min(len(log), (at/logBlock+1)*logBlock)
+		block := min(len(log), blockEnd(at))
 		kind, size := chunk(log[at:block], number)
 		if size == 0 { // padding
 			at = block

@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -111,6 +112,11 @@ func TestTrailerInData(t *testing.T) {
 		if at, damaged := inventory.DamageInLog(whole[:cut], number, 0); damaged {
 			t.Errorf("a log that was cut to %d bytes is called damaged at byte %d", cut, at)
 		}
+		late := bytes.Clone(whole[:end]) // of its pages, the first ones were not written
+		clear(late[begin:cut])
+		if at, damaged := inventory.DamageInLog(late, number, 0); damaged {
+			t.Errorf("a last commit that was not written up to byte %d is called damage at byte %d", cut, at)
+		}
 		if cut < begin+19 {
 			continue // without its header, nothing says how long the commit is
 		}
@@ -119,6 +125,11 @@ func TestTrailerInData(t *testing.T) {
 		if at, damaged := inventory.DamageInLog(torn, number, 0); damaged {
 			t.Errorf("a last commit in which byte %d was not written is called damage at byte %d", cut-1, at)
 		}
+	}
+	old := bytes.Clone(whole[:end]) // of an older log, in whose file this one is
+	binary.LittleEndian.PutUint32(old[begin+7:], number-1)
+	if at, damaged := inventory.DamageInLog(old, number, 0); damaged {
+		t.Errorf("what is left of an older log is called damage at byte %d", at)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
