@@ -95,6 +95,9 @@ type Commit struct {
 	// Parent is a thread of the same tenant that lists this one among its
 	// children. Only the commit that creates a thread has one.
 	Parent string
+	// Listings become the lists of the [Index] that the thread is in, all of them, each once. Nil
+	// leaves those that it is in, and an empty slice, not nil, takes it out of all.
+	Listings []Listing
 }
 
 // MaxName is the maximum length, in bytes, of a tenant, user, thread, process or id
@@ -107,8 +110,8 @@ const MaxName = 1024
 var ErrInvalid = errors.New("invalid commit")
 
 // Validate returns ErrInvalid if c has no ID or no thread, has a message without an
-// id or a name longer than [MaxName], trims its own records, or has a Parent without
-// creating a thread. Every store calls it first.
+// id or a name longer than [MaxName], trims its own records, has a Parent without
+// creating a thread, or has listings that no index can have. Every store calls it first.
 func (c *Commit) Validate() error {
 	if c.ID == "" || c.Key.Thread == "" {
 		return fmt.Errorf("a commit needs an id and a thread: %w", ErrInvalid)
@@ -129,6 +132,9 @@ func (c *Commit) Validate() error {
 	}
 	for i := range c.Put {
 		names = append(names, string(c.Put[i].Kind), c.Put[i].ID)
+	}
+	if err := validateListings(c.Listings); err != nil {
+		return err
 	}
 	return validateNames(names...)
 }

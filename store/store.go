@@ -21,6 +21,7 @@ type Store interface {
 	Committer
 	Reader
 	Directory
+	Index
 	Presence
 	Notifier
 	Ledger

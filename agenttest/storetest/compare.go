@@ -216,6 +216,39 @@ func (p *pair) observeLists(r *rapid.T) {
 		owned, err := s.Owned(p.test.Context())
 		return sortOwned(owned), err
 	})
+	p.observeIndex(r)
+}
+
+// observeIndex reads all lists of the index.
+func (p *pair) observeIndex(r *rapid.T) {
+	for _, l := range lists() {
+		q := store.Query{List: l, Newest: rapid.Bool().Draw(r, "newest"), Limit: 10}
+		p.same(r, fmt.Sprintf("the list %+v", q), func(s store.Store) (any, error) {
+			found, err := s.Find(p.test.Context(), q)
+			return fmt.Sprintf("%q", found), err
+		})
+	}
+	for _, process := range []string{"p", "q"} {
+		p.same(r, "threads of process "+process, func(s store.Store) (any, error) {
+			found, err := s.Find(p.test.Context(), store.Query{List: store.Owned(process), Limit: 10})
+			var keys []store.OwnedThread
+			for _, f := range found {
+				keys = append(keys, store.OwnedThread{Key: f.Key})
+			}
+			return sortOwned(keys), err
+		})
+	}
+	for _, tenant := range tenants() {
+		p.same(r, "threads of tenant "+tenant, func(s store.Store) (any, error) {
+			list, err := s.Everybody(p.test.Context(), tenant, time.Time{}, 100)
+			return heads(list), err
+		})
+	}
+	for _, k := range threadKeys() {
+		p.same(r, fmt.Sprintf("missing of %q", k), func(s store.Store) (any, error) {
+			return s.Mend(p.test.Context(), k)
+		})
+	}
 }
 
 // walk returns all heads, in any order.

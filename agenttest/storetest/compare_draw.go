@@ -92,6 +92,7 @@ func drawCommit(r *rapid.T, p *pair) *store.Commit {
 	}
 	drawMessages(r, c)
 	drawValues(r, c)
+	drawListings(r, c)
 	return c
 }
 
@@ -111,6 +112,23 @@ func drawPosition(r *rapid.T, p *pair, k store.ThreadKey) store.Position {
 		pos.Next++
 	}
 	return pos
+}
+
+func lists() []store.List {
+	return []store.List{{Name: store.ListDue}, {Name: "n", Tenant: "a"}, {Name: "n", Group: "a"}}
+}
+
+// drawListings says in which lists the thread is; mostly it leaves those that it is in.
+func drawListings(r *rapid.T, c *store.Commit) {
+	if rapid.IntRange(0, 2).Draw(r, "listings?") > 0 {
+		return
+	}
+	c.Listings = []store.Listing{}
+	for _, l := range lists() {
+		if rapid.Bool().Draw(r, "listed?") {
+			c.Listings = append(c.Listings, store.Listing{List: l, At: drawTime(r)})
+		}
+	}
 }
 
 // drawMessages adds messages, some of them with ids that are taken or with parents that

@@ -9,7 +9,7 @@
 //		}, storetest.Options{})
 //	}
 //
-// The tests are grouped by the roles of a store: Commit, Read, Directory, Presence,
+// The tests are grouped by the roles of a store: Commit, Read, Directory, Index, Presence,
 // Notify, Ledger, Hints and Formats; "go test -run TestConformance/Ledger" runs one group.
 //
 // [Compare] goes further: it runs random commands against the store and against another
@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		"Commit":    commitTests(),
 		"Read":      readTests(),
 		"Directory": directoryTests(),
+		"Index":     indexTests(),
 		"Presence":  presenceTests(),
 		"Notify":    notifyTests(),
 		"Ledger":    ledgerTests(),

@@ -24,7 +24,9 @@ var ages = map[string]string{
 	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
 	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who " +
 		"write to it compare that with their stamps",
-	"server/validity.go": "an API key or token ends when its issuer has written",
+	"internal/redisstore/announced.go": "a wrong hint is removed by the clock that hints are written by",
+	"internal/redisstore/index.go":     "the ends of leases stand in Redis",
+	"server/validity.go":               "an API key or token ends when its issuer has written",
 }
 
 // timers are the files that subtract a time.Time in a package where there are stamps.

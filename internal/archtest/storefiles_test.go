@@ -26,6 +26,7 @@ var roleFiles = map[string]string{
 	"Committer": "commit.go",
 	"Reader":    "read.go",
 	"Directory": "directory.go",
+	"Index":     "index.go",
 	"Presence":  "presence.go",
 	"Notifier":  "notify.go",
 	"Ledger":    "ledger.go",

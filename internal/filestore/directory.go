@@ -17,21 +17,30 @@ import (
 // The Directory role: threads by their users, their owners, their parents, and all of them.
 // Damage does not end a list, and a head that is damaged is in it.
 
-// Threads implements [store.Directory]. It reads the owner's threads minute by
-// minute, newest first, and orders those of one minute by their heads. Where the list itself is
-// damaged, it is good as far as it goes, and the error says so.
+// Threads implements [store.Directory].
 func (s *Store) Threads(
 	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
+	return s.recent(ctx, activePrefix(owner), before, limit, func(value []byte) (store.ThreadKey, string, error) {
+		return store.ThreadKey{Tenant: owner.Tenant, Thread: string(value)}, owner.User, nil
+	})
+}
+
+// recent reads a list minute by minute, newest first, and orders the threads of one minute by
+// their heads. named says which thread, of which user, a value of the list names. Where the list
+// itself is damaged, it is good as far as it goes, and the error says so.
+func (s *Store) recent(
+	ctx context.Context, prefix []byte, before time.Time, limit int,
+	named func(value []byte) (key store.ThreadKey, user string, err error),
+) ([]store.Head, error) {
 	var heads []store.Head
 	err := s.committer.view(ctx, func(v view) error {
-		prefix := activePrefix(owner)
 		from := prefix
 		if !before.IsZero() {
 			from = appendMinute(slices.Clip(prefix), minuteOf(before))
 		}
 		sorted, minute := 0, uint64(0) // heads[sorted:] are of this minute
-		damage, err := v.ascendPast(prefix, from, func(k, name []byte) (bool, error) {
+		damage, err := v.ascendPast(prefix, from, func(k, value []byte) (bool, error) {
 			if m := binary.BigEndian.Uint64(k[len(prefix):]); m != minute {
 				sortHeads(heads[sorted:])
 				sorted, minute = len(heads), m
@@ -39,9 +48,13 @@ func (s *Store) Threads(
 					return false, nil
 				}
 			}
-			h, err := v.headOf(store.ThreadKey{Tenant: owner.Tenant, Thread: string(name)}, placeOf(k))
+			key, user, err := named(value)
+			if err != nil {
+				return true, err
+			}
+			h, err := v.headOf(key, placeOf(k))
 			if h.Unreadable != nil {
-				h.User, h.UpdatedAt = owner.User, timeOf(minute)
+				h.User, h.UpdatedAt = user, timeOf(minute)
 			}
 			if err == nil && (before.IsZero() || h.UpdatedAt.Before(before)) {
 				heads = append(heads, h)
@@ -124,7 +137,8 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 
 // lists reads what all threads share besides their names, and returns what is damaged of it.
 func (v view) lists() (damage, err error) {
-	for _, space := range []byte{spaceMeta, spaceOwned, spaceActive, spaceChildren, spaceLedger} {
+	for _, space := range []byte{spaceMeta, spaceOwned, spaceActive, spaceChildren, spaceLedger, spaceLists,
+		spaceTenants} {
 		prefix := []byte{space}
 		damage, err = v.ascendPast(prefix, prefix, func(_, _ []byte) (bool, error) { return true, nil })
 		if damage != nil || err != nil {

@@ -27,6 +27,8 @@ type thread struct {
 	// ids has the ids of all values of some kinds, sorted. Without it, trimming a kind would
 	// step over everything that was ever removed from it.
 	ids map[store.Kind][]string
+	// listings are the lists that it is in; nil if they are not remembered.
+	listings *[]store.Listing
 }
 
 // get returns a thread, or nil if it is not remembered.

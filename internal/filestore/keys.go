@@ -25,6 +25,8 @@ import (
 //	active    tenant, user, ^minute, thread number    the thread's name
 //	children  tenant, parent thread, thread           nothing
 //	ledger    tenant, section, …                      what the tenant has counted, see ledger.go
+//	lists     list, tenant, group, ms, thread number  tenant, thread
+//	tenants   tenant, ^minute, thread number          user, the thread's name
 //
 // A thread's number stands for its name in every other key, which keeps keys short
 // and one thread's data together. A number is never used twice. The active index
@@ -39,6 +41,8 @@ const (
 	spaceActive
 	spaceChildren
 	spaceLedger
+	spaceLists
+	spaceTenants
 )
 
 // The keys of the meta space.
@@ -46,7 +50,8 @@ const (
 	metaThreads  = "threads"  // the last number that a thread got
 	metaAccounts = "accounts" // the last number that an account of the ledger got
 	// metaSteps is followed by the number of a thread that has no name yet; see steps.go.
-	metaSteps = "steps/"
+	metaSteps    = "steps/"
+	metaProgress = "index" // see [store.Index]
 )
 
 // The sections of a thread. Their numbers are stored and never change.
@@ -59,6 +64,7 @@ const (
 //	values      kind, id          frame
 //	inbox       item number       item id, frame
 //	parent      –                 the parent thread's name; most threads have none
+//	listings    –                 the lists of the index that the thread is in
 const (
 	sectionHead byte = 1 + iota
 	sectionState
@@ -68,6 +74,7 @@ const (
 	sectionValues
 	sectionInbox
 	sectionParent
+	sectionListings
 )
 
 // The names that go into the checksums of frames. Messages and inbox items have their
@@ -136,6 +143,38 @@ func activePrefix(owner holdfast.Principal) []byte {
 func activeKey(owner holdfast.Principal, minute int64, thread uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendMinute(activePrefix(owner), minute), thread)
 }
+
+// tenantPrefix begins the list of all threads of a tenant, which is like that of a user.
+func tenantPrefix(tenant string) []byte { return appendName([]byte{spaceTenants}, tenant) }
+
+func tenantKey(tenant string, minute int64, thread uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendMinute(tenantPrefix(tenant), minute), thread)
+}
+
+func tenantValue(key store.ThreadKey, user string) []byte {
+	return append(appendName(nil, user), key.Thread...)
+}
+
+func listPrefix(l store.List) []byte {
+	return appendName(appendName(appendName([]byte{spaceLists}, l.Name), l.Tenant), l.Group)
+}
+
+func listKey(l store.Listing, thread uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendPlace(listPrefix(l.List), l.At), thread)
+}
+
+// appendPlace writes a place in a list, so that earlier ones sort first.
+func appendPlace(b []byte, at time.Time) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli())^1<<63)
+}
+
+// placeIn is the reverse of appendPlace.
+func placeIn(b []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b) ^ 1<<63)).UTC()
+}
+
+// fullName is the value of a list of all tenants.
+func fullName(key store.ThreadKey) []byte { return append(appendName(nil, key.Tenant), key.Thread...) }
 
 func childPrefix(parent store.ThreadKey) []byte {
 	return appendName(appendName([]byte{spaceChildren}, parent.Tenant), parent.Thread)

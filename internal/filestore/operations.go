@@ -230,9 +230,24 @@ func (r *removal) write(t *txn) error {
 		err = nil // the child stays listed, and its reader does not find it
 	}
 	prefix := threadPrefix(r.number)
+	err = errors.Join(err, r.unlist(t))
 	err = errors.Join(err, t.removeRange(prefix, end(prefix)), t.remove(ownedKey(r.number)), t.remove(nameKey(r.key)))
 	if r.entry != nil {
-		err = errors.Join(err, t.remove(r.entry))
+		minute := r.entry[len(r.entry)-16:] // and the number
+		err = errors.Join(err, t.remove(r.entry), t.remove(append(tenantPrefix(r.key.Tenant), minute...)))
+	}
+	return err
+}
+
+// unlist takes the thread out of the lists that it is in, as far as that can be read: a list
+// leaves out what no thread confirms.
+func (r *removal) unlist(t *txn) error {
+	listings, err := t.listings(r.number)
+	if errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+		return nil
+	}
+	for _, l := range listings {
+		err = errors.Join(err, t.remove(listKey(l, r.number)))
 	}
 	return err
 }

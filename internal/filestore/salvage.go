@@ -165,6 +165,8 @@ func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error)
 // sound checks a value of a thread, whose key is section and what follows it.
 func (c *copying) sound(key, value []byte) (err error) {
 	switch section, rest := key[0], key[1:]; section {
+	case sectionListings:
+		_, err = decodeListings(value)
 	case sectionState:
 		_, err = c.view.codec.Decode(nil, stateName, value)
 	case sectionMessages:
@@ -203,6 +205,16 @@ func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h
 	}
 	if err == nil && h.Process != "" {
 		err = commit.own(t)
+	}
+	if err != nil {
+		return err
+	}
+	listings, err := c.view.listings(number)
+	if errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+		err = nil // it is out of the lists until its next commit that names them
+	}
+	for _, l := range listings {
+		err = errors.Join(err, t.set(listKey(l, number), fullName(key)))
 	}
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func TestSalvageLists(t *testing.T) {
 	}
 	defer is.Close()
 	for _, space := range []byte{spaceMeta, spaceNames, spaceThreads, spaceOwned, spaceActive, spaceChildren,
-		spaceLedger} {
+		spaceLedger, spaceLists, spaceTenants} {
 		if got, want := entries(t, is, space), entries(t, was, space); !maps.Equal(got, want) {
 			t.Errorf("space %d has %d entries, want %d as they were", space, len(got), len(want))
 		}

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -22,7 +23,7 @@ func (c *commit) write(t *txn) error {
 			return err
 		}
 		c.written = true
-		c.thread = &thread{number: number}
+		c.thread = &thread{number: number, listings: &[]store.Listing{}}
 		t.hot.put(c.Key, c.thread)
 		if err := t.set(nameKey(c.Key), numbered(0, c.thread.number)[1:]); err != nil {
 			return err
@@ -46,6 +47,9 @@ func (c *commit) write(t *txn) error {
 		return err
 	}
 	if err := c.index(t, isNew); err != nil {
+		return err
+	}
+	if err := c.list(t); err != nil {
 		return err
 	}
 	return c.own(t)
@@ -202,8 +206,8 @@ func (t *txn) ids(thread uint64, kind store.Kind) (ids []string, err error) {
 	return ids, err
 }
 
-// index moves the thread in the active index, if its minute or its user is another
-// now.
+// index moves the thread in the lists of its user and its tenant, if its minute or its user is
+// another now.
 func (c *commit) index(t *txn, isNew bool) error {
 	before := holdfast.Principal{Tenant: c.Key.Tenant, User: c.old.User}
 	now := holdfast.Principal{Tenant: c.Key.Tenant, User: c.User}
@@ -212,11 +216,13 @@ func (c *commit) index(t *txn, isNew bool) error {
 		if before == now && was == is {
 			return nil
 		}
-		if err := t.remove(activeKey(before, was, c.thread.number)); err != nil {
+		if err := errors.Join(t.remove(activeKey(before, was, c.thread.number)),
+			t.remove(tenantKey(c.Key.Tenant, was, c.thread.number))); err != nil {
 			return err
 		}
 	}
-	return t.set(activeKey(now, is, c.thread.number), []byte(c.Key.Thread))
+	return errors.Join(t.set(activeKey(now, is, c.thread.number), []byte(c.Key.Thread)),
+		t.set(tenantKey(c.Key.Tenant, is, c.thread.number), tenantValue(c.Key, c.User)))
 }
 
 // own keeps the list of threads with an owner.

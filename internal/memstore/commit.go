@@ -84,6 +84,9 @@ func (t *thread) apply(c *store.Commit) {
 	if c.Parent != "" {
 		t.parent = c.Parent
 	}
+	if c.Listings != nil {
+		t.listings = listingsOf(c)
+	}
 	t.setValues(c)
 	t.inbox = slices.DeleteFunc(t.inbox, func(it store.InboxItem) bool { return it.Number <= c.InboxSeen })
 	h := &t.head

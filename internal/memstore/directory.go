@@ -16,15 +16,23 @@ import (
 func (s *Store) Threads(
 	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
+	return s.recent(ctx, before, limit, func(h *store.Head) bool {
+		return h.Key.Tenant == owner.Tenant && h.User == owner.User
+	})
+}
+
+// recent returns the heads of which is reports true, last active first.
+func (s *Store) recent(
+	ctx context.Context, before time.Time, limit int, is func(*store.Head) bool,
+) ([]store.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var heads []store.Head
-	for key, t := range s.threads {
-		active := before.IsZero() || t.head.UpdatedAt.Before(before)
-		if key.Tenant == owner.Tenant && t.head.User == owner.User && active {
+	for _, t := range s.threads {
+		if active := before.IsZero() || t.head.UpdatedAt.Before(before); is(&t.head) && active {
 			h := t.head
 			h.State = nil
 			heads = append(heads, h)

@@ -56,9 +56,14 @@ func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.lease(process), nil
+}
+
+// lease returns the lease of a process. The caller holds the lock.
+func (s *Store) lease(process string) store.Lease {
 	l := s.leases[process]
 	if !l.Until.IsZero() {
 		l.Left = time.Until(l.Until)
 	}
-	return l, nil
+	return l
 }

@@ -26,6 +26,8 @@ type Store struct {
 	format  int                    // of the data; 0 before the first AgreeFormat
 	reads   map[string]int         // what the processes have said that they read
 	about   map[string][]byte      // what they have said of themselves
+	// progress is that of the walk that fills an index.
+	progress []byte
 }
 
 // thread is everything about one thread.
@@ -36,6 +38,7 @@ type thread struct {
 	records  []store.Record  // record n is at index n-1-trimmed
 	trimmed  uint64          // how many records were removed from the front
 	parent   string
+	listings []store.Listing
 	values   map[store.Kind]map[string][]byte
 	inbox    []store.InboxItem
 	posted   uint64 // the number of the last item posted

@@ -5,7 +5,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/store"
 )
+
+// hintAge is how old a hint must be before it is removed because no head confirms it:
+// until then its commit may still be on the way.
+const hintAge = 10 * time.Minute
 
 // claim is a hint that a process has a thread.
 type claim struct {
@@ -19,9 +25,14 @@ type hints struct {
 	mu        sync.Mutex
 	announced map[string]hint // by tag
 	last      int64           // the last score of an owned thread
-	// wrong are the hints that the last list of owned threads found wrong, with the heads
-	// that said so.
-	wrong map[claim]string
+	// wrong are the hints that were found wrong.
+	wrong map[claim]doubt
+}
+
+// doubt is when a hint was first found wrong, and the head that said so.
+type doubt struct {
+	head  string
+	since time.Time
 }
 
 // hint is what the directory knows of a thread.
@@ -30,6 +41,9 @@ type hint struct {
 	minute  int64
 	process string
 	score   int64 // when the process claimed the thread, in µs since 1970
+	// etag is the commit that left the thread in these lists; nil if they are not known.
+	etag     string
+	listings []store.Listing
 }
 
 // maxHints bounds how many threads a process remembers.
@@ -66,17 +80,32 @@ func (h *hints) score(now time.Time) int64 {
 	return h.last
 }
 
-// doubt remembers which hints were found wrong.
-func (h *hints) doubt(wrong map[claim]string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wrong = wrong
-}
+// maxDoubts bounds how many wrong hints a process remembers.
+const maxDoubts = 100_000
 
-// outdated reports whether the hint was found wrong before, when the head was another one.
-func (h *hints) outdated(c claim, head string) bool {
+// doubt remembers that a hint was found wrong, and reports whether its commit is no longer on the
+// way: because the head has moved since the hint was first found wrong, so that a commit which it
+// announced expects an older one, or because that was long ago.
+func (h *hints) doubt(c claim, head string, now clock.Stamp) (dead bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before, known := h.wrong[c]
-	return known && before != head
+	if known && (before.head != head || now.Age(before.since) > hintAge) {
+		delete(h.wrong, c)
+		return true
+	}
+	if h.wrong == nil || len(h.wrong) >= maxDoubts {
+		h.wrong = map[claim]doubt{}
+	}
+	if !known {
+		h.wrong[c] = doubt{head: head, since: now.Time()}
+	}
+	return false
+}
+
+// trust forgets that a hint was found wrong.
+func (h *hints) trust(c claim) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.wrong, c)
 }

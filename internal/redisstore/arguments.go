@@ -59,7 +59,7 @@ type arguments struct {
 }
 
 // commit writes a commit as commit.lua reads it. Absent parts of a commit take no argument.
-func (s *calls) commit(tag string, c *store.Commit) call {
+func (s *calls) commit(tag string, c *store.Commit, listings []store.Listing) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}, newest: newestOf(c)}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
@@ -96,7 +96,7 @@ func (s *calls) commit(tag string, c *store.Commit) call {
 	}
 	a.list[0] = fmt.Sprint(layout, s.clock.Stamp().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry,
 		hasState, len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim,
-		a.fields(c), len(c.Forget), inCluster(s.cluster, c))
+		a.fields(c, s.values, listings), len(c.Forget), inCluster(s.cluster, c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{script: s.scripts.commit, keys: a.keys, args: a.list}
@@ -106,12 +106,16 @@ func (s *calls) commit(tag string, c *store.Commit) call {
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
 
 // fields adds further fields of the thread's hash and returns how many: the user, the
-// parent, and the kinds that Delete would not know about.
-func (a *arguments) fields(c *store.Commit) int {
+// parent, the lists that it is in, if they change, and the kinds that Delete would not know about.
+func (a *arguments) fields(c *store.Commit, s *values, listings []store.Listing) int {
 	a.add(fieldUser, c.User)
 	n := 1
 	if c.Parent != "" {
 		a.add(fieldParent, c.Parent)
+		n++
+	}
+	if listings != nil {
+		a.add(fieldListings, s.encode(nil, listingsName, encodeListings(listings)))
 		n++
 	}
 	for _, v := range c.Put {

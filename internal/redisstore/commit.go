@@ -21,12 +21,14 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 		return err
 	}
 	tag := tag(c.Key)
+	has, _ := s.hints.get(tag)
+	lists := relists(c, &has)
 	n, err := codeUnclear, error(nil)
-	if appends(c) {
-		n, err = s.announcer.commit(ctx, tag, c, s.calls.append(tag, c))
+	if lists.is == nil && appends(c) {
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.append(tag, c), lists)
 	}
 	if n == codeUnclear && err == nil {
-		n, err = s.announcer.commit(ctx, tag, c, s.calls.commit(tag, c))
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.commit(tag, c, lists.is), lists)
 	}
 	if err != nil {
 		return failed("commit to thread "+c.Key.String(), err)
@@ -116,7 +118,8 @@ func (s *Store) newer(ctx context.Context, key store.ThreadKey) error {
 // behind names a thread that its reader does not find.
 func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	tag := tag(key)
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldParent, fieldUser).Result()
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings, fieldParent, fieldUser).
+		Result()
 	if err != nil {
 		return failed("delete thread "+key.String(), err)
 	}
@@ -128,7 +131,7 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 		return nil
 	case err != nil && at == store.Position{}:
 		args = append(args, fields[1], fields[0])
-		head = ownedBy(key, fields[3])
+		head = ownedBy(key, fields[4])
 	case err != nil:
 		return err
 	}
@@ -150,6 +153,8 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	if head == nil {
 		return nil // nobody can be told whose hint it was
 	}
-	parent, _ := fields[2].(string)
-	return s.announcer.unlist(ctx, head, parent)
+	parent, _ := fields[3].(string)
+	// Those that cannot be read are found wrong by the readers of the lists.
+	listings, _ := s.directory.listingsIn(key, fields)
+	return s.announcer.unlist(ctx, head, s.directory.wanted(head, listings, parent))
 }

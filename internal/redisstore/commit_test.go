@@ -155,7 +155,7 @@ func TestManyMessagesTakeNoPhrases(t *testing.T) {
 		for i := range n {
 			c.Messages = append(c.Messages, store.Message{ID: fmt.Sprint("m", i), Data: text})
 		}
-		seen, args := map[byte]bool{}, s.calls.commit(tag(c.Key), c).args[3:]
+		seen, args := map[byte]bool{}, s.calls.commit(tag(c.Key), c, nil).args[3:]
 		for i := range n {
 			seen[args[2*i+1].([]byte)[len(appendName(nil, ""))]] = true
 		}

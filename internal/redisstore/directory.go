@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -19,23 +20,50 @@ import (
 // that has been wrong for long is corrected on the way. Walk looks at the keys
 // themselves, and needs no hint.
 
-// Threads implements [store.Directory]. It reads the owner's threads by the minutes of
-// their hints, newest first, until there are enough that no other can precede, and
-// orders them by their heads.
+// directory finds threads.
+type directory struct {
+	client   redis.UniversalClient
+	keys     keys
+	values   *values
+	scripts  *scripts
+	clock    *redistime.Clock
+	hints    *hints
+	peers    *peers
+	replicas *replicas
+}
+
+// Threads implements [store.Directory].
 func (s *Store) Threads(
 	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
+	return s.directory.recent(ctx, &listing{
+		key:    s.keys.active(owner),
+		tenant: owner.Tenant,
+		mine:   func(h *store.Head) bool { return h.User == owner.User },
+	}, before, limit)
+}
+
+// listing is a set of a tenant's threads, by the minutes of their last activity.
+type listing struct {
+	key, tenant string
+	// mine reports whether a thread belongs into the set, as far as its head can be read.
+	mine func(*store.Head) bool
+}
+
+// recent reads the threads by the minutes of their hints, newest first, until there are enough
+// that no other can precede, and orders them by their heads.
+func (s *directory) recent(ctx context.Context, l *listing, before time.Time, limit int) ([]store.Head, error) {
 	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
 	if !before.IsZero() {
 		page.Max = strconv.FormatInt(minuteOf(before), 10)
 	}
 	var heads []store.Head
 	for limit > 0 {
-		entries, err := s.client.ZRevRangeByScoreWithScores(ctx, s.keys.active(owner), page).Result()
+		entries, err := s.client.ZRevRangeByScoreWithScores(ctx, l.key, page).Result()
 		if err != nil {
 			return nil, failed("list threads", err)
 		}
-		found, err := s.confirm(ctx, owner, entries)
+		found, err := s.confirm(ctx, l, entries)
 		if err != nil {
 			return nil, err
 		}
@@ -65,18 +93,15 @@ func (s *Store) Threads(
 	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
-// confirm reads the heads of the threads in the hints, returns those that belong to the
-// owner, and corrects hints that have been wrong for long.
-func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries []redis.Z) ([]store.Head, error) {
+// confirm reads the heads of the threads in the hints, returns those that belong into the list,
+// and corrects hints that have been wrong for long.
+func (s *directory) confirm(ctx context.Context, l *listing, entries []redis.Z) ([]store.Head, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.SliceCmd, len(entries))
-	keyOf := func(i int) store.ThreadKey {
-		thread, _ := entries[i].Member.(string)
-		return store.ThreadKey{Tenant: owner.Tenant, Thread: thread}
-	}
+	keyOf := func(i int) store.ThreadKey { return store.ThreadKey{Tenant: l.tenant, Thread: member(entries[i])} }
 	for i := range entries {
 		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), fieldLayout, "h", fieldUser)
 	}
@@ -90,22 +115,24 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		old := int64(entries[i].Score) < minuteOf(s.clock.Stamp().Add(-hintAge).Time())
 		h, err := decodeHead(key, reply.Val())
 		switch {
-		case errors.Is(err, store.ErrNotFound) || err == nil && h.User != owner.User:
+		case errors.Is(err, store.ErrNotFound) || err == nil && !l.mine(h):
 			if old {
-				mend.ZRem(ctx, s.keys.active(owner), key.Thread)
+				mend.ZRem(ctx, l.key, key.Thread)
 			}
 			continue
 		case err != nil:
 			// A hint alone does not say whose the thread is: it is written before the commit,
 			// which may fail.
-			if known := ownedBy(key, reply.Val()[2]); known != nil && known.User == owner.User {
+			if known := ownedBy(key, reply.Val()[2]); known != nil {
 				known.UpdatedAt, known.Unreadable = time.Unix(int64(entries[i].Score)*60, 0).UTC(), err
-				heads = append(heads, *known)
+				if l.mine(known) {
+					heads = append(heads, *known)
+				}
 			}
 			continue
 		}
 		if is := minuteOf(h.UpdatedAt); is != int64(entries[i].Score) && (old || is > int64(entries[i].Score)) {
-			mend.ZAdd(ctx, s.keys.active(owner), redis.Z{Score: float64(is), Member: key.Thread})
+			mend.ZAdd(ctx, l.key, redis.Z{Score: float64(is), Member: key.Thread})
 		}
 		heads = append(heads, *h)
 	}
@@ -148,7 +175,7 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 			found = append(found, claim{process: member(processes[i]), tag: member(z), score: int64(z.Score)})
 		}
 	}
-	owned, err := s.confirmOwned(ctx, found, mend)
+	owned, err := s.directory.confirmOwned(ctx, found, mend)
 	if err == nil {
 		// Anything that this fails to correct is corrected the next time.
 		_, _ = mend.Exec(ctx)
@@ -171,7 +198,9 @@ func member(z redis.Z) string {
 // removal of hints that are wrong, and whose commit is not on the way: because they have been
 // there for long, or because the head has moved since they were seen first. A commit that
 // they announce expects an older head then.
-func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pipeliner) ([]store.OwnedThread, error) {
+func (s *directory) confirmOwned(
+	ctx context.Context, claims []claim, mend redis.Pipeliner,
+) ([]store.OwnedThread, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}
@@ -183,9 +212,9 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failed("list owned threads", err)
 	}
-	old := s.clock.Stamp().Add(-hintAge).Time().UnixMicro()
-	seen, wrong := map[store.ThreadKey]bool{}, map[claim]string{}
-	defer func() { s.hints.doubt(wrong) }()
+	now := s.clock.Stamp()
+	old := now.Add(-hintAge).Time().UnixMicro()
+	seen := map[store.ThreadKey]bool{}
 	var owned []store.OwnedThread
 	for i, c := range claims {
 		process := ""
@@ -194,10 +223,9 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		} else if replies[i].Val() != "" {
 			continue // damaged; it is left as it is
 		}
-		if process != c.process {
-			wrong[c] = replies[i].Val()
-		}
-		if process != c.process && (c.score < old || s.hints.outdated(c, replies[i].Val())) {
+		if process == c.process {
+			s.hints.trust(c)
+		} else if s.hints.doubt(c, replies[i].Val(), now) || c.score < old {
 			s.scripts.release.Eval(ctx, mend, []string{s.keys.owned(c.process)}, c.tag, c.score)
 		}
 		key, ok := parseTag(c.tag)
@@ -232,7 +260,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 	if cursor != 0 || node < len(nodes) {
 		next = fmt.Sprintf("%d/%d", node, cursor)
 	}
-	heads, err = s.headsOf(ctx, found)
+	heads, err = s.directory.headsOf(ctx, found)
 	return heads, next, err
 }
 
@@ -280,7 +308,7 @@ func nodesOf(ctx context.Context, client redis.UniversalClient) ([]redis.Cmdable
 
 // headsOf reads the heads of the threads with these keys; it leaves out what is gone or
 // is no thread. A head that cannot be read has only its key, and why.
-func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, error) {
+func (s *directory) headsOf(ctx context.Context, found []string) ([]store.Head, error) {
 	pipe := s.client.Pipeline()
 	var keys []store.ThreadKey
 	var replies []*redis.SliceCmd
@@ -329,7 +357,7 @@ func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after stri
 		if err != nil {
 			return nil, failed("list the children of thread "+parent.String(), err)
 		}
-		real, err := s.realChildren(ctx, parent, page)
+		real, err := s.directory.realChildren(ctx, parent, page)
 		if err != nil {
 			return nil, err
 		}
@@ -343,7 +371,7 @@ func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after stri
 }
 
 // realChildren returns those of the threads that name the parent.
-func (s *Store) realChildren(ctx context.Context, parent store.ThreadKey, ids []string) ([]string, error) {
+func (s *directory) realChildren(ctx context.Context, parent store.ThreadKey, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -14,10 +14,6 @@ import (
 // are written before the commit that they announce, each process writes each of them once, and
 // every reader asks the head whether it is true.
 
-// hintAge is how old a hint must be before it is removed because no head confirms it:
-// until then its commit may still be on the way.
-const hintAge = 10 * time.Minute
-
 // minuteOf counts minutes since 1970. A busy thread moves in the list once a minute,
 // not in every commit; the order within a minute comes from the heads. It matters that
 // a later time never has a smaller minute.
@@ -39,12 +35,18 @@ type announcer struct {
 // commit writes the hints that are new and runs the commit script. The hint
 // exists before its commit, so whatever is committed can be found. A new fence means
 // that the thread was acquired, which is announced in any case.
-func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do call) (int, error) {
+func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do call, lists relisting) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
-		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
-		minute:  minuteOf(c.UpdatedAt),
-		process: c.Process, score: has.score,
+		owner:    holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
+		minute:   minuteOf(c.UpdatedAt),
+		process:  c.Process,
+		score:    has.score,
+		etag:     c.ID,
+		listings: lists.is,
+	}
+	if lists.is == nil && has.etag == c.Expect.ETag {
+		want.listings = has.listings
 	}
 	moves := !known || has.owner != want.owner || has.minute != want.minute
 	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
@@ -53,15 +55,19 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 	}
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
-	if moves || acquires || c.Parent != "" {
+	if moves || acquires || c.Parent != "" || len(lists.added) > 0 {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+			cmds = lists.add(ctx, pipe, s.keys, tag)
 			if c.Parent != "" {
 				parent := store.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
 			}
 			if moves {
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner),
-					redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
+					redis.Z{Score: float64(want.minute), Member: c.Key.Thread}),
+					pipe.ZAdd(ctx, s.keys.days(c.Key.Tenant), dayMember(want.minute)),
+					pipe.ZAdd(ctx, s.keys.day(c.Key.Tenant, dayOf(want.minute)),
+						redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
 			}
 			if acquires {
 				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),
@@ -81,11 +87,24 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 		return n, err
 	}
 	s.hints.put(tag, want)
-	if want.process == "" && has.process != "" {
-		// If this fails, the reader of the hint finds that it is wrong.
-		_, _ = s.scripts.run(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
-	}
+	s.settle(ctx, tag, c, &has, known, lists)
 	return n, nil
+}
+
+// settle removes the hints that a commit has made wrong. If this fails, their readers find that
+// they are.
+func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has *hint, known bool, lists relisting) {
+	pipe := s.client.Pipeline()
+	if c.Process == "" && has.process != "" {
+		s.scripts.release.Eval(ctx, pipe, []string{s.keys.owned(has.process)}, tag, has.score)
+	}
+	if was := dayOf(has.minute); known && was != dayOf(minuteOf(c.UpdatedAt)) {
+		pipe.ZRem(ctx, s.keys.day(c.Key.Tenant, was), c.Key.Thread)
+	}
+	lists.remove(ctx, pipe, s.keys, tag)
+	if pipe.Len() > 0 {
+		_, _ = pipe.Exec(ctx)
+	}
 }
 
 // exec writes the hints and then the commit. A single server keeps the order
@@ -100,16 +119,13 @@ func (s *announcer) exec(ctx context.Context, r *request) (int, error) {
 	return s.sender.submit(ctx, r)
 }
 
-// unlist removes the hints of a deleted thread.
-func (s *announcer) unlist(ctx context.Context, head *store.Head, parent string) error {
+// unlist removes the hints of a deleted thread. The list of days and that of processes stay.
+func (s *announcer) unlist(ctx context.Context, head *store.Head, hints []want) error {
 	pipe := s.client.Pipeline()
-	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
-	pipe.ZRem(ctx, s.keys.active(owner), head.Key.Thread)
-	if head.Process != "" {
-		pipe.ZRem(ctx, s.keys.owned(head.Process), tag(head.Key))
-	}
-	if parent != "" {
-		pipe.ZRem(ctx, s.keys.children(store.ThreadKey{Tenant: head.Key.Tenant, Thread: parent}), head.Key.Thread)
+	for _, w := range hints {
+		if w.key != s.keys.days(head.Key.Tenant) && w.key != s.keys.leases() {
+			pipe.ZRem(ctx, w.key, w.Member)
+		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return failed("unlist thread "+head.Key.String(), err)

@@ -30,6 +30,11 @@ import (
 //	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go
 //	hf:{hf:leases}:formats  hash   the data format, and what each process reads; see format.go
 //	hf:children:{thread}   zset    the threads that named this one as their parent
+//	hf:days:{tenant/}      zset    the days with a list of the tenant's threads
+//	hf:day:{tenant/day}    zset    those last active on that day (since 1970), by the minute
+//	hf:list:{list/tenant/group}  zset  the threads in a list of the index, each with its place,
+//	                               both in ms since 1970; one of all tenants ends with /0 to /15
+//	hf:index               string  how far the walk has come that fills the index
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
 //	                               1970), and the hint; the key expires when all of them have
 //
@@ -52,6 +57,7 @@ import (
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
+//	j the lists of the index that the thread is in; see listings.go
 //	u the user again, for readers that cannot read the head
 //
 // and, so that what most commits write is one command (newest.go, checkpoints.go):

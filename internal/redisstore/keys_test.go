@@ -20,8 +20,11 @@ func TestKeysOfAThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	across := func(key string) bool {
+		return strings.HasPrefix(key, "hf:active:{") || strings.HasPrefix(key, "hf:day")
+	}
 	for _, key := range keys {
-		if !strings.HasPrefix(key, "hf:{acme/a%7Bb%7D%3Ac}:") && !strings.HasPrefix(key, "hf:active:{") {
+		if !strings.HasPrefix(key, "hf:{acme/a%7Bb%7D%3Ac}:") && !across(key) {
 			t.Errorf("unexpected key %s", key)
 		}
 	}

@@ -56,6 +56,7 @@ type Options struct {
 type Store struct {
 	*formats
 	*roster
+	directory *directory
 	client    redis.UniversalClient
 	keys      keys
 	values    *values
@@ -184,6 +185,16 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		scripts: s.scripts,
 		clock:   s.clock,
 		cluster: cluster,
+	}
+	s.directory = &directory{
+		client:   client,
+		keys:     k,
+		values:   s.values,
+		scripts:  s.scripts,
+		clock:    s.clock,
+		hints:    s.hints,
+		peers:    s.peers,
+		replicas: acks,
 	}
 	s.announcer = &announcer{
 		client:   client,

@@ -1,0 +1,358 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// The Index role. A list is a sorted set of threads; a member has its place in the list, too, so
+// that a thread which moves in a list has two members until the head has moved, and the removal
+// of the first never hits the second. Readers ask the heads, and remove members that are wrong
+// and whose commit is not on the way.
+
+// Find implements [store.Index].
+func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
+	if q.Name == store.ListOwned {
+		return s.directory.ownedBy(ctx, q)
+	}
+	f := finding{s: s.directory, q: q}
+	for _, key := range s.keys.lists(q.List) {
+		f.parts = append(f.parts, &part{key: key})
+	}
+	for !f.done() {
+		if err := f.read(ctx); err != nil {
+			return nil, failed("read the list "+q.Name, err)
+		}
+	}
+	slices.SortFunc(f.found, func(a, b store.Found) int {
+		if q.Newest {
+			a.At, b.At = b.At, a.At
+		}
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key.Tenant, b.Key.Tenant),
+			cmp.Compare(a.Key.Thread, b.Key.Thread))
+	})
+	return f.found[:min(len(f.found), q.Limit)], nil
+}
+
+// finding is one call of Find.
+type finding struct {
+	s     *directory
+	q     store.Query
+	parts []*part
+	found []store.Found
+}
+
+// part is one of the sorted sets of a list.
+type part struct {
+	key    string
+	offset int64
+	found  []store.Found
+	done   bool
+}
+
+func (f *finding) done() bool {
+	return !slices.ContainsFunc(f.parts, func(p *part) bool { return !p.done })
+}
+
+// read reads a page of each part that is not done.
+func (f *finding) read(ctx context.Context) error {
+	pipe := f.s.client.Pipeline()
+	page := int64(f.q.Limit + 16)
+	by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: page}
+	if !f.q.Before.IsZero() {
+		by.Max = "(" + strconv.FormatInt(f.q.Before.Add(time.Millisecond-1).UnixMilli(), 10)
+	}
+	replies := make([]*redis.ZSliceCmd, len(f.parts))
+	for i, p := range f.parts {
+		if p.done {
+			continue
+		}
+		by.Offset = p.offset
+		if f.q.Newest {
+			replies[i] = pipe.ZRevRangeByScoreWithScores(ctx, p.key, &by)
+		} else {
+			replies[i] = pipe.ZRangeByScoreWithScores(ctx, p.key, &by)
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	var members []listed
+	for i, p := range f.parts {
+		if p.done {
+			continue
+		}
+		for _, z := range replies[i].Val() {
+			members = append(members, listed{part: p, member: member(z), score: int64(z.Score)})
+		}
+	}
+	if err := f.s.confirmListed(ctx, f.q.List, members); err != nil {
+		return err
+	}
+	for i, p := range f.parts {
+		if !p.done {
+			f.next(p, replies[i].Val(), page)
+		}
+	}
+	return nil
+}
+
+// next ends a part, or has its next page read.
+func (f *finding) next(p *part, page []redis.Z, full int64) {
+	if p.done = int64(len(page)) < full; !p.done {
+		// Those at the last place may have others ahead of them.
+		last := time.UnixMilli(int64(page[len(page)-1].Score))
+		sure := 0
+		for _, one := range p.found {
+			if !one.At.Equal(last) {
+				sure++
+			}
+		}
+		p.done = sure >= f.q.Limit
+		p.offset += full
+	}
+	if p.done {
+		f.found = append(f.found, p.found...)
+	}
+}
+
+// listed is a member of a list.
+type listed struct {
+	part   *part
+	member string
+	score  int64
+}
+
+// confirmListed adds to each part the members that the heads confirm, and removes wrong ones.
+func (s *directory) confirmListed(ctx context.Context, list store.List, members []listed) error {
+	if len(members) == 0 {
+		return nil
+	}
+	pipe := s.client.Pipeline()
+	replies := make([]*redis.SliceCmd, len(members))
+	for i, m := range members {
+		tag, _ := cutPlace(m.member)
+		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	mend := s.client.Pipeline()
+	for i, m := range members {
+		tag, at := cutPlace(m.member)
+		key, ok := parseTag(tag)
+		if !ok {
+			continue
+		}
+		listings, err := s.listingsIn(key, replies[i].Val())
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			continue // damaged, or newer; it is left as it is
+		}
+		hint := claim{process: m.part.key, tag: m.member, score: m.score}
+		if slices.Contains(listings, store.Listing{List: list, At: at}) {
+			s.hints.trust(hint)
+			m.part.found = append(m.part.found, store.Found{Key: key, At: at})
+			continue
+		}
+		raw, _ := replies[i].Val()[1].(string)
+		if s.hints.doubt(hint, raw, s.clock.Stamp()) {
+			mend.ZRem(ctx, m.part.key, m.member)
+		}
+	}
+	// Anything that this fails to remove is removed the next time.
+	_, _ = mend.Exec(ctx)
+	return nil
+}
+
+// listingsIn reads the lists that a thread is in from the fields f, h and j of its hash.
+func (s *directory) listingsIn(key store.ThreadKey, fields []any) ([]store.Listing, error) {
+	if _, err := decodeHead(key, fields); err != nil {
+		return nil, err
+	}
+	framed, there := fields[2].(string)
+	if !there {
+		return nil, nil
+	}
+	raw, err := s.values.decode(key, "", listingsName, framed)
+	if err != nil {
+		return nil, err
+	}
+	return decodeListings(raw)
+}
+
+// ownedBy returns the threads of one process.
+func (s *directory) ownedBy(ctx context.Context, q store.Query) ([]store.Found, error) {
+	set, err := s.client.ZRangeWithScores(ctx, s.keys.owned(q.Group), 0, -1).Result()
+	if err != nil {
+		return nil, failed("list owned threads", err)
+	}
+	claims := make([]claim, len(set))
+	for i, z := range set {
+		claims[i] = claim{process: q.Group, tag: member(z), score: int64(z.Score)}
+	}
+	mend := s.client.Pipeline()
+	owned, err := s.confirmOwned(ctx, claims, mend)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = mend.Exec(ctx)
+	var found []store.Found
+	for _, o := range owned {
+		if o.Process == q.Group && len(found) < q.Limit {
+			found = append(found, store.Found{Key: o.Key})
+		}
+	}
+	return found, nil
+}
+
+// Owners implements [store.Index].
+func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
+	processes, err := s.client.ZRangeWithScores(ctx, s.keys.leases(), 0, -1).Result()
+	if err != nil {
+		return nil, failed("list processes", err)
+	}
+	now := s.clock.Stamp()
+	owners := make([]store.Owner, len(processes))
+	for i, z := range processes {
+		owners[i].Process = member(z)
+		if z.Score == 0 {
+			owners[i].Lease.Gone = true
+			continue
+		}
+		until := time.UnixMicro(int64(z.Score))
+		owners[i].Lease = store.Lease{Until: until, Left: -now.Age(until), Gone: s.peers.gone(owners[i].Process, until)}
+	}
+	return owners, nil
+}
+
+// Everybody implements [store.Index]. A tenant's threads are in one set for each day, so that
+// none has all of them.
+func (s *Store) Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {
+	by := &redis.ZRangeBy{Min: "-inf", Max: "+inf"}
+	if !before.IsZero() {
+		by.Max = strconv.FormatInt(dayOf(minuteOf(before)), 10)
+	}
+	days, err := s.client.ZRevRangeByScoreWithScores(ctx, s.keys.days(tenant), by).Result()
+	if err != nil {
+		return nil, failed("list threads", err)
+	}
+	var heads []store.Head
+	for _, day := range days {
+		l := listing{
+			key:    s.keys.day(tenant, int64(day.Score)),
+			tenant: tenant,
+			mine:   func(h *store.Head) bool { return dayOf(minuteOf(h.UpdatedAt)) == int64(day.Score) },
+		}
+		found, err := s.directory.recent(ctx, &l, before, limit-len(heads))
+		if err != nil {
+			return nil, err
+		}
+		if heads = append(heads, found...); len(heads) >= limit {
+			break
+		}
+	}
+	return heads[:min(len(heads), max(limit, 0))], nil
+}
+
+// Mend implements [store.Index].
+func (s *Store) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
+	tag := tag(key)
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings, fieldParent).Result()
+	if err != nil {
+		return 0, failed("read thread "+key.String(), err)
+	}
+	head, err := decodeHead(key, fields)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	listings, err := s.directory.listingsIn(key, fields)
+	if err != nil {
+		return 0, err
+	}
+	parent, _ := fields[3].(string)
+	wanted := s.directory.wanted(head, listings, parent)
+	pipe := s.client.Pipeline()
+	replies := make([]*redis.FloatCmd, len(wanted))
+	for i, w := range wanted {
+		replies[i] = pipe.ZScore(ctx, w.key, member(w.Z))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return 0, failed("look for thread "+key.String()+" in lists", err)
+	}
+	missing := 0
+	err = s.replicas.announce(ctx, func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+		for i, w := range wanted {
+			if errors.Is(replies[i].Err(), redis.Nil) {
+				missing++
+				cmds = append(cmds, pipe.ZAddNX(ctx, w.key, w.Z))
+			}
+		}
+		return cmds
+	})
+	if err != nil {
+		return 0, failed("list thread "+key.String(), err)
+	}
+	return missing, nil
+}
+
+// want is a member that a set should have.
+type want struct {
+	key string
+	redis.Z
+}
+
+// wanted returns all members that should be there for a thread.
+func (s *directory) wanted(h *store.Head, listings []store.Listing, parent string) []want {
+	tag, minute := tag(h.Key), minuteOf(h.UpdatedAt)
+	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
+	all := []want{
+		{s.keys.active(owner), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
+		{s.keys.days(h.Key.Tenant), dayMember(minute)},
+		{s.keys.day(h.Key.Tenant, dayOf(minute)), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
+	}
+	if h.Process != "" {
+		all = append(all, want{s.keys.leases(), redis.Z{Score: 1, Member: h.Process}},
+			want{s.keys.owned(h.Process), redis.Z{Score: float64(s.hints.score(s.clock.Stamp().Time())), Member: tag}})
+	}
+	if parent != "" {
+		all = append(all, want{s.keys.children(store.ThreadKey{Tenant: h.Key.Tenant, Thread: parent}),
+			redis.Z{Member: h.Key.Thread}})
+	}
+	for _, l := range listings {
+		all = append(all, want{s.keys.list(l.List, tag), listingMember(tag, l)})
+	}
+	return all
+}
+
+// Progress implements [store.Index].
+func (s *Store) Progress(ctx context.Context, put []byte) ([]byte, error) {
+	if len(put) > store.MaxProgress {
+		return nil, fmt.Errorf("progress of %d bytes: %w", len(put), store.ErrInvalid)
+	}
+	if put != nil {
+		if err := s.client.Set(ctx, s.keys.progress(), put, 0).Err(); err != nil {
+			return nil, failed("write the progress of the index", err)
+		}
+		return put, nil
+	}
+	got, err := s.client.Get(ctx, s.keys.progress()).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, failed("read the progress of the index", err)
+	}
+	return got, nil
+}

@@ -1,0 +1,159 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
+)
+
+// dueAt has a commit put its thread into the due list.
+func dueAt(at time.Time) func(*store.Commit) {
+	return func(c *store.Commit) { c.Listings = []store.Listing{{List: store.List{Name: store.ListDue}, At: at}} }
+}
+
+// found returns the due list, and members how many members its sets have.
+func found(t *testing.T, s *Store) (names []string, members int64) {
+	t.Helper()
+	all, err := s.Find(t.Context(), store.Query{List: store.List{Name: store.ListDue}, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		names = append(names, fmt.Sprintf("%s %d", f.Key.Thread, f.At.Unix()))
+	}
+	for _, key := range s.keys.lists(store.List{Name: store.ListDue}) {
+		members += s.client.ZCard(t.Context(), key).Val()
+	}
+	return names, members
+}
+
+func wantDue(t *testing.T, s *Store, members int64, want ...string) {
+	t.Helper()
+	if names, n := found(t, s); !slices.Equal(names, want) || n != members {
+		t.Errorf("the list has %q and %d members, want %q and %d", names, n, want, members)
+	}
+}
+
+// TestKilledBeforeTheHead: a process that dies after it has listed a thread, and before the head
+// says so, leaves the thread where it was in the list. The member that it leaves is removed when a
+// head that has moved shows that its commit cannot follow any more.
+func TestKilledBeforeTheHead(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	at := time.Unix(1_000, 0)
+	advance(t, s, aThread("a"), dueAt(at))
+	for _, left := range []struct {
+		thread string
+		at     time.Time
+	}{{"a", at.Add(time.Hour)}, {"a", at.Add(-time.Hour)}, {"never", at}} {
+		l := store.Listing{List: store.List{Name: store.ListDue}, At: left.at}
+		tag := tag(aThread(left.thread))
+		if err := s.client.ZAdd(t.Context(), s.keys.list(l.List, tag), listingMember(tag, l)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // the commit may be on the way
+		wantDue(t, s, 4, "a 1000")
+	}
+	advance(t, s, aThread("a"), nil)
+	found(t, s)
+	wantDue(t, s, 2, "a 1000")
+	s.clock.Local = func() time.Time { return time.Now().Add(hintAge + time.Minute) }
+	found(t, s)
+	wantDue(t, s, 1, "a 1000")
+}
+
+// TestMendsWhatIsLost: a thread that Redis has lost from all lists, as after a backup of some
+// keys, is found again once it is mended.
+func TestMendsWhatIsLost(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	at := time.Unix(1_000, 0)
+	parent := aThread("p")
+	advance(t, s, parent, nil)
+	advance(t, s, aThread("a"), func(c *store.Commit) {
+		dueAt(at)(c)
+		c.Process, c.Parent = "q", "p"
+	})
+	for _, pattern := range []string{"list:*", "day*", "owned:*", "active:*", "children:*", "leases"} {
+		for _, key := range s.client.Keys(t.Context(), s.keys.prefix+pattern).Val() {
+			s.client.Del(t.Context(), key)
+		}
+	}
+	wantDue(t, s, 0)
+	for _, want := range []int{7, 0} {
+		if n, err := s.Mend(t.Context(), aThread("a")); n != want || err != nil {
+			t.Errorf("%d were missing, %v, want %d", n, err, want)
+		}
+	}
+	wantDue(t, s, 1, "a 1000")
+	owned, err1 := s.Owned(t.Context())
+	kids, err2 := s.Children(t.Context(), parent, "", 10)
+	all, err3 := s.Everybody(t.Context(), "acme", time.Time{}, 10)
+	if len(owned) != 1 || len(kids) != 1 || len(all) != 1 || errors.Join(err1, err2, err3) != nil {
+		t.Errorf("owned %v, children %v, all %v: %v, %v, %v", owned, kids, all, err1, err2, err3)
+	}
+}
+
+// TestIndexCosts: a commit that names the lists in which its thread is writes nothing of them, and
+// one that moves it in one list writes one member before the head, and removes one.
+func TestIndexCosts(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, shared.Server(t).Database(t), "hf:")
+	at := time.Unix(1_000, 0)
+	seen := &seenCommands{}
+	s.client.AddHook(seen)
+	cost := func(change func(*store.Commit)) int {
+		seen.names = nil
+		advance(t, s, aThread("a"), func(c *store.Commit) {
+			c.UpdatedAt = at // it does not move in the list of its user
+			if change != nil {
+				change(c)
+			}
+		})
+		return len(seen.names)
+	}
+	cost(dueAt(at))
+	cost(nil) // Redis learns the script
+	plain := cost(nil)
+	for what, c := range map[string]struct {
+		place time.Time
+		more  int
+	}{
+		"the same place":       {at, 0},
+		"the same millisecond": {at.Add(1), 0},
+		"another place":        {at.Add(time.Second), 2},
+	} {
+		cost(dueAt(at))
+		if n := cost(dueAt(c.place)); n != plain+c.more {
+			t.Errorf("%s takes %d commands, want %d: %q", what, n, plain+c.more, seen.names)
+		}
+	}
+}
+
+// seenCommands is a hook that notes the commands that are sent.
+type seenCommands struct{ names []string }
+
+func (s *seenCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *seenCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.names = append(s.names, cmd.Name())
+		return next(ctx, cmd)
+	}
+}
+
+func (s *seenCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			s.names = append(s.names, cmd.Name())
+		}
+		return next(ctx, cmds)
+	}
+}
