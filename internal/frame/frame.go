@@ -4,10 +4,10 @@
 package frame
 
 import (
-	_ "embed" // the phrases are a file, because they never change
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/klauspost/compress/zstd"
@@ -18,17 +18,11 @@ import (
 // one into another.
 const (
 	none          byte = 0
+	summedBook    byte = 5
 	summed        byte = 6
 	summedPhrases byte = 9
 	summedZstd    byte = 10
 )
-
-// phrases is what the server's own values are made of, the most frequent ones last. Compressed
-// data refers to it, so it is part of stored data and never changes; another text would be
-// another codec.
-//
-//go:embed phrases.txt
-var phrases []byte
 
 // A frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
 // what stands before the frame, the name, the codec id and the body.
@@ -47,8 +41,8 @@ const (
 	// are as many as processors, and a value of megabytes keeps one busy for long enough
 	// that commits would wait for it.
 	large = 64 << 10
-	// Between these sizes, in bytes, compression with phrases makes the server's own values
-	// half as large as without. Larger ones have phrases enough of their own.
+	// Between these sizes, in bytes, phrases make the server's own values half as large as
+	// without. Larger ones have phrases enough of their own.
 	worthPhrases, maxPhrases = 96, 4 << 10
 )
 
@@ -60,11 +54,12 @@ var errUnreadable = fmt.Errorf("%w: damaged", store.ErrUnreadable)
 type Codec struct {
 	encoder, largeEncoder, phraseEncoder *zstd.Encoder
 	decoder, largeDecoder                *zstd.Decoder
+	book                                 *phraseBook
 }
 
 // New returns a codec. It starts no goroutine and need not be closed.
 func New() (*Codec, error) {
-	c := &Codec{}
+	c := &Codec{book: newPhraseBook()}
 	for _, e := range []**zstd.Encoder{&c.encoder, &c.largeEncoder} {
 		var err error
 		if *e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
@@ -88,10 +83,14 @@ func New() (*Codec, error) {
 	return c, nil
 }
 
-// Encode appends the frame of raw to own and returns the result. Data of more than 256
-// bytes is compressed if that makes it smaller. Own and name, under which the result is going
-// to be stored, are not part of the frame, but Decode finds out if they change.
+// Encode appends the frame of raw to own and returns the result. Data that are mostly phrases
+// become short; others of more than 256 bytes are compressed if that makes them smaller. Own
+// and name, under which the result is going to be stored, are not part of the frame, but Decode
+// finds out if they change.
 func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
+	if data := c.inPhrases(own, name, raw); data != nil {
+		return data
+	}
 	encoder := c.encoder
 	switch {
 	case len(raw) <= worthwhile || len(raw) > maxDecoded:
@@ -102,13 +101,30 @@ func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 	return encode(encoder, summedZstd, own, name, raw)
 }
 
-// EncodeOwn is Encode for a value of the server's own making, with the phrases that those are
-// made of.
+// EncodeOwn is Encode for a value that is small again and again, so that its size is worth more
+// time: what little it has of phrases helps to compress the rest.
 func (c *Codec) EncodeOwn(own []byte, name string, raw []byte) []byte {
 	if len(raw) < worthPhrases || len(raw) > maxPhrases {
 		return c.Encode(own, name, raw)
 	}
+	if data := c.inPhrases(own, name, raw); data != nil {
+		return data
+	}
 	return encode(c.phraseEncoder, summedPhrases, own, name, raw)
+}
+
+// inPhrases makes the frame of a value that phrases make half as large, and nil of others:
+// those have much text, which needs a compressor that is good at letters.
+func (c *Codec) inPhrases(own []byte, name string, raw []byte) []byte {
+	if len(raw) < worthPhrases || len(raw) > maxPhrases {
+		return nil
+	}
+	own = slices.Grow(own, 1+sumSize+len(raw)*5/8) // more would not be kept
+	data := c.book.encode(append(own, summedBook, 0, 0, 0, 0), raw)
+	if body := len(own) + 1 + sumSize; 2*(len(data)-body) > len(raw) {
+		return nil
+	}
+	return seal(data, len(own), name)
 }
 
 // encode makes the frame, with an encoder if it is not nil and makes raw smaller.
@@ -124,8 +140,13 @@ func encode(encoder *zstd.Encoder, codec byte, own []byte, name string, raw []by
 		data[len(own)] = summed
 		data = append(data[:body], raw...)
 	}
-	head := data[len(own):body]
-	binary.LittleEndian.PutUint32(head[1:], sum(data[:len(own)], name, head[:1], data[body:]))
+	return seal(data, len(own), name)
+}
+
+// seal puts the checksum into the frame that begins at a place in data.
+func seal(data []byte, at int, name string) []byte {
+	head, body := data[at:at+1+sumSize], data[at+1+sumSize:]
+	binary.LittleEndian.PutUint32(head[1:], sum(data[:at], name, head[:1], body))
 	return data
 }
 
@@ -154,10 +175,13 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the checksum of %q does not match: %w", name, errUnreadable)
 	case codec == summed:
 		return append(make([]byte, 0, len(body)), body...), nil
+	case codec == summedBook:
+		return c.book.decode(name, body)
 	case known:
 		return c.decompress(name, body)
 	case codec == none,
 		matches([]byte{summed}),
+		matches([]byte{summedBook}),
 		matches([]byte{summedZstd}),
 		matches([]byte{summedPhrases}):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
@@ -171,7 +195,14 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 
 // Summed reports whether data may be a frame of this version.
 func Summed(data []byte) bool {
-	return len(data) > 0 && (data[0] == summed || data[0] == summedZstd || data[0] == summedPhrases)
+	if len(data) == 0 {
+		return false
+	}
+	switch data[0] {
+	case summedBook, summed, summedPhrases, summedZstd:
+		return true
+	}
+	return false
 }
 
 func (c *Codec) decompress(name string, body []byte) ([]byte, error) {

@@ -72,6 +72,8 @@ func TestStoredForever(t *testing.T) {
 		"\ny\x12\r\x14(\xb5/\xfd`\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2": strings.Repeat("holdfast ", 200),
 		"\t=\xd7ev(\xb5/\xfd\x01\x00\x01]\x02\x00\xd4\x0218ea6a855a93d11d_0ortcxkmg4gsyno5144166528Z\"}\b" +
 			"\x00]\xe4\x0e\xa0\x01~\u0602\x94}\x18\r\x93\x1c\xc0\x80\x86\xb3X\x02\x94͇9\a\x01": own,
+		"\x05.v\xe9h\xa6\x01B;\x04\x00c20\x00D18ea6a855a93d11d_0\rW\x00\"\x12\xc6\t\bortj^\x01(cxkmg4gsyno6\x13" +
+			"\x04\x0451Re\b:Z\x04(44166528Z\"}": own,
 	} {
 		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want ||
 			!frame.Summed([]byte(data)) {
@@ -98,8 +100,8 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	data := c.EncodeOwn(nil, "name", []byte(own))
-	if plain := c.Encode(nil, "name", []byte(own)); len(data) > len(plain)*2/3 {
-		t.Errorf("%d bytes became %d, and %d without phrases", len(own), len(data), len(plain))
+	if len(data) > len(own)/2+overhead {
+		t.Errorf("%d bytes became %d", len(own), len(data))
 	}
 	for bit := range 8 * len(data) {
 		data[bit/8] ^= 1 << (bit % 8)
@@ -140,10 +142,13 @@ func TestDecodeCopies(t *testing.T) {
 
 // compressed returns a frame of the name n with a body that claims to be of zstd, and the right
 // checksum.
-func compressed(body []byte) []byte {
-	const zstd = 10
-	sum := crc32.Checksum(slices.Concat([]byte{'n', zstd}, body), crc32.MakeTable(crc32.Castagnoli))
-	return append(binary.LittleEndian.AppendUint32([]byte{zstd}, sum), body...)
+func compressed(body []byte) []byte { return framed(10, body) }
+
+// framed returns a frame of the name n with a body that claims to be of a codec, and the right
+// checksum.
+func framed(codec byte, body []byte) []byte {
+	sum := crc32.Checksum(slices.Concat([]byte{'n', codec}, body), crc32.MakeTable(crc32.Castagnoli))
+	return append(binary.LittleEndian.AppendUint32([]byte{codec}, sum), body...)
 }
 
 func TestUnreadable(t *testing.T) {
@@ -162,6 +167,14 @@ func TestUnreadable(t *testing.T) {
 	for name, body := range map[string][]byte{"no zstd": {2}, "empty zstd": {}} {
 		if got, err := c.Decode(nil, "n", compressed(body)); !errors.Is(err, store.ErrUnreadable) {
 			t.Errorf("%s: %d bytes, %v, want ErrUnreadable", name, len(got), err)
+		}
+	}
+	// Blocks of phrases: none, of no content, cut, one that reaches before the phrases, and one
+	// that would be larger than any that is written.
+	for _, body := range []string{"", "\x00", "\x05", "\x05\x12\xff\xff", "\x90\x4e\x02\x00\x00"} {
+		got, err := c.Decode(nil, "n", framed(5, []byte(body)))
+		if !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+			t.Errorf("the phrases %q: %d bytes, %v, want ErrUnreadable", body, len(got), err)
 		}
 	}
 	for _, codec := range []byte{1, 2, 99, 255} {
@@ -189,6 +202,25 @@ func TestFlips(t *testing.T) {
 		}
 		if _, err := c.Decode(own, "nbme", data[len(own):]); !errors.Is(err, store.ErrUnreadable) {
 			t.Errorf("under another name: %v, want ErrUnreadable", err)
+		}
+	}
+}
+
+// TestPhrases: values of phrases, of text, of both, and of repetitions of any length come out as
+// they went in, at every size that phrases are used for.
+func TestPhrases(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	texts := []string{strings.Repeat(own, 25), strings.Repeat("a", 4096),
+		strings.Repeat(own[:100]+string(noise(70)), 25),
+		own + string(noise(300)) + strings.Repeat(own[20:90], 60)}
+	for _, text := range texts {
+		for size := range 4100 {
+			raw := text[:min(size, len(text))]
+			got, err := c.Decode([]byte("own"), "name", c.EncodeOwn([]byte("own"), "name", []byte(raw))[3:])
+			if err != nil || string(got) != raw {
+				t.Fatalf("%d bytes came back as %d, %v", len(raw), len(got), err)
+			}
 		}
 	}
 }
@@ -227,16 +259,39 @@ func TestParallel(t *testing.T) {
 	wg.Wait()
 }
 
+// TestCostOfPhrases: a value of phrases costs its frame's memory and the name for its checksum, and
+// no more.
+func TestCostOfPhrases(t *testing.T) {
+	c := newCodec(t)
+	raw, room := []byte(own), make([]byte, 0, 1024)
+	if n := testing.AllocsPerRun(100, func() { c.EncodeOwn(room, "name", raw) }); n > 1 {
+		t.Errorf("%.0f allocations besides the frame's own memory", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { c.EncodeOwn(nil, "name", raw) }); n > 3 {
+		t.Errorf("%.0f allocations for a frame that grows", n)
+	}
+}
+
+func BenchmarkOwn(b *testing.B) {
+	c := newCodec(b)
+	raw, room := []byte(own), make([]byte, 0, 1024)
+	for b.Loop() {
+		c.EncodeOwn(room, "name", raw)
+	}
+}
+
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte(nil), uint16(0))
 	f.Add([]byte("some text "), uint16(300))
+	f.Add([]byte(own), uint16(3))
 	c := newCodec(f)
 	f.Fuzz(func(t *testing.T, raw []byte, times uint16) {
 		raw = bytes.Repeat(raw, int(times%512)+1)
-		data := c.Encode(nil, "n", raw)
-		got, err := c.Decode(nil, "n", data)
-		if err != nil || !bytes.Equal(got, raw) || len(data) > len(raw)+overhead {
-			t.Errorf("%d bytes became %d and came back as %d, %v", len(raw), len(data), len(got), err)
+		for _, data := range [][]byte{c.Encode(nil, "n", raw), c.EncodeOwn(nil, "n", raw)} {
+			got, err := c.Decode(nil, "n", data)
+			if err != nil || !bytes.Equal(got, raw) || len(data) > len(raw)+overhead {
+				t.Errorf("%d bytes became %d and came back as %d, %v", len(raw), len(data), len(got), err)
+			}
 		}
 	})
 }
@@ -246,6 +301,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte{7})
+	f.Add(c.EncodeOwn(nil, "n", []byte(own)))
 	f.Add(c.Encode(nil, "n", bytes.Repeat([]byte("large "), 500)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		raw, err := c.Decode(nil, "n", data)
