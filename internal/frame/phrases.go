@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// The compressor of the server's own values, which are small and mostly made of phrases. What
-// it writes are blocks of S2 with the phrases as their dictionary. The encoder is not the one
+// The compressor of the server's own values, which are small and mostly made of phrases. It
+// writes blocks of S2 with the phrases as their dictionary. The encoder is not the one
 // of that library, which has a table of 64 KB on its stack: goroutines that commit would all be
 // that large. This one looks phrases up in a table that is made once, and clears 1 KB.
 
