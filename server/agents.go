@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/http/agentcard"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
-	"github.com/holdfast-agents/holdfast/internal/revision"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
@@ -103,19 +102,19 @@ func mediaOf(a holdfast.Agent) (takes, makes map[holdfast.PartType]bool) {
 
 // engineAgents returns the agents as the engine runs them, and what it is told of them by
 // name. tools counts the tools that outlive their timeout.
-func (c *Config) engineAgents(tools *sync.WaitGroup) (agents []holdfast.Agent, modelTries, maxMedia map[string]int) {
-	agents = make([]holdfast.Agent, len(c.Agents))
+func (c *Config) engineAgents(tools *sync.WaitGroup) (all []holdfast.Agent, modelTries, maxMedia map[string]int) {
+	all = make([]holdfast.Agent, len(c.Agents))
 	modelTries, maxMedia = make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
 		l := c.limits(a.Name)
 		a.Client = c.clientPolicy(&a)
-		a.Revision = revision.Of(&a, revision.Limits(l))
+		a.Revision = agents.Revision(&a, agents.Limits(l))
 		a = withLimits(a, l, tools)
 		a.Policy.Chat = a.Policy.Chat || c.Chat
-		agents[i] = a
+		all[i] = a
 		modelTries[a.Name], maxMedia[a.Name] = l.ModelTries, l.MaxMedia
 	}
-	return agents, modelTries, maxMedia
+	return all, modelTries, maxMedia
 }
 
 // withLimits returns the agent with the server's limits around its middleware.

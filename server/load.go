@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/declared"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
-	"github.com/holdfast-agents/holdfast/internal/revision"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
@@ -188,7 +188,7 @@ func declaredRevision(a *config.Agent) string {
 		}
 		d.Servers[s.Server] = append(d.Servers[s.Server], s.Patterns...)
 	}
-	return revision.Sum(d)
+	return agents.Hash(d)
 }
 
 // defaults returns the names of the default models, of which there is at least one.

@@ -227,7 +227,9 @@ var rules = map[string]rule{
 	"internal/agents": {
 		ours: []string{
 			"",
+			"access",
 			"codes",
+			"state",
 			"store",
 			"internal/fallback",
 			"internal/hooks",
@@ -253,7 +255,6 @@ var rules = map[string]rule{
 		ours: []string{"", "store", "threads", "internal/agui", "internal/clock", "internal/thread"},
 		why:  "pin is about runs that nobody runs: it knows a thread and its store, and no agent",
 	},
-	"internal/revision": {ours: []string{"", "access", "state"}, why: "revision is a pure function of an agent"},
 	"internal/fallback": {
 		ours: []string{"", "failure"},
 		why:  "fallback is a pure function of a failure; it asks no model",
@@ -608,7 +609,6 @@ var rules = map[string]rule{
 			"internal/operator",
 			"internal/owner",
 			"internal/quota",
-			"internal/revision",
 			"internal/routine",
 			"model/anthropic",
 			"model/gemini",

@@ -1,7 +1,4 @@
-// Package revision tells one version of an agent from another. A revision is a short hash of
-// what shapes a run: the same declaration has the same one in every process, in whatever order
-// it was put together, and it depends on no secret, no address and no time.
-package revision
+package agents
 
 import (
 	"bytes"
@@ -17,6 +14,10 @@ import (
 	"github.com/holdfast-agents/holdfast/state"
 )
 
+// A revision tells one version of an agent from another. It is a short hash of what shapes a
+// run: the same declaration has the same one in every process, in whatever order it was put
+// together, and it depends on no secret, no address and no time.
+//
 // The hash covers the JSON of the types below. Their members are never renamed, and a new one
 // is left out where it is not set, so that an agent keeps its revision when the server is
 // updated.
@@ -97,11 +98,11 @@ type output struct {
 	Schema      any    `json:"schema"`
 }
 
-// Of returns the revision of an agent.
+// Revision returns the revision of an agent.
 //
 // The tools that its toolsets list are no part of it, because they change while the server
 // runs; neither is where its models and tools are served.
-func Of(a *holdfast.Agent, l Limits) string {
+func Revision(a *holdfast.Agent, l Limits) string {
 	d := declaration{
 		Instructions:    a.Instructions,
 		FallbackRefused: a.FallbackRefused,
@@ -130,12 +131,12 @@ func Of(a *holdfast.Agent, l Limits) string {
 	if o := a.Output; o != nil {
 		d.Output = &output{o.Name, o.Description, meaning(o.Schema)}
 	}
-	return Sum(d)
+	return Hash(d)
 }
 
-// Sum returns a hash of a value, in the form of a revision. The value is one that can be
+// Hash returns a hash of a value, in the form of a revision. The value is one that can be
 // encoded as JSON, without funcs and channels.
-func Sum(v any) string {
+func Hash(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil { // a number that is none, for example
 		raw = []byte(err.Error())

@@ -1,4 +1,4 @@
-package revision_test
+package agents_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
-	"github.com/holdfast-agents/holdfast/internal/revision"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/state"
 )
 
@@ -50,7 +50,7 @@ var (
 )
 
 // whole returns an agent in which everything is set, and the parts of it that tests change.
-func whole() (a *holdfast.Agent, l *revision.Limits) {
+func whole() (a *holdfast.Agent, l *agents.Limits) {
 	look := holdfast.ToolSpec{
 		Name:        "look",
 		Description: "Looks.",
@@ -80,7 +80,7 @@ func whole() (a *holdfast.Agent, l *revision.Limits) {
 		Output:   &holdfast.Output{Name: "reply", Schema: json.RawMessage(`{"type":"object","required":["text"]}`)},
 		Client:   holdfast.ClientPolicy{Import: "all"},
 		Revision: "7",
-	}, &revision.Limits{MaxIterations: 50, ToolTimeout: time.Minute}
+	}, &agents.Limits{MaxIterations: 50, ToolTimeout: time.Minute}
 }
 
 func specOf(a *holdfast.Agent, i int, change func(*holdfast.ToolSpec)) {
@@ -97,10 +97,10 @@ func specOf(a *holdfast.Agent, i int, change func(*holdfast.ToolSpec)) {
 // this test fails, every pinned run of every user waits in vain after the next update.
 func TestStable(t *testing.T) {
 	a, l := whole()
-	if got, want := revision.Of(a, *l), "9efabe5a6c5c"; got != want {
+	if got, want := agents.Revision(a, *l), "9efabe5a6c5c"; got != want {
 		t.Errorf("the revision is %s, want %s", got, want)
 	}
-	if got, want := revision.Of(&holdfast.Agent{}, revision.Limits{}), "5e2ca966cd55"; got != want {
+	if got, want := agents.Revision(&holdfast.Agent{}, agents.Limits{}), "5e2ca966cd55"; got != want {
 		t.Errorf("the revision of nothing is %s, want %s", got, want)
 	}
 }
@@ -110,7 +110,7 @@ func TestStable(t *testing.T) {
 // between runs.
 func TestSame(t *testing.T) {
 	a, l := whole()
-	want := revision.Of(a, *l)
+	want := agents.Revision(a, *l)
 	for name, change := range map[string]func(*holdfast.Agent){
 		"nothing":               func(*holdfast.Agent) {},
 		"the order of tools":    func(a *holdfast.Agent) { slices.Reverse(a.Tools) },
@@ -134,7 +134,7 @@ func TestSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, l := whole()
 			change(a)
-			if got := revision.Of(a, *l); got != want {
+			if got := agents.Revision(a, *l); got != want {
 				t.Errorf("the revision is %s, want %s", got, want)
 			}
 		})
@@ -144,27 +144,27 @@ func TestSame(t *testing.T) {
 // TestDifferent: whatever shapes a run changes the revision, each in its own way.
 func TestDifferent(t *testing.T) {
 	a, l := whole()
-	seen := map[string]string{revision.Of(a, *l): "the agent"}
-	tool := func(change func(*holdfast.ToolSpec)) func(*holdfast.Agent, *revision.Limits) {
-		return func(a *holdfast.Agent, _ *revision.Limits) { specOf(a, 1, change) }
+	seen := map[string]string{agents.Revision(a, *l): "the agent"}
+	tool := func(change func(*holdfast.ToolSpec)) func(*holdfast.Agent, *agents.Limits) {
+		return func(a *holdfast.Agent, _ *agents.Limits) { specOf(a, 1, change) }
 	}
-	for name, change := range map[string]func(*holdfast.Agent, *revision.Limits){
-		"instructions": func(a *holdfast.Agent, _ *revision.Limits) { a.Instructions += " And brief." },
-		"a provider": func(a *holdfast.Agent, _ *revision.Limits) {
+	for name, change := range map[string]func(*holdfast.Agent, *agents.Limits){
+		"instructions": func(a *holdfast.Agent, _ *agents.Limits) { a.Instructions += " And brief." },
+		"a provider": func(a *holdfast.Agent, _ *agents.Limits) {
 			a.Model = named{provider: "azure",
 				name: "one"}
 		},
-		"a model": func(a *holdfast.Agent, _ *revision.Limits) {
+		"a model": func(a *holdfast.Agent, _ *agents.Limits) {
 			a.Model = named{provider: "openai",
 				name: "three"}
 		},
-		"a model without a name": func(a *holdfast.Agent, _ *revision.Limits) { a.Model = holdfast.ModelFunc(nil) },
+		"a model without a name": func(a *holdfast.Agent, _ *agents.Limits) { a.Model = holdfast.ModelFunc(nil) },
 		"the order of models": func(a *holdfast.Agent,
-			_ *revision.Limits) {
+			_ *agents.Limits) {
 			a.Model, a.Fallbacks[0] = a.Fallbacks[0], a.Model
 		},
-		"no fallback":          func(a *holdfast.Agent, _ *revision.Limits) { a.Fallbacks = nil },
-		"refusals":             func(a *holdfast.Agent, _ *revision.Limits) { a.FallbackRefused = true },
+		"no fallback":          func(a *holdfast.Agent, _ *agents.Limits) { a.Fallbacks = nil },
+		"refusals":             func(a *holdfast.Agent, _ *agents.Limits) { a.FallbackRefused = true },
 		"a tool's name":        tool(func(s *holdfast.ToolSpec) { s.Name = "seal" }),
 		"a tool's description": tool(func(s *holdfast.ToolSpec) { s.Description = "Signs." }),
 		"a tool's parameters": tool(func(s *holdfast.ToolSpec) {
@@ -184,44 +184,44 @@ func TestDifferent(t *testing.T) {
 		"a contract's expiry":      tool(func(s *holdfast.ToolSpec) { s.Outside.ExpiresAfter = 0 }),
 		"a contract's abandonment": tool(func(s *holdfast.ToolSpec) { s.Outside.Abandonable = true }),
 		"a contract's finisher":    tool(func(s *holdfast.ToolSpec) { s.Outside.FinishedBy = access.RoleUser }),
-		"no tools":                 func(a *holdfast.Agent, _ *revision.Limits) { a.Tools = nil },
-		"a toolset":                func(a *holdfast.Agent, _ *revision.Limits) { a.Toolsets = a.Toolsets[:1] },
-		"the order of middleware":  func(a *holdfast.Agent, _ *revision.Limits) { slices.Reverse(a.Middleware) },
+		"no tools":                 func(a *holdfast.Agent, _ *agents.Limits) { a.Tools = nil },
+		"a toolset":                func(a *holdfast.Agent, _ *agents.Limits) { a.Toolsets = a.Toolsets[:1] },
+		"the order of middleware":  func(a *holdfast.Agent, _ *agents.Limits) { slices.Reverse(a.Middleware) },
 		"a middleware's name": func(a *holdfast.Agent,
-			_ *revision.Limits) {
+			_ *agents.Limits) {
 			a.Middleware[0].Name = "acme.tallies"
 		},
-		"a middleware's states":    func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[0].States[0] = other },
-		"a state's version":        func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[0].States[0] = newer },
-		"a middleware's tools":     func(a *holdfast.Agent, _ *revision.Limits) { a.Middleware[1].Tools = nil },
-		"the output's name":        func(a *holdfast.Agent, _ *revision.Limits) { a.Output.Name = "answer" },
-		"the output's description": func(a *holdfast.Agent, _ *revision.Limits) { a.Output.Description = "A reply." },
+		"a middleware's states":    func(a *holdfast.Agent, _ *agents.Limits) { a.Middleware[0].States[0] = other },
+		"a state's version":        func(a *holdfast.Agent, _ *agents.Limits) { a.Middleware[0].States[0] = newer },
+		"a middleware's tools":     func(a *holdfast.Agent, _ *agents.Limits) { a.Middleware[1].Tools = nil },
+		"the output's name":        func(a *holdfast.Agent, _ *agents.Limits) { a.Output.Name = "answer" },
+		"the output's description": func(a *holdfast.Agent, _ *agents.Limits) { a.Output.Description = "A reply." },
 		"the output's schema": func(a *holdfast.Agent,
-			_ *revision.Limits) {
+			_ *agents.Limits) {
 			a.Output.Schema = json.RawMessage(`{"type":"object"}`)
 		},
-		"no output":             func(a *holdfast.Agent, _ *revision.Limits) { a.Output = nil },
-		"an import":             func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Import = "none" },
-		"clients' instructions": func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Instructions = "drop" },
-		"clients' context":      func(a *holdfast.Agent, _ *revision.Limits) { a.Client.Context = "drop" },
-		"clients' media":        func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaURLs = "none" },
-		"clients' files":        func(a *holdfast.Agent, _ *revision.Limits) { a.Client.MediaFiles = true },
-		"hidden errors":         func(a *holdfast.Agent, _ *revision.Limits) { a.HideToolErrors = true },
-		"what is declared":      func(a *holdfast.Agent, _ *revision.Limits) { a.Revision = "8" },
-		"iterations":            func(_ *holdfast.Agent, l *revision.Limits) { l.MaxIterations++ },
-		"tries":                 func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTries++ },
-		"model timeout":         func(_ *holdfast.Agent, l *revision.Limits) { l.ModelTimeout++ },
-		"idle timeout":          func(_ *holdfast.Agent, l *revision.Limits) { l.ModelIdleTimeout++ },
-		"answers":               func(_ *holdfast.Agent, l *revision.Limits) { l.MaxAnswer++ },
-		"calls":                 func(_ *holdfast.Agent, l *revision.Limits) { l.MaxCalls++ },
-		"arguments":             func(_ *holdfast.Agent, l *revision.Limits) { l.MaxArguments++ },
-		"media":                 func(_ *holdfast.Agent, l *revision.Limits) { l.MaxMedia++ },
-		"tool timeout":          func(_ *holdfast.Agent, l *revision.Limits) { l.ToolTimeout++ },
-		"results":               func(_ *holdfast.Agent, l *revision.Limits) { l.MaxToolResult++ },
+		"no output":             func(a *holdfast.Agent, _ *agents.Limits) { a.Output = nil },
+		"an import":             func(a *holdfast.Agent, _ *agents.Limits) { a.Client.Import = "none" },
+		"clients' instructions": func(a *holdfast.Agent, _ *agents.Limits) { a.Client.Instructions = "drop" },
+		"clients' context":      func(a *holdfast.Agent, _ *agents.Limits) { a.Client.Context = "drop" },
+		"clients' media":        func(a *holdfast.Agent, _ *agents.Limits) { a.Client.MediaURLs = "none" },
+		"clients' files":        func(a *holdfast.Agent, _ *agents.Limits) { a.Client.MediaFiles = true },
+		"hidden errors":         func(a *holdfast.Agent, _ *agents.Limits) { a.HideToolErrors = true },
+		"what is declared":      func(a *holdfast.Agent, _ *agents.Limits) { a.Revision = "8" },
+		"iterations":            func(_ *holdfast.Agent, l *agents.Limits) { l.MaxIterations++ },
+		"tries":                 func(_ *holdfast.Agent, l *agents.Limits) { l.ModelTries++ },
+		"model timeout":         func(_ *holdfast.Agent, l *agents.Limits) { l.ModelTimeout++ },
+		"idle timeout":          func(_ *holdfast.Agent, l *agents.Limits) { l.ModelIdleTimeout++ },
+		"answers":               func(_ *holdfast.Agent, l *agents.Limits) { l.MaxAnswer++ },
+		"calls":                 func(_ *holdfast.Agent, l *agents.Limits) { l.MaxCalls++ },
+		"arguments":             func(_ *holdfast.Agent, l *agents.Limits) { l.MaxArguments++ },
+		"media":                 func(_ *holdfast.Agent, l *agents.Limits) { l.MaxMedia++ },
+		"tool timeout":          func(_ *holdfast.Agent, l *agents.Limits) { l.ToolTimeout++ },
+		"results":               func(_ *holdfast.Agent, l *agents.Limits) { l.MaxToolResult++ },
 	} {
 		a, l := whole()
 		change(a, l)
-		got := revision.Of(a, *l)
+		got := agents.Revision(a, *l)
 		if twin, taken := seen[got]; taken {
 			t.Errorf("%s and %s have the same revision", name, twin)
 		}
@@ -231,11 +231,11 @@ func TestDifferent(t *testing.T) {
 
 // TestSum: what cannot be encoded has a sum too.
 func TestSum(t *testing.T) {
-	if a, b := revision.Sum(map[string]any{"b": 1, "a": json.Number("1.0")}),
-		revision.Sum(map[string]any{"a": json.Number("1.0"), "b": 1}); a != b || len(a) != 12 {
+	if a, b := agents.Hash(map[string]any{"b": 1, "a": json.Number("1.0")}),
+		agents.Hash(map[string]any{"a": json.Number("1.0"), "b": 1}); a != b || len(a) != 12 {
 		t.Errorf("the sums are %s and %s", a, b)
 	}
-	if got := revision.Sum(make(chan int)); len(got) != 12 {
+	if got := agents.Hash(make(chan int)); len(got) != 12 {
 		t.Errorf("the sum is %q", got)
 	}
 }
