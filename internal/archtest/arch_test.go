@@ -418,7 +418,6 @@ var rules = map[string]rule{
 			"internal/storekit",
 			"internal/frame",
 			"internal/redisstore/connection",
-			"internal/redisstore/redistime",
 			"internal/redisstore/setup",
 			"internal/redisstore/replies",
 		},
@@ -429,11 +428,6 @@ var rules = map[string]rule{
 		ours:      []string{"internal/redisstore/replies"},
 		libraries: []string{"github.com/redis/go-redis"},
 		why:       "connection makes a client; it knows neither keys nor scripts",
-	},
-	"internal/redisstore/redistime": {
-		ours:      []string{"internal/clock"},
-		libraries: []string{"github.com/redis/go-redis"},
-		why:       "redistime is a clock; it knows no keys",
 	},
 	"internal/redisstore/setup": {
 		ours:      []string{"store", "internal/redisstore/replies"},

@@ -31,26 +31,24 @@ var ages = map[string]string{
 
 // timers are the files that subtract a time.Time in a package where there are stamps.
 var timers = map[string]string{
-	"internal/http/exchange/recorder.go":     "deadlines of connections, by time.Now",
-	"internal/owner/errors.go":               "two stamps of a run that waits, which stand in the store",
-	"internal/pin/pin.go":                    "how long this process has found a run without its owner, by time.Now",
-	"internal/redisstore/redistime/clock.go": "what the clock of Redis shows is worked out here",
-	"internal/redisstore/presence.go":        "the end of a lease and the time, which Redis has said in one answer",
-	"internal/redisstore/judge.go":           "looks at who is there, by time.Now",
-	"internal/redisstore/news.go":            "how often news are told, by time.Now",
-	"internal/redisstore/peers.go":           "looks at who is there, by time.Now",
+	"internal/http/exchange/recorder.go": "deadlines of connections, by time.Now",
+	"internal/owner/errors.go":           "two stamps of a run that waits, which stand in the store",
+	"internal/pin/pin.go":                "how long this process has found a run without its owner, by time.Now",
+	"internal/redisstore/presence.go":    "the end of a lease and the time, which Redis has said in one answer",
+	"internal/redisstore/judge.go":       "looks at who is there, by time.Now",
+	"internal/redisstore/news.go":        "how often news are told, by time.Now",
+	"internal/redisstore/peers.go":       "looks at who is there, by time.Now",
 }
 
 // plainClocks are the fields, variables and functions, or packages, whose clocks may be a func() time.Time.
 var plainClocks = map[string]string{
-	"server.Config.Now":             "public: programs know no package of ours for it",
-	"server.sharedClock":            "makes the clock for stamps of what the program or the store has",
-	"internal/stores.Options.Now":   "the clock of this machine, of which the store makes that of Redis",
-	"internal/redisstore":           "the clock of this machine, of which the store makes that of Redis",
-	"internal/redisstore/redistime": "the clock of this machine, of which that of Redis is made",
-	"internal/circuit":              "how long a model is not asked, which is this process's own",
-	"internal/modelhttp":            "dates in the headers of answers",
-	"internal/tools":                "what the tool that tells the time tells",
+	"server.Config.Now":           "public: programs know no package of ours for it",
+	"server.sharedClock":          "makes the clock for stamps of what the program or the store has",
+	"internal/stores.Options.Now": "the clock of this machine, of which the store makes that of Redis",
+	"internal/redisstore":         "the clock of this machine, of which the store makes that of Redis",
+	"internal/circuit":            "how long a model is not asked, which is this process's own",
+	"internal/modelhttp":          "dates in the headers of answers",
+	"internal/tools":              "what the tool that tells the time tells",
 }
 
 // shown are the files that may ask a store for its time as a time.Time.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -18,7 +18,7 @@ type calls struct {
 	keys    keys
 	values  *values
 	scripts *scripts
-	clock   *redistime.Clock
+	clock   *clock.Remote
 	cluster bool
 }
 

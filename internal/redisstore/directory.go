@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +26,7 @@ type directory struct {
 	keys     keys
 	values   *values
 	scripts  *scripts
-	clock    *redistime.Clock
+	clock    *clock.Remote
 	hints    *hints
 	peers    *peers
 	replicas *replicas

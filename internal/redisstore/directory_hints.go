@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -24,7 +24,7 @@ type announcer struct {
 	client   redis.UniversalClient
 	keys     keys
 	scripts  *scripts
-	clock    *redistime.Clock
+	clock    *clock.Remote
 	hints    *hints
 	peers    *peers
 	replicas *replicas

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -115,7 +114,7 @@ func parseFormats(reply []string) (f store.Formats, err error) {
 const (
 	// readersLua defines readers: what the living processes read, as parseFormats expects
 	// it, if it is less than a number; 0 for one that has yet to say it.
-	readersLua = redistime.Lua + `
+	readersLua = timeLua + `
 local function readers(less)
   local found = {}
   for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do

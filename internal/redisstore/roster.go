@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -121,7 +120,7 @@ return 0
 `
 	// describedLua returns all living processes, each followed by what it says, after a plus sign.
 	// KEYS: leases, about.
-	describedLua = redistime.Lua + `
+	describedLua = timeLua + `
 local found = {}
 for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
   local says = redis.call('HGET', KEYS[2], 'says:' .. p)

@@ -8,7 +8,6 @@ import (
 	_ "embed" // the long scripts are files, so that editors know their language
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -161,10 +160,15 @@ return 0
 
 // Leases use the clock of Redis, which all processes share.
 const (
+	// timeLua is how scripts read it. Times are in microseconds, which a score represents exactly.
+	timeLua = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+`
 	// announceLua renews a lease, and says again what is missing of what the process has said.
 	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
 	// many µs it needs to come back when its connections have broken.
-	announceLua = redistime.Lua + `
+	announceLua = timeLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 if ARGV[3] ~= '' and redis.call('HGET', KEYS[2], 'says:' .. ARGV[1]) ~= ARGV[3] then
   redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3])
@@ -183,7 +187,7 @@ return 0
 	// handOverLua names the heir of a thread. KEYS: leases. ARGV: the process that
 	// leaves it, which of the others is the heir, the channel of the peers, and what to say
 	// there before the heir's name.
-	handOverLua = redistime.Lua + `
+	handOverLua = timeLua + `
 local living = {}
 for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
   if p ~= ARGV[1] then living[#living + 1] = p end
@@ -194,7 +198,7 @@ return 0
 `
 	// leaseLua returns when a process's lease ends and what time it is; nothing for a
 	// process that is not in the list.
-	leaseLua = redistime.Lua + `
+	leaseLua = timeLua + `
 local till = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not till then return {} end
 return {tonumber(till), now}
@@ -217,7 +221,7 @@ return used
 const (
 	// putHintLua writes a hint and removes those that are over. KEYS: hints. ARGV: name,
 	// data, how long it lasts in µs, and how long any hint may last in ms.
-	putHintLua = redistime.Lua + `
+	putHintLua = timeLua + `
 local all = redis.call('HGETALL', KEYS[1])
 for n = 1, #all, 2 do
   local till = tonumber(all[n + 1]:match('^%d+') or '0') or 0
@@ -228,7 +232,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 0
 `
 	// hintsLua returns what time it is, and all hints with their names.
-	hintsLua = redistime.Lua + `
+	hintsLua = timeLua + `
 return { string.format('%.0f', now), redis.call('HGETALL', KEYS[1]) }
 `
 )

@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -61,7 +61,7 @@ type Store struct {
 	keys      keys
 	values    *values
 	scripts   *scripts
-	clock     *redistime.Clock
+	clock     *clock.Remote
 	hints     *hints
 	calls     *calls
 	announcer *announcer
@@ -148,7 +148,10 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		return nil, err
 	}
 	s := newStore(client, codec, acks, opts)
-	s.clock.Ask(ctx, client)
+	asked := opts.Now()
+	if t, err := client.Time(ctx).Result(); err == nil { // else the local clock goes on until the lease is renewed
+		s.clock.Read(int(t.UnixMicro()), asked)
+	}
 	s.watchers.start()
 	s.sender.start(client, acks)
 	return s, nil
@@ -170,7 +173,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		keys:     k,
 		values:   &values{codec},
 		scripts:  newScripts(client, k),
-		clock:    &redistime.Clock{Local: opts.Now},
+		clock:    &clock.Remote{Local: opts.Now},
 		hints:    &hints{},
 		sender:   &sender{},
 		replicas: acks,

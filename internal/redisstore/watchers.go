@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/redistime"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -30,7 +29,7 @@ type watchers struct {
 	client  redis.UniversalClient
 	keys    keys
 	scripts *scripts
-	clock   *redistime.Clock
+	clock   *clock.Remote
 	// news is given what is published on the channel of the peers, and joined is called once
 	// that channel is heard.
 	news   func(text string)

@@ -1,4 +1,4 @@
-package redistime
+package clock
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	off := time.Duration(0)
-	c := Clock{Local: func() time.Time { return time.Unix(1000, 0).Add(off) }}
+	c := Remote{Local: func() time.Time { return time.Unix(1000, 0).Add(off) }}
 	if at := c.Stamp().Time(); at.Unix() != 1000 {
 		t.Errorf("before Redis was asked, it is %s", at)
 	}
@@ -33,7 +33,7 @@ func TestLateReadings(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
 	now, redis := start, 5000*time.Second
-	c := Clock{Local: func() time.Time { return now }}
+	c := Remote{Local: func() time.Time { return now }}
 	answer := func(there, back time.Duration) { // how long the question takes, and the answer
 		asked := now
 		now = now.Add(there)
