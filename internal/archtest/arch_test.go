@@ -418,26 +418,14 @@ var rules = map[string]rule{
 			"internal/storekit",
 			"internal/frame",
 			"internal/redisstore/connection",
-			"internal/redisstore/setup",
-			"internal/redisstore/replies",
 		},
 		libraries: []string{"github.com/redis/go-redis"},
 		why:       "a store never parses what it stores",
 	},
 	"internal/redisstore/connection": {
-		ours:      []string{"internal/redisstore/replies"},
-		libraries: []string{"github.com/redis/go-redis"},
-		why:       "connection makes a client; it knows neither keys nor scripts",
-	},
-	"internal/redisstore/setup": {
-		ours:      []string{"store", "internal/redisstore/replies"},
-		libraries: []string{"github.com/redis/go-redis"},
-		why:       "setup looks at the settings of a server, and at nothing that is stored",
-	},
-	"internal/redisstore/replies": {
 		ours:      []string{"store"},
 		libraries: []string{"github.com/redis/go-redis"},
-		why:       "replies is about errors",
+		why:       "connection makes a client; it knows neither keys nor scripts",
 	},
 	"internal/metrics": {
 		ours:      []string{"", "codes", "failure", "state", "store", "threads", "observe", "internal/fallback"},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/setup"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -25,7 +25,7 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	const what = "inspect the store"
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
-		d, err := setup.Inspect(ctx, s.client, s.replicas.need)
+		d, err := connection.Inspect(ctx, s.client, s.replicas.need)
 		if err != nil {
 			return store.Durability{}, failed(what, err)
 		}
@@ -34,7 +34,7 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	var mu sync.Mutex
 	nodes := map[string]store.Durability{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-		d, err := setup.Inspect(ctx, c, s.replicas.need)
+		d, err := connection.Inspect(ctx, c, s.replicas.need)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Options().Addr, err)
 		}
@@ -49,7 +49,7 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err != nil {
 		return store.Durability{}, failed(what, err)
 	}
-	return s.replicas.raise(setup.Weakest(nodes)), nil
+	return s.replicas.raise(connection.Weakest(nodes)), nil
 }
 
 // raise returns what holds if replicas have each commit.
@@ -68,7 +68,7 @@ func (s *Store) CanCommit(ctx context.Context) error {
 		return failed(what, err)
 	}
 	for _, n := range nodes {
-		if err := setup.CanCommit(ctx, n, s.replicas.need); err != nil {
+		if err := connection.CanCommit(ctx, n, s.replicas.need); err != nil {
 			if errors.Is(err, store.ErrRefused) {
 				return err
 			}

@@ -3,7 +3,7 @@ package redisstore
 import (
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -18,8 +18,8 @@ func notFound(key store.ThreadKey) error {
 // failed wraps an error from Redis with what was tried. Deadlines and cancellations
 // can still be recognized, and so can a Redis that answers but does not write.
 func failed(what string, err error) error {
-	if replies.NotNow(err) {
-		err = replies.Refusing(err)
+	if connection.NotNow(err) {
+		err = connection.Refusing(err)
 	}
 	return fmt.Errorf("%s: redis: %w", what, err)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -77,7 +77,7 @@ func (s *formats) Formats(ctx context.Context) (store.Formats, error) {
 // explain says which of the keys that all processes share has another type, if that is the
 // error: all servers stop at it.
 func (s *formats) explain(ctx context.Context, err error) error {
-	if !replies.WrongType(err) {
+	if !connection.WrongType(err) {
 		return err
 	}
 	for key, want := range map[string]string{s.leases: "zset", s.key: "hash"} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
@@ -146,7 +146,7 @@ func follow(t *testing.T, by operator, s *Store, key store.ThreadKey) *store.Com
 
 // wantWrong returns nil if Redis has refused the password.
 func wantWrong(err error) error {
-	if replies.WrongPassword(err) {
+	if connection.WrongPassword(err) {
 		return nil
 	}
 	return fmt.Errorf("not refused: %w", err)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -134,7 +134,7 @@ func (p *peers) show(n int, shown *redis.PubSub, channel string) {
 		switch {
 		case p.ctx.Err() != nil || !p.broke(n, shown, again):
 			return
-		case replies.Forbidden(err):
+		case connection.Forbidden(err):
 			p.refused(err)
 			pause = refusedPause
 		case worked:
@@ -319,7 +319,7 @@ func (p *peers) look() time.Duration {
 	switch {
 	case p.ctx.Err() != nil:
 		return 0
-	case err != nil && replies.Forbidden(err):
+	case err != nil && connection.Forbidden(err):
 		p.refused(err)
 		return refusedPause
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -177,9 +177,9 @@ func (r *replicas) acked(ctx context.Context, pipe redis.Pipeliner, ack string) 
 	var reply redis.Error
 	switch {
 	case errors.As(err, &reply):
-		return replies.NoWaitError{Err: err}
+		return connection.NoWaitError{Err: err}
 	case err == nil && have < r.need:
-		return replies.UnacknowledgedError{Have: have, Need: r.need, Within: r.within}
+		return connection.UnacknowledgedError{Have: have, Need: r.need, Within: r.within}
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -55,7 +55,7 @@ func (r *replicas) sendTo(ctx context.Context, node redis.Cmdable, batch []*requ
 		for _, h := range q.hinted {
 			errs = append(errs, h.Err())
 		}
-		q.done <- result{code, replies.Join(errs...)}
+		q.done <- result{code, connection.Join(errs...)}
 	}
 }
 
@@ -71,7 +71,7 @@ func (r *replicas) announce(ctx context.Context, hints hintWriter) error {
 		for _, h := range hinted {
 			errs = append(errs, h.Err())
 		}
-		return replies.Join(errs...)
+		return connection.Join(errs...)
 	}
 	var mu sync.Mutex
 	var sent sync.WaitGroup
@@ -88,5 +88,5 @@ func (r *replicas) announce(ctx context.Context, hints hintWriter) error {
 		})
 	}
 	sent.Wait()
-	return replies.Join(errs...)
+	return connection.Join(errs...)
 }

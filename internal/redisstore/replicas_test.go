@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
@@ -113,7 +113,7 @@ func testStalled(t *testing.T, url string, replica *redistest.Server) {
 		UpdatedAt: head.UpdatedAt,
 		Records:   [][]byte{[]byte("{}")},
 	}
-	var few replies.UnacknowledgedError
+	var few connection.UnacknowledgedError
 	for range 2 { // the second time it is written already
 		if err := owner.Commit(ctx, next); !errors.As(err, &few) {
 			t.Fatalf("without a replica: %v", err)

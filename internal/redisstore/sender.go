@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -136,7 +136,7 @@ func (c *sender) send(batch []*request) {
 			// The commit may have been written; trying again then writes only the hints.
 			errs = append(errs, h.Err())
 		}
-		r.done <- result{code, replies.Join(errs...)}
+		r.done <- result{code, connection.Join(errs...)}
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package connection makes the client of a Redis, and waits until Redis answers.
+// Package connection makes the client of a Redis, waits until Redis answers, and says what its
+// errors and its settings mean. It knows nothing of what is stored there.
 package connection
 
 import (

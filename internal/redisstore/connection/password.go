@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -74,7 +73,7 @@ func (p *passwordLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // note takes in how a command ended.
 func (p *passwordLog) note(err error) {
-	wrong := replies.WrongPassword(err)
+	wrong := WrongPassword(err)
 	if err != nil && !wrong {
 		return // says nothing about the password
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,7 +29,7 @@ func Reach(ctx context.Context, ping func(context.Context) error, patience time.
 		err := ping(tried)
 		cancel()
 		if err != nil {
-			err = replies.Brief(err)
+			err = Brief(err)
 		}
 		left := patience - time.Since(begun)
 		switch {
@@ -39,7 +38,7 @@ func Reach(ctx context.Context, ping func(context.Context) error, patience time.
 		case err == nil:
 			log.Info("Redis answers", "after", time.Since(begun).Round(time.Millisecond))
 			return nil
-		case left <= 0 || replies.Final(err):
+		case left <= 0 || Final(err):
 			return unreachable(err, patience)
 		case first:
 			log.Warn("waiting for Redis", "for", patience, "error", err)
@@ -55,8 +54,8 @@ func Reach(ctx context.Context, ping func(context.Context) error, patience time.
 
 // unreachable is the error of a Redis that could not be reached.
 func unreachable(err error, patience time.Duration) error {
-	var few replies.UnacknowledgedError
-	var forbidden replies.NoWaitError
+	var few UnacknowledgedError
+	var forbidden NoWaitError
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &file):
@@ -71,7 +70,7 @@ func unreachable(err error, patience time.Duration) error {
 	case redis.IsLoadingError(err):
 		return fmt.Errorf("cannot reach Redis: %w; it has been loading for %s: start again "+
 			"when it has loaded its data", err, patience)
-	case replies.Final(err):
+	case Final(err):
 		return fmt.Errorf("cannot reach Redis: %w; are the address, the user and the password right?", err)
 	}
 	return fmt.Errorf("cannot reach Redis: %w; is it running, and is the address right?", err)

@@ -1,6 +1,6 @@
-// Package replies says what errors that Redis answers with mean: whether Redis refuses, is not ready, or lets
-// nobody in.
-package replies
+package connection
+
+// What errors that Redis answers with mean: whether Redis refuses, is not ready, or lets nobody in.
 
 import (
 	"crypto/tls"

@@ -1,6 +1,7 @@
-// Package setup looks how a Redis is set up, and says what that means for what is written to it.
-// Each finding is a note for the operator that says what is at risk and how to change it.
-package setup
+package connection
+
+// How a Redis is set up, and what that means for what is written to it. Each finding is a note
+// for the operator that says what is at risk and how to change it.
 
 import (
 	"context"
@@ -11,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast/internal/redisstore/replies"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -67,10 +67,10 @@ func CanCommit(ctx context.Context, c redis.Cmdable, need int) error {
 		}
 	}
 	if err := f.refusesWrites(); err != nil {
-		return replies.Refusing(err)
+		return Refusing(err)
 	}
 	if has := number(f.info["connected_slaves"]); f.info["role"] == "master" && has < int64(need) {
-		return replies.Refusing(fmt.Errorf("only %d of %d replicas are connected to Redis (durability "+
+		return Refusing(fmt.Errorf("only %d of %d replicas are connected to Redis (durability "+
 			"failover); start the others", has, need))
 	}
 	return nil
