@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/connections"
-	"github.com/holdfast-agents/holdfast/internal/detached"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 )
 
@@ -22,7 +21,7 @@ type front struct {
 	log      *slog.Logger
 	http     *http.Server
 	handling handling              // the requests that http handles
-	detached *detached.Conns       // streams whose connections http no longer has
+	detached *connections.Detached // streams whose connections http no longer has
 	listener *connections.Listener // nil before it listens
 	ended    chan error            // of the listener
 	told     clock.Moment          // when the log last told of refused connections; Accept's alone
@@ -45,7 +44,7 @@ func newFront(most int, of connections.PerAddress, m *metrics.Metrics, log *slog
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       f.connected,
 	}
-	f.detached = detached.New(idleTimeout, func(c net.Conn, state http.ConnState) { f.listener.State(c, state) },
+	f.detached = connections.NewDetached(idleTimeout, func(c net.Conn, state http.ConnState) { f.listener.State(c, state) },
 		func(c net.Conn, read []byte) { connections.ServeAgain(f.http, f.listener, c, read) })
 	return f
 }

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/holdfast-agents/holdfast/internal/detached"
 )
 
 // TestConnections: no more connections are open than allowed; idle ones make room for new
@@ -109,7 +107,7 @@ func TestConnectionsComeBack(t *testing.T) {
 	}, nil)
 	taken, proceed := make(chan struct{}), make(chan struct{})
 	s := &http.Server{ConnState: limited.State}
-	conns := detached.New(time.Minute, limited.State, func(c net.Conn, read []byte) { ServeAgain(s, limited, c, read) })
+	conns := NewDetached(time.Minute, limited.State, func(c net.Conn, read []byte) { ServeAgain(s, limited, c, read) })
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context { return conns.ConnContext(ctx) }
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)

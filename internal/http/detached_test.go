@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 )
 
 // told is a stream that sends what a test tells it to.
@@ -314,7 +314,7 @@ func TestStaysInItsHandler(t *testing.T) {
 	}{
 		"HTTP/1.0": {strings.Replace(posts("alice", "/runs", minimal), "HTTP/1.1", "HTTP/1.0", 1), nil},
 		"another server": {posts("alice", "/runs", minimal),
-			func(c *Config) { c.Detached = detached.New(time.Minute, nil, nil) }},
+			func(c *Config) { c.Detached = connections.NewDetached(time.Minute, nil, nil) }},
 		"a body is left": {strings.Replace(posts("alice", "/threads/t/stream", "x"), "POST", "GET", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

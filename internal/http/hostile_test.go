@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -30,7 +30,7 @@ type pipes struct {
 	conns    chan net.Conn
 	closed   chan struct{}
 	once     sync.Once
-	detached *detached.Conns
+	detached *connections.Detached
 
 	mu    sync.Mutex
 	count map[http.ConnState]int // how often a connection was in a state
@@ -115,7 +115,7 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 		},
 	}
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{}), count: map[http.ConnState]int{}}
-	l.detached = detached.New(2*time.Minute, l.state, l.again)
+	l.detached = connections.NewDetached(2*time.Minute, l.state, l.again)
 	c.Detached = l.detached
 	if change != nil {
 		change(&c)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -58,7 +58,7 @@ type Config struct {
 	Streams Streams
 	// Detached takes over the connections of silent streams. Optional: without it every
 	// stream stays in its handler.
-	Detached *detached.Conns
+	Detached *connections.Detached
 	// Awaiting is called when the server begins to wait for the body of a request, and when
 	// all of it has come. Optional.
 	Awaiting func(r *http.Request, waits bool)

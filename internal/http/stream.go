@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/detached"
+	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 )
 
@@ -39,7 +39,7 @@ func (unlimited) HoldBytes(holdfast.Principal, int64) (func(), error) { return f
 // streamer streams replies to clients.
 type streamer struct {
 	streams  Streams
-	detached *detached.Conns
+	detached *connections.Detached
 	monitor  *exchange.Monitor
 }
 
@@ -147,8 +147,8 @@ type streaming struct {
 
 	// These are guarded by the recorder's Writing.
 	over  bool
-	taken *detached.Conn // nil unless the stream has detached
-	line  exchange.Line  // if it has
+	taken *connections.DetachedConn // nil unless the stream has detached
+	line  exchange.Line             // if it has
 }
 
 // answer sends what comes after the cursor that was asked for; no reply means that nothing does.

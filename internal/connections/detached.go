@@ -1,14 +1,4 @@
-// Package detached lets responses outlive their handlers. A stream that has nothing to send
-// for a while no longer needs what net/http keeps for its request: the stacks of all handlers,
-// the request itself, and the buffers of the connection. So it takes the connection over, and
-// its handler returns. Only the goroutine that writes the stream remains, and a small one that
-// notices when the client leaves. On the wire nothing changes: the response goes on in chunks,
-// and when it is complete, the connection serves the next request.
-//
-// Only a server of our own can do that, one that has nothing between the handler and the
-// connection, and that takes connections back. With HTTP/2, TLS or another's server a stream
-// stays in its handler.
-package detached
+package connections
 
 import (
 	"bytes"
@@ -22,43 +12,54 @@ import (
 	"time"
 )
 
-// Conns are the connections that streams have taken over from one [http.Server]. A nil
-// *Conns takes over none.
-type Conns struct {
+// Responses that outlive their handlers. A stream that has nothing to send for a while no longer
+// needs what net/http keeps for its request: the stacks of all handlers, the request itself, and
+// the buffers of the connection. So it takes the connection over, and
+// its handler returns. Only the goroutine that writes the stream remains, and a small one that
+// notices when the client leaves. On the wire nothing changes: the response goes on in chunks,
+// and when it is complete, the connection serves the next request.
+//
+// Only a server of our own can do that, one that has nothing between the handler and the
+// connection, and that takes connections back. With HTTP/2, TLS or another's server a stream
+// stays in its handler.
+
+// Detached are the connections that streams have taken over from one [http.Server]. A nil
+// *Detached takes over none.
+type Detached struct {
 	keep  time.Duration
 	state func(net.Conn, http.ConnState)
 	again func(c net.Conn, read []byte)
 
 	mu      sync.Mutex
-	open    map[*Conn]bool
+	open    map[*DetachedConn]bool
 	closing bool
 	wg      sync.WaitGroup // the streams, and those who read their connections
 }
 
-// New returns the Conns of a server whose ConnContext is that of the result. keep is how long
+// NewDetached returns the Detached of a server whose ConnContext is that of the result. keep is how long
 // a connection may wait for its next request after a stream. state is told about connections
 // as the server's ConnState is; again takes one back, with what has been read of the next
 // request. Both must not block.
-func New(keep time.Duration, state func(net.Conn, http.ConnState), again func(c net.Conn, read []byte)) *Conns {
-	return &Conns{keep: keep, state: state, again: again, open: map[*Conn]bool{}}
+func NewDetached(keep time.Duration, state func(net.Conn, http.ConnState), again func(c net.Conn, read []byte)) *Detached {
+	return &Detached{keep: keep, state: state, again: again, open: map[*DetachedConn]bool{}}
 }
 
 type detachedKey struct{}
 
 // ConnContext marks the connections of the server.
-func (d *Conns) ConnContext(ctx context.Context) context.Context {
+func (d *Detached) ConnContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, detachedKey{}, d)
 }
 
 // Takes reports whether the connection of a request whose body has been read can be taken
 // over.
-func (d *Conns) Takes(r *http.Request) bool {
+func (d *Detached) Takes(r *http.Request) bool {
 	return d != nil && r.TLS == nil && r.ProtoMajor == 1 && r.ProtoMinor > 0 && r.Context().Value(detachedKey{}) == d
 }
 
 // Shutdown waits until all streams have ended, which is not its own doing, and closes their
 // connections. When ctx is done, it cuts them off, and returns its error.
-func (d *Conns) Shutdown(ctx context.Context) error {
+func (d *Detached) Shutdown(ctx context.Context) error {
 	for _, c := range d.close() {
 		c.closeIdle()
 	}
@@ -81,7 +82,7 @@ func (d *Conns) Shutdown(ctx context.Context) error {
 }
 
 // close says that the server stops, and returns the connections.
-func (d *Conns) close() []*Conn {
+func (d *Detached) close() []*DetachedConn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closing = true
@@ -89,7 +90,7 @@ func (d *Conns) close() []*Conn {
 }
 
 // enter counts a stream, unless the server stops.
-func (d *Conns) enter() bool {
+func (d *Detached) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing {
@@ -99,9 +100,9 @@ func (d *Conns) enter() bool {
 	return true
 }
 
-// Conn is a connection that a stream has taken over.
-type Conn struct {
-	of    *Conns
+// DetachedConn is a connection that a stream has taken over.
+type DetachedConn struct {
+	of    *Detached
 	conn  net.Conn
 	reuse bool   // for the next request
 	left  func() // is called when the client leaves
@@ -115,7 +116,7 @@ type Conn struct {
 // Take takes over the connection of a request, while nobody writes and all that was written
 // has been sent, and returns what the response goes on with. gone is called when the client
 // leaves. The result is nil if that is not possible, and nothing has changed then.
-func (d *Conns) Take(rc *http.ResponseController, r *http.Request, gone func()) (*Conn, http.ResponseWriter) {
+func (d *Detached) Take(rc *http.ResponseController, r *http.Request, gone func()) (*DetachedConn, http.ResponseWriter) {
 	if !d.enter() {
 		return nil, nil
 	}
@@ -124,7 +125,7 @@ func (d *Conns) Take(rc *http.ResponseController, r *http.Request, gone func()) 
 		d.wg.Done()
 		return nil, nil
 	}
-	c := &Conn{of: d, conn: conn, reuse: !r.Close, left: gone}
+	c := &DetachedConn{of: d, conn: conn, reuse: !r.Close, left: gone}
 	if n := buffered.Reader.Buffered(); n > 0 {
 		read, _ := buffered.Reader.Peek(n) // there are n bytes
 		c.read = bytes.Clone(read)
@@ -140,7 +141,7 @@ func (d *Conns) Take(rc *http.ResponseController, r *http.Request, gone func()) 
 
 // watch waits until the client leaves or, although that ends nothing yet, sends its next
 // request. It reads no more than the first byte of that.
-func (c *Conn) watch() {
+func (c *DetachedConn) watch() {
 	first := make([]byte, 1)
 	n, _ := c.conn.Read(first) // with or without an error, what counts is whether there is a byte
 	c.mu.Lock()
@@ -159,7 +160,7 @@ func (c *Conn) watch() {
 
 // End ends the response, and what has taken the connection over. A response that is not
 // whole ends without its last chunk, so that the client notices.
-func (c *Conn) End(whole bool) {
+func (c *DetachedConn) End(whole bool) {
 	defer c.of.wg.Done()
 	if whole {
 		_, err := c.conn.Write([]byte("0\r\n\r\n"))
@@ -183,14 +184,14 @@ func (c *Conn) End(whole bool) {
 }
 
 // stopping reports whether the server stops.
-func (d *Conns) stopping() bool {
+func (d *Detached) stopping() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closing
 }
 
 // closeIdle closes a connection of which nobody expects anything.
-func (c *Conn) closeIdle() {
+func (c *DetachedConn) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle {
@@ -199,7 +200,7 @@ func (c *Conn) closeIdle() {
 }
 
 // release gives the connection back to the server, or closes it.
-func (c *Conn) release() {
+func (c *DetachedConn) release() {
 	c.of.mu.Lock()
 	delete(c.of.open, c)
 	closing := c.of.closing

@@ -1,4 +1,4 @@
-package detached
+package connections
 
 import (
 	"net"
@@ -16,12 +16,12 @@ func TestEndsWhileTheClientLeaves(t *testing.T) {
 	for range 200 {
 		client, conn := net.Pipe()
 		closed := 0
-		d := New(0, func(_ net.Conn, is http.ConnState) {
+		d := NewDetached(0, func(_ net.Conn, is http.ConnState) {
 			if is == http.StateClosed {
 				closed++
 			}
 		}, func(net.Conn, []byte) { t.Error("the connection is given back") })
-		c := &Conn{of: d, conn: conn, reuse: true, left: func() {}}
+		c := &DetachedConn{of: d, conn: conn, reuse: true, left: func() {}}
 		d.enter()
 		d.open[c] = true
 		d.wg.Go(c.watch)
