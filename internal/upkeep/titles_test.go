@@ -94,6 +94,7 @@ func TestTitleWhileItRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared, hold := open(), make(chan struct{})
+			t.Cleanup(func() { _ = shared.Close() })
 			e := looptest.Start(t, shared, nil, holding(hold))
 			other := looptest.Start(t, shared, nil, holding(hold))
 			reply := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
