@@ -44,8 +44,9 @@ func newFront(most int, of connections.PerAddress, m *metrics.Metrics, log *slog
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       f.connected,
 	}
-	f.detached = connections.NewDetached(idleTimeout, func(c net.Conn, state http.ConnState) { f.listener.State(c, state) },
-		func(c net.Conn, read []byte) { connections.ServeAgain(f.http, f.listener, c, read) })
+	f.detached = connections.NewDetached(idleTimeout, func(c net.Conn, state http.ConnState) {
+		f.listener.State(c, state)
+	}, func(c net.Conn, read []byte) { connections.ServeAgain(f.http, f.listener, c, read) })
 	return f
 }
 

@@ -20,10 +20,10 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/httptool"
+	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/declared"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
-	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"

@@ -40,7 +40,9 @@ type Detached struct {
 // a connection may wait for its next request after a stream. state is told about connections
 // as the server's ConnState is; again takes one back, with what has been read of the next
 // request. Both must not block.
-func NewDetached(keep time.Duration, state func(net.Conn, http.ConnState), again func(c net.Conn, read []byte)) *Detached {
+func NewDetached(
+	keep time.Duration, state func(net.Conn, http.ConnState), again func(c net.Conn, read []byte),
+) *Detached {
 	return &Detached{keep: keep, state: state, again: again, open: map[*DetachedConn]bool{}}
 }
 
@@ -116,7 +118,9 @@ type DetachedConn struct {
 // Take takes over the connection of a request, while nobody writes and all that was written
 // has been sent, and returns what the response goes on with. gone is called when the client
 // leaves. The result is nil if that is not possible, and nothing has changed then.
-func (d *Detached) Take(rc *http.ResponseController, r *http.Request, gone func()) (*DetachedConn, http.ResponseWriter) {
+func (d *Detached) Take(
+	rc *http.ResponseController, r *http.Request, gone func(),
+) (*DetachedConn, http.ResponseWriter) {
 	if !d.enter() {
 		return nil, nil
 	}

@@ -1,6 +1,6 @@
 package connection
 
-// What errors that Redis answers with mean: whether Redis refuses, is not ready, or lets nobody in.
+// The meaning of errors that Redis answers with: it refuses, is not ready, or lets nobody in.
 
 import (
 	"crypto/tls"
