@@ -27,9 +27,10 @@ fuzz() { "$work/${1##*/}.test" -test.run='^$' -test.fuzz="^$2\$" -test.fuzztime=
 part="${3:-0/1}"
 dirs=$(grep -rl --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' . | xargs -n1 dirname | sort -u |
 	awk -v part="${part%/*}" -v parts="${part#*/}" 'NR % parts == part')
-# One program for all targets of a package, and all programs at once.
+# One program for all targets of a package, and all programs at once where Go allows that.
+programs() { go test -c -ldflags='-s -w' "$instrument" -o "$work/" "$@"; }
 # shellcheck disable=SC2086
-go test -c -ldflags='-s -w' "$instrument" -o "$work/" $dirs
+if [ "$instrument" = -fuzz=. ]; then for dir in $dirs; do programs "$dir"; done; else programs $dirs; fi
 for dir in $dirs; do
 	cd "$root/$dir"
 	package=$(go list)
