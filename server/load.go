@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
+	"github.com/holdfast-agents/holdfast/model"
 	"github.com/holdfast-agents/holdfast/model/anthropic"
 	"github.com/holdfast-agents/holdfast/model/gemini"
 	"github.com/holdfast-agents/holdfast/model/openai"
@@ -349,14 +350,14 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 // providers make the models of those that come with Holdfast, by the prefix of their names.
 func (p Parts) providers() map[string]func(ModelSpec) (holdfast.Model, error) {
 	all := map[string]func(ModelSpec) (holdfast.Model, error){}
-	for prefix, made := range map[string]func(openai.Options) (holdfast.Model, error){ // their options are the same
-		"openai/":    func(o openai.Options) (holdfast.Model, error) { return openai.New(o) },
-		"anthropic/": func(o openai.Options) (holdfast.Model, error) { return anthropic.New(anthropic.Options(o)) },
-		"responses/": func(o openai.Options) (holdfast.Model, error) { return responses.New(responses.Options(o)) },
-		"gemini/":    func(o openai.Options) (holdfast.Model, error) { return gemini.New(gemini.Options(o)) },
+	for prefix, made := range map[string]func(model.Options) (holdfast.Model, error){
+		"openai/":    func(o model.Options) (holdfast.Model, error) { return openai.New(o) },
+		"anthropic/": func(o model.Options) (holdfast.Model, error) { return anthropic.New(o) },
+		"responses/": func(o model.Options) (holdfast.Model, error) { return responses.New(o) },
+		"gemini/":    func(o model.Options) (holdfast.Model, error) { return gemini.New(o) },
 	} {
 		all[prefix] = func(spec ModelSpec) (holdfast.Model, error) {
-			return made(openai.Options{
+			return made(model.Options{
 				Model:   strings.TrimPrefix(spec.Name, prefix),
 				BaseURL: spec.BaseURL,
 				KeyEnv:  spec.APIKeyEnv,

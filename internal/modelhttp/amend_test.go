@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/model"
 )
 
 // TestAmended: what is sent instead of a refused request, and when.
@@ -32,7 +33,7 @@ func TestAmended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log []string
-			client, err := New(Options{
+			client, err := New(Provider{}, model.Options{
 				Model:   "m",
 				BaseURL: "https://host",
 				Headers: map[string]string{"beta": "x"},

@@ -25,46 +25,35 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/holdfast-agents/holdfast/model"
 )
 
-// Options configure a [Client]: what the user of a provider's package has set, and what
-// the package knows of its provider.
-type Options struct {
-	// Provider is the name of the provider, such as "openai".
-	Provider string
+// Provider is what a provider's package knows of its API.
+type Provider struct {
+	// Name is the provider's, such as "openai".
+	Name string
 	// API names the one that is asked, of a provider that has several.
 	API string
-	// Model is the provider's name of the model.
-	Model string
-	// BaseURL is what comes before the path of a request; if it is empty, the environment
-	// variable BaseURLEnv, or else DefaultBaseURL.
-	BaseURL, BaseURLEnv, DefaultBaseURL string
+	// BaseURLEnv is the environment variable with the base URL, and DefaultBaseURL what it is
+	// if that is not set either.
+	BaseURLEnv, DefaultBaseURL string
 	// URLExample shows in an error what a base URL looks like.
 	URLExample string
-	// Key is the key; if it is empty, it is in the variable KeyEnv, which must be set, or
-	// in DefaultKeyEnv, which need not be if there is a base URL or a header with a key.
-	Key, KeyEnv, DefaultKeyEnv string
+	// DefaultKeyEnv is the environment variable with the key, if the user names none.
+	DefaultKeyEnv string
 	// KeyHeader and KeyPrefix say how the key is sent: after the prefix, in the header.
 	KeyHeader, KeyPrefix string
-	// OwnHeaders are headers that the provider needs; Headers may replace them.
+	// OwnHeaders are headers that the provider needs; the user's may replace them.
 	OwnHeaders map[string]string
-	// Headers are the user's headers.
-	Headers map[string]string
-	// Params are the user's members of each request, without those in OwnParams.
-	Params    map[string]any
+	// OwnParams are the members of a request that the user cannot set.
 	OwnParams []string
-	// Proxy is the URL of a proxy, or "direct" for none; if it is empty, the proxy of the
-	// environment.
-	Proxy string
-	// Timeout is how long the provider may be silent, before its answer and within it;
-	// default 5 minutes.
-	Timeout time.Duration
-	// HTTP makes the requests; the default is a client with its own connections.
-	HTTP *http.Client
-	// Getenv reads the environment; default os.Getenv.
-	Getenv func(string) string
-	// Now is the clock for dates in headers; default time.Now.
-	Now func() time.Time
+}
+
+// settings are both that make a client.
+type settings struct {
+	Provider
+	model.Options
 }
 
 // Client asks one model of a provider. It may be used concurrently.
@@ -90,7 +79,8 @@ type Client struct {
 const defaultTimeout = 5 * time.Minute
 
 // New checks the options. It does not send anything.
-func New(o Options) (*Client, error) {
+func New(p Provider, user model.Options) (*Client, error) {
+	o := settings{p, user}
 	if o.Model == "" {
 		return nil, errors.New("the model has no name: give the name that the provider knows it by")
 	}
@@ -116,7 +106,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("the model's timeout cannot be negative")
 	}
 	c := &Client{
-		Provider: o.Provider,
+		Provider: o.Name,
 		Model:    o.Model,
 		BaseURL:  strings.TrimRight(o.BaseURL, "/"),
 		Params:   params,
@@ -142,7 +132,7 @@ func (c *Client) Header() http.Header { return c.header.Clone() }
 var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // key returns the key; empty if none is needed.
-func (o *Options) key() (string, error) {
+func (o *settings) key() (string, error) {
 	switch {
 	case o.Key != "" && o.KeyEnv != "":
 		return "", errors.New("the model has both a key and the name of a variable with one: set Key or KeyEnv")
@@ -169,7 +159,7 @@ func (o *Options) key() (string, error) {
 }
 
 // authorizes reports whether a header replaces the key.
-func (o *Options) authorizes() bool {
+func (o *settings) authorizes() bool {
 	for name := range o.Headers {
 		if strings.EqualFold(name, "Authorization") || strings.EqualFold(name, o.KeyHeader) {
 			return true
@@ -179,7 +169,7 @@ func (o *Options) authorizes() bool {
 }
 
 // checkURL never shows the URL: if it cannot be parsed, a password may be anywhere in it.
-func (o *Options) checkURL() error {
+func (o *settings) checkURL() error {
 	u, err := url.Parse(o.BaseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -192,7 +182,7 @@ func (o *Options) checkURL() error {
 
 // params checks the parameters, and returns them as they are in JSON: objects as maps, and
 // numbers as they were written.
-func (o *Options) params() (map[string]any, error) {
+func (o *settings) params() (map[string]any, error) {
 	for name := range o.Params {
 		if slices.Contains(o.OwnParams, name) {
 			return nil, fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
@@ -216,7 +206,7 @@ func (o *Options) params() (map[string]any, error) {
 const minSecret = 8
 
 // setHeaders sets the headers of each request, and remembers the secrets in them.
-func (c *Client) setHeaders(o Options) error {
+func (c *Client) setHeaders(o settings) error {
 	c.header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
 	for name, value := range o.OwnHeaders {
 		c.header.Set(name, value)

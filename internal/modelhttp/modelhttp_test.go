@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/model"
 	"go.uber.org/goleak"
 )
 
@@ -329,11 +330,11 @@ func TestSlowUpload(t *testing.T) {
 // secret.
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	o := Options{Model: "m", BaseURL: "https://host", Getenv: func(string) string { return "" }}
+	o := model.Options{Model: "m", BaseURL: "https://host", Getenv: func(string) string { return "" }}
 	for proxy, want := range map[string]string{"http://user:hush-hush@proxy:3128": "proxy:3128",
 		"socks5://proxy:1080": "proxy:1080", "direct": ""} {
 		o.Proxy = proxy
-		c, err := New(o)
+		c, err := New(Provider{}, o)
 		if err != nil {
 			t.Errorf("%s: %v", proxy, err)
 			continue
@@ -359,12 +360,12 @@ func TestProxy(t *testing.T) {
 	}
 	for _, bad := range []string{"other:3128", "ftp://hush-hush", "http://%zz"} {
 		o.Proxy = bad
-		if _, err := New(o); err == nil || strings.Contains(err.Error(), bad) {
+		if _, err := New(Provider{}, o); err == nil || strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 	o.Proxy, o.HTTP = "http://proxy:1", &http.Client{}
-	if _, err := New(o); err == nil {
+	if _, err := New(Provider{}, o); err == nil {
 		t.Error("a proxy and a client are taken together")
 	}
 }
@@ -400,7 +401,7 @@ func TestParams(t *testing.T) {
 			Type string `json:"type"`
 		}{"adaptive"}, "seed": int64(1<<62 + 1), "temperature": 0.20,
 	}
-	client, err := New(Options{Model: "m", Key: "k", BaseURL: "https://host", Params: own})
+	client, err := New(Provider{}, model.Options{Model: "m", Key: "k", BaseURL: "https://host", Params: own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +465,7 @@ func TestSilence(t *testing.T) {
 		}, 3, 4*time.Second + 3*time.Minute + 5*time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client, err := New(Options{
+			client, err := New(Provider{}, model.Options{
 				Model:   "m",
 				BaseURL: "https://host",
 				Timeout: 5 * time.Second,

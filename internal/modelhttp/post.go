@@ -18,7 +18,7 @@ import (
 const direct = "direct"
 
 // setHTTP sets what makes the requests.
-func (c *Client) setHTTP(o Options) error {
+func (c *Client) setHTTP(o settings) error {
 	if o.HTTP != nil && o.Proxy != "" {
 		return errors.New("the model has both a proxy and an HTTP client: give the client the proxy")
 	}

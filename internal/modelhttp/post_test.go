@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/model"
 )
 
 // TestSentOnce: a request that a provider has read is never sent again by the transport,
@@ -37,7 +38,7 @@ func TestSentOnce(t *testing.T) {
 			_ = conn.Close()
 		}))
 		t.Cleanup(s.Close)
-		client, err := New(Options{
+		client, err := New(Provider{}, model.Options{
 			Model:   "m",
 			BaseURL: s.URL,
 			Headers: map[string]string{header: "one and the same"},
@@ -65,7 +66,7 @@ func TestTraceparent(t *testing.T) {
 	t.Parallel()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	got := ""
-	client, err := New(Options{
+	client, err := New(Provider{}, model.Options{
 		Model:   "m",
 		BaseURL: "https://host",
 		HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -13,12 +13,11 @@ package anthropic
 import (
 	"context"
 	"iter"
-	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/model"
 )
 
 // DefaultBaseURL is Anthropic's own.
@@ -28,42 +27,13 @@ const DefaultBaseURL = "https://api.anthropic.com"
 // wants a bound.
 const DefaultMaxTokens = 16384
 
-// Options configure a [Model]. Only Model must be set.
-type Options struct {
-	// Model is Anthropic's name of the model.
-	Model string
-	// BaseURL is what comes before /v1/messages; the default is the environment variable
-	// ANTHROPIC_BASE_URL, or else [DefaultBaseURL].
-	BaseURL string
-	// Key is sent in the header x-api-key. The default is the variable named by KeyEnv.
-	Key string
-	// KeyEnv is the name of the environment variable with the key; default
-	// ANTHROPIC_API_KEY. A variable that is named here must be set. The default may be
-	// unset if there is a BaseURL, an Authorization header or an x-api-key header.
-	KeyEnv string
-	// Getenv reads the environment; default os.Getenv.
-	Getenv func(string) string
-	// Params are further members of each request: max_tokens, thinking, temperature,
-	// tool_choice and whatever else the API knows. With cache_control among them no
-	// other mark is set.
-	Params map[string]any
-	// Headers are further headers of each request, such as anthropic-beta. They take
-	// precedence over those from the other options; like the key, their values are kept
-	// out of the log.
-	Headers map[string]string
-	// Proxy is the URL of the proxy for the requests, or "direct" for none; the default is
-	// that of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
-	Proxy string
-	// Timeout is how long the provider may send nothing, before its answer and within it;
-	// default 5 minutes.
-	Timeout time.Duration
-	// HTTP makes the requests; the default is a client with its own connections. It must
-	// not have an overall timeout, because an answer may take any length of time. Redirects
-	// are not followed unless it has a CheckRedirect.
-	HTTP *http.Client
-	// Now is the clock for Retry-After dates; default time.Now.
-	Now func() time.Time
-}
+// Options say which model is asked, and how. The base URL ends before /v1/messages; by default
+// it is the environment variable ANTHROPIC_BASE_URL, or else [DefaultBaseURL]. The key is sent
+// in the header x-api-key, by default from the variable ANTHROPIC_API_KEY; it may be unset if
+// there is a BaseURL, an Authorization header or an x-api-key header. Params are max_tokens,
+// thinking, temperature, tool_choice and whatever else the API knows. With cache_control among
+// them no other mark is set.
+type Options = model.Options
 
 // Model is a model of Anthropic's. It may be used concurrently.
 type Model struct {
@@ -86,27 +56,16 @@ var ours = []string{"model", "messages", "system", "tools", "stream"}
 // New checks the options. It does not send anything. If there is no key where one is
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
-	client, err := modelhttp.New(modelhttp.Options{
-		Provider:       provider,
-		Model:          o.Model,
-		BaseURL:        o.BaseURL,
+	client, err := modelhttp.New(modelhttp.Provider{
+		Name:           provider,
 		BaseURLEnv:     "ANTHROPIC_BASE_URL",
 		DefaultBaseURL: DefaultBaseURL,
 		URLExample:     DefaultBaseURL,
-		Key:            o.Key,
-		KeyEnv:         o.KeyEnv,
 		DefaultKeyEnv:  "ANTHROPIC_API_KEY",
 		KeyHeader:      "X-Api-Key",
 		OwnHeaders:     map[string]string{"Anthropic-Version": version},
-		Headers:        o.Headers,
-		Params:         o.Params,
 		OwnParams:      ours,
-		Proxy:          o.Proxy,
-		Timeout:        o.Timeout,
-		HTTP:           o.HTTP,
-		Getenv:         o.Getenv,
-		Now:            o.Now,
-	})
+	}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -12,55 +12,25 @@ package gemini
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/model"
 )
 
 // DefaultBaseURL is Google's own.
 const DefaultBaseURL = "https://generativelanguage.googleapis.com"
 
-// Options configure a [Model]. Only Model must be set.
-type Options struct {
-	// Model is Google's name of the model.
-	Model string
-	// BaseURL is what comes before /v1beta/models; the default is the environment variable
-	// GEMINI_BASE_URL, or else [DefaultBaseURL].
-	BaseURL string
-	// Key is sent in the header x-goog-api-key. The default is the variable named by
-	// KeyEnv.
-	Key string
-	// KeyEnv is the name of the environment variable with the key; default GEMINI_API_KEY,
-	// or GOOGLE_API_KEY if only that is set. A variable that is named here must be set. The
-	// default may be unset if there is a BaseURL, an Authorization header or an
-	// x-goog-api-key header.
-	KeyEnv string
-	// Getenv reads the environment; default os.Getenv.
-	Getenv func(string) string
-	// Params are further members of each request: generationConfig, safetySettings,
-	// toolConfig and whatever else the API knows.
-	Params map[string]any
-	// Headers are further headers of each request. They take precedence over those from
-	// the other options; like the key, their values are kept out of the log.
-	Headers map[string]string
-	// Proxy is the URL of the proxy for the requests, or "direct" for none; the default is
-	// that of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
-	Proxy string
-	// Timeout is how long the provider may send nothing, before its answer and within it;
-	// default 5 minutes.
-	Timeout time.Duration
-	// HTTP makes the requests; the default is a client with its own connections. It must
-	// not have an overall timeout, because an answer may take any length of time. Redirects
-	// are not followed unless it has a CheckRedirect.
-	HTTP *http.Client
-	// Now is the clock for Retry-After dates; default time.Now.
-	Now func() time.Time
-}
+// Options say which model is asked, and how. The base URL ends before /v1beta/models; by
+// default it is the environment variable GEMINI_BASE_URL, or else [DefaultBaseURL]. The key is
+// sent in the header x-goog-api-key, by default from the variable GEMINI_API_KEY, or
+// GOOGLE_API_KEY if only that is set; it may be unset if there is a BaseURL, an Authorization
+// header or an x-goog-api-key header. Params are generationConfig, safetySettings, toolConfig
+// and whatever else the API knows.
+type Options = model.Options
 
 // Model is a model of Google's. It may be used concurrently.
 type Model struct {
@@ -92,26 +62,15 @@ func New(o Options) (*Model, error) {
 	if o.Getenv(keyEnv) == "" && o.Getenv(otherKeyEnv) != "" {
 		defaultKeyEnv = otherKeyEnv
 	}
-	client, err := modelhttp.New(modelhttp.Options{
-		Provider:       provider,
-		Model:          o.Model,
-		BaseURL:        o.BaseURL,
+	client, err := modelhttp.New(modelhttp.Provider{
+		Name:           provider,
 		BaseURLEnv:     "GEMINI_BASE_URL",
 		DefaultBaseURL: DefaultBaseURL,
 		URLExample:     DefaultBaseURL,
-		Key:            o.Key,
-		KeyEnv:         o.KeyEnv,
 		DefaultKeyEnv:  defaultKeyEnv,
 		KeyHeader:      "X-Goog-Api-Key",
-		Headers:        o.Headers,
-		Params:         o.Params,
 		OwnParams:      ours,
-		Proxy:          o.Proxy,
-		Timeout:        o.Timeout,
-		HTTP:           o.HTTP,
-		Getenv:         o.Getenv,
-		Now:            o.Now,
-	})
+	}, o)
 	if err != nil {
 		return nil, err
 	}
