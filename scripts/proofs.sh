@@ -47,7 +47,8 @@ summary() {
 
 # failure LOG is the first line that says what went wrong.
 failure() {
-	echo "**failed**: $(grep -E 'FAIL|MISSED|missed|_test\.go:[0-9]+:|rror' "$1" | head -n1 | sed -E 's/^ +//; s/\|/\\|/g' | cut -c1-200)"
+	# The commands that make prints name what they look for, too.
+	echo "**failed**: $(grep -vE 'go test|bash -' "$1" | grep -E 'FAIL|MISSED|missed|_test\.go:[0-9]+:|rror' | head -n1 | sed -E 's/^ +//; s/\|/\\|/g' | cut -c1-200)"
 }
 
 spent() {
