@@ -387,27 +387,15 @@ var rules = map[string]rule{
 			"store",
 			"internal/storekit",
 			"internal/frame",
-			"internal/filestore/disk",
-			"internal/filestore/inventory",
-			"internal/filestore/trouble",
+			"internal/filestore/folder",
 		},
 		libraries: []string{"github.com/cockroachdb/pebble"},
 		why:       "a store never parses what it stores",
 	},
-	"internal/filestore/disk": {
-		ours:      []string{"internal/filestore/inventory", "internal/filestore/trouble"},
+	"internal/filestore/folder": {
+		ours:      []string{"store", "internal/frame"},
 		libraries: []string{"github.com/cockroachdb/pebble"},
-		why:       "disk makes changes of files and has them written down; it knows neither keys nor engines",
-	},
-	"internal/filestore/inventory": {
-		ours:      []string{"internal/filestore/trouble", "internal/frame"},
-		libraries: []string{"github.com/cockroachdb/pebble"},
-		why:       "inventory compares files, before there is an engine; it knows no keys",
-	},
-	"internal/filestore/trouble": {
-		ours:      []string{"store"},
-		libraries: []string{"github.com/cockroachdb/pebble"},
-		why:       "trouble is about errors",
+		why:       "folder looks after files and what is written to them; it knows neither keys nor engines",
 	},
 	"internal/redisstore": {
 		ours: []string{

@@ -13,9 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -43,7 +41,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	e := s.committer.engine.Load()
 	done := make(chan error, 1)
 	go func() {
-		err := trouble.Guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
+		err := folder.Guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
 		if err == nil {
 			err = finishBackup(ctx, dir)
 		}
@@ -64,7 +62,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 func orClosed(s *Store, err error) error {
 	select {
 	case <-s.committer.closing:
-		return trouble.ErrClosed
+		return folder.ErrClosed
 	default:
 		return err
 	}
@@ -78,7 +76,7 @@ func Copy(ctx context.Context, from, dir string) error {
 	}
 	lock, _, err := prepare(from, Options{ReadOnly: true, LockTimeout: time.Millisecond})
 	if err != nil {
-		return trouble.OpenFailed(from, true, err)
+		return folder.OpenFailed(from, true, err)
 	}
 	if err = copyFiles(ctx, from, dir); err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
@@ -98,7 +96,7 @@ func checkNew(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &fs.PathError{Op: "back up to", Path: dir, Err: fs.ErrExist}
 	}
-	err := os.MkdirAll(dir, disk.FolderMode)
+	err := os.MkdirAll(dir, folder.FolderMode)
 	if err == nil {
 		err = os.Remove(dir)
 	}
@@ -112,7 +110,7 @@ func checkNew(dir string) error {
 // copyFiles copies the files of a store, except those that are written last or belong to
 // a process.
 func copyFiles(ctx context.Context, from, dir string) error {
-	if err := os.MkdirAll(dir, disk.FolderMode); err != nil {
+	if err := os.MkdirAll(dir, folder.FolderMode); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(from)
@@ -140,7 +138,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FileMode)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, folder.FileMode)
 	if err != nil {
 		return err
 	}
@@ -155,7 +153,7 @@ func finishBackup(ctx context.Context, dir string) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if err := inventory.Complete(disk.Private{FS: vfs.Default}, dir); err != nil {
+	if err := folder.Complete(folder.Private{FS: vfs.Default}, dir); err != nil {
 		return err
 	}
 	if err := writeFormat(dir); err != nil {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -194,7 +194,7 @@ func TestBackupOfClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(base, "backup")
-	if err := s.Backup(t.Context(), to); !errors.Is(err, trouble.ErrClosed) || errors.Is(err, store.ErrUnreadable) {
+	if err := s.Backup(t.Context(), to); !errors.Is(err, folder.ErrClosed) || errors.Is(err, store.ErrUnreadable) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {

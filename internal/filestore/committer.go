@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -177,7 +177,7 @@ func (c *committer) submit(ctx context.Context, op operation) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.closing:
-		return trouble.ErrClosed
+		return folder.ErrClosed
 	}
 	select {
 	case err := <-r.done:
@@ -328,10 +328,10 @@ func (g *group) put() (failed int, err error) {
 		if g.results[i] != nil {
 			continue
 		}
-		if g.results[i] = trouble.Guard(func() error { return r.op.check(g.txn) }); g.results[i] != nil {
+		if g.results[i] = folder.Guard(func() error { return r.op.check(g.txn) }); g.results[i] != nil {
 			continue
 		}
-		if err := trouble.Guard(func() error { return r.op.write(g.txn) }); err != nil {
+		if err := folder.Guard(func() error { return r.op.write(g.txn) }); err != nil {
 			return i, err
 		}
 	}
@@ -385,9 +385,9 @@ func (c *committer) fence() {
 	cause := d.Failure()
 	c.writing, c.late = nil, nil
 	c.hot.forgetAll()
-	c.refused.Store(refusal(trouble.Reopens(c.dir, cause)))
+	c.refused.Store(refusal(folder.Reopens(c.dir, cause)))
 	c.log.Error("the store could not write, and is opened again; commits are refused until then",
-		"store", c.dir, "error", trouble.FirstLine(cause))
+		"store", c.dir, "error", folder.FirstLine(cause))
 	c.keep(func() *engine { return c.reopen(d, cause) })
 }
 
@@ -395,8 +395,7 @@ func (c *committer) fence() {
 func (c *committer) takeOver(e *engine) {
 	if err := c.use(e); err != nil {
 		c.refused.Store(refusal(fmt.Errorf("write to the store %s: %w", c.dir, err)))
-		c.log.Error("the store was opened again, but cannot be written",
-			"store", c.dir, "error", trouble.FirstLine(err))
+		c.log.Error("the store was opened again, but cannot be written", "store", c.dir, "error", folder.FirstLine(err))
 		_ = e.close() // the error before it says more
 	}
 }
@@ -409,7 +408,7 @@ func (c *committer) view(ctx context.Context, f func(v view) error) error {
 	for {
 		e := c.engine.Load()
 		err := e.read(func(r pebble.Reader) error { return f(view{Reader: r, codec: c.codec, damage: &c.damage}) })
-		if err == trouble.ErrClosed && c.engine.Load() != e {
+		if err == folder.ErrClosed && c.engine.Load() != e {
 			continue // another one has taken its place
 		}
 		return err

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -266,7 +266,7 @@ func (h *history) look(t *testing.T, dir, what string, opts Options) (result str
 	if err != nil {
 		advised := errors.Is(err, store.ErrUnreadable) && strings.Contains(err.Error(), "put a backup in its place")
 		// A file FORMAT that says another number, or is gone, has an answer of its own.
-		if !advised && !errors.Is(err, trouble.ErrNoStore) && !errors.Is(err, store.ErrVersionTooNew) {
+		if !advised && !errors.Is(err, folder.ErrNoStore) && !errors.Is(err, store.ErrVersionTooNew) {
 			wrong = append(wrong, fmt.Sprintf("it was refused with %v", err))
 		}
 		return "refused", wrong

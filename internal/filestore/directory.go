@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -113,7 +113,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 			if r.err != nil {
 				return true, r.err
 			}
-			h := store.Head{Key: key, Unreadable: trouble.ErrDamaged}
+			h := store.Head{Key: key, Unreadable: folder.ErrDamaged}
 			var err error
 			if len(value) == 8 {
 				h, err = v.headOf(key, binary.BigEndian.Uint64(value))
@@ -152,7 +152,7 @@ func (v view) lists() (damage, err error) {
 // only the key, and why.
 func (v view) headOf(key store.ThreadKey, number uint64) (store.Head, error) {
 	var h *head
-	err := trouble.Guard(func() (err error) {
+	err := folder.Guard(func() (err error) {
 		h, err = v.head(number)
 		return err
 	})

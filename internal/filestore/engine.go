@@ -13,9 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 )
 
 // Everything about Pebble: how it is opened, written, read and closed.
@@ -39,7 +37,7 @@ const firstPause = 100 * time.Millisecond
 // is before it is synced; so readers get a snapshot from after the last sync.
 type engine struct {
 	db       *pebble.DB
-	disk     *disk.Disk
+	disk     *folder.Disk
 	merges   *scheduler
 	readOnly bool
 
@@ -83,7 +81,7 @@ func newSite(dir string, fs vfs.FS, opts Options) *site {
 
 // opening is an engine that is being opened.
 type opening struct {
-	disk *disk.Disk
+	disk *folder.Disk
 	done chan struct{} // closed when it is open, or is not going to be
 	// engine and err are for after done; one of them is nil.
 	engine *engine
@@ -92,7 +90,7 @@ type opening struct {
 
 // open begins to open an engine.
 func (s *site) open(readOnly bool) *opening {
-	o := &opening{disk: disk.New(s.fs, s.dir), done: make(chan struct{})}
+	o := &opening{disk: folder.NewDisk(s.fs, s.dir), done: make(chan struct{})}
 	merges := newScheduler()
 	go func() {
 		var db *pebble.DB
@@ -116,11 +114,11 @@ func (s *site) open(readOnly bool) *opening {
 }
 
 // follow has the inventory kept, from what there is on.
-func (s *site) follow(d *disk.Disk, readOnly bool) error {
+func (s *site) follow(d *folder.Disk, readOnly bool) error {
 	if readOnly || s.blind {
 		return nil
 	}
-	stock, err := inventory.Take(s.dir)
+	stock, err := folder.TakeStock(s.dir)
 	if err != nil {
 		return err
 	}
@@ -133,7 +131,7 @@ func (s *site) follow(d *disk.Disk, readOnly bool) error {
 	return nil
 }
 
-func (s *site) options(d *disk.Disk, merges *scheduler, readOnly bool) *pebble.Options {
+func (s *site) options(d *folder.Disk, merges *scheduler, readOnly bool) *pebble.Options {
 	r := reporter{
 		log:    s.log,
 		dir:    s.dir,
@@ -165,7 +163,7 @@ func (s *site) options(d *disk.Disk, merges *scheduler, readOnly bool) *pebble.O
 }
 
 func openPebble(opts *pebble.Options, dir string) (db *pebble.DB, err error) {
-	err = trouble.Guard(func() (err error) {
+	err = folder.Guard(func() (err error) {
 		db, err = pebble.Open(dir, opts)
 		return err
 	})
@@ -246,7 +244,7 @@ func (e *engine) read(f func(pebble.Reader) error) error {
 	s := e.shown
 	if s == nil {
 		e.mu.Unlock()
-		return trouble.ErrClosed
+		return folder.ErrClosed
 	}
 	s.holders++
 	e.readers.Add(1)
@@ -255,7 +253,7 @@ func (e *engine) read(f func(pebble.Reader) error) error {
 		e.drop(s)
 		e.readers.Done()
 	}()
-	return trouble.Guard(func() error { return f(s) })
+	return folder.Guard(func() error { return f(s) })
 }
 
 // retire ends reading, and waits for those who read.

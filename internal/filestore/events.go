@@ -10,8 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 )
 
 // reporter is told by Pebble what goes wrong in it. Pebble may hold its locks
@@ -19,7 +18,7 @@ import (
 type reporter struct {
 	log    *slog.Logger
 	dir    string
-	disk   *disk.Disk
+	disk   *folder.Disk
 	damage *damage
 	merges *scheduler
 }
@@ -45,14 +44,14 @@ func (r reporter) listener() *pebble.EventListener {
 			if r.damage.found(filepath.Base(info.Path)) {
 				r.log.Error("a file of the store is damaged: what is in the damaged part cannot be read, everything "+
 					"else goes on; put a backup in its place",
-					"store", r.dir, "file", filepath.Base(info.Path), "error", trouble.FirstLine(info.Details))
+					"store", r.dir, "file", filepath.Base(info.Path), "error", folder.FirstLine(info.Details))
 			}
 		},
 		BackgroundError: func(err error) {
 			r.merges.fail()
 			if r.disk.Failure() == nil && !pebble.IsCorruptionError(err) {
 				r.log.Warn("the store could not tidy up its files; it tries again",
-					"store", r.dir, "error", trouble.FirstLine(err))
+					"store", r.dir, "error", folder.FirstLine(err))
 			}
 		},
 	}
@@ -72,7 +71,7 @@ func (d *damage) share(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shared == nil {
-		d.shared = trouble.Brief(trouble.ErrDamaged, trouble.FirstLine(err))
+		d.shared = folder.Brief(folder.ErrDamaged, folder.FirstLine(err))
 	}
 }
 

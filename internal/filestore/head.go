@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -39,7 +39,7 @@ func (h *head) encode() []byte {
 func decodeHead(b []byte) (*head, error) {
 	end := len(b) - 4
 	if end < 0 || binary.LittleEndian.Uint32(b[end:]) != frame.Sum(b[:end]) {
-		return nil, trouble.ErrDamaged
+		return nil, folder.ErrDamaged
 	}
 	r := reader{b: b[:end]}
 	h := &head{
@@ -78,7 +78,7 @@ func (r *reader) varint() int64 {
 
 func took[T int64 | uint64](r *reader, v T, n int) T {
 	if n <= 0 {
-		r.b, r.err = nil, trouble.ErrDamaged
+		r.b, r.err = nil, folder.ErrDamaged
 		return 0
 	}
 	r.b = r.b[n:]
@@ -92,7 +92,7 @@ func (r *reader) before(all []byte) []byte { return all[:len(all)-len(r.b)] }
 func (r *reader) name() string {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.b, r.err = nil, trouble.ErrDamaged
+		r.b, r.err = nil, folder.ErrDamaged
 		return ""
 	}
 	s := string(r.b[:n])

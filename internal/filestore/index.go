@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -324,7 +324,7 @@ func encodeListings(listings []store.Listing) []byte {
 func decodeListings(b []byte) ([]store.Listing, error) {
 	end := len(b) - 4
 	if end < 0 || binary.LittleEndian.Uint32(b[end:]) != frame.Sum(b[:end]) {
-		return nil, trouble.ErrDamaged
+		return nil, folder.ErrDamaged
 	}
 	r := reader{b: b[:end]}
 	var listings []store.Listing

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -160,12 +160,12 @@ func TestFilesAmiss(t *testing.T) {
 			put(t, string(text), dir, "000003.sst")
 		}, "000003.sst is a table that is not in the list"},
 		"the inventory is damaged": {func(t *testing.T, dir string) {
-			text, err := os.ReadFile(filepath.Join(dir, inventory.File))
+			text, err := os.ReadFile(filepath.Join(dir, folder.InventoryFile))
 			if err != nil {
 				t.Fatal(err)
 			}
 			text[len(text)/2] ^= 1
-			put(t, string(text), dir, inventory.File)
+			put(t, string(text), dir, folder.InventoryFile)
 		}, "does not have the checksum"},
 		"the log ends before what was synced": {func(t *testing.T, dir string) {
 			logs := matching(t, dir, "*.log")
@@ -202,7 +202,7 @@ func TestFilesAmiss(t *testing.T) {
 func TestWithoutInventory(t *testing.T) {
 	t.Parallel()
 	dir, threads := left(t, Options{unchecked: true})
-	if _, err := os.Stat(filepath.Join(dir, inventory.File)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, folder.InventoryFile)); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("there is an inventory: %v", err)
 	}
 	broken := copied(t, dir)
@@ -212,7 +212,7 @@ func TestWithoutInventory(t *testing.T) {
 	}
 	damaged(t, broken, "cannot be read behind byte")
 	sound(t, dir, threads, Options{})
-	if in, err := inventory.Read(dir); in == nil || err != nil {
+	if in, err := folder.ReadInventory(dir); in == nil || err != nil {
 		t.Errorf("the folder has the inventory %v, %v", in, err)
 	}
 	sound(t, dir, threads, Options{})
@@ -224,7 +224,7 @@ func TestMissingLogWithoutInventory(t *testing.T) {
 	t.Parallel()
 	dir, _ := left(t, Options{})
 	logs := matching(t, dir, "*.log")
-	remove(t, dir, inventory.File)
+	remove(t, dir, folder.InventoryFile)
 	remove(t, dir, filepath.Base(logs[len(logs)-1]))
 	damaged(t, dir, ".log is missing")
 }
@@ -290,7 +290,7 @@ func TestInventoryOfBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, dir := range map[string]string{"of a closed store": closed, "of an open store": open} {
-		if in, err := inventory.Read(dir); in == nil || err != nil {
+		if in, err := folder.ReadInventory(dir); in == nil || err != nil {
 			t.Errorf("%s: the inventory is %v, %v", name, in, err)
 		}
 		broken := copied(t, dir)
@@ -339,7 +339,7 @@ func TestInventoryWhileChanging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := inventory.Read(dir)
+	in, err := folder.ReadInventory(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

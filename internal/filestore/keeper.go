@@ -9,8 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -45,7 +44,7 @@ func (c *committer) begin() error {
 		e, err = c.readMeanwhile(o)
 	}
 	if err != nil {
-		return trouble.Judged(err)
+		return folder.Judged(err)
 	}
 	if e.readOnly {
 		c.engine.Store(e)
@@ -59,7 +58,7 @@ func (c *committer) begin() error {
 		c.damage.share(err)
 		c.log.Error("what all threads share is damaged: the server is not ready; put a backup in the store's place, "+
 			"or see: holdfast salvage",
-			"store", c.dir, "error", trouble.FirstLine(err))
+			"store", c.dir, "error", folder.FirstLine(err))
 	}
 	go c.run()
 	return nil
@@ -119,7 +118,7 @@ func (c *committer) awaitRoom(o *opening) (*engine, error) {
 		return nil, o.disk.Failure()
 	case <-c.closing:
 		o.disk.Leave()
-		return nil, trouble.ErrClosed
+		return nil, folder.ErrClosed
 	}
 }
 
@@ -140,7 +139,7 @@ func (c *committer) keep(open func() *engine) {
 
 // reopen opens an engine after another one has failed. It returns nil when the
 // store is closed meanwhile, or when too many have failed.
-func (c *committer) reopen(failed *disk.Disk, cause error) *engine {
+func (c *committer) reopen(failed *folder.Disk, cause error) *engine {
 	pause := c.pause
 	for {
 		failed.Leave()
@@ -148,12 +147,12 @@ func (c *committer) reopen(failed *disk.Disk, cause error) *engine {
 			c.refused.Store(refusal(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after "+
 				"it, and start the server again", c.dir, cause)))
 			c.log.Error("the store's disk has failed too often; commits are refused until the server is started again",
-				"store", c.dir, "error", trouble.FirstLine(cause))
+				"store", c.dir, "error", folder.FirstLine(cause))
 			return nil
 		}
 		// For want of room, an engine more would be left behind in vain. Where the folder was, Pebble
 		// would make a store that is empty.
-		full := trouble.NoRoom(cause) != 0
+		full := folder.NoRoom(cause) != 0
 		for wait := true; wait; wait = c.place.look() != nil || full && !c.hasRoom() {
 			select {
 			case <-time.After(pause):
@@ -169,11 +168,11 @@ func (c *committer) reopen(failed *disk.Disk, cause error) *engine {
 		switch {
 		case err == nil:
 			return e
-		case errors.Is(err, trouble.ErrClosed):
+		case errors.Is(err, folder.ErrClosed):
 			return nil
 		}
-		c.log.Error("the store could not be opened again", "store", c.dir, "error", trouble.FirstLine(err))
-		c.refused.Store(refusal(trouble.Reopens(c.dir, err)))
+		c.log.Error("the store could not be opened again", "store", c.dir, "error", folder.FirstLine(err))
+		c.refused.Store(refusal(folder.Reopens(c.dir, err)))
 		failed, cause = o.disk, err
 	}
 }
@@ -201,7 +200,7 @@ func (c *committer) use(e *engine) error {
 	n.account, err2 = t.number(metaKey(metaAccounts))
 	left, err3 := t.unfinished()
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return trouble.Unreadable(err)
+		return folder.Unreadable(err)
 	}
 	c.writing, c.numbers = e, n
 	c.hot.forgetAll()
@@ -219,7 +218,7 @@ func (c *committer) use(e *engine) error {
 		if !before.readOnly {
 			before.retire()
 		} else if err := before.close(); err != nil {
-			c.log.Warn("the engine that only read could not be closed", "store", c.dir, "error", trouble.FirstLine(err))
+			c.log.Warn("the engine that only read could not be closed", "store", c.dir, "error", folder.FirstLine(err))
 		}
 	})
 	return nil
@@ -227,14 +226,14 @@ func (c *committer) use(e *engine) error {
 
 // refusal is the error of commits that are refused because of err.
 func refusal(err error) *error {
-	err = trouble.Brief(errors.Join(store.ErrRefused, err), err.Error())
+	err = folder.Brief(errors.Join(store.ErrRefused, err), err.Error())
 	return &err
 }
 
 // refuseForRoom has commits refused because there is no room.
 func (c *committer) refuseForRoom(why error) {
-	err := trouble.WaitsForRoom(c.dir, why)
+	err := folder.WaitsForRoom(c.dir, why)
 	c.refused.Store(refusal(err))
 	c.log.Error("the store has no room: commits are refused until it has",
-		"store", c.dir, "error", trouble.FirstLine(err))
+		"store", c.dir, "error", folder.FirstLine(err))
 }

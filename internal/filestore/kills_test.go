@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 )
 
 const (
@@ -70,7 +70,7 @@ func TestKills(t *testing.T) {
 // inventoryText is the inventory of a folder; empty if there is none.
 func inventoryText(t *testing.T, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, inventory.File))
+	text, err := os.ReadFile(filepath.Join(dir, folder.InventoryFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -46,7 +45,7 @@ func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	if err := os.MkdirAll(dir, disk.FolderMode); err != nil {
+	if err := os.MkdirAll(dir, folder.FolderMode); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(dir))
@@ -78,7 +77,7 @@ func lockFor(dir string, alone bool, wait time.Duration) (io.Closer, error) {
 		case !taken:
 			return nil, err
 		case time.Now().After(deadline):
-			return nil, trouble.ErrLocked
+			return nil, folder.ErrLocked
 		}
 	}
 }
@@ -97,9 +96,9 @@ func checkFormat(dir string) (there bool, err error) {
 	format, err := strconv.Atoi(number)
 	switch {
 	case word == earlyWord && err == nil && format > 0:
-		return false, trouble.ErrEarly
+		return false, folder.ErrEarly
 	case word != formatWord || err != nil || format < 1:
-		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, trouble.ErrDamaged)
+		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, folder.ErrDamaged)
 	case format > Format:
 		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; "+
 			"install a newer version", format, Format, store.ErrVersionTooNew)
@@ -114,7 +113,7 @@ func checkThere(dir string) error {
 	}
 	_, err := os.Stat(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it has no file %s: %w", formatFile, trouble.ErrNoStore)
+		return fmt.Errorf("it has no file %s: %w", formatFile, folder.ErrNoStore)
 	}
 	return err
 }
@@ -131,7 +130,7 @@ func checkVacant(dir string) error {
 	for _, e := range entries {
 		name := e.Name()
 		if name != lockFileName && name != "lost+found" && !strings.HasPrefix(name, ".") {
-			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, trouble.ErrNoStore)
+			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, folder.ErrNoStore)
 		}
 	}
 	return nil
@@ -141,7 +140,7 @@ func checkVacant(dir string) error {
 func writeFormat(dir string) error {
 	name := filepath.Join(dir, formatFile)
 	temporary := filepath.Join(dir, "."+formatFile)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.FileMode)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, folder.FileMode)
 	if err != nil {
 		return err
 	}

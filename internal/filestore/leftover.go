@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 )
 
@@ -36,7 +36,7 @@ func (v view) unfinished() (numbers []uint64, err error) {
 	prefix := metaKey(metaSteps)
 	err = v.ascend(prefix, prefix, func(key, _ []byte) (bool, error) {
 		if len(key) != len(prefix)+8 {
-			return false, fmt.Errorf("a mark of an unfinished commit: %w", trouble.ErrDamaged)
+			return false, fmt.Errorf("a mark of an unfinished commit: %w", folder.ErrDamaged)
 		}
 		numbers = append(numbers, binary.BigEndian.Uint64(key[len(prefix):]))
 		return true, nil
@@ -48,8 +48,8 @@ func (v view) unfinished() (numbers []uint64, err error) {
 func discardUnfinished(s *committer, numbers []uint64) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if err := s.submit(ctx, &discard{numbers: numbers}); err != nil && !errors.Is(err, trouble.ErrClosed) {
+	if err := s.submit(ctx, &discard{numbers: numbers}); err != nil && !errors.Is(err, folder.ErrClosed) {
 		s.log.Warn("what unfinished commits have left could not be removed; it is tried again when the store is opened",
-			"store", s.dir, "error", trouble.FirstLine(err))
+			"store", s.dir, "error", folder.FirstLine(err))
 	}
 }

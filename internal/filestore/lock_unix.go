@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 )
 
 // lockFile locks a file, alone or together with others who only read, and reports
@@ -18,7 +18,7 @@ func lockFile(name string, alone bool) (lock io.Closer, taken bool, err error) {
 	if alone {
 		mode, how = os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
 	}
-	f, err := os.OpenFile(name, mode, disk.FileMode)
+	f, err := os.OpenFile(name, mode, folder.FileMode)
 	if err != nil {
 		return nil, false, err
 	}

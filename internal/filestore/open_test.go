@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -111,9 +110,9 @@ func TestOpenModes(t *testing.T) {
 }
 
 // onlyOwners checks that a folder and what is in it are for their owner only.
-func onlyOwners(t *testing.T, folder string) {
+func onlyOwners(t *testing.T, dir string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -124,7 +123,7 @@ func onlyOwners(t *testing.T, folder string) {
 		if err != nil {
 			return err
 		}
-		if want := map[bool]fs.FileMode{true: disk.FolderMode, false: disk.FileMode}[d.IsDir()]; info.Mode().
+		if want := map[bool]fs.FileMode{true: folder.FolderMode, false: folder.FileMode}[d.IsDir()]; info.Mode().
 			Perm() != want {
 			t.Errorf("%s has mode %s, want %s", name, info.Mode(), want)
 		}
@@ -394,7 +393,7 @@ func TestAdvice(t *testing.T) {
 		fmt.Errorf("write: %w", syscall.EDQUOT):                              "free space on its disk",
 		&fs.PathError{Op: "open", Path: dir, Err: errors.New("odd failure")}: "odd failure",
 	} {
-		err := trouble.OpenFailed(dir, false, cause)
+		err := folder.OpenFailed(dir, false, cause)
 		if !errors.Is(err, cause) && !errors.Is(err, errors.Unwrap(cause)) {
 			t.Errorf("%v is lost in %v", cause, err)
 		}
@@ -407,7 +406,7 @@ func TestAdvice(t *testing.T) {
 // TestAdviceToReaders: who looks into a store gets other advice than a server.
 func TestAdviceToReaders(t *testing.T) {
 	t.Parallel()
-	denied := trouble.OpenFailed("/srv/data", true, &fs.PathError{Op: "open", Path: lockFileName, Err: syscall.EACCES})
+	denied := folder.OpenFailed("/srv/data", true, &fs.PathError{Op: "open", Path: lockFileName, Err: syscall.EACCES})
 	if want := "do this as a user who can read the folder"; !strings.Contains(denied.Error(), want) {
 		t.Errorf("the text does not say %q: %s", want, denied)
 	}
@@ -428,7 +427,7 @@ func TestAdviceToReaders(t *testing.T) {
 
 // TestSalvageFailedAdvice: a salvage that cannot read the store does not advise a salvage.
 func TestSalvageFailedAdvice(t *testing.T) {
-	err := trouble.SalvageFailed("/srv/data", fmt.Errorf("the manifest ends early: %w", store.ErrUnreadable))
+	err := folder.SalvageFailed("/srv/data", fmt.Errorf("the manifest ends early: %w", store.ErrUnreadable))
 	if text := err.Error(); strings.Contains(text, "holdfast salvage") || !strings.Contains(text, "put a backup") {
 		t.Errorf("the advice is: %s", text)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -206,7 +206,7 @@ func (r *removal) checkUnreadable(t *txn) error {
 		return errAlready
 	}
 	var h *head
-	err = trouble.Guard(func() (err error) {
+	err = folder.Guard(func() (err error) {
 		h, err = t.head(number)
 		return err
 	})
@@ -226,7 +226,7 @@ func (r *removal) write(t *txn) error {
 	_, err := t.with(sectionKey(r.number, sectionParent), func(parent []byte) error {
 		return t.remove(childKey(r.key.Tenant, string(parent), r.key.Thread))
 	})
-	if r.thread == nil && errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+	if r.thread == nil && errors.Is(folder.Unreadable(err), store.ErrUnreadable) {
 		err = nil // the child stays listed, and its reader does not find it
 	}
 	prefix := threadPrefix(r.number)
@@ -243,7 +243,7 @@ func (r *removal) write(t *txn) error {
 // leaves out what no thread confirms.
 func (r *removal) unlist(t *txn) error {
 	listings, err := t.listings(r.number)
-	if errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+	if errors.Is(folder.Unreadable(err), store.ErrUnreadable) {
 		return nil
 	}
 	for _, l := range listings {

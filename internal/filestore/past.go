@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -20,11 +20,11 @@ import (
 func (v view) ascendPast(prefix, from []byte, f func(key, value []byte) (bool, error)) (damage, err error) {
 	for from != nil {
 		var last []byte
-		err := trouble.Guard(func() error {
+		err := folder.Guard(func() error {
 			return v.ascend(prefix, from, func(key, value []byte) (bool, error) {
 				last = append(last[:0], key...)
 				more := false
-				err := trouble.Guard(func() (err error) {
+				err := folder.Guard(func() (err error) {
 					more, err = f(key, value)
 					return err
 				})
@@ -80,7 +80,7 @@ func number(key []byte, size int) *big.Int {
 
 // first returns the first key from one on up to another; nil if there is none.
 func (v view) first(from, to []byte) (key []byte, err error) {
-	err = trouble.Guard(func() error {
+	err = folder.Guard(func() error {
 		it, err := v.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -16,7 +16,7 @@ import (
 func (e *engine) probe() (damage error) {
 	levels, err := e.db.SSTables()
 	if err != nil {
-		return trouble.Unreadable(err)
+		return folder.Unreadable(err)
 	}
 	for _, tables := range levels {
 		for i := range tables {
@@ -33,7 +33,7 @@ func (e *engine) probe() (damage error) {
 
 // first reads what is under a key, in all tables that may have it.
 func (e *engine) first(key []byte) error {
-	return trouble.Guard(func() error {
+	return folder.Guard(func() error {
 		it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: append(key[:len(key):len(key)], 0)})
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -29,7 +29,7 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 	var found *store.Head
 	err := s.read(ctx, key, func(v view, thread uint64) error {
 		var h *head
-		err := trouble.Guard(func() (err error) {
+		err := folder.Guard(func() (err error) {
 			h, err = v.head(thread)
 			return err
 		})

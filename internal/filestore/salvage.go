@@ -13,8 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -27,20 +26,20 @@ import (
 // is changed, to a new one. It returns how many there are, and what could not be copied. The
 // error wraps [store.ErrStoreLocked] if a server has the store open, and [io/fs.ErrExist] if
 // the other folder is there.
-func Salvage(ctx context.Context, from, to string) (threads int, lost []inventory.Loss, err error) {
+func Salvage(ctx context.Context, from, to string) (threads int, lost []folder.Loss, err error) {
 	if err := checkNew(to); err != nil {
 		return 0, nil, err
 	}
 	if _, err := os.Stat(from); err != nil {
-		return 0, nil, trouble.SalvageFailed(from, err)
+		return 0, nil, folder.SalvageFailed(from, err)
 	}
 	lock, err := lockFor(from, false, time.Millisecond)
 	if err != nil {
-		return 0, nil, trouble.SalvageFailed(from, err)
+		return 0, nil, folder.SalvageFailed(from, err)
 	}
-	r, err := inventory.NewRescue(from)
+	r, err := folder.NewRescue(from)
 	if err != nil {
-		return 0, nil, trouble.SalvageFailed(from, errors.Join(err, lock.Close()))
+		return 0, nil, folder.SalvageFailed(from, errors.Join(err, lock.Close()))
 	}
 	codec, err := frame.New()
 	if err != nil {
@@ -49,7 +48,7 @@ func Salvage(ctx context.Context, from, to string) (threads int, lost []inventor
 	opts := Options{ReadOnly: true, Log: slog.New(slog.DiscardHandler)}
 	source, err := begun(r, from, codec, lock, nil, opts)
 	if err != nil {
-		return 0, r.Lost, trouble.SalvageFailed(from, err)
+		return 0, r.Lost, folder.SalvageFailed(from, err)
 	}
 	threads, err = salvage(ctx, source, to, r)
 	for _, file := range source.damage.list() {
@@ -59,7 +58,7 @@ func Salvage(ctx context.Context, from, to string) (threads int, lost []inventor
 }
 
 // salvage copies what is whole of a store that is open.
-func salvage(ctx context.Context, source *Store, to string, r *inventory.Rescue) (threads int, err error) {
+func salvage(ctx context.Context, source *Store, to string, r *folder.Rescue) (threads int, err error) {
 	target, err := Open(to, Options{})
 	if err != nil {
 		return 0, err
@@ -80,7 +79,7 @@ func salvage(ctx context.Context, source *Store, to string, r *inventory.Rescue)
 
 // copying copies from a view to a store.
 type copying struct {
-	rescue  *inventory.Rescue
+	rescue  *folder.Rescue
 	view    view
 	db      *pebble.DB
 	batch   *pebble.Batch
@@ -96,7 +95,7 @@ func (c *copying) all(ctx context.Context) error {
 		r := reader{b: k[1:]}
 		key := store.ThreadKey{Tenant: r.name(), Thread: string(r.b)}
 		if r.err != nil || len(value) != 8 {
-			return true, trouble.ErrDamaged
+			return true, folder.ErrDamaged
 		}
 		if err := c.thread(key, binary.BigEndian.Uint64(value)); err != nil {
 			return false, err
@@ -105,7 +104,7 @@ func (c *copying) all(ctx context.Context) error {
 	})
 	if damage != nil {
 		c.rescue.Lose("list", "threads", "some names cannot be read, and their threads are lost: %s",
-			trouble.FirstLine(damage))
+			folder.FirstLine(damage))
 	}
 	if err == nil {
 		err = c.ledger()
@@ -123,7 +122,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 	defer one.Close()
 	h, err := c.content(one, number)
 	if errors.Is(err, store.ErrUnreadable) {
-		c.rescue.Lose("thread", key.String(), "%s", trouble.FirstLine(err))
+		c.rescue.Lose("thread", key.String(), "%s", folder.FirstLine(err))
 		return nil
 	}
 	if err == nil {
@@ -146,7 +145,7 @@ func (c *copying) thread(key store.ThreadKey, number uint64) error {
 
 // content copies what is stored under a thread's number, if all of it can be read.
 func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error) {
-	err = trouble.Guard(func() error {
+	err = folder.Guard(func() error {
 		prefix := threadPrefix(number)
 		return c.view.ascend(prefix, prefix, func(k, value []byte) (bool, error) {
 			err := c.sound(k[len(prefix):], value)
@@ -157,7 +156,7 @@ func (c *copying) content(one *pebble.Batch, number uint64) (h *head, err error)
 		})
 	})
 	if err == nil && h == nil {
-		err = fmt.Errorf("it has no head: %w", trouble.ErrDamaged)
+		err = fmt.Errorf("it has no head: %w", folder.ErrDamaged)
 	}
 	return h, err
 }
@@ -210,7 +209,7 @@ func (c *copying) index(one *pebble.Batch, key store.ThreadKey, number uint64, h
 		return err
 	}
 	listings, err := c.view.listings(number)
-	if errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+	if errors.Is(folder.Unreadable(err), store.ErrUnreadable) {
 		err = nil // it is out of the lists until its next commit that names them
 	}
 	for _, l := range listings {
@@ -240,7 +239,7 @@ func (c *copying) ledger() error {
 	})
 	if damage != nil {
 		c.rescue.Lose("list", "accounts",
-			"some of what was counted for limits cannot be read; it is counted again: %s", trouble.FirstLine(damage))
+			"some of what was counted for limits cannot be read; it is counted again: %s", folder.FirstLine(damage))
 	}
 	return err
 }
@@ -249,7 +248,7 @@ func (c *copying) ledger() error {
 func (c *copying) counters() error {
 	for name, least := range map[string]uint64{metaThreads: c.last, metaAccounts: c.number} {
 		var n uint64
-		err := trouble.Guard(func() (err error) {
+		err := folder.Guard(func() (err error) {
 			n, err = c.view.number(metaKey(name))
 			return err
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -55,10 +55,10 @@ func TestSalvage(t *testing.T) {
 			remove(t, dir, "marker.*")
 		}, map[string]string{"list": "MANIFEST-", "file": "marker."}, 4, 4},
 		"all small files are damaged": {func(t *testing.T, dir string) {
-			for _, name := range []string{formatFile, inventory.File, inventory.SyncedFile, "OPTIONS*"} {
+			for _, name := range []string{formatFile, folder.InventoryFile, folder.SyncedFile, "OPTIONS*"} {
 				truncate(t, dir, name)
 			}
-		}, map[string]string{"file": inventory.File}, 4, 4},
+		}, map[string]string{"file": folder.InventoryFile}, 4, 4},
 		"a table is cut off": {func(t *testing.T, dir string) {
 			table := matching(t, dir, "*.sst")[0]
 			info, err := os.Stat(table)
@@ -85,7 +85,7 @@ func TestSalvage(t *testing.T) {
 		"so is the inventory": {func(t *testing.T, dir string) {
 			logs := matching(t, dir, "*.log")
 			remove(t, dir, filepath.Base(logs[len(logs)-1]))
-			remove(t, dir, inventory.File)
+			remove(t, dir, folder.InventoryFile)
 		}, map[string]string{"log": ".log"}, 3, 3},
 		"the newest log is damaged": {func(t *testing.T, dir string) {
 			logs := matching(t, dir, "*.log")

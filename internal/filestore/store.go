@@ -29,9 +29,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/disk"
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/storekit"
 	"github.com/holdfast-agents/holdfast/store"
@@ -62,7 +60,7 @@ type Store struct {
 // disk has no room is opened, but refuses commits until it has. The caller must
 // call Close.
 func Open(dir string, opts Options) (*Store, error) {
-	return openOn(disk.Private{FS: vfs.Default}, dir, opts)
+	return openOn(folder.Private{FS: vfs.Default}, dir, opts)
 }
 
 func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
@@ -75,7 +73,7 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	}
 	lock, lost, err := prepare(dir, opts)
 	if err != nil {
-		return nil, trouble.OpenFailed(dir, opts.ReadOnly, err)
+		return nil, folder.OpenFailed(dir, opts.ReadOnly, err)
 	}
 	if lost != nil && lost.log != nil {
 		fs = lost.log.Cut(fs)
@@ -93,7 +91,7 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 		lost:     lost,
 	}
 	if !opts.ReadOnly {
-		err = disk.MakePrivate(dir)
+		err = folder.MakePrivate(dir)
 	}
 	if err == nil {
 		s.place, err = openPlace(dir, lock, opts.Log)
@@ -109,7 +107,7 @@ func begun(fs vfs.FS, dir string, codec *frame.Codec, lock io.Closer, lost *loss
 	}
 	if err != nil {
 		s.cache.Unref()
-		return nil, trouble.OpenFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
+		return nil, folder.OpenFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
 	}
 	return s, nil
 }
@@ -151,7 +149,7 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *loss, err error) {
 // loss is what a damaged store has lost for those who read what is whole.
 type loss struct {
 	err error
-	log *inventory.LogDamage // if it is the end of its log
+	log *folder.LogDamage // if it is the end of its log
 }
 
 // check compares the files of a store with what they were. A store that is only read may
@@ -160,9 +158,9 @@ func check(dir string, opts Options) (*loss, error) {
 	if opts.unchecked {
 		return nil, nil
 	}
-	err := inventory.Check(dir)
+	err := folder.Check(dir)
 	lost := &loss{err: err}
-	var amiss *inventory.Amiss
+	var amiss *folder.Amiss
 	if opts.ReadOnly && (errors.As(err, &lost.log) || errors.As(err, &amiss)) {
 		return lost, nil
 	}

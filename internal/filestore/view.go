@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -22,7 +22,7 @@ type view struct {
 
 // noted notes damage of what all threads share.
 func (v view) noted(key []byte, err error) error {
-	if err != nil && key[0] != spaceThreads && errors.Is(trouble.Unreadable(err), store.ErrUnreadable) {
+	if err != nil && key[0] != spaceThreads && errors.Is(folder.Unreadable(err), store.ErrUnreadable) {
 		v.damage.share(err)
 	}
 	return err
@@ -50,7 +50,7 @@ func (v view) has(key []byte) (bool, error) {
 func (v view) number(key []byte) (n uint64, err error) {
 	_, err = v.with(key, func(value []byte) error {
 		if len(value) != 8 {
-			return trouble.ErrDamaged
+			return folder.ErrDamaged
 		}
 		n = binary.BigEndian.Uint64(value)
 		return nil
@@ -80,7 +80,7 @@ func (v view) head(thread uint64) (h *head, err error) {
 		return err
 	})
 	if err == nil && !there {
-		err = trouble.ErrDamaged
+		err = folder.ErrDamaged
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the head of thread number %d: %w", thread, err)

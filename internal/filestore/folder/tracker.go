@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 import (
 	"encoding/binary"
@@ -16,20 +16,10 @@ import (
 // Keeping the inventory: what an engine does to its files is followed as it goes through
 // [Disk], and written down in the order that inventory.go asks for.
 
-// Disk makes the changes that the inventory asks for as it makes those of the engine.
-type Disk interface {
-	// Change makes a change of the folder. It returns when it is made.
-	Change(f func() error)
-	// Try makes a change that may fail.
-	Try(f func() error) error
-	// Fail ends writing with the engine, for this reason.
-	Fail(err error)
-}
-
 // Tracker follows one engine. A nil Tracker follows nothing: it is that of an engine that
 // only reads.
 type Tracker struct {
-	disk Disk
+	disk *Disk
 	fs   vfs.FS
 	dir  string
 	// spared are tables that are not removed: see Stock.
@@ -43,9 +33,9 @@ type Tracker struct {
 	synced syncedFile
 }
 
-// Follow has the inventory kept of what an engine does to the files of the folder dir, from
+// follow has the inventory kept of what an engine does to the files of the folder dir, from
 // what there is on.
-func (s *Stock) Follow(disk Disk, fs vfs.FS, dir string) *Tracker {
+func (s *Stock) follow(disk *Disk, fs vfs.FS, dir string) *Tracker {
 	t := &Tracker{
 		disk:   disk,
 		fs:     fs,

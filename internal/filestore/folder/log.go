@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // A log that a process did not come to close ends in what was being written, which is
@@ -34,12 +32,12 @@ func (d *LogDamage) Error() string {
 }
 
 // Unwrap returns that it is damage.
-func (d *LogDamage) Unwrap() error { return trouble.ErrDamaged }
+func (d *LogDamage) Unwrap() error { return ErrDamaged }
 
 // Check compares the files of a store with what they were, and looks at the end of its log. The
 // error is an [Amiss] or a [LogDamage] where something is missing or damaged.
 func Check(dir string) error {
-	if _, err := Take(dir); err != nil {
+	if _, err := TakeStock(dir); err != nil {
 		return err
 	}
 	return checkLog(dir)

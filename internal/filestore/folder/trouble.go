@@ -1,6 +1,4 @@
-// Package trouble says what an error of the disk or of Pebble means to a store in a folder, and
-// what to do about it.
-package trouble
+package folder
 
 import (
 	"errors"
@@ -14,6 +12,9 @@ import (
 
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// An error of the disk or of Pebble means something to a store in a folder, and there is something
+// to do about it: that is said here.
 
 // Errors of a store, besides those of the operating system and of Pebble.
 var (

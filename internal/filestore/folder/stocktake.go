@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // Taking stock: before Pebble opens a folder, what is there is compared with the inventory.
@@ -34,21 +32,21 @@ type Amiss struct{ text string }
 func (e *Amiss) Error() string { return e.text }
 
 // Unwrap returns that it is damage.
-func (e *Amiss) Unwrap() error { return trouble.ErrDamaged }
+func (e *Amiss) Unwrap() error { return ErrDamaged }
 
 func amissf(format string, args ...any) error { return &Amiss{fmt.Sprintf(format, args...)} }
 
-// Take looks at the files of a folder and returns what there is. An error that is a
+// TakeStock looks at the files of a folder and returns what there is. An error that is a
 // Amiss says what is missing or damaged. There is no stock where nothing was ever
 // stored.
-func Take(dir string) (*Stock, error) {
-	before, err := Read(dir)
+func TakeStock(dir string) (*Stock, error) {
+	before, err := ReadInventory(dir)
 	if err != nil {
 		return nil, err
 	}
 	at, err := pebble.Peek(dir, vfs.Default)
 	if err != nil {
-		return nil, trouble.Judged(err)
+		return nil, Judged(err)
 	}
 	here, err := filesIn(dir)
 	if err != nil {
@@ -59,13 +57,13 @@ func Take(dir string) (*Stock, error) {
 	}
 	text, err := os.ReadFile(at.ManifestFilename)
 	if err != nil {
-		return nil, trouble.Judged(err)
+		return nil, Judged(err)
 	}
 	_, number := kindOfFile(at.ManifestFilename)
 	s := newStock()
 	err = s.list.take(text)
 	if errors.Is(err, errTag) {
-		return nil, fmt.Errorf("%w: %w", trouble.ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	known, listed := extent{}, false
 	if before != nil {
@@ -105,10 +103,10 @@ func newStock() *Stock { return &Stock{inventory: newInventory(), list: &manifes
 // Complete writes the inventory of a copy that has none: its files are as they are to
 // be.
 func Complete(disk vfs.FS, dir string) error {
-	if in, err := Read(dir); in != nil || err != nil {
+	if in, err := ReadInventory(dir); in != nil || err != nil {
 		return err
 	}
-	stock, err := Take(dir)
+	stock, err := TakeStock(dir)
 	if err != nil || len(stock.Leftover) > 0 {
 		return err
 	}
@@ -230,7 +228,7 @@ func (here *present) withoutList(before *Inventory) error {
 		return amissf("it has %s, %s", log.name, noList)
 	}
 	if before != nil && len(before.logs) > 0 {
-		return amissf("it has the file %s, %s", File, noList)
+		return amissf("it has the file %s, %s", InventoryFile, noList)
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package disk is where Pebble meets the disk, and trouble with it is kept away from Pebble.
-package disk
+package folder
 
 import (
 	"io"
@@ -8,10 +7,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
+
+// Where Pebble meets the disk, trouble with it is kept away from Pebble.
 
 // Disk is the file system as one engine sees it. Where Pebble cannot write, it
 // ends the process or is of no use afterwards. So no change of the directory ever
@@ -27,7 +25,7 @@ import (
 type Disk struct {
 	vfs.FS
 	dir     string
-	tracker *inventory.Tracker // nil if the engine only reads
+	tracker *Tracker // nil if the engine only reads
 
 	// changes is read-locked by every change, so that leave can wait for those
 	// that are under way.
@@ -46,8 +44,8 @@ type Disk struct {
 // roomEvery is how often a change that waits for room is tried again.
 const roomEvery = 100 * time.Millisecond
 
-// New is the file system fs for an engine in the folder dir.
-func New(fs vfs.FS, dir string) *Disk {
+// NewDisk is the file system fs for an engine in the folder dir.
+func NewDisk(fs vfs.FS, dir string) *Disk {
 	return &Disk{
 		FS:     fs,
 		dir:    filepath.Clean(dir),
@@ -60,9 +58,9 @@ func New(fs vfs.FS, dir string) *Disk {
 // Change makes a change of the directory. It returns when it is made.
 func (d *Disk) Change(f func() error) {
 	err := d.Try(f)
-	if trouble.NoRoom(err) != 0 {
+	if NoRoom(err) != 0 {
 		d.awaitRoom(err)
-		for trouble.NoRoom(err) != 0 {
+		for NoRoom(err) != 0 {
 			select {
 			case <-time.After(roomEvery):
 			case <-d.wakes:
@@ -147,7 +145,7 @@ func (d *Disk) Failure() error {
 func (d *Disk) Failed() <-chan struct{} { return d.failed }
 
 // Follow has the inventory kept, from what there is on.
-func (d *Disk) Follow(stock *inventory.Stock) { d.tracker = stock.Follow(d, d.FS, d.dir) }
+func (d *Disk) Follow(stock *Stock) { d.tracker = stock.follow(d, d.FS, d.dir) }
 
 // Close lets go of what keeping the inventory has open.
 func (d *Disk) Close() { d.tracker.Close() }
@@ -248,7 +246,7 @@ type diskFile struct {
 	vfs.File
 	disk    *Disk
 	folder  bool
-	tracked *inventory.Tracked // nil if it is not
+	tracked *Tracked // nil if it is not
 }
 
 // Write implements [vfs.File].

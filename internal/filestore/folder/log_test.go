@@ -1,4 +1,4 @@
-package inventory_test
+package folder_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/filestore"
-	"github.com/holdfast-agents/holdfast/internal/filestore/inventory"
+	"github.com/holdfast-agents/holdfast/internal/filestore/folder"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -44,7 +44,7 @@ func TestDamageInLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, damaged := inventory.DamageInLog(whole, uint32(number), 0)
+	before, damaged := folder.DamageInLog(whole, uint32(number), 0)
 	if damaged || before < 40*700 {
 		t.Fatalf("a log that is being written ends at byte %d of %d, damaged: %t", before, len(whole), damaged)
 	}
@@ -52,18 +52,18 @@ func TestDamageInLog(t *testing.T) {
 	if whole, err = os.ReadFile(name); err != nil {
 		t.Fatal(err)
 	}
-	end, damaged := inventory.DamageInLog(whole, uint32(number), 0)
+	end, damaged := folder.DamageInLog(whole, uint32(number), 0)
 	if damaged || end < before+700 {
 		t.Fatalf("the next commit ends at byte %d, after %d, damaged: %t", end, before, damaged)
 	}
 	for at := 0; at < end; at += 11 {
 		whole[at] ^= 1
-		if _, damaged := inventory.DamageInLog(whole, uint32(number), 0); damaged != (at < before) {
+		if _, damaged := folder.DamageInLog(whole, uint32(number), 0); damaged != (at < before) {
 			t.Errorf("byte %d, of a log whose last commit begins at %d: damaged is %t", at, before, damaged)
 		}
 		whole[at] ^= 1
 		if at%7 == 0 {
-			if _, damaged := inventory.DamageInLog(whole[:at], uint32(number), 0); damaged {
+			if _, damaged := folder.DamageInLog(whole[:at], uint32(number), 0); damaged {
 				t.Errorf("a log that was cut to %d bytes is called damaged", at)
 			}
 		}
@@ -75,7 +75,7 @@ func TestDamageInLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole[end-1] ^= 1
-	if _, damaged := inventory.DamageInLog(whole, uint32(number), 0); !damaged {
+	if _, damaged := folder.DamageInLog(whole, uint32(number), 0); !damaged {
 		t.Error("the last commit of a log that was closed is damaged, and was not found")
 	}
 }
@@ -99,22 +99,22 @@ func TestTrailerInData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, _ := inventory.DamageInLog(whole, number, 0)
+	begin, _ := folder.DamageInLog(whole, number, 0)
 	create(t, s, 4)
 	if whole, err = os.ReadFile(name); err != nil {
 		t.Fatal(err)
 	}
-	end, _ := inventory.DamageInLog(whole, number, 0)
+	end, _ := folder.DamageInLog(whole, number, 0)
 	if trailer := []byte{0, 0, 0, 0, 0, 0, 5, 3, 0, 0, 0}; !bytes.Contains(whole[begin:end], trailer) {
 		t.Fatalf("the commit from byte %d to %d does not have the bytes of a trailer", begin, end)
 	}
 	for cut := begin; cut < end; cut++ {
-		if at, damaged := inventory.DamageInLog(whole[:cut], number, 0); damaged {
+		if at, damaged := folder.DamageInLog(whole[:cut], number, 0); damaged {
 			t.Errorf("a log that was cut to %d bytes is called damaged at byte %d", cut, at)
 		}
 		late := bytes.Clone(whole[:end]) // of its pages, the first ones were not written
 		clear(late[begin:cut])
-		if at, damaged := inventory.DamageInLog(late, number, 0); damaged {
+		if at, damaged := folder.DamageInLog(late, number, 0); damaged {
 			t.Errorf("a last commit that was not written up to byte %d is called damage at byte %d", cut, at)
 		}
 		if cut < begin+19 {
@@ -122,13 +122,13 @@ func TestTrailerInData(t *testing.T) {
 		}
 		torn := append(bytes.Clone(whole[:cut-1]), whole[cut-1]^1)
 		torn = append(torn, whole[cut:end]...)
-		if at, damaged := inventory.DamageInLog(torn, number, 0); damaged {
+		if at, damaged := folder.DamageInLog(torn, number, 0); damaged {
 			t.Errorf("a last commit in which byte %d was not written is called damage at byte %d", cut-1, at)
 		}
 	}
 	old := bytes.Clone(whole[:end]) // of an older log, in whose file this one is
 	binary.LittleEndian.PutUint32(old[begin+7:], number-1)
-	if at, damaged := inventory.DamageInLog(old, number, 0); damaged {
+	if at, damaged := folder.DamageInLog(old, number, 0); damaged {
 		t.Errorf("what is left of an older log is called damage at byte %d", at)
 	}
 	if err := s.Close(); err != nil {
@@ -139,7 +139,7 @@ func TestTrailerInData(t *testing.T) {
 	}
 	for bit := begin * 8; bit < end*8; bit++ {
 		whole[bit/8] ^= 1 << (bit % 8)
-		if _, damaged := inventory.DamageInLog(whole, number, 0); !damaged {
+		if _, damaged := folder.DamageInLog(whole, number, 0); !damaged {
 			t.Errorf("bit %d of byte %d of a closed log's last commit is damaged, and was not found", bit%8, bit/8)
 		}
 		whole[bit/8] ^= 1 << (bit % 8)

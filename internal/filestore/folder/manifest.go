@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 import (
 	"bytes"

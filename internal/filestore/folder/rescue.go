@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 import (
 	"cmp"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 )
 
 // The rest of a damaged folder, as Pebble can read it. Nothing in the folder is changed: where
@@ -50,9 +48,9 @@ func NewRescue(dir string) (*Rescue, error) {
 	if err := r.shown.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	known, err := Read(dir)
+	known, err := ReadInventory(dir)
 	if err != nil {
-		r.Lose("file", File, "%v", err)
+		r.Lose("file", InventoryFile, "%v", err)
 		known = nil
 	}
 	if known == nil {
@@ -93,7 +91,7 @@ func (r *Rescue) list(dir string, here *present, known *Inventory) (*manifest, e
 		b, err := os.ReadFile(filepath.Join(dir, from))
 		m := &manifest{}
 		if broken := m.take(b); err != nil || broken != nil || m.length < known.manifests[number].length {
-			r.Lose("list", from, "%s", trouble.FirstLine(cmp.Or(err, broken,
+			r.Lose("list", from, "%s", FirstLine(cmp.Or(err, broken,
 				fmt.Errorf("it ends early, after %d bytes", len(b)))))
 		}
 		if best == nil || m.length > best.length {
@@ -102,7 +100,7 @@ func (r *Rescue) list(dir string, here *present, known *Inventory) (*manifest, e
 	}
 	if best.length == 0 {
 		return nil, fmt.Errorf("there is no list of its tables that can be read, neither %s nor %s: %w", name,
-			copyName(number), trouble.ErrDamaged)
+			copyName(number), ErrDamaged)
 	}
 	return best, r.show(dir, name, text[:best.length])
 }
@@ -168,7 +166,7 @@ func (r *Rescue) log(dir string, number uint64, length int64, newest bool) (whol
 	name := fmt.Sprintf("%06d.log", number)
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
-		r.Lose("log", name, "%s", trouble.FirstLine(err))
+		r.Lose("log", name, "%s", FirstLine(err))
 		return false, nil
 	}
 	synced := max(length, readSynced(dir, number))

@@ -1,4 +1,4 @@
-package inventory
+package folder
 
 // DamageInLog is for the tests of logs that a store has written.
 var DamageInLog = damageInLog

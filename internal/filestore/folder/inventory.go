@@ -1,4 +1,7 @@
-// Package inventory keeps a file of ours that says which of Pebble's files there are, and how far
+// Package folder looks after the folder of a store, below its keys: where Pebble meets the disk
+// (disk.go), what errors mean (trouble.go), and which files there are.
+//
+// The inventory is a file of ours that says which of Pebble's files there are, and how far
 // what is in them was synced. Pebble takes a manifest that ends early, or a log that is
 // missing, for what a crash has left, and removes what it does not know. So what is in the
 // folder is compared with the inventory before Pebble sees it; see stocktake.go.
@@ -22,7 +25,7 @@
 // inventory.go is the file, manifest.go and log.go read what Pebble writes, stocktake.go compares,
 // tracker.go keeps the file while an engine works, and rescue.go is what can be read of a damaged
 // folder.
-package inventory
+package folder
 
 import (
 	"bytes"
@@ -38,13 +41,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-agents/holdfast/internal/filestore/trouble"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 )
 
 const (
-	// File is the name of the inventory.
-	File          = "INVENTORY"
+	// InventoryFile is the name of the inventory.
+	InventoryFile = "INVENTORY"
 	inventoryWord = "holdfast inventory 1"
 )
 
@@ -94,17 +96,17 @@ func (in *Inventory) encode() []byte {
 func decodeInventory(text []byte) (*Inventory, error) {
 	end := bytes.LastIndex(text, []byte("sum "))
 	if end < 0 || string(text[end:]) != fmt.Sprintf("sum %08x\n", frame.Sum(text[:end])) {
-		return nil, fmt.Errorf("its file %s does not have the checksum that it was written with: %w", File,
-			trouble.ErrDamaged)
+		return nil, fmt.Errorf("its file %s does not have the checksum that it was written with: %w", InventoryFile,
+			ErrDamaged)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text[:end]), "\n"), "\n")
 	if lines[0] != inventoryWord {
-		return nil, fmt.Errorf("its file %s begins with %q: %w", File, lines[0], trouble.ErrDamaged)
+		return nil, fmt.Errorf("its file %s begins with %q: %w", InventoryFile, lines[0], ErrDamaged)
 	}
 	in := newInventory()
 	for _, line := range lines[1:] {
 		if err := in.add(strings.Fields(line)); err != nil {
-			return nil, fmt.Errorf("its file %s says %q: %w", File, line, trouble.ErrDamaged)
+			return nil, fmt.Errorf("its file %s says %q: %w", InventoryFile, line, ErrDamaged)
 		}
 	}
 	return in, nil
@@ -136,9 +138,9 @@ func (in *Inventory) add(words []string) error {
 	return nil
 }
 
-// Read reads the inventory of a folder; nil if there is none.
-func Read(dir string) (*Inventory, error) {
-	text, err := os.ReadFile(filepath.Join(dir, File))
+// ReadInventory reads the inventory of a folder; nil if there is none.
+func ReadInventory(dir string) (*Inventory, error) {
+	text, err := os.ReadFile(filepath.Join(dir, InventoryFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -150,7 +152,7 @@ func Read(dir string) (*Inventory, error) {
 
 // write replaces the inventory of a folder. It is durable then.
 func (in *Inventory) write(disk vfs.FS, dir string) error {
-	temporary := disk.PathJoin(dir, "."+File)
+	temporary := disk.PathJoin(dir, "."+InventoryFile)
 	f, err := disk.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -159,7 +161,7 @@ func (in *Inventory) write(disk vfs.FS, dir string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := disk.Rename(temporary, disk.PathJoin(dir, File)); err != nil {
+	if err := disk.Rename(temporary, disk.PathJoin(dir, InventoryFile)); err != nil {
 		return err
 	}
 	return syncNames(disk, dir)
