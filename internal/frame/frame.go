@@ -113,15 +113,20 @@ func (c *Codec) EncodeOwn(own []byte, name string, raw []byte) []byte {
 	return encode(c.phraseEncoder, summedPhrases, own, name, raw)
 }
 
-// inPhrases makes the frame of a value that phrases make half as large, and nil of others:
-// those have much text, which needs a compressor that is good at letters.
+// inPhrases makes the frame of a value that phrases make half as large, or of a short one that
+// they make a quarter smaller. It makes none of others: those have much text, which needs a
+// compressor that is good at letters, and that gains nothing for short ones.
 func (c *Codec) inPhrases(own []byte, name string, raw []byte) []byte {
 	if len(raw) < worthPhrases || len(raw) > maxPhrases {
 		return nil
 	}
-	own = slices.Grow(own, 1+sumSize+len(raw)*5/8) // more would not be kept
+	most := len(raw) / 2
+	if len(raw) <= worthwhile {
+		most = len(raw) * 3 / 4
+	}
+	own = slices.Grow(own, 1+sumSize+most)
 	data := c.book.encode(append(own, summedBook, 0, 0, 0, 0), raw)
-	if body := len(own) + 1 + sumSize; 2*(len(data)-body) > len(raw) {
+	if len(data)-len(own)-1-sumSize > most {
 		return nil
 	}
 	return seal(data, len(own), name)
