@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -26,6 +27,7 @@ type client struct {
 	stop    context.CancelFunc // of the stream that it reads; nil if none is open
 	server  *server            // that it reads from
 	last    *agui.RunAgentInput
+	full    bool // there must be room for its run
 }
 
 // page is what a client has seen.
@@ -158,6 +160,9 @@ func (c *client) read(s *server, what string, fresh bool, ask func(context.Conte
 		}()
 		reply, err := ask(ctx)
 		c.world.fact("%s %s: %s", c.name, what, codeOf(err))
+		if c.full && codeOf(err) == codes.TooManyRuns {
+			c.world.violate("places add up", "%s has no room for %s, and runs nothing", s.name, c.name)
+		}
 		if err != nil || reply == nil {
 			return
 		}

@@ -40,10 +40,20 @@ func (w *World) settle() {
 		w.plan.skews = append(w.plan.skews, 0)
 		w.servers[len(w.servers)-1] = w.newServer(len(w.servers)-1, 1, variant{revision: "r1"})
 	}
+	w.come()
+	if w.plan.seed%4 == 0 {
+		w.fill()
+	}
+	w.rest()
+	w.look()
+}
+
+// come waits until everything has come to an end.
+func (w *World) come() {
 	deadline := time.Now().Add(within)
 	for w.violation() == nil {
 		if w.drain(); w.quiet() {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
 			w.violate("an accepted run ends", "after %s: %s", within, strings.Join(w.unrest(), "; "))
@@ -51,8 +61,27 @@ func (w *World) settle() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	w.rest()
-	w.look()
+}
+
+// fill begins as many runs as there is room for on a server that has none. Each gets a place,
+// unless a run has kept one.
+func (w *World) fill() {
+	for range 60 { // those of which it is not known whether they have begun are given up
+		w.drain()
+		time.Sleep(100 * time.Millisecond)
+	}
+	for _, s := range w.servers {
+		if !s.serves() || s.variant.without {
+			continue
+		}
+		for i := range maxRuns {
+			c := &client{world: w, name: fmt.Sprintf("p%d", i+1), thread: fmt.Sprintf("p%d-%s", i+1, s.name)}
+			w.clients = append(w.clients, c)
+			c.full = true
+			c.post(s, c.input("do "))
+		}
+		w.come()
+	}
 }
 
 // drain lets go who waits, in order, and tells what is due, until nothing moves.

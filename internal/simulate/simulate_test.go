@@ -24,6 +24,7 @@ var (
 	seeds = flag.String("seeds", "", "the seeds that are played, such as 1..1000")
 	spell = flag.Duration("spell", 0, "play seeds from a new one on for so long")
 	hash  = flag.Bool("hash", false, "print the hash of each seed's story")
+	stop  = flag.Bool("stop", false, "stop at the first seed that breaks a promise")
 	keep  = flag.String("keep", "", "write the shortened story of -seed to this file")
 )
 
@@ -98,6 +99,9 @@ func TestSeeds(t *testing.T) {
 					}
 					if r.Violation != nil {
 						t.Errorf("seed %d: %v (make simulate SEED=%d)", n, r.Violation, n)
+						if *stop {
+							next.Store(last)
+						}
 					}
 				}
 			})

@@ -1,0 +1,167 @@
+package simulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Mutants are small breakages of the product, each of which the simulator must find. They are
+// replaced texts in single files, which the compiler is given instead.
+
+var (
+	mutated = flag.Bool("mutants", false, "try the mutants: make mutants")
+	only    = flag.String("only", "", "try the mutants whose names contain this")
+)
+
+// change is a text of a file, and what is put in its place.
+type change struct{ file, text, instead string }
+
+// mutant is a breakage.
+type mutant struct {
+	name    string
+	changes []change
+}
+
+// one returns a mutant with one change.
+func one(name, file, text, instead string) mutant {
+	return mutant{name, []change{{file, text, instead}}}
+}
+
+// mutants are all of them. The last five were chosen once the simulator was finished.
+var mutants = []mutant{
+	one("the fence is not compared", "memstore/commit.go", "if t.head.Position() != c.Expect {",
+		"if t.head.Next < c.Expect.Next {"),
+	one("the intent comes after the call", "loop/completion.go", "if !slices.ContainsFunc(r.st.Calls, r.hasEffects) {",
+		"if true {"),
+	{"the clock is read at the reply", []change{
+		{"journal/commit.go", "w.acked = sent", "w.acked, _ = clock.Now(), sent"},
+		{"owner/lease.go", "return r.contact.renewed(asked), nil",
+			"asked = clock.Now()\n\treturn r.contact.renewed(asked), nil"},
+	}},
+	one("a renewal counts from its reply, and nothing is asked before a tool", "loop/confirm.go",
+		"if o.lease.HeldSince(proof) && (!effects || proof.Elapsed() < o.cfg.Lease/3) {", "if proof.Elapsed() >= 0 {"),
+	one("the fence that is read before a tool is not compared", "loop/confirm.go",
+		"err == nil && head.Fence != o.w.Fence:", "err == nil && head.Fence.Epoch == 0:"),
+	one("a hand-over without a boundary", "loop/main.go", "if !x.run.busy {", "if x.run.busy = false; !x.run.busy {"),
+	one("a reader's cursor is off by one", "journal/tail.go", "t.Append(records)",
+		"t.Append(records[min(1, len(records)-1):])"),
+	one("the ledger is settled twice", "memstore/ledger.go", "delete(l.held, id)", "_ = id"),
+	one("an owner that is alive is taken for silent", "owner/silence.go", "if l.Alive() {",
+		"if l.Left > o.cfg.Lease*3/4 {"),
+	one("silence counts for a process that was deaf", "owner/contact.go", "return max(0, c.lease-c.since.Ran())",
+		"return 0"),
+	one("a call in doubt is made again", "loop/batch.go",
+		"case b.unsure(call) && tool.Spec().Effect == holdfast.EffectOnce:", "case b.unsure(call) && call.ID == \"\":"),
+	one("a tool is not asked what became of its call", "loop/batch.go",
+		"if b.unsure(call) && b.r.tools.Spec(call.Name).Effect == holdfast.EffectQuery {", "if call.ID == \"\" {"),
+	one("a takeover forgets what was started", "owner/takeover.go", "Doubted:   found.Started,", "Doubted:   nil,"),
+	one("records are shown before they are stored", "journal/commit.go", "sent := clock.Now()",
+		"sent := clock.Now()\n\tw.Shown(thread.RecordsOf(c))"),
+	one("a repeated commit has another id", "journal/commit.go", "err := w.Commit(ctx, c)",
+		"c.ID += \"'\"\n\t\terr := w.Commit(ctx, c)"),
+	one("a model is asked before the results are stored", "loop/iterate.go",
+		"if err := r.w.Flush(r.ctx); err != nil {", "if err := r.ctx.Err(); err != nil {"),
+	one("an ended run keeps its place", "owner/residents.go",
+		"rs.places.free(holdfast.Principal{Tenant: r.start.Key.Tenant, User: r.start.Rec.User}, r.start.Agent.Of)",
+		"_ = holdfast.Principal{}"),
+	one("a run that was given up is not handed over", "owner/succeed.go", "if why == gaveUp && s.others {",
+		"if why == gaveUp && s.others && key.Tenant == \"\" {"),
+	one("a fence does not rise", "owner/owner.go", "t.Head.Fence.Epoch + 1", "t.Head.Fence.Epoch + 0"),
+	one("what was begun is not taken back at a shutdown", "loop/main.go",
+		"intents{x.run}.takeBack(c, x.run.w.Fence)\n\t\t})", "_ = c\n\t\t})"),
+	one("the sweep looks only once", "owner/sweep.go", "next = s.lease\n", "next = 1000 * s.lease\n"),
+}
+
+// TestMutantsApply: every mutant's text is where it says, once.
+func TestMutantsApply(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants {
+		for _, c := range m.changes {
+			data, err := os.ReadFile(filepath.Join("..", c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := bytes.Count(data, []byte(c.text)); n != 1 {
+				t.Errorf("%s: %s has its text %d times: %q", m.name, c.file, n, c.text)
+			}
+		}
+	}
+}
+
+// TestMutants: the simulator finds every mutant.
+func TestMutants(t *testing.T) {
+	if !*mutated {
+		t.Skip("make mutants")
+	}
+	found := regexp.MustCompile(`seed (\d+): (.*) \(make`)
+	fmt.Print("| mutant | found by seed | as |\n|---|---|---|\n")
+	for _, m := range mutants {
+		if !strings.Contains(m.name, *only) {
+			continue
+		}
+		binary := m.build(t)
+		if binary == "" {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), binary, "-test.run=^TestSeeds$", "-test.timeout=30m",
+			"-seeds=1..20000", "-stop").CombinedOutput()
+		switch hit := found.FindSubmatch(out); {
+		case hit != nil:
+			promise, _, _ := strings.Cut(string(hit[2]), ": ")
+			fmt.Printf("| %s | %s | %s |\n", m.name, hit[1], promise)
+		case err != nil && bytes.Contains(out, []byte("deadlock")):
+			fmt.Printf("| %s | | a goroutine is left |\n", m.name)
+		case err != nil:
+			t.Errorf("%s: %v\n%s", m.name, err, out[max(0, len(out)-2000):])
+		default:
+			t.Errorf("%s was not found", m.name)
+			fmt.Printf("| %s | **not found** | |\n", m.name)
+		}
+	}
+}
+
+// build builds this test with the mutant; empty if it cannot be built.
+func (m *mutant) build(t *testing.T) (binary string) {
+	t.Helper()
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for i, c := range m.changes {
+		file, err := filepath.Abs(filepath.Join("..", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		if err := os.WriteFile(broken, bytes.Replace(data, []byte(c.text), []byte(c.instead), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[file] = broken
+	}
+	data, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary = filepath.Join(dir, "simulate.test")
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, ".").
+		CombinedOutput()
+	if err != nil {
+		t.Errorf("%s does not build: %v\n%s", m.name, err, out)
+		return ""
+	}
+	return binary
+}
