@@ -201,8 +201,15 @@ stale: ## hold Redis's answers back from an owner, or suspend it, at the commit 
 SEEDS ?= 1..10000
 SPELL ?= 0
 simulate: ## play the schedules SEEDS=a..b of the simulator, or fresh ones for SPELL=30s, or with SEED=n print the story of one; docs/reliability.md
-	@if [ "$(origin SEED)" = "command line" ]; then go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED); \
-	else go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | grep -E '^(seeds|ok|FAIL)|seed [0-9]+:'; fi
+ifeq ($(origin SEED),command line)
+	go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED)
+else
+	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^seeds|FAIL|^ok|panic/p'"
+endif
+
+ONLY ?=
+mutants: ## break the protocol in small ways, those whose names contain ONLY, and print which seed of the simulator finds which; prints the table in docs/reliability.md
+	bash -o pipefail -c "go test -count=1 -timeout=4h -run='^TestMutants$$' -v ./internal/simulate -args -mutants -only='$(ONLY)' | sed -nE '/^\|/p; s/^ +mutants_test.go:[0-9]+: (.*)/\1/p; /FAIL|^ok/p'"
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
