@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
-	"github.com/holdfast-agents/holdfast/internal/transfer"
 )
 
 // newInspector returns what shows the inside of threads.
@@ -20,8 +20,8 @@ func newInspector(s *Server) *inspector.Inspector {
 }
 
 // newTransfer returns what brings threads in and out.
-func newTransfer(s *Server) *transfer.Desk {
-	return transfer.New(transfer.Config{
+func newTransfer(s *Server) *audit.Desk {
+	return audit.NewDesk(audit.DeskConfig{
 		Store:  s.store,
 		Limits: s.limits,
 		Now:    s.now,

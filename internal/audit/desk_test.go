@@ -1,4 +1,4 @@
-package transfer_test
+package audit_test
 
 import (
 	"bytes"
@@ -24,7 +24,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/internal/transfer"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -35,9 +34,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var bob = holdfast.Principal{Tenant: "other", User: "bob"}
 
 // desk returns a desk on an engine's store, and what it has logged.
-func desk(e *looptest.Engine) (*transfer.Desk, *looptest.Notebook) {
+func desk(e *looptest.Engine) (*audit.Desk, *looptest.Notebook) {
 	j := &looptest.Notebook{}
-	return transfer.New(transfer.Config{
+	return audit.NewDesk(audit.DeskConfig{
 		Store: e.Store,
 		Now:   clock.Wall,
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
@@ -48,7 +47,7 @@ func desk(e *looptest.Engine) (*transfer.Desk, *looptest.Notebook) {
 }
 
 // exported returns a thread of Alice's as a document.
-func exported(t *testing.T, d *transfer.Desk, id string) string {
+func exported(t *testing.T, d *audit.Desk, id string) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := looptest.Must(d.Export(t.Context(), looptest.Alice, id))(t)(&out); err != nil {
@@ -155,7 +154,7 @@ func TestImportsAtOnce(t *testing.T) {
 	text := []byte(exported(t, out, "t"))
 	synctest.Test(t, func(t *testing.T) {
 		db := &gated{Store: memstore.New(), commits: make(chan struct{}, 100), gate: make(chan struct{})}
-		in := transfer.New(transfer.Config{
+		in := audit.NewDesk(audit.DeskConfig{
 			Store: db,
 			Now:   clock.Wall,
 			NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
@@ -303,7 +302,7 @@ func TestSlowExports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 		size := looptest.Must(thread.Reader{Store: e.Store}.Size(t.Context(), key))(t)
-		d := transfer.New(transfer.Config{
+		d := audit.NewDesk(audit.DeskConfig{
 			Store: e.Store, Now: clock.Wall, NewID: func(string) string { return "" },
 			Limits: quota.New(quota.Config{
 				Now: clock.Wall, Log: slog.New(slog.DiscardHandler), Rejected: func(string, string) {},

@@ -1,6 +1,4 @@
-// Package transfer brings threads out of a server and into it, for their owners. Operators
-// have the store itself: package audit. The document is not trusted.
-package transfer
+package audit
 
 import (
 	"bytes"
@@ -13,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -22,8 +19,11 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Config is what a Desk needs. Every field must be set, except where it says otherwise.
-type Config struct {
+// A Desk brings threads out of a server and into it, for their owners. Operators have the store
+// itself, and use the functions of this package. The document of an owner is not trusted.
+
+// DeskConfig is what a Desk needs. Every field must be set, except where it says otherwise.
+type DeskConfig struct {
 	Store store.Store // holds all threads
 	// Limits are those of tenants and users; nil means that there are none.
 	Limits *quota.Limiter
@@ -36,7 +36,7 @@ type Config struct {
 
 // Desk exports and imports threads.
 type Desk struct {
-	cfg  Config
+	cfg  DeskConfig
 	read thread.Reader
 	// An export or an import has all of its thread in memory; an import, also the values that
 	// its document only stands for. An export has its turn only while the thread is read, so
@@ -47,8 +47,8 @@ type Desk struct {
 // atOnce is how many threads are exported at a time, and how many imported.
 const atOnce = 4
 
-// New returns a Desk.
-func New(cfg Config) *Desk {
+// NewDesk returns a Desk.
+func NewDesk(cfg DeskConfig) *Desk {
 	return &Desk{cfg, thread.Reader{Store: cfg.Store}, turns.New(atOnce, 1), turns.New(atOnce, 1)}
 }
 
@@ -77,13 +77,13 @@ func (d *Desk) Export(ctx context.Context, who holdfast.Principal, id string) (f
 }
 
 // document reads a thread when its turn has come.
-func (d *Desk) document(ctx context.Context, who holdfast.Principal, key store.ThreadKey) (*audit.Document, error) {
+func (d *Desk) document(ctx context.Context, who holdfast.Principal, key store.ThreadKey) (*Document, error) {
 	done, err := d.exports.Take(ctx, who)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	document, err := audit.ExportShown(ctx, d.cfg.Store, key, who.User)
+	document, err := ExportShown(ctx, d.cfg.Store, key, who.User)
 	if err != nil {
 		return nil, exportError(key, err)
 	}
@@ -117,7 +117,7 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 		return nil, err
 	}
 	defer done()
-	document, err := audit.ReadDocument(bytes.NewReader(text))
+	document, err := ReadDocument(bytes.NewReader(text))
 	if err != nil {
 		return nil, importError(err, id)
 	}
@@ -135,7 +135,7 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 	for _, id := range ids {
 		key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
 		var t *thread.Thread
-		if t, err = audit.ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now().Time(),
+		if t, err = ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now().Time(),
 			d.cfg.NewID); err == nil {
 			stored(true)
 			d.cfg.Limits.Wrote(who, int64(len(text)))
@@ -158,8 +158,8 @@ func importError(err error, id string) error {
 	case errors.Is(err, store.ErrVersionTooNew):
 		return holdfast.Errorf(codes.VersionTooNew, "The document is of a newer version than this server.").
 			WithHint("Import it into a server of that version.").Wrap(err)
-	case errors.Is(err, audit.ErrDocument), errors.Is(err, store.ErrInvalid):
-		reason := strings.TrimSuffix(strings.TrimPrefix(err.Error(), audit.ErrDocument.Error()+": "), ".")
+	case errors.Is(err, ErrDocument), errors.Is(err, store.ErrInvalid):
+		reason := strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrDocument.Error()+": "), ".")
 		return holdfast.Errorf(codes.InvalidInput, "The document cannot be imported: %s.", reason).
 			WithHint("Send what GET /threads/{thread}/export or holdfast export has written, unchanged.").Wrap(err)
 	}
