@@ -75,11 +75,15 @@ func (c *claims) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	known, err := c.host.CommitAlone(ctx, at, b.c)
 	if err == nil {
 		b.accepted()
+	} else {
+		c.behind.Store(true)
 	}
 	switch {
 	case b.start == nil:
 	case err == nil:
-		err = c.residents.launch(b, place)
+		if err = c.residents.launch(b, place); err != nil {
+			c.behind.Store(true)
+		}
 	case !known:
 		b.unsure = true
 		c.mu.Lock()
@@ -122,6 +126,7 @@ func (c *claims) settle(t *thread.Thread) bool {
 		defer u.place.release()
 		u.accepted()
 		if err := c.residents.launch(u.begun, u.place); err != nil {
+			c.behind.Store(true)
 			c.cfg.Log.Warn("a run could not be continued yet",
 				"thread", t.Key.Thread, "error", err) // the sweep finds it
 		}
@@ -134,6 +139,7 @@ func (c *claims) forgetUnsure() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, u := range c.unsure {
+		c.behind.Store(true)
 		if u.since.Ran() > c.cfg.StoreTimeout+c.cfg.Lease {
 			c.drop(key)
 		}

@@ -83,6 +83,13 @@ func (c *contact) announced() bool {
 	return !c.asked.Never()
 }
 
+// beganAfter reports whether this contact began after t, which may be the zero moment.
+func (c *contact) beganAfter(t clock.Moment) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.Never() || t.Before(c.since)
+}
+
 // HeldSince reports whether this process has held its lease from t until now: it has been in
 // contact with the store since then, and was not suspended. So nobody can have taken over
 // what it owned at t because it was silent.

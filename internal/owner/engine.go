@@ -103,7 +103,7 @@ func New(cfg loop.Config) (*Engine, error) {
 		takeovers: e.takeovers,
 		starter:   e.starter,
 	}
-	h.used = e.sweeper.look
+	h.used, e.sweeper.behind = e.sweeper.look, h.behind
 	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
 	e.sweeper.here = func(key store.ThreadKey) bool { return rs.local(key) != nil }
 	e.sweeper.succeed, e.sweeper.swept = e.takeovers.succeed, owns.forgetUnsure

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agents"
@@ -22,6 +23,9 @@ type house struct {
 	// replaced receives when the agents were replaced, so that the others are told.
 	replaced chan struct{}
 	used     func() // called when the agents were replaced: a run may have waited for the new ones
+	// behind is set when this process may own a thread that it does not run any more: a run has
+	// left, or it is not known whether one has begun.
+	behind *atomic.Bool
 	// process names this process among the owners of threads.
 	process string
 	contact *contact // with the store
@@ -69,6 +73,7 @@ func houseOf(h *loop.Host, c *contact) *house {
 		read:     h.Read,
 		process:  h.Process,
 		contact:  c,
+		behind:   new(atomic.Bool),
 		ctx:      h.Context,
 		stop:     h.Stop,
 		wg:       &h.Tasks,

@@ -157,6 +157,7 @@ func (rs *residents) launch(b *begun, s *slot) (err error) {
 func (rs *residents) live(r *resident) {
 	r.run.Main()
 	rs.unlist(r)
+	rs.behind.Store(true)
 	r.readers.Wait()
 	r.feed.End()
 	rs.places.free(holdfast.Principal{Tenant: r.start.Key.Tenant, User: r.start.Rec.User}, r.start.Agent.Of)

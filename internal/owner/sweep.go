@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -22,7 +23,9 @@ import (
 // How threads are found whose owner is gone. The store tells of departures: of a process
 // that has died or retired, which leaves all its threads, and of one that hands over a
 // single thread. Of a silent process nobody tells, so the sweep looks: when the lease of an
-// owner ends that it knows of, and at least once per lease, which finds the other owners.
+// owner ends that it knows of, and at least once per lease, which finds the other owners. It reads
+// the threads of owners that do not live, and no others: what a takeover waits for does not depend
+// on how much the others run. Now and then it looks at all owned threads, in case a hint is lost.
 
 const (
 	// heirFirst is how long the others leave a thread that was handed over to its heir.
@@ -32,6 +35,8 @@ const (
 	// afterLease is how long after the end of a lease the sweep looks, at the soonest. It
 	// does not look more often than that.
 	afterLease = 5 * time.Millisecond
+	// wholeEvery is how many leases apart the looks at all owned threads are.
+	wholeEvery = 10
 	// firstRetry and lastRetry are the shortest and the longest pause before a sweep looks again at
 	// threads that the store has not let it take over: a slot of the cluster moves, or the disk is full.
 	firstRetry, lastRetry = 50 * time.Millisecond, 400 * time.Millisecond
@@ -46,6 +51,8 @@ type sweeper struct {
 	contact  *contact
 	ctx      context.Context
 	draining <-chan struct{}
+	// behind is set when this process may own threads that are not here.
+	behind *atomic.Bool
 	// here reports whether a thread's run is in this process.
 	here func(store.ThreadKey) bool
 	// succeed makes sure that a thread has a living owner, who is not leaving.
@@ -60,6 +67,8 @@ type sweeper struct {
 	told map[store.ThreadKey]string
 	// retry is the pause before the next sweep; 0 if the store has refused nothing.
 	retry time.Duration
+	// whole is when all owned threads were last looked at.
+	whole clock.Moment
 	// unread is why the store could not be read the last time; empty if it could.
 	unread string
 }
@@ -193,7 +202,16 @@ func (s *sweeper) sweep() (next time.Duration) {
 	next = s.lease
 	var owned []store.OwnedThread
 	err := routine.Caught(func() (err error) {
-		owned, err = s.store.Owned(s.ctx)
+		if s.contact.beganAfter(s.whole) || s.retry > 0 || s.whole.Ran() > wholeEvery*s.lease {
+			begun := clock.Now()
+			if owned, err = s.store.Owned(s.ctx); err == nil {
+				s.whole = begun
+			}
+			return err
+		}
+		var alive time.Duration
+		owned, alive, err = s.lost()
+		next = min(next, alive)
 		return err
 	})
 	if err != nil {
@@ -222,6 +240,9 @@ func (s *sweeper) sweep() (next time.Duration) {
 			next = min(next, l.Left+afterLease)
 		default:
 			orphans = append(orphans, o.Key)
+			if o.Process == s.process {
+				s.behind.Store(true) // until it is taken over
+			}
 		}
 	}
 	if deaf := s.contact.deaf(); deaf > 0 && len(orphans) > 0 {
@@ -242,6 +263,36 @@ func (s *sweeper) turn(key store.ThreadKey) uint64 {
 	}
 	return h.Sum64()
 }
+
+// lost returns the threads of owners that do not live, and when the first of the other leases ends.
+func (s *sweeper) lost() (owned []store.OwnedThread, next time.Duration, err error) {
+	next = s.lease
+	owners, err := s.store.Owners(s.ctx)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, o := range owners {
+		switch {
+		case o.Process == s.process && s.behind.Swap(false):
+		case o.Process == s.process:
+			continue
+		case o.Lease.Alive():
+			next = min(next, o.Lease.Left+afterLease)
+			continue
+		}
+		found, err := s.store.Find(s.ctx, store.Query{List: store.Owned(o.Process), Limit: maxOrphans})
+		if err != nil {
+			return nil, next, err
+		}
+		for _, f := range found {
+			owned = append(owned, store.OwnedThread{Key: f.Key, Process: o.Process})
+		}
+	}
+	return owned, next, nil
+}
+
+// maxOrphans is how many threads of one owner a sweep takes over. The next one finds the others.
+const maxOrphans = 100_000
 
 // full reports whether the store has refused something, and says that it would refuse every commit
 // now: then no thread is tried.
