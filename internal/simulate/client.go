@@ -160,7 +160,7 @@ func (c *client) read(s *server, what string, fresh bool, ask func(context.Conte
 		}()
 		reply, err := ask(ctx)
 		c.world.fact("%s %s: %s", c.name, what, codeOf(err))
-		if c.full && codeOf(err) == codes.TooManyRuns {
+		if code := codeOf(err); c.full && (code == codes.TooManyRuns || code == codes.LimitExceeded) {
 			c.world.violate("places add up", "%s has no room for %s, and runs nothing", s.name, c.name)
 		}
 		if err != nil || reply == nil {

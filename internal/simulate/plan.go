@@ -121,11 +121,12 @@ func (p *plan) String() string {
 // limits returns the limits of a server.
 func (p *plan) limits(ledger store.Ledger, now clock.Shared, id func(string) string) *quota.Limiter {
 	return quota.New(quota.Config{
-		Limits: quota.Limits{Pair: quota.Pair{PerUser: quota.Bounds{Runs: maxRuns, Threads: 1000}}},
-		Ledger: ledger,
-		Now:    now,
-		Log:    slog.New(slog.DiscardHandler),
-		NewID:  id,
+		Limits:   quota.Limits{Pair: quota.Pair{PerUser: quota.Bounds{Runs: maxRuns, Threads: 1000}}},
+		Ledger:   ledger,
+		Now:      now,
+		Log:      slog.New(slog.DiscardHandler),
+		NewID:    id,
+		Rejected: func(string, string) {},
 	})
 }
 
