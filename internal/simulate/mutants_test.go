@@ -76,7 +76,6 @@ var mutants = []mutant{
 	one("a fence does not rise", "owner/owner.go", "t.Head.Fence.Epoch + 1", "t.Head.Fence.Epoch + 0"),
 	one("a break in contact goes unnoticed", "owner/contact.go", "if !first && gap <= c.holds() {",
 		"if !first && gap <= 1000*c.holds() {"),
-	one("the sweep looks only once", "owner/sweep.go", "next = s.lease\n", "next = 1000 * s.lease\n"),
 }
 
 // TestMutantsApply: every mutant's text is where it says, once.

@@ -29,8 +29,9 @@ type server struct {
 	process   string
 	engine    *owner.Engine
 	link      *link
-	ended     atomic.Bool // dead
-	ready     atomic.Bool // started
+	ended     atomic.Bool   // dead
+	ready     atomic.Bool   // started
+	begun     chan struct{} // closed when nothing starts it any more
 	suspended bool
 	stopping  bool
 	clients   context.Context // of its streams
@@ -64,6 +65,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		gone:    map[string]bool{},
 		skew:    w.plan.skews[index],
 	}
+	s.begun = make(chan struct{})
 	s.clients, s.cut = context.WithCancel(context.Background())
 	s.link = &link{world: w, server: s, base: w.base}
 	engine, err := owner.New(loop.Config{
@@ -100,6 +102,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 	}
 	s.engine, s.process = engine, owner.Process(engine)
 	w.ended.Go(func() {
+		defer close(s.begun)
 		for !s.isDead() {
 			if s.engine.Start(context.Background()) == nil {
 				s.ready.Store(true)
@@ -187,6 +190,7 @@ func (s *server) die(noticed bool) {
 		return // it is shutting down already
 	}
 	s.world.ended.Go(func() {
+		<-s.begun
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.engine.Shutdown(ctx)

@@ -23,7 +23,7 @@ func (w *World) settle() {
 		return
 	}
 	w.say("          faults stop")
-	w.settled = true
+	w.settled.Store(true)
 	able := false
 	for i, s := range w.servers {
 		switch {
@@ -148,7 +148,7 @@ func (w *World) unrest() (list []string) {
 
 // close ends all servers, and waits until no goroutine of theirs is left.
 func (w *World) close() {
-	w.settled = true
+	w.settled.Store(true)
 	for _, s := range w.servers {
 		if !s.isDead() {
 			s.die(false)

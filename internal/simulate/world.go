@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -36,7 +37,7 @@ type World struct {
 	facts   []string // seen since the last step
 	broken  []Violation
 	story   []string
-	settled bool // no more faults
+	settled atomic.Bool // no more faults
 }
 
 // Violation is a promise that was broken.
@@ -152,7 +153,7 @@ func (w *World) due() []*notice {
 
 // astray notes that a request that nobody waits for any more may still arrive.
 func (w *World) astray(name string, land func()) {
-	if w.settled {
+	if w.settled.Load() {
 		return
 	}
 	w.notify(&notice{name: "astray " + name, deliver: land, lose: func() {}})
