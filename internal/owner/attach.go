@@ -23,7 +23,11 @@ func (e *Engine) Events(
 		w.Viewer = watch.Viewer{Dialect: d}
 		return w.Reply(ctx), nil
 	}
-	defer e.returns.Enter(ctx)()
+	leave, err := e.returns.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	t, err := e.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -52,7 +56,11 @@ func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string)
 
 // Attach streams a thread to a page that may have seen any part of it.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
-	defer e.returns.Enter(ctx)()
+	leave, err := e.returns.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	for range maxDecisions {
 		t, err := e.Current(ctx, who, id)
 		if err != nil {

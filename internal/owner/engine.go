@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/internal/watch"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -40,7 +40,7 @@ type Engine struct {
 	decider   *decider
 	// returns lets clients that come back, and for whose streams the store must be read, do so
 	// some at a time, as the decider's turns do for requests.
-	returns *routine.Gate
+	returns *turns.Turns
 	// checker finds out whether what comes fits schemas.
 	checker *checker
 	sweeper *sweeper
@@ -51,7 +51,7 @@ type Engine struct {
 	closed chan struct{} // closed when streams must end
 }
 
-// turnWait is how long the first in line waits for its turn. A store that is far away makes
+// turnWait is how long the next one in line waits for its turn. A store that is far away makes
 // turns long without keeping the processor busy.
 const turnWait = 10 * time.Millisecond
 
@@ -62,6 +62,13 @@ const (
 	turnsAtOnce   = 16
 	returnsAtOnce = 4
 )
+
+// placesFor returns turns for so many at a time for each processor. Tenants and users come one
+// after the other, so a crowd of one keeps nobody else waiting.
+func placesFor(each int) *turns.Turns {
+	n := each * runtime.GOMAXPROCS(0)
+	return turns.NewPatient(n, n, turnWait)
+}
 
 // New returns an Engine. Call Start before anything else. It returns an error for an
 // agent whose middleware registers two states of one name.
@@ -90,14 +97,14 @@ func New(cfg loop.Config) (*Engine, error) {
 		},
 		starter:       &starter{house: h, places: free, claims: owns},
 		checker:       newChecker(),
-		returns:       routine.NewGate(returnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		returns:       placesFor(returnsAtOnce),
 		sweeper:       newSweeper(h.cfg, h.process, h.contact),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
 	e.decider = &decider{
 		house:     h,
-		turns:     routine.NewGate(turnsAtOnce*runtime.GOMAXPROCS(0), turnWait),
+		turns:     placesFor(turnsAtOnce),
 		locks:     one,
 		residents: rs,
 		takeovers: e.takeovers,

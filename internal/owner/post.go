@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
-	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -42,7 +42,7 @@ type decider struct {
 	// turns lets requests be decided some at a time, so that the runs that go on do not wait
 	// for all of those that begin. Requests admitted together stay in step, so one wake-up
 	// serves several runs.
-	turns     *routine.Gate
+	turns     *turns.Turns
 	locks     *locks
 	residents *residents
 	takeovers *takeovers
@@ -63,7 +63,11 @@ func (d *decider) orAgain(ctx context.Context, t *thread.Thread, err error) erro
 // silence; while it depends on what may take long to compute, it is openChecks.
 func (d *decider) decided(ctx context.Context, a *asking) (*plan, error) {
 	who, in := a.who, a.in
-	defer d.turns.Enter(ctx)()
+	leave, err := d.turns.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	defer d.locks.lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := d.read.Load(ctx, who, in.ThreadID)
 	if err != nil {

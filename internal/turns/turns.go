@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -15,9 +16,12 @@ import (
 type Turns struct {
 	perTenant int
 	perUser   int
+	patience  time.Duration // 0: those who wait do so for as long as it takes
 
 	mu      sync.Mutex
 	free    int
+	beyond  int               // how many were let in without a place
+	late    *time.Timer       // goes off when the next one has waited for long enough; nil if nobody waits
 	has     map[user]int      // places
 	tenants map[string]int    // the same
 	order   []string          // tenants of which somebody waits, the next one first
@@ -44,6 +48,15 @@ func New(places, perUser int) *Turns {
 		tenants:   map[string]int{},
 		lines:     map[string][]line{},
 	}
+}
+
+// NewPatient returns Turns like those of New, except that the next one in line waits for a place only
+// so long and then goes without one: work that waits for something far away does not keep the
+// processor busy, so it keeps nobody out.
+func NewPatient(places, perUser int, patience time.Duration) *Turns {
+	t := New(places, perUser)
+	t.patience = patience
+	return t
 }
 
 // Take waits for a place, which end gives back; end must be called once. The error is the cause
@@ -89,7 +102,11 @@ func (t *Turns) join(me user, mine chan struct{}) {
 func (t *Turns) leave(me user) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.free++
+	if t.beyond > 0 {
+		t.beyond--
+	} else {
+		t.free++
+	}
 	if t.has[me]--; t.has[me] == 0 {
 		delete(t.has, me)
 	}
@@ -103,23 +120,56 @@ func (t *Turns) leave(me user) {
 func (t *Turns) next() {
 	for t.free > 0 && slices.ContainsFunc(t.order, t.serve) {
 	}
+	t.watch()
+}
+
+// watch sees to it that the next one does not wait for longer than the patience. The caller
+// holds mu.
+func (t *Turns) watch() {
+	switch {
+	case len(t.order) == 0 && t.late != nil:
+		t.late.Stop()
+		t.late = nil
+	case len(t.order) > 0 && t.late == nil && t.patience > 0:
+		t.late = time.AfterFunc(t.patience, t.letIn)
+	}
+}
+
+// letIn lets the next one in without a place.
+func (t *Turns) letIn() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.order) == 0 {
+		return // it came in, or gave up, in the last moment
+	}
+	t.beyond++
+	t.late = nil
+	t.admit(t.order[0], 0)
+	t.watch()
 }
 
 // serve gives a place to a request of the tenant, whose turn comes again after all others; it
 // reports false if no request of the tenant may have one. The caller holds mu.
 func (t *Turns) serve(tenant string) bool {
-	lines := t.lines[tenant]
-	i := slices.IndexFunc(lines, func(l line) bool { return t.has[l.user] < t.perUser })
+	i := slices.IndexFunc(t.lines[tenant], func(l line) bool { return t.has[l.user] < t.perUser })
 	if t.tenants[tenant] >= t.perTenant || i < 0 {
 		return false
 	}
-	l := lines[i]
-	t.remove(l.user, l.calls[0], true)
 	t.free--
+	t.admit(tenant, i)
+	if t.late != nil {
+		t.late.Reset(t.patience)
+	}
+	return true
+}
+
+// admit lets in the first of a line of the tenant. The caller holds mu.
+func (t *Turns) admit(tenant string, i int) {
+	l := t.lines[tenant][i]
+	t.remove(l.user, l.calls[0], true)
 	t.has[l.user]++
 	t.tenants[tenant]++
 	close(l.calls[0])
-	return true
 }
 
 // remove takes a request out of its line; it reports whether it was there. If it is served, its
@@ -157,5 +207,6 @@ func (t *Turns) remove(who user, call chan struct{}, served bool) bool {
 func (t *Turns) withdraw(me user, mine chan struct{}) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer t.watch()
 	return t.remove(me, mine, false)
 }

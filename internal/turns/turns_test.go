@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/turns"
@@ -109,6 +110,52 @@ func TestWithdraw(t *testing.T) {
 		a.ask(t, "t0/u0 t1/u1")
 		if got := a.order(); got != "t0/u0 t1/u1" {
 			t.Errorf("then it is %s", got)
+		}
+	})
+}
+
+// TestTheNextInLineGoesWithoutAPlace: a holder that keeps its place long keeps the others
+// waiting only for the next one's patience, one after the other, and a place that was never
+// taken is not given back.
+func TestTheNextInLineGoesWithoutAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := turns.NewPatient(1, 1, time.Second)
+		take := func(tenant string) (end func()) {
+			end, err := all.Take(t.Context(), holdfast.Principal{Tenant: tenant})
+			if err != nil {
+				t.Error(err)
+			}
+			return end
+		}
+		held := take("a")
+		began := time.Now()
+		went := make(chan string, 4)
+		for _, tenant := range []string{"a", "a", "b"} {
+			go func() {
+				end := take(tenant)
+				went <- fmt.Sprint(tenant, " ", time.Since(began))
+				time.Sleep(time.Hour)
+				end()
+			}()
+			synctest.Wait()
+		}
+		for _, want := range []string{"a 1s", "b 2s", "a 3s"} {
+			if got := <-went; got != want {
+				t.Errorf("went in: %s, want %s", got, want)
+			}
+		}
+		held() // the one place is free again only when all others have left
+		go func() {
+			defer take("c")()
+			went <- fmt.Sprint("c ", time.Since(began))
+		}()
+		if got := <-went; got != "c 4s" {
+			t.Errorf("went in: %s, want c 4s", got)
+		}
+		time.Sleep(2 * time.Hour)
+		take("d")()
+		if waited := time.Since(began) - 2*time.Hour - 4*time.Second; waited != 0 {
+			t.Errorf("the place was not free: waited %s", waited)
 		}
 	})
 }
