@@ -26,6 +26,11 @@ import (
 	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/failure"
+	models "github.com/holdfast-agents/holdfast/model"
+	"github.com/holdfast-agents/holdfast/model/anthropic"
+	"github.com/holdfast-agents/holdfast/model/gemini"
+	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/model/responses"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
@@ -351,6 +356,21 @@ func TestSmall(t *testing.T) {
 	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK ||
 		!bytes.Contains(body, []byte(`"weather"`)) {
 		t.Errorf("%d %s %v", res.StatusCode, body, err)
+	}
+}
+
+// TestOptionsOfAllProviders: the same options make a model of each provider.
+func TestOptionsOfAllProviders(t *testing.T) {
+	o := models.Options{Model: "m", Key: "k", Timeout: time.Minute}
+	for name, made := range map[string]func(models.Options) (holdfast.Model, error){
+		"anthropic": func(o models.Options) (holdfast.Model, error) { return anthropic.New(o) },
+		"gemini":    func(o models.Options) (holdfast.Model, error) { return gemini.New(o) },
+		"openai":    func(o models.Options) (holdfast.Model, error) { return openai.New(o) },
+		"responses": func(o models.Options) (holdfast.Model, error) { return responses.New(o) },
+	} {
+		if m, err := made(o); err != nil || m == nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
