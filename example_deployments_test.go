@@ -22,9 +22,6 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The output of these examples is compared line by line, and a printed line cannot be broken, so
-// the comments with their output are wider than code.
-
 // keep is a middleware that keeps a state: it reads it before each iteration, and
 // changes it after.
 func keep[T any](key *state.Key[T], next func(T) T) holdfast.Middleware {
@@ -88,39 +85,79 @@ func Example_deployments() {
 	d.deploy("B again", server.Config{}, deploymentB())
 	// Output:
 	// # A
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},
+	//     "acme.mail":{"sent":1}}}}
 	// # check before B
 	// default/t: acme.mail will be migrated from 1 to 3
 	// # B
-	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r2 iteration=0 count=1 states=greeting
-	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r2 iteration=0 count=1 states=tone
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=mail from=1 to=3
-	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone","removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
+	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept,
+	//     and nobody reads it (expected after a middleware was removed)" thread=t run=r2 iteration=0 count=1
+	//     states=greeting
+	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the
+	//     initial value" thread=t run=r2 iteration=0 count=1 states=tone
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0
+	//     state=mail from=1 to=3
+	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,
+	//     "oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone",
+	//     "removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],
+	//     "timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},
+	//     "states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},
+	//     "acme.tone":{"formal":true}}}}
 	// # check before A again
 	// default/t: acme.mail is version 3, newer than 1
 	// # A again
-	// {"error":{"code":"state_too_new","message":"The state \"acme.mail\" has version 3, but this server knows it only up to version 1.","hint":"It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset that state and keep its newer value aside.","details":{"known":1,"state":"acme.mail","version":3}}}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
+	// {"error":{"code":"state_too_new","message":"The state \"acme.mail\" has version 3, but this server
+	//     knows it only up to version 1.","hint":"It was left as it is. Run a version that knows it, or start
+	//     with --on-newer-state=reset to reset that state and keep its newer value aside.",
+	//     "details":{"known":1,"state":"acme.mail","version":3}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},
+	//     "states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},
+	//     "acme.tone":{"formal":true}}}}
 	// # A with --on-newer-state=reset
-	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r4 iteration=0 count=1 states=tone
-	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r4 iteration=0 count=1 states=greeting
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r4 iteration=0 state=mail from=3 to=1
-	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail,acme.tone","newSignature":"acme.greeting,acme.mail","removed":["acme.tone"],"added":["acme.greeting"],"changed":[{"name":"acme.mail","from":3,"to":1}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1},"acme.tone":{"formal":true}},"newerStates":{"acme.mail":{"version":3,"data":{"byAddress":{"unknown":1}}}}}}
+	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept,
+	//     and nobody reads it (expected after a middleware was removed)" thread=t run=r4 iteration=0 count=1
+	//     states=tone
+	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the
+	//     initial value" thread=t run=r4 iteration=0 count=1 states=greeting
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r4 iteration=0
+	//     state=mail from=3 to=1
+	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,
+	//     "oldSignature":"acme.mail,acme.tone","newSignature":"acme.greeting,acme.mail",
+	//     "removed":["acme.tone"],"added":["acme.greeting"],"changed":[{"name":"acme.mail","from":3,"to":1}],
+	//     "timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1,"acme.tone":1},
+	//     "states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1},"acme.tone":{"formal":true}},
+	//     "newerStates":{"acme.mail":{"version":3,"data":{"byAddress":{"unknown":1}}}}}}
 	// # stored
 	// sig: "KDzbvi3"
 	// states: {"acme.greeting":{"formal":true},"acme.mail":{"sent":1},"acme.tone":{"formal":true}}
 	// stateVersions: {"acme.tone":1}
 	// newerStates: {"acme.mail":{"version":3,"data":{"byAddress":{"unknown":1}}}}
-	// schema/TSIm38t, 105 bytes: {"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.mail":3,"acme.tone":1}}
-	// schema/KDzbvi3, 113 bytes: {"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1}}
+	// schema/TSIm38t, 105 bytes: {"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,
+	//     "stateVersions":{"acme.mail":3,"acme.tone":1}}
+	// schema/KDzbvi3, 113 bytes: {"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1}}
 	// # B again
-	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r5 iteration=0 count=1 states=greeting
-	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r5 iteration=0 count=1 states=tone
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r5 iteration=0 state=mail from=1 to=3
-	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone","removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
+	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept,
+	//     and nobody reads it (expected after a middleware was removed)" thread=t run=r5 iteration=0 count=1
+	//     states=greeting
+	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the
+	//     initial value" thread=t run=r5 iteration=0 count=1 states=tone
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r5 iteration=0
+	//     state=mail from=1 to=3
+	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,
+	//     "oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone",
+	//     "removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],
+	//     "timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},
+	//     "states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},
+	//     "acme.tone":{"formal":true}}}}
 }
 
 // A thread that was written without states is continued by an agent that has some.
@@ -132,9 +169,14 @@ func Example_deploymentsOlder() {
 	// # without states
 	// {"state":null}
 	// # A
-	// level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2 iteration=0
-	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":true,"oldSignature":"","newSignature":"acme.greeting,acme.mail","removed":[],"added":[],"changed":[],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
+	// level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to
+	//     the current schema" thread=t run=r2 iteration=0
+	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":true,"oldSignature":"",
+	//     "newSignature":"acme.greeting,acme.mail","removed":[],"added":[],"changed":[],
+	//     "timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},
+	//     "acme.mail":{"sent":1}}}}
 }
 
 // A state whose migration is missing, and one whose migration fails.
@@ -148,20 +190,41 @@ func Example_deploymentsMigration() {
 	d.deploy("no migration", server.Config{}, unmigrated)
 	// Output:
 	// # A
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 	// # a migration that fails
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=mail from=1 to=2
-	// level=WARN msg="run failed" thread=t run=r2 iteration=0 code=state_migration_failed error="state_migration_failed: The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2).: who was it sent to?"
-	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail","newSignature":"acme.mail","removed":[],"added":[],"changed":[{"name":"acme.mail","from":1,"to":2}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the people who run this service.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the migration and try again."}}}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0
+	//     state=mail from=1 to=2
+	// level=WARN msg="run failed" thread=t run=r2 iteration=0 code=state_migration_failed
+	//     error="state_migration_failed: The migration of state \"acme.mail\" from version 1 to 2 failed
+	//     (stored: 1, needed: 2).: who was it sent to?"
+	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,
+	//     "oldSignature":"acme.mail","newSignature":"acme.mail","removed":[],"added":[],
+	//     "changed":[{"name":"acme.mail","from":1,"to":2}],"timestamp":"2026-01-31T12:00:00.000Z"},
+	//     "timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet.
+	//     Nothing was changed. Tell the people who run this service.","code":"state_migration_failed",
+	//     "timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The migration of state
+	//     \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the
+	//     migration and try again."}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 	// # check before no migration
 	// default/t: acme.mail has no migration from 1 to 2
 	// # no migration
-	// level=WARN msg="a stored state has no migration and is read with defaults" thread=t state=acme.mail from=1 to=2
-	// level=WARN msg="run failed" thread=t run=r3 iteration=0 code=state_unreadable error="state_unreadable: The state \"acme.mail\" is stored as number in sent, but holdfast_test.MailV2 is expected.: json: cannot unmarshal number into Go struct field MailV2.sent of type map[string]int"
-	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the people who run this service.","code":"state_unreadable","timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The state \"acme.mail\" is stored as number in sent, but holdfast_test.MailV2 is expected. It was left as it is. If its type has changed, raise its version and add a migration."}}}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
+	// level=WARN msg="a stored state has no migration and is read with defaults" thread=t state=acme.mail
+	//     from=1 to=2
+	// level=WARN msg="run failed" thread=t run=r3 iteration=0 code=state_unreadable
+	//     error="state_unreadable: The state \"acme.mail\" is stored as number in sent, but
+	//     holdfast_test.MailV2 is expected.: json: cannot unmarshal number into Go struct field MailV2.sent
+	//     of type map[string]int"
+	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet.
+	//     Nothing was changed. Tell the people who run this service.","code":"state_unreadable",
+	//     "timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The state \"acme.mail\" is
+	//     stored as number in sent, but holdfast_test.MailV2 is expected. It was left as it is. If its type
+	//     has changed, raise its version and add a migration."}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 }
 
 // In fail mode, a run is refused before anything is written.
@@ -171,10 +234,17 @@ func Example_deploymentsFail() {
 	d.deploy("B with --schema-changes=fail", server.Config{SchemaChanges: "fail"}, deploymentB())
 	// Output:
 	// # A
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},
+	//     "acme.mail":{"sent":1}}}}
 	// # B with --schema-changes=fail
-	// {"error":{"code":"schema_changed","message":"The thread was written with other middleware states than this server has (removed: greeting; added: tone; other version: mail).","hint":"Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.","details":{"added":["acme.tone"],"changed":["acme.mail"],"removed":["acme.greeting"]}}}
-	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
+	// {"error":{"code":"schema_changed","message":"The thread was written with other middleware states
+	//     than this server has (removed: greeting; added: tone; other version: mail).","hint":"Nothing was
+	//     changed. Run the version that wrote it, or start with --schema-changes=warn.",
+	//     "details":{"added":["acme.tone"],"changed":["acme.mail"],"removed":["acme.greeting"]}}}
+	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,
+	//     "stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},
+	//     "acme.mail":{"sent":1}}}}
 }
 
 // deployments are programs that run one after another on one store.
@@ -209,11 +279,29 @@ func (d *deployments) deploy(name string, cfg server.Config, middleware []holdfa
 	}
 	for line := range strings.Lines(log.String()) {
 		if (strings.Contains(line, "state") || strings.Contains(line, "schema")) && !strings.Contains(line, "took=") {
-			fmt.Print(line)
+			printWrapped(line)
 		}
 	}
-	fmt.Print(answer)
-	fmt.Print(state)
+	printWrapped(answer)
+	printWrapped(state)
+}
+
+// printWrapped prints lines that fit into a comment: one of more than 100 characters is broken
+// after a comma or at a space, and goes on indented.
+func printWrapped(text string) {
+	const most = 100
+	for line := range strings.Lines(text) {
+		line, indent := strings.TrimSuffix(line, "\n"), ""
+		for len(line) > most {
+			end := strings.LastIndexAny(line[:most], ", ") + 1
+			if end == 0 {
+				break
+			}
+			fmt.Println(indent + strings.TrimSuffix(line[:end], " "))
+			line, indent = line[end:], "    "
+		}
+		fmt.Println(indent + line)
+	}
 }
 
 // hello is a model that says one word.
@@ -303,7 +391,7 @@ func (d *deployments) stored() {
 		return
 	}
 	for _, member := range []string{"sig", "states", "stateVersions", "newerStates"} {
-		fmt.Printf("%s: %s\n", member, cp.State[member])
+		printWrapped(fmt.Sprintf("%s: %s", member, cp.State[member]))
 	}
 	blobs, err := d.store.Values(ctx, key, store.KindBlob, "", 0)
 	if err != nil {
@@ -311,7 +399,7 @@ func (d *deployments) stored() {
 		return
 	}
 	for _, v := range blobs {
-		fmt.Printf("%s, %d bytes: %s\n", v.ID, len(v.Data), v.Data)
+		printWrapped(fmt.Sprintf("%s, %d bytes: %s", v.ID, len(v.Data), v.Data))
 	}
 }
 

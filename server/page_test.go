@@ -73,7 +73,8 @@ func TestRolesOnThePage(t *testing.T) {
 	page := string(must(os.ReadFile("../docs/security.md"))(t))
 	roles := access.Roles()
 	var actions []access.Action
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|((?: ✓? ?\\|){6})").FindAllStringSubmatch(page, -1) {
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|((?: ✓? ?\\|){6})")
+	for _, m := range rows.FindAllStringSubmatch(page, -1) {
 		action := access.Action(m[1])
 		actions = append(actions, action)
 		for i, cell := range strings.Split(strings.Trim(m[2], "|"), "|") {
