@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -158,9 +157,10 @@ func (t *tool) Spec() holdfast.ToolSpec {
 
 // Call implements [holdfast.Tool].
 func (t *tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-	if t.server.isDead() || !t.server.world.started(t.server, &call) {
+	if t.server.isDead() {
 		return holdfast.ToolResult{}, errLink
 	}
+	t.server.world.started(t.server, &call)
 	options := []string{failed}
 	if effects[t.name] == holdfast.EffectOnce || effects[t.name] == holdfast.EffectQuery {
 		options = append(options, unsure)
@@ -224,7 +224,7 @@ func wellFormed(messages []holdfast.Message) string {
 func idsOf(messages []holdfast.Message) []string {
 	var ids []string
 	for _, m := range messages {
-		if m.ID != "" && !slices.Contains([]holdfast.Role{holdfast.RoleSystem}, m.Role) {
+		if m.ID != "" && m.Role != holdfast.RoleSystem {
 			ids = append(ids, m.ID)
 		}
 	}

@@ -25,10 +25,11 @@ type chooser struct {
 
 // choose returns what happens next; nil if nothing does, or if the script is over.
 func (c *chooser) choose(choices []choice) *choice {
-	next := c.drawn(choices)
+	pick := c.drawn
 	if c.scripted {
-		next = c.written(choices)
+		pick = c.written
 	}
+	next := pick(choices)
 	if next != nil {
 		c.taken = append(c.taken, next.name)
 	}
@@ -55,7 +56,7 @@ func (c *chooser) drawn(choices []choice) *choice {
 	for i := range choices {
 		sum += choices[i].weight
 	}
-	if sum == 0 || c.scripted {
+	if sum == 0 {
 		return nil
 	}
 	at := c.rand.Float64() * sum

@@ -32,17 +32,15 @@ func as(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, asked{}, name)
 }
 
-// faults are what may happen to a call.
-var (
-	readFaults  = []string{lost, late}
-	writeFaults = []string{lost, mute, late, twice}
-)
-
-// call makes one call of the store.
+// call makes one call of the store, which may write.
 func call[T any](
-	l *link, ctx context.Context, op string, key store.ThreadKey, faults []string, f func(context.Context) (T, error),
+	l *link, ctx context.Context, op string, key store.ThreadKey, writes bool, f func(context.Context) (T, error),
 ) (T, error) {
 	var none T
+	faults := []string{lost, late}
+	if writes {
+		faults = []string{lost, mute, late, twice}
+	}
 	name := l.server.name + " " + op
 	if key.Thread != "" {
 		name += " " + key.Thread
@@ -57,18 +55,13 @@ func call[T any](
 		return none, err
 	}
 	verdict, let := l.world.gate.wait(ctx, &waiter{name: name, server: l.server, options: faults})
+	if writes && (!let || verdict == dead) { // it may still be under way
+		l.world.astray(name, func() { _, _ = f(context.Background()) })
+	}
 	switch {
 	case !let:
-		if len(faults) == len(writeFaults) { // it may still be under way
-			l.world.astray(name, func() { _, _ = f(context.Background()) })
-		}
 		return none, ctx.Err()
-	case verdict == dead:
-		if len(faults) == len(writeFaults) {
-			l.world.astray(name, func() { _, _ = f(context.Background()) })
-		}
-		return none, errLink
-	case verdict == lost:
+	case verdict == dead, verdict == lost:
 		return none, errLink
 	}
 	// The request is carried out, whatever becomes of its context.
@@ -93,9 +86,8 @@ func call[T any](
 
 // do is call for calls without a result.
 func do(l *link, ctx context.Context, op string, key store.ThreadKey, f func(context.Context) error) error {
-	_, err := call(l, ctx, op, key, writeFaults, func(ctx context.Context) (struct{}, error) {
-		return struct{}{},
-			f(ctx)
+	_, err := call(l, ctx, op, key, true, func(ctx context.Context) (none struct{}, err error) {
+		return none, f(ctx)
 	})
 	return err
 }
@@ -104,7 +96,7 @@ func do(l *link, ctx context.Context, op string, key store.ThreadKey, f func(con
 func get[T any](
 	l *link, ctx context.Context, op string, key store.ThreadKey, f func(context.Context) (T, error),
 ) (T, error) {
-	return call(l, ctx, op, key, readFaults, f)
+	return call(l, ctx, op, key, false, f)
 }
 
 // Commit implements [store.Committer].

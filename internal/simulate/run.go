@@ -19,8 +19,6 @@ type Result struct {
 	Story []string
 	// Steps are the names of the steps that were chosen.
 	Steps []string
-	// Virtual is how long it took in the world's time.
-	Virtual time.Duration
 }
 
 // Run plays the schedule of a seed. If script is not nil, its steps are played instead, as
@@ -44,7 +42,7 @@ func Run(seed uint64, script []string) *Result {
 	}
 	w.settle()
 	w.close()
-	return &Result{Violation: w.violation(), Story: w.story, Steps: c.taken, Virtual: w.began.Ran()}
+	return &Result{Violation: w.violation(), Story: w.story, Steps: c.taken}
 }
 
 // step makes one step. It reports false if there is none, or if a promise was broken.

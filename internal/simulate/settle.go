@@ -36,9 +36,8 @@ func (w *World) settle() {
 		}
 	}
 	if !able {
-		w.servers = append(w.servers, nil)
 		w.plan.skews = append(w.plan.skews, 0)
-		w.servers[len(w.servers)-1] = w.newServer(len(w.servers)-1, 1, variant{revision: "r1"})
+		w.servers = append(w.servers, w.newServer(len(w.servers), 1, variant{revision: "r1"}))
 	}
 	w.come()
 	if w.plan.seed%4 == 0 {

@@ -40,7 +40,6 @@ type done struct {
 	id, name, arguments string
 	starts              int
 	ended               bool
-	denied              bool // it was said that it has not taken effect
 }
 
 // reserved is a reservation in the ledger.
@@ -128,9 +127,8 @@ func describe(data []byte) string {
 	return text
 }
 
-// started takes in that a tool begins to work. It returns false if it must not, as the world
-// can tell.
-func (w *World) started(s *server, call *holdfast.ToolCall) bool {
+// started takes in that a tool begins to work.
+func (w *World) started(s *server, call *holdfast.ToolCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.facts = append(w.facts, fmt.Sprintf("%s starts %s %s in %s", s.name, call.Name, call.ID, call.Thread))
@@ -143,7 +141,7 @@ func (w *World) started(s *server, call *holdfast.ToolCall) bool {
 		w.violated("a finished tool never runs again", "%s %s starts after its result %q", call.Name, call.ID, code)
 	}
 	if effects[call.Name] == holdfast.EffectPure {
-		return true
+		return
 	}
 	if _, err := w.base.Value(context.Background(), keyOf(call.Thread), store.KindIntent, call.ID); err != nil {
 		w.violated("the intent is stored first", "%s %s starts without", call.Name, call.ID)
@@ -161,11 +159,6 @@ func (w *World) started(s *server, call *holdfast.ToolCall) bool {
 	if effects[call.Name] != holdfast.EffectIdempotent && d.starts > 1 {
 		w.violated("once at most once", "%s %s has started %d times", call.Name, call.ID, d.starts)
 	}
-	if d.denied {
-		w.violated("once at most once", "%s %s starts after it was told that it had not", call.Name, call.ID)
-	}
-	d.denied = false
-	return true
 }
 
 // finished takes in that a tool has done its work.
