@@ -1,0 +1,202 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// breach breaks a promise in a world in which "s1" owns the thread t1, a call has started and
+// ended there, and a client has seen the first of three records.
+type breach struct {
+	promise string
+	how     func(w *World)
+}
+
+// breaches are at least one for each promise that is checked at the moment at which it is broken.
+var breaches = []breach{
+	{"one owner writes", func(w *World) { w.commits(&store.Commit{ID: "x", Fence: first, Process: "s1"}) }},
+	{"one owner writes", func(w *World) { w.follows(&store.Commit{Fence: first, Process: "s2"}) }},
+	{"fences rise", func(w *World) {
+		w.follows(&store.Commit{Fence: store.Fence{Epoch: 1, Nonce: "another"}, Process: "s2"})
+	}},
+	{"a call has one result", func(w *World) {
+		w.follows(&store.Commit{Fence: first, Process: "s1", Messages: []store.Message{result("m9")}})
+	}},
+	{"one owner starts tools", func(w *World) { w.started(w.servers[1], callOf("look", "new")) }},
+	{"a finished tool never runs again", func(w *World) { w.started(w.servers[0], callOf("look", "ended")) }},
+	{"the intent is stored first", func(w *World) { w.started(w.servers[0], callOf("pay", "new")) }},
+	{"once at most once", func(w *World) { w.started(w.servers[0], callOf("pay", "begun")) }},
+	{"once at most once", func(w *World) { w.started(w.servers[0], callOf("order", "asked")) }},
+	{"a key belongs to one call", func(w *World) { w.started(w.servers[0], callOf("save", "begun")) }},
+	{"one owner asks models", func(w *World) { w.modelAsked(w.servers[1], asks()) }},
+	{"histories are well formed", func(w *World) { w.modelAsked(w.servers[0], asks(assistant("m1"))) }},
+	{"histories are well formed", func(w *World) {
+		tool := holdfast.Message{ID: "m2", Role: holdfast.RoleTool, CallID: "ended"}
+		w.modelAsked(w.servers[0], asks(assistant("m1"), tool, tool))
+	}},
+	{"histories are well formed", func(w *World) {
+		tool := holdfast.Message{ID: "m2", Role: holdfast.RoleTool, CallID: "ended"}
+		w.modelAsked(w.servers[0], asks(assistant("m1"), tool, assistant("m1"), tool))
+	}},
+	{"what a model is asked is durable", func(w *World) {
+		w.modelAsked(w.servers[0], asks(holdfast.Message{ID: "m7", Role: holdfast.RoleUser}))
+	}},
+	{"the ledger adds up", func(w *World) { w.truth.spent++; w.look() }},
+	{"nothing acknowledged is lost", func(w *World) { w.truth.begun["r1"] = "t1"; w.look() }},
+	{"both dialects are legal", func(w *World) { w.clients[0].see(&agui.Frame{Data: []byte(`{`)}) }},
+	{"both dialects are legal", func(w *World) { w.shown("", agui.TextMessageEnd{MessageID: "m2"}) }},
+	{"cursors can be read", func(w *World) { w.shown("?", opened) }},
+	{"durable before visible", func(w *World) { w.shown("4-n", opened) }},
+	{"durable before visible", func(w *World) { w.shown("2-o", opened) }},
+	{"a watcher sees the log", func(w *World) { w.shown("2-n", agui.RunFinished{RunID: "r1"}) }},
+	{"a watcher sees the log", func(w *World) { w.shown("1-n", started) }},
+	{"a watcher sees the log", func(w *World) { w.shown("3-n", said("Hello")) }},
+	{"a watcher sees the log", func(w *World) { w.shown("2-n", opened); w.shown("3-n", said("Hell")) }},
+}
+
+// TestBreaches: each promise is found broken when it is, and none is before.
+func TestBreaches(t *testing.T) {
+	t.Parallel()
+	for i, b := range breaches {
+		t.Run(fmt.Sprintf("%s %d", b.promise, i), func(t *testing.T) {
+			w := newTruth(t)
+			if w.look(); w.violation() != nil {
+				t.Fatalf("before: %v", w.violation())
+			}
+			b.how(w)
+			for _, v := range w.broken {
+				if v.Promise == b.promise {
+					return
+				}
+			}
+			t.Errorf("it is not found broken: %v", w.broken)
+		})
+	}
+}
+
+// TestEveryPromiseHasABreach: no promise is checked that nothing is known to break. Two are
+// checked at the end of whole schedules; mutants break them.
+func TestEveryPromiseHasABreach(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"an accepted run ends": true, "places add up": true}
+	for _, b := range breaches {
+		known[b.promise] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\.violated?\("([^"]+)"`).FindAllSubmatch(text, -1) {
+			if found++; !known[string(m[1])] {
+				t.Errorf("%s checks %q, which nothing breaks", file, m[1])
+			}
+		}
+	}
+	if found < len(known) {
+		t.Errorf("%d checks of %d promises", found, len(known))
+	}
+}
+
+// first is the fence under which the thread was written.
+var first = store.Fence{Epoch: 1, Nonce: "n"}
+
+// started and opened are the first and the second record.
+var (
+	started = agui.RunStarted{ThreadID: "t1", RunID: "r1"}
+	opened  = agui.TextMessageStart{MessageID: "m2", Role: "assistant"}
+)
+
+// said is the third, if the text is "Hello".
+func said(text string) agui.Event { return agui.TextMessageContent{MessageID: "m2", Delta: text} }
+
+// newTruth returns a world in which what breach says has happened.
+func newTruth(t *testing.T) *World {
+	t.Helper()
+	w := &World{plan: planOf(1), base: memstore.New()}
+	w.truth.init()
+	for _, name := range []string{"s1", "s2"} {
+		w.servers = append(w.servers, &server{world: w, name: name, process: name})
+	}
+	w.clients = []*client{{world: w, name: "c1", thread: "t1"}}
+	c := &store.Commit{
+		ID:      "e1",
+		Expect:  store.Position{Next: 1},
+		Fence:   first,
+		Process: "s1",
+		Records: [][]byte{
+			agui.Append(nil, started),
+			agui.Append(nil, opened),
+			agui.Append(nil, said("Hello")),
+		},
+		Messages: []store.Message{{ID: "m1", Data: []byte(`{"id":"m1","role":"assistant"}`)}, result("m2")},
+		Put: []store.Value{
+			{Kind: store.KindIntent, ID: "begun", Data: []byte("{}")},
+			{Kind: store.KindIntent, ID: "asked", Data: []byte("{}")},
+		},
+	}
+	c.Key = keyOf("t1")
+	if err := w.commit(context.Background(), w.servers[0], c); err != nil {
+		t.Fatal(err)
+	}
+	w.started(w.servers[0], callOf("pay", "begun"))
+	w.started(w.servers[0], callOf("order", "asked"))
+	w.shown("1-n", started)
+	return w
+}
+
+// commits takes in a commit to the thread as if the store had accepted it.
+func (w *World) commits(c *store.Commit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.Key = keyOf("t1")
+	w.landed(w.servers[0], c)
+}
+
+// follows is commits for one that follows what the thread has.
+func (w *World) follows(c *store.Commit) {
+	c.ID, c.Expect = "e2", w.truth.of("t1").position
+	w.commits(c)
+}
+
+// shown shows the client a frame.
+func (w *World) shown(id string, ev agui.Event) {
+	w.clients[0].see(&agui.Frame{ID: id, Data: agui.Append(nil, ev)})
+}
+
+// callOf returns a call. Its key is that of its id.
+func callOf(name, id string) *holdfast.ToolCall {
+	return &holdfast.ToolCall{Thread: "t1", ID: id, Name: name, Key: "key of " + id}
+}
+
+// result returns a message with the result of the call that has ended.
+func result(id string) store.Message {
+	return store.Message{ID: id, Data: fmt.Appendf(nil, `{"id":%q,"role":"tool","toolCallId":"ended","content":""}`,
+		id)}
+}
+
+// asks returns what a model is asked.
+func asks(messages ...holdfast.Message) *holdfast.ModelRequest {
+	return &holdfast.ModelRequest{Thread: "t1", Messages: messages}
+}
+
+// assistant returns a message that calls.
+func assistant(id string) holdfast.Message {
+	return holdfast.Message{
+		ID: id, Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "ended", Name: "look"}},
+	}
+}
