@@ -110,15 +110,15 @@ func (o *options) seams() {
 		if strings.Contains(name, " start ") || reply && strings.Contains(name, " commit ") {
 			o.hot[one.server] = true
 		}
-		store := len(one.options) > 0 && !strings.Contains(name, " model ") && !strings.Contains(name, " tool ")
-		if one.server.suspended || store && (one.server.link.cut && !reply || one.server.link.deaf && reply) {
+		link := one.server.link
+		if one.server.suspended || one.linked && (link.cut && !reply || link.deaf && reply) {
 			continue
 		}
 		weight := 10.0
 		if reply || strings.Contains(name, " start ") {
 			weight = 4
 		}
-		if one.server.link.deaf && store { // it is carried out, and the reply has to wait
+		if one.linked && link.deaf { // it is carried out, and the reply has to wait
 			o.add(name+" "+late, weight, func() { o.w.gate.let(one, late) })
 			continue
 		}

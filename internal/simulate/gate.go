@@ -30,6 +30,7 @@ type waiter struct {
 	name    string
 	server  *server
 	options []string // besides goOn
+	linked  bool     // it needs the connection to the store
 	verdict chan string
 	auto    bool // it is let go as soon as the world rests, without a choice
 	arrived int  // orders those of one name

@@ -54,7 +54,7 @@ func call[T any](
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
-	verdict, let := l.world.gate.wait(ctx, &waiter{name: name, server: l.server, options: faults})
+	verdict, let := l.world.gate.wait(ctx, &waiter{name: name, server: l.server, options: faults, linked: true})
 	if writes && (!let || verdict == dead) { // it may still be under way
 		l.world.astray(name, func() { _, _ = f(context.Background()) })
 	}
@@ -73,7 +73,7 @@ func call[T any](
 		return none, errLink
 	case late:
 		verdict, let := l.world.gate.wait(ctx,
-			&waiter{name: name + " reply", server: l.server, options: []string{lost}})
+			&waiter{name: name + " reply", server: l.server, options: []string{lost}, linked: true})
 		if !let {
 			return none, ctx.Err()
 		}
