@@ -204,7 +204,7 @@ simulate: ## play the schedules SEEDS=a..b of the simulator, or fresh ones for S
 ifeq ($(origin SEED),command line)
 	go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED)
 else
-	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^seeds|FAIL|^ok|panic/p'"
+	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^(playing|seeds?) |FAIL|^ok|panic/p'"
 endif
 
 ONLY ?=

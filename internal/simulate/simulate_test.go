@@ -33,6 +33,11 @@ const inCI = "1..200"
 
 // play plays a seed in a bubble of its own.
 func play(t *testing.T, seed uint64, script []string) (r *Result) {
+	defer func() {
+		if r == nil {
+			fmt.Printf("seed %d does not come to its end (make simulate SEED=%d)\n", seed, seed)
+		}
+	}()
 	synctest.Test(t, func(*testing.T) { r = Run(seed, script) })
 	return r
 }
@@ -86,6 +91,7 @@ func TestSeeds(t *testing.T) {
 	var next, played, steps atomic.Uint64
 	next.Store(first - 1)
 	began := time.Now()
+	fmt.Printf("playing seeds from %d on\n", first) // before a panic can end the process
 	t.Run("all", func(t *testing.T) {
 		for i := range runtime.GOMAXPROCS(0) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
