@@ -196,7 +196,7 @@ type Config struct {
 	// MaxBody bounds a request's body in bytes; default 4 MiB.
 	MaxBody int64
 	// MaxMediaBody bounds, in bytes, one of which more than half is media in base64; default
-	// twice MaxBody.
+	// twice MaxBody, or half of MaxBodies if that is less.
 	MaxMediaBody int64
 	// MaxBodies bounds the bytes of all bodies that are being received and decoded; one
 	// tenant's may be half of it. More get a 503. Decoding takes about six times as much

@@ -209,7 +209,18 @@ func (s *Settings) Complete(file map[string]string) error {
 			return fmt.Errorf("settings.%s: %w", row.key(), err)
 		}
 	}
+	s.fitMediaBody()
 	return nil
+}
+
+// fitMediaBody has the default of max-media-body leave room for two bodies in the bound for all,
+// as the server wants it, so that a smaller bound for all needs nothing else to be set.
+func (s *Settings) fitMediaBody() {
+	for _, row := range s.all() {
+		if row.name == "max-media-body" && row.source == "default" {
+			s.Config.MaxMediaBody = min(s.Config.MaxMediaBody, s.Config.MaxBodies/2)
+		}
+	}
 }
 
 // Has reports whether there is a flag of this name.

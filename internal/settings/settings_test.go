@@ -46,6 +46,30 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestMediaBody: the bound that nobody has set leaves room for two bodies in the one for all, and
+// the one that somebody has set stays as it is.
+func TestMediaBody(t *testing.T) {
+	for _, tt := range []struct {
+		env, file map[string]string
+		want      int64
+	}{
+		{nil, nil, 8 << 20},
+		{map[string]string{"HOLDFAST_MAX_BODIES": "8MiB"}, nil, 4 << 20},
+		{nil, map[string]string{"maxBodies": "10MiB"}, 5 << 20},
+		{map[string]string{"HOLDFAST_MAX_BODIES": "256MiB"}, nil, 8 << 20},
+		{map[string]string{"HOLDFAST_MAX_BODIES": "8MiB"}, map[string]string{"maxMediaBody": "8MiB"}, 8 << 20},
+		{map[string]string{"HOLDFAST_MAX_BODIES": "8MiB", "HOLDFAST_MAX_MEDIA_BODY": "6MiB"}, nil, 6 << 20},
+	} {
+		s := parsed(t, nil, tt.env)
+		if err := s.Complete(tt.file); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Config.MaxMediaBody; got != tt.want {
+			t.Errorf("%v, %v: %d", tt.env, tt.file, got)
+		}
+	}
+}
+
 // TestModel: one model or a chain of several.
 func TestModel(t *testing.T) {
 	for given, want := range map[string]string{"demo": "demo", "openai/x": "openai/x", "": "demo",

@@ -130,7 +130,8 @@ func (s *Settings) limits() []*Setting {
 		row("max-body", "4MiB", size(&c.MaxBody, 1), "the largest body of a request; larger ones get a 413").
 			withoutFlag(),
 		row("max-media-body", "8MiB", size(&c.MaxMediaBody, 1),
-			"the same where more than half of it is media in base64, as with a photo; `maxBody`, if that is more").
+			"the same where more than half of it is media in base64, as with a photo; `maxBody`, if that is more; "+
+				"the default is at most half of `maxBodies`").
 			withoutFlag(),
 		row("max-bodies", "64MiB", size(&c.MaxBodies, 1),
 			"all bodies that are being received and decoded, half of it for one tenant; more "+
