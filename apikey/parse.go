@@ -186,14 +186,20 @@ func (p *parser) entry(where, text string) {
 }
 
 // formerOperators gives the keys with the role of earlier builds the role that it means now. It
-// was for those who run the server; with several tenants it may have been given to one's
-// administrators, too, so that people must say which of the two they mean.
-func (p *parser) formerOperators(severalTenants bool) {
-	severalTenants = severalTenants || p.keys.severalTenants()
+// was for those who run the server; where callers may be of several tenants it may have been given
+// to one's administrators, too, so that people must say which of the two they mean.
+func (p *parser) formerOperators(besideTokens bool) {
+	unclear := ""
+	switch {
+	case p.keys.severalTenants():
+		unclear = "the keys are of several tenants"
+	case besideTokens:
+		unclear = "callers with tokens may be of other tenants"
+	}
 	for _, e := range p.former {
-		if severalTenants {
+		if unclear != "" {
 			_, err := access.ParseRole(string(access.FormerOperator))
-			p.mistake(e.where, "callers are of several tenants, and %w", err)
+			p.mistake(e.where, "%s, and %w", unclear, err)
 			continue
 		}
 		roles := e.principal.Rights.Roles

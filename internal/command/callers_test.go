@@ -98,7 +98,7 @@ func TestFormerOperator(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]string{"--jwks=https://id.example.com/keys", "--jwt-issuer=i", "--jwt-audience=a"},
-			"API key 1 (acme/ops): callers are of several tenants, and there are two kinds of " +
+			"API key 1 (acme/ops): callers with tokens may be of other tenants, and there are two kinds of " +
 				"operator: write tenant_operator"},
 	} {
 		o, err := parseOptions(tt.args, env(map[string]string{"HOLDFAST_API_KEYS": entry}))
