@@ -332,14 +332,21 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestBusyNamesTheWayOut: a page that is refused while a run is in progress is told of the policy
-// by which it would not be, in each of the places where that can be chosen.
-func TestBusyNamesTheWayOut(t *testing.T) {
-	e := errRunInProgress(Situation{Run: "r", Thread: "t"})
-	for _, want := range []string{"--chat", "policy: { chat: true }", "forwardedProps.holdfast.chat",
-		"cancel_and_run"} {
-		if e.Code != codes.RunInProgress || !strings.Contains(e.Hint, want) {
-			t.Errorf("%s does not name %s: %s", e.Code, want, e.Hint)
+// TestNamesTheWayOut: a page that is refused while a run is in progress, or whose person has changed
+// the history, is told of the policy by which it would not be, in each of the places where that can
+// be chosen.
+func TestNamesTheWayOut(t *testing.T) {
+	for own, e := range map[string]*holdfast.Error{
+		"cancel_and_run":                 errRunInProgress(Situation{Run: "r", Thread: "t"}),
+		"forwardedProps.holdfast.branch": errHistoryDiverged("m", nil),
+	} {
+		if e.Code != codes.RunInProgress && e.Code != codes.HistoryDiverged {
+			t.Errorf("the code is %s", e.Code)
+		}
+		for _, want := range []string{own, "--chat", "policy: { chat: true }", "forwardedProps.holdfast.chat"} {
+			if !strings.Contains(e.Hint, want) {
+				t.Errorf("%s: the hint lacks %q: %s", e.Code, want, e.Hint)
+			}
 		}
 	}
 }

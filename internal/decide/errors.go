@@ -13,6 +13,10 @@ import (
 // The errors of Decide and Compare. Each says what to do next, and names the ids that are
 // needed to do it.
 
+// howToChat ends the hints that name the policy chat.
+const howToChat = "start the server with --chat, or give it to the agent (policy: { chat: true }) or to one request " +
+	"(forwardedProps.holdfast.chat)."
+
 func errWrongAgent(s Situation, asked string) *holdfast.Error {
 	return holdfast.Errorf(codes.WrongAgent,
 		"This thread has an unfinished run of agent %q; it cannot go on with agent %q.", s.Agent, asked).
@@ -38,8 +42,7 @@ func errRunInProgress(s Situation) *holdfast.Error {
 		s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set `+
 			`forwardedProps.holdfast.onBusy to "cancel_and_run". Pages of frontends want the policy chat, by which `+
-			`new messages, edits and regenerations end the run: start the server with --chat, or give it to the `+
-			`agent (policy: { chat: true }) or to one request (forwardedProps.holdfast.chat).`).
+			`new messages, edits and regenerations end the run: `+howToChat).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
@@ -142,7 +145,8 @@ func errMidExecution(s Situation) *holdfast.Error {
 func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
 	e := holdfast.Errorf(codes.HistoryDiverged, "The messages sent are not a continuation of this thread's history.").
 		WithHint("Send only what is new, or read the history with GET /threads/{thread}/messages and continue it; to "+
-			"branch off from the last common message, set forwardedProps.holdfast.branch to true.").
+			"branch off from the last common message, set forwardedProps.holdfast.branch to true. Pages of frontends "+
+			"want the policy chat, by which edits and regenerations branch off: "+howToChat).
 		With("lastCommonMessageId", lastCommon)
 	const most = 50
 	if len(lacking) > most {
