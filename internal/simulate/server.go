@@ -34,8 +34,8 @@ type server struct {
 	begun     chan struct{} // closed when nothing starts it any more
 	suspended bool
 	stopping  bool
-	clients   context.Context // of its streams
-	cut       context.CancelFunc
+	clients   context.Context    // of its streams
+	hangUp    context.CancelFunc // ends the streams
 	skew      time.Duration
 
 	mu          sync.Mutex
@@ -66,7 +66,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		skew:    w.plan.skews[index],
 	}
 	s.begun = make(chan struct{})
-	s.clients, s.cut = context.WithCancel(context.Background())
+	s.clients, s.hangUp = context.WithCancel(context.Background())
 	s.link = &link{world: w, server: s, base: w.base}
 	engine, err := owner.New(loop.Config{
 		Store:            s.link,
@@ -177,7 +177,7 @@ func (s *server) hear(d store.Departure) {
 func (s *server) die(noticed bool) {
 	s.ended.Store(true)
 	s.suspended, s.link.cut, s.link.deaf = false, false, false
-	s.cut()
+	s.hangUp()
 	for _, one := range s.world.gate.sorted() {
 		if one.server == s {
 			s.world.gate.let(one, dead)
@@ -206,7 +206,7 @@ func (s *server) stop() {
 		defer cancel()
 		_ = s.engine.Shutdown(ctx)
 		s.ended.Store(true)
-		s.cut()
+		s.hangUp()
 		s.world.fact("%s has shut down", s.name)
 		_ = s.engine.Shutdown(context.Background())
 	})
