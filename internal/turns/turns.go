@@ -22,6 +22,7 @@ type Turns struct {
 	free    int
 	beyond  int               // how many were let in without a place
 	late    *time.Timer       // goes off when the next one has waited for long enough; nil if nobody waits
+	waits   int               // numbers what late was set for
 	has     map[user]int      // places
 	tenants map[string]int    // the same
 	order   []string          // tenants of which somebody waits, the next one first
@@ -127,23 +128,33 @@ func (t *Turns) next() {
 // holds mu.
 func (t *Turns) watch() {
 	switch {
-	case len(t.order) == 0 && t.late != nil:
-		t.late.Stop()
-		t.late = nil
-	case len(t.order) > 0 && t.late == nil && t.patience > 0:
-		t.late = time.AfterFunc(t.patience, t.letIn)
+	case len(t.order) == 0:
+		t.unwatch()
+	case t.late == nil && t.patience > 0:
+		t.waits++
+		n := t.waits
+		t.late = time.AfterFunc(t.patience, func() { t.letIn(n) })
 	}
 }
 
-// letIn lets the next one in without a place.
-func (t *Turns) letIn() {
+// unwatch ends the wait that is watched. The caller holds mu.
+func (t *Turns) unwatch() {
+	if t.late != nil {
+		t.late.Stop()
+		t.late = nil
+	}
+}
+
+// letIn lets the next one in without a place, unless the wait with this number has ended: it may
+// have done so while this function waited for mu.
+func (t *Turns) letIn(wait int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.order) == 0 {
-		return // it came in, or gave up, in the last moment
+	if t.late == nil || wait != t.waits {
+		return
 	}
-	t.beyond++
 	t.late = nil
+	t.beyond++
 	t.admit(t.order[0], 0)
 	t.watch()
 }
@@ -157,9 +168,7 @@ func (t *Turns) serve(tenant string) bool {
 	}
 	t.free--
 	t.admit(tenant, i)
-	if t.late != nil {
-		t.late.Reset(t.patience)
-	}
+	t.unwatch()
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,4 +159,37 @@ func TestTheNextInLineGoesWithoutAPlace(t *testing.T) {
 			t.Errorf("the place was not free: waited %s", waited)
 		}
 	})
+}
+
+// TestPatienceEndsOnce: if a place becomes free at the moment at which the patience ends, the next
+// ones wait for no less than that.
+func TestPatienceEndsOnce(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			all := turns.NewPatient(1, 1, time.Second)
+			ctx, leave := context.WithCancel(t.Context())
+			var in atomic.Int64
+			for range 20 {
+				go func() {
+					end, err := all.Take(ctx, holdfast.Principal{})
+					if err != nil {
+						return
+					}
+					if in.Add(1) == 1 {
+						time.Sleep(time.Second)
+					} else {
+						<-ctx.Done()
+					}
+					end()
+				}()
+			}
+			time.Sleep(8*time.Second + time.Millisecond)
+			synctest.Wait()
+			// One at once, one or two after the first second, and one a second then.
+			if n := in.Load(); n > 10 {
+				t.Errorf("%d are in", n)
+			}
+			leave()
+		})
+	}
 }
