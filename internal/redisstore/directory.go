@@ -53,17 +53,20 @@ type listing struct {
 // recent reads the threads by the minutes of their hints, newest first, until there are enough
 // that no other can precede, and orders them by their heads.
 func (s *directory) recent(ctx context.Context, l *listing, before time.Time, limit int) ([]store.Head, error) {
-	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
+	set := cursor{
+		key:    l.key,
+		newest: true,
+		rest:   redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)},
+	}
 	if !before.IsZero() {
-		page.Max = strconv.FormatInt(minuteOf(before), 10)
+		set.rest.Max = strconv.FormatInt(minuteOf(before), 10)
 	}
 	var heads []store.Head
 	for limit > 0 {
-		entries, err := s.client.ZRevRangeByScoreWithScores(ctx, l.key, page).Result()
-		if err != nil {
-			return nil, failed("list threads", err)
+		if set.ask(ctx, s.client); set.reply.Err() != nil {
+			return nil, failed("list threads", set.reply.Err())
 		}
-		found, err := s.confirm(ctx, l, entries)
+		found, err := s.confirm(ctx, l, set.take())
 		if err != nil {
 			return nil, err
 		}
@@ -72,18 +75,14 @@ func (s *directory) recent(ctx context.Context, l *listing, before time.Time, li
 				heads = append(heads, h)
 			}
 		}
-		if int64(len(entries)) < page.Count {
-			break
-		}
-		// Threads in the last minute that was read, or before it, may have others ahead
-		// of them.
-		last := int64(entries[len(entries)-1].Score)
-		sure := slices.DeleteFunc(slices.Clone(heads), func(h store.Head) bool { return minuteOf(h.UpdatedAt) <= last })
-		if len(sure) >= limit {
+		// The others may have threads ahead of them that were not read yet.
+		sure := slices.DeleteFunc(slices.Clone(heads), func(h store.Head) bool {
+			return !set.past(minuteOf(h.UpdatedAt))
+		})
+		if set.done || len(sure) >= limit {
 			heads = sure
 			break
 		}
-		page.Offset += page.Count
 	}
 	slices.SortFunc(heads, func(a, b store.Head) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))

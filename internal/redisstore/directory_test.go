@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -104,5 +105,38 @@ func TestDeadOwnersLeaveNoHints(t *testing.T) {
 	own("")
 	if hints("dead") != 1 {
 		t.Error("a hint is gone that was written again after it was seen")
+	}
+}
+
+// TestMendedPages: hints that are removed while a list is read page by page do not hide the
+// threads after them.
+func TestMendedPages(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	ctx := t.Context()
+	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
+	group := store.List{Name: store.ListAsking, Group: "alice"}
+	for i := range 30 {
+		at := time.Unix(int64(60*i), 0)
+		advance(t, s, aThread(fmt.Sprint("real", i)), func(c *store.Commit) {
+			c.UpdatedAt, c.Listings = at, []store.Listing{{List: group, At: at}}
+		})
+		never, tag := fmt.Sprint("never", i), tag(aThread(fmt.Sprint("never", i)))
+		first := store.Listing{List: group, At: at.Add(-time.Hour)}
+		if err := errors.Join(s.client.ZAdd(ctx, s.keys.active(alice), redis.Z{Score: float64(100 + i), Member: never}).
+			Err(), s.client.ZAdd(ctx, s.keys.list(group, tag), listingMember(tag, first)).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	threads, err := s.Threads(ctx, alice, time.Time{}, 10)
+	if err != nil || len(threads) != 10 || threads[0].Key != aThread("real29") {
+		t.Errorf("%d threads, %v, want 10 from the last one on", len(threads), err)
+	}
+	for range 2 { // the first time their commits may be on the way
+		found, err := s.Find(ctx, store.Query{List: group, Limit: 10})
+		if err != nil || len(found) != 10 || found[0].Key != aThread("real0") {
+			t.Errorf("%d threads in the list, %v, want 10 from the first one on", len(found), err)
+		}
+		s.clock.Local = func() time.Time { return time.Now().Add(hintAge + time.Minute) }
 	}
 }

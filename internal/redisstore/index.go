@@ -27,10 +27,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 	if q.Name == store.ListOwned {
 		return s.directory.ownedBy(ctx, q)
 	}
-	f := finding{s: s.directory, q: q}
-	for _, key := range s.keys.lists(q.List) {
-		f.parts = append(f.parts, &part{key: key})
-	}
+	f := newFinding(s.directory, q)
 	for !f.done() {
 		if err := f.read(ctx); err != nil {
 			return nil, failed("read the list "+q.Name, err)
@@ -50,95 +47,69 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 type finding struct {
 	s     *directory
 	q     store.Query
-	parts []*part
+	parts []*cursor // one for each of the sets of the list
 	found []store.Found
 }
 
-// part is one of the sorted sets of a list.
-type part struct {
-	key    string
-	offset int64
-	found  []store.Found
-	done   bool
+func newFinding(s *directory, q store.Query) *finding {
+	f := &finding{s: s, q: q}
+	keys := s.keys.lists(q.List)
+	by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(q.Limit/len(keys) + 16)}
+	if !q.Before.IsZero() {
+		by.Max = "(" + strconv.FormatInt(q.Before.Add(time.Millisecond-1).UnixMilli(), 10)
+	}
+	for _, key := range keys {
+		f.parts = append(f.parts, &cursor{key: key, newest: q.Newest, rest: by})
+	}
+	return f
 }
 
+// done reports whether there is enough that no other can precede, and leaves out the rest.
 func (f *finding) done() bool {
-	return !slices.ContainsFunc(f.parts, func(p *part) bool { return !p.done })
+	sure := slices.DeleteFunc(slices.Clone(f.found), func(one store.Found) bool {
+		return slices.ContainsFunc(f.parts, func(p *cursor) bool { return !p.past(one.At.UnixMilli()) })
+	})
+	all := !slices.ContainsFunc(f.parts, func(p *cursor) bool { return !p.done })
+	if all || len(sure) >= f.q.Limit {
+		f.found = sure
+		return true
+	}
+	return false
 }
 
 // read reads a page of each part that is not done.
 func (f *finding) read(ctx context.Context) error {
 	pipe := f.s.client.Pipeline()
-	page := int64(f.q.Limit + 16)
-	by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: page}
-	if !f.q.Before.IsZero() {
-		by.Max = "(" + strconv.FormatInt(f.q.Before.Add(time.Millisecond-1).UnixMilli(), 10)
-	}
-	replies := make([]*redis.ZSliceCmd, len(f.parts))
-	for i, p := range f.parts {
-		if p.done {
-			continue
-		}
-		by.Offset = p.offset
-		if f.q.Newest {
-			replies[i] = pipe.ZRevRangeByScoreWithScores(ctx, p.key, &by)
-		} else {
-			replies[i] = pipe.ZRangeByScoreWithScores(ctx, p.key, &by)
-		}
+	left := slices.DeleteFunc(slices.Clone(f.parts), func(p *cursor) bool { return p.done })
+	for _, p := range left {
+		p.ask(ctx, pipe)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
 	var members []listed
-	for i, p := range f.parts {
-		if p.done {
-			continue
-		}
-		for _, z := range replies[i].Val() {
-			members = append(members, listed{part: p, member: member(z), score: int64(z.Score)})
+	for _, p := range left {
+		for _, z := range p.take() {
+			members = append(members, listed{set: p.key, member: member(z), score: int64(z.Score)})
 		}
 	}
-	if err := f.s.confirmListed(ctx, f.q.List, members); err != nil {
-		return err
-	}
-	for i, p := range f.parts {
-		if !p.done {
-			f.next(p, replies[i].Val(), page)
-		}
-	}
-	return nil
-}
-
-// next ends a part, or has its next page read.
-func (f *finding) next(p *part, page []redis.Z, full int64) {
-	if p.done = int64(len(page)) < full; !p.done {
-		// Those at the last place may have others ahead of them.
-		last := time.UnixMilli(int64(page[len(page)-1].Score))
-		sure := 0
-		for _, one := range p.found {
-			if !one.At.Equal(last) {
-				sure++
-			}
-		}
-		p.done = sure >= f.q.Limit
-		p.offset += full
-	}
-	if p.done {
-		f.found = append(f.found, p.found...)
-	}
+	found, err := f.s.confirmListed(ctx, f.q.List, members)
+	f.found = append(f.found, found...)
+	return err
 }
 
 // listed is a member of a list.
 type listed struct {
-	part   *part
-	member string
-	score  int64
+	set, member string
+	score       int64
 }
 
-// confirmListed adds to each part the members that the heads confirm, and removes wrong ones.
-func (s *directory) confirmListed(ctx context.Context, list store.List, members []listed) error {
+// confirmListed returns the members that the heads confirm, and removes wrong ones.
+func (s *directory) confirmListed(
+	ctx context.Context, list store.List, members []listed,
+) (found []store.Found, err error) {
 	if len(members) == 0 {
-		return nil
+		return nil, nil
 	}
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.SliceCmd, len(members))
@@ -147,7 +118,7 @@ func (s *directory) confirmListed(ctx context.Context, list store.List, members 
 		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	mend := s.client.Pipeline()
 	for i, m := range members {
@@ -160,20 +131,20 @@ func (s *directory) confirmListed(ctx context.Context, list store.List, members 
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			continue // damaged, or newer; it is left as it is
 		}
-		hint := claim{process: m.part.key, tag: m.member, score: m.score}
+		hint := claim{process: m.set, tag: m.member, score: m.score}
 		if slices.Contains(listings, store.Listing{List: list, At: at}) {
 			s.hints.trust(hint)
-			m.part.found = append(m.part.found, store.Found{Key: key, At: at})
+			found = append(found, store.Found{Key: key, At: at})
 			continue
 		}
 		raw, _ := replies[i].Val()[1].(string)
 		if s.hints.doubt(hint, raw, s.clock.Stamp()) {
-			mend.ZRem(ctx, m.part.key, m.member)
+			mend.ZRem(ctx, m.set, m.member)
 		}
 	}
 	// Anything that this fails to remove is removed the next time.
 	_, _ = mend.Exec(ctx)
-	return nil
+	return found, nil
 }
 
 // listingsIn reads the lists that a thread is in from the fields f, h and j of its hash.
