@@ -16,7 +16,7 @@ type Index interface {
 	// Everybody is Threads of a [Directory] for all users of a tenant.
 	Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]Head, error)
 	// Owners returns the processes that may own threads, each with its lease, as Lease of
-	// [Presence] returns it. Those that the store has forgotten own none.
+	// [Presence] returns it: those that live, and those that may have left threads behind.
 	Owners(ctx context.Context) ([]Owner, error)
 	// Mend enters a thread in all lists in which its head says that it is, and returns in how
 	// many of them it was missing. A thread that does not exist is missing in none.

@@ -188,23 +188,41 @@ func (s *directory) ownedBy(ctx context.Context, q store.Query) ([]store.Found, 
 	return found, nil
 }
 
-// Owners implements [store.Index].
+// Owners implements [store.Index]. A process claims a thread before it owns it, so one without
+// claims owns none.
 func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
 	processes, err := s.client.ZRangeWithScores(ctx, s.keys.leases(), 0, -1).Result()
 	if err != nil {
 		return nil, failed("list processes", err)
 	}
-	now := s.clock.Stamp()
-	owners := make([]store.Owner, len(processes))
+	pipe := s.client.Pipeline()
+	claims := make([]*redis.IntCmd, len(processes))
 	for i, z := range processes {
-		owners[i].Process = member(z)
-		if z.Score == 0 {
-			owners[i].Lease.Gone = true
-			continue
-		}
-		until := time.UnixMicro(int64(z.Score))
-		owners[i].Lease = store.Lease{Until: until, Left: -now.Age(until), Gone: s.peers.gone(owners[i].Process, until)}
+		claims[i] = pipe.ZCard(ctx, s.keys.owned(member(z)))
 	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed("list processes", err)
+	}
+	now := s.clock.Stamp()
+	living, claim := 0, map[string]bool{}
+	var owners []store.Owner
+	for i, z := range processes {
+		process, until := member(z), time.UnixMicro(int64(z.Score))
+		o := store.Owner{Process: process, Lease: store.Lease{Gone: true}}
+		if z.Score != 0 {
+			o.Lease = store.Lease{Until: until, Left: -now.Age(until), Gone: s.peers.gone(process, until)}
+		}
+		if o.Lease.Left > 0 {
+			living++
+		}
+		if claims[i].Val() > 0 {
+			claim[process] = true
+		}
+		if claim[process] || o.Lease.Alive() {
+			owners = append(owners, o)
+		}
+	}
+	s.peers.listed(claim, living)
 	return owners, nil
 }
 

@@ -157,3 +157,25 @@ func (s *seenCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 		return next(ctx, cmds)
 	}
 }
+
+// TestOwnersOwn: a process that is gone and has left no thread behind is none of the owners, so
+// nobody asks for its threads.
+func TestOwnersOwn(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	ctx := t.Context()
+	advance(t, s, aThread("left"), func(c *store.Commit) { c.Process = "dead" })
+	if err := errors.Join(s.Announce(ctx, "lives", time.Minute), s.Announce(ctx, "gone", time.Minute),
+		s.Retire(ctx, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	owners, err := s.Owners(ctx)
+	var names []string
+	for _, o := range owners {
+		names = append(names, o.Process)
+	}
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"dead", "lives"}) {
+		t.Errorf("owners are %q, %v, want the one that has left a thread, and the one that lives", names, err)
+	}
+}

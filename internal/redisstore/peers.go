@@ -26,7 +26,7 @@ import (
 //
 // Only what matters is watched: processes that own threads. Each says so when it claims
 // one, at most once a second, and again when another process has begun to listen; and every
-// list of the owned threads corrects what was heard.
+// list of the owners, or of the threads that they own, corrects what was heard.
 
 const (
 	// lookEvery is how often a process looks who is there; see pace.
