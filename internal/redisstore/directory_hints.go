@@ -65,9 +65,9 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 			if moves {
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner),
 					redis.Z{Score: float64(want.minute), Member: c.Key.Thread}),
-					pipe.ZAdd(ctx, s.keys.days(c.Key.Tenant), dayMember(want.minute)),
 					pipe.ZAdd(ctx, s.keys.day(c.Key.Tenant, dayOf(want.minute)),
-						redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
+						redis.Z{Score: float64(want.minute), Member: c.Key.Thread}),
+					pipe.ZAdd(ctx, s.keys.days(c.Key.Tenant), dayMember(want.minute))) // after it; see forgetDay
 			}
 			if acquires {
 				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),

@@ -248,11 +248,34 @@ func (s *Store) Everybody(ctx context.Context, tenant string, before time.Time, 
 		if err != nil {
 			return nil, err
 		}
+		if len(found) == 0 {
+			s.directory.forgetDay(ctx, tenant, day)
+		}
 		if heads = append(heads, found...); len(heads) >= limit {
 			break
 		}
 	}
 	return heads[:min(len(heads), max(limit, 0))], nil
+}
+
+// forgetDay takes a day off the tenant's list of days if it has had no thread for long. A commit puts
+// its thread into the set of the day before it puts the day into the list: if it is under way, either
+// the day is entered after it was taken off, or the set is not empty any more. Only the nodes of a
+// cluster keep no order.
+func (s *directory) forgetDay(ctx context.Context, tenant string, day redis.Z) {
+	days, set := s.keys.days(tenant), s.keys.day(tenant, int64(day.Score))
+	threads, err := s.client.Exists(ctx, set).Result()
+	if err != nil || threads > 0 || !s.hints.doubt(claim{process: days, tag: member(day), score: int64(day.Score)}, "",
+		s.clock.Stamp()) {
+		return
+	}
+	if s.client.ZRem(ctx, days, day.Member).Err() != nil {
+		return // the next reader does it
+	}
+	// A reader that is gone now leaves a day out, which the next thread of that day enters again.
+	if threads, err = s.client.Exists(ctx, set).Result(); err != nil || threads > 0 {
+		_ = s.client.ZAdd(ctx, days, day).Err()
+	}
 }
 
 // Mend implements [store.Index].
@@ -311,8 +334,8 @@ func (s *directory) wanted(h *store.Head, listings []store.Listing, parent strin
 	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
 	all := []want{
 		{s.keys.active(owner), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
-		{s.keys.days(h.Key.Tenant), dayMember(minute)},
 		{s.keys.day(h.Key.Tenant, dayOf(minute)), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
+		{s.keys.days(h.Key.Tenant), dayMember(minute)},
 	}
 	if h.Process != "" {
 		all = append(all, want{s.keys.leases(), redis.Z{Score: 1, Member: h.Process}},

@@ -158,6 +158,38 @@ func (s *seenCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
+// TestDaysAreForgotten: a day that has no thread any more is not looked at in every list that is
+// made later. One that has a thread again is kept.
+func TestDaysAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	ctx := t.Context()
+	on := func(day int) func(*store.Commit) {
+		return func(c *store.Commit) { c.UpdatedAt = time.Unix(0, 0).AddDate(0, 0, day) }
+	}
+	for i, thread := range []string{"a", "b"} {
+		for day := range 3 {
+			advance(t, s, aThread(thread), on(day+3*i))
+		}
+	}
+	everybody := func(days int64) {
+		t.Helper()
+		heads, err := s.Everybody(ctx, "acme", time.Time{}, 10)
+		if err != nil || len(heads) != 2 {
+			t.Errorf("%d threads, %v, want 2", len(heads), err)
+		}
+		if n := s.client.ZCard(ctx, s.keys.days("acme")).Val(); n != days {
+			t.Errorf("%d days are kept, want %d", n, days)
+		}
+	}
+	everybody(6) // what puts a thread into them may be on the way
+	everybody(6)
+	advance(t, s, aThread("b"), on(6))
+	advance(t, s, aThread("b"), on(3))
+	s.clock.Local = func() time.Time { return time.Now().Add(hintAge + time.Minute) }
+	everybody(4) // those with a thread, and 5 and 6, which were not seen to be empty before
+}
+
 // TestOwnersOwn: a process that is gone and has left no thread behind is none of the owners, so
 // nobody asks for its threads.
 func TestOwnersOwn(t *testing.T) {
