@@ -38,7 +38,7 @@ type OutsideResult struct {
 	Failed bool
 }
 
-// finishing is a OutsideResult on its way.
+// finishing is an OutsideResult on its way.
 type finishing struct {
 	e *Engine
 	OutsideResult

@@ -13,7 +13,8 @@ import (
 // until then its commit may still be on the way.
 const hintAge = 10 * time.Minute
 
-// claim is a hint that a process has a thread.
+// claim is a hint that a process has a thread. One that is in a list is like that: it has the key
+// of the list in the place of the process, and the member of the list in the place of the tag.
 type claim struct {
 	process, tag string
 	score        int64

@@ -46,7 +46,7 @@ func (s *Store) Threads(
 // listing is a set of a tenant's threads, by the minutes of their last activity.
 type listing struct {
 	key, tenant string
-	// mine reports whether a thread belongs into the set, as far as its head can be read.
+	// mine reports whether a thread belongs in the set, as far as its head can be read.
 	mine func(*store.Head) bool
 }
 
@@ -92,7 +92,7 @@ func (s *directory) recent(ctx context.Context, l *listing, before time.Time, li
 	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
-// confirm reads the heads of the threads in the hints, returns those that belong into the list,
+// confirm reads the heads of the threads in the hints, returns those that belong in the list,
 // and corrects hints that have been wrong for long.
 func (s *directory) confirm(ctx context.Context, l *listing, entries []redis.Z) ([]store.Head, error) {
 	if len(entries) == 0 {
