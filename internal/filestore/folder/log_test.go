@@ -22,12 +22,7 @@ import (
 // is known to be right or wrong.
 func TestDamageInLog(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := filestore.Open(dir, filestore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s, dir := openFolder(t)
 	for n := range 40 {
 		write(t, s, n)
 	}
@@ -84,12 +79,7 @@ func TestDamageInLog(t *testing.T) {
 // commit with them that was partly written is no damage, and damage to it in a closed log is.
 func TestTrailerInData(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := filestore.Open(dir, filestore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s, dir := openFolder(t)
 	for n := range 4 {
 		create(t, s, n)
 	}
@@ -144,6 +134,18 @@ func TestTrailerInData(t *testing.T) {
 		}
 		whole[bit/8] ^= 1 << (bit % 8)
 	}
+}
+
+// openFolder opens a store in a new folder.
+func openFolder(t *testing.T) (s *filestore.Store, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	s, err := filestore.Open(dir, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, dir
 }
 
 // create makes the first commit of the thread with this number, with a message of 700 bytes that
