@@ -30,7 +30,8 @@ import (
 //	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go
 //	hf:{hf:leases}:formats  hash   the data format, and what each process reads; see format.go
 //	hf:children:{thread}   zset    the threads that named this one as their parent
-//	hf:days:{tenant/}      zset    the days with a list of the tenant's threads
+//	hf:days:{tenant/}      zset    the days with a list of the tenant's threads; readers take empty
+//	                               ones off
 //	hf:day:{tenant/day}    zset    those last active on that day (since 1970), by the minute
 //	hf:list:{list/tenant/group}  zset  the threads in a list of the index, each with its place,
 //	                               both in ms since 1970; one of all tenants ends with /0 to /15
