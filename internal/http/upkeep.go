@@ -246,6 +246,9 @@ func (a *upkeepAPI) ago(field, span string) (time.Time, error) {
 func (a *upkeepAPI) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	operator, err := a.operatorOf(r)
 	if err != nil {
+		if a.audit != nil && operator != "" { // it is known who has tried
+			a.audit(r.Context(), operator, "backup", err)
+		}
 		return err
 	}
 	if a.backup == nil {
@@ -285,7 +288,8 @@ func backupError(dir string, err error) error {
 	return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
 }
 
-// operatorOf returns who the operator is that has sent the request.
+// operatorOf returns who the operator is that has sent the request. With an error it is who else has
+// sent it, if that is known.
 func (a *upkeepAPI) operatorOf(r *http.Request) (who string, err error) {
 	if a.operator != nil {
 		who, err = a.operator(r)
