@@ -30,11 +30,12 @@ import (
 const (
 	// CodeRefused: the address is private, and it is not listed in [Options.Allow].
 	CodeRefused = "http_address_refused"
-	// CodeNoCredential: nothing was sent, because there is no credential for the service.
+	// CodeNoCredential: the request was not sent, because there is no credential for the service.
 	CodeNoCredential = "http_no_credential"
 	// CodeUnreachable: nothing was sent, because no connection could be made.
 	CodeUnreachable = "http_unreachable"
-	// CodeNoAnswer: the request was sent, and no answer came.
+	// CodeNoAnswer: the request was sent, or an earlier try of the call may have sent it, and no
+	// answer came.
 	CodeNoAnswer = "http_no_answer"
 	// CodeFailed: the service answered that it failed, and it does not say what it did before.
 	CodeFailed = "http_service_failed"
@@ -145,7 +146,7 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 	}
 	res, err := t.roundTrip(request, r)
 	if err != nil {
-		return nil, t.noAnswer(ctx, bounded, r, tracker, err)
+		return nil, t.noAnswer(ctx, bounded, call, r, tracker, err)
 	}
 	defer res.Body.Close()
 	answer := &answer{status: res.StatusCode, header: res.Header, location: location(res), given: given}
@@ -154,7 +155,7 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 		answer.body, answer.cut, answer.broken = answer.body[:t.shape.max], true, nil
 	}
 	if answer.broken != nil && !unrepeatable(t.spec.Effect) {
-		return nil, t.noAnswer(ctx, bounded, r, tracker, answer.broken)
+		return nil, t.noAnswer(ctx, bounded, call, r, tracker, answer.broken)
 	}
 	return answer, nil
 }
@@ -186,7 +187,9 @@ func location(res *http.Response) string {
 }
 
 // noAnswer returns the error of a request without a whole answer.
-func (t *Tool) noAnswer(ctx, bounded context.Context, r *request, sent *tracker, err error) error {
+func (t *Tool) noAnswer(
+	ctx, bounded context.Context, call holdfast.ToolCall, r *request, sent *tracker, err error,
+) error {
 	var inURL *url.Error // its text has the whole URL
 	if errors.As(err, &inURL) {
 		err = inURL.Err
@@ -198,23 +201,28 @@ func (t *Tool) noAnswer(ctx, bounded context.Context, r *request, sent *tracker,
 	}
 	var refused *netguard.Refused
 	var unsent interface{ NotSent() bool }
+	code, nothing, earlier := CodeUnreachable, "Nothing was sent", ""
+	if call.Again && r == t.request {
+		code, nothing, earlier = CodeNoAnswer, "This try sent nothing",
+			t.mayStand(" An earlier one may have taken effect.")
+	}
 	switch {
 	case sent.wrote.Load(): // at least to the one that redirected it
 	case errors.As(err, new(*holdfast.Interrupt)): // somebody has to log in first
 		return err
 	case errors.As(err, &unsent) && unsent.NotSent():
-		return holdfast.Errorf(CodeNoCredential, "Nothing was sent: %s.", err).Wrap(err)
+		return holdfast.Errorf(CodeNoCredential, "%s: %s.%s", nothing, err, earlier).Wrap(err)
 	case errors.As(err, &refused):
-		return refusal(refused, "Nothing was sent").Wrap(err)
+		return refusal(refused, nothing, earlier).Wrap(err)
 	case sent.began.Load():
-		return holdfast.Errorf(CodeUnreachable, "Nothing was sent: %s cannot be reached.", r.host()).Wrap(err)
+		return holdfast.Errorf(code, "%s: %s cannot be reached.%s", nothing, r.host(), earlier).Wrap(err)
 	}
 	return t.inDoubt(r, err)
 }
 
 // refusal returns the error of an address that is refused.
-func refusal(refused *netguard.Refused, what string) *holdfast.Error {
-	return holdfast.Errorf(CodeRefused, "%s: %s", what, refused.Public()).
+func refusal(refused *netguard.Refused, what, more string) *holdfast.Error {
+	return holdfast.Errorf(CodeRefused, "%s: %s%s", what, refused.Public(), more).
 		WithHint("Operators allow a private host with allow: [%s].", refused.Host)
 }
 
@@ -227,7 +235,7 @@ func (t *Tool) inDoubt(r *request, err error) error {
 		if once {
 			err = errors.Join(holdfast.ErrOutcomeUnknown, err)
 		}
-		return refusal(refused, "The request was redirected, and not sent on").Wrap(err)
+		return refusal(refused, "The request was redirected, and not sent on", "").Wrap(err)
 	case once:
 		return holdfast.Errorf(CodeNoAnswer,
 			"The request was sent to %s and no answer came. It may have taken effect.", r.host()).
@@ -237,11 +245,17 @@ func (t *Tool) inDoubt(r *request, err error) error {
 	if errors.Is(err, errTimeUp) {
 		what = fmt.Sprintf("no answer came within %s", t.timeout)
 	}
-	text := fmt.Sprintf("The request was sent to %s, and %s.", r.host(), what)
-	if t.spec.Effect == holdfast.EffectIdempotent {
-		text += " It may have taken effect."
+	return holdfast.Errorf(CodeNoAnswer, "The request was sent to %s, and %s.%s", r.host(), what,
+		t.mayStand(" It may have taken effect.")).
+		Wrap(err)
+}
+
+// mayStand returns the sentence, unless the tool has no effect.
+func (t *Tool) mayStand(sentence string) string {
+	if t.spec.Effect == holdfast.EffectPure {
+		return ""
 	}
-	return holdfast.Errorf(CodeNoAnswer, "%s", text).Wrap(err)
+	return sentence
 }
 
 // resultOf returns what an answer means.

@@ -297,6 +297,31 @@ func (fakeNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, e
 
 var port = regexp.MustCompile(`:\d{4,5}\b`)
 
+// TestUnsentAgain: of a call that may have been started before, it is not said that nothing was
+// sent.
+func TestUnsentAgain(t *testing.T) {
+	t.Parallel()
+	const earlier = " An earlier one may have taken effect."
+	for name, want := range map[string]string{
+		"nobody is there": "http_no_answer: This try sent nothing: 127.0.0.1:PORT cannot be reached.",
+		"private":         `http_address_refused: This try sent nothing: "private.example"`,
+	} {
+		for _, effect := range []holdfast.Effect{holdfast.EffectPure, holdfast.EffectIdempotent, holdfast.EffectOnce} {
+			address, _ := deaths[name](t)
+			tool := newTool(t, httptool.Options{
+				URL: address + "/o", Method: "POST", Effect: effect, Resolver: fakeNames{},
+				Allow: []string{"127.0.0.0/8"},
+			})
+			c := holdfast.ToolCall{ID: "c1", Name: "order", Key: "key1", Arguments: json.RawMessage(`{}`), Again: true}
+			_, err := tool.Call(holdfast.ContextWithCall(t.Context(), c, nil), c)
+			got := port.ReplaceAllString(public(err), ":PORT")
+			if !strings.HasPrefix(got, want) || strings.HasSuffix(got, earlier) != (effect != holdfast.EffectPure) {
+				t.Errorf("%s, %s: %s", name, effect, got)
+			}
+		}
+	}
+}
+
 // TestDeaths: never sent and perhaps done are told apart, by effect; and no error shows
 // what was in the URL or a header.
 func TestDeaths(t *testing.T) {

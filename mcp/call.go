@@ -178,9 +178,7 @@ func (c *calling) connect(ctx context.Context) (err error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, c.peer.o.Timeout, errTimeout)
 	defer cancel()
 	if c.x, err = c.peer.conn.session(bounded); err != nil && ctx.Err() == nil {
-		err = holdfast.Errorf(codeUnreachable,
-			"The MCP server %s cannot be reached; nothing was sent to it. Try again later.", c.peer.o.Name).
-			Wrap(err)
+		err = c.unreached("cannot be reached", err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -205,6 +206,28 @@ func TestNotRunning(t *testing.T) {
 	}
 	if got := names(s); len(got) != 1 {
 		t.Errorf("the tools are %v", got)
+	}
+}
+
+// TestNotRunningAgain: of a call that may have been started before, it is not said that nothing
+// was sent.
+func TestNotRunningAgain(t *testing.T) {
+	t.Parallel()
+	for effect, effected := range map[holdfast.Effect]bool{
+		holdfast.EffectPure: false, holdfast.EffectIdempotent: true, holdfast.EffectOnce: true,
+	} {
+		f := newFake(t, oneTool, nil)
+		s := open(t, mcp.Options{URL: f.URL, Effect: effect})
+		f.CloseClientConnections()
+		f.Close()
+		_, _ = do(t, s, "srv_work", `{}`) // it may still go into the old connection
+		ctx, _ := agenttest.Context(t)
+		_, err := call(t, ctx, tool(t, s, "srv_work"),
+			holdfast.ToolCall{Key: "key1", Arguments: json.RawMessage(`{}`), Again: true})
+		if err == nil || !has(err.Error(), "mcp_no_answer", "this try sent nothing") ||
+			has(err.Error(), "An earlier one may have taken effect") != effected {
+			t.Errorf("%s: %v", effect, err)
+		}
 	}
 }
 

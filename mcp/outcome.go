@@ -28,13 +28,9 @@ func (c *calling) failure(ctx context.Context, r *wire.Request, err error) error
 		}
 		return holdfast.Errorf(codeRefused, "The MCP server %s has not started the call: %s.", server, said).Wrap(err)
 	case errors.Is(err, errBusy):
-		return holdfast.Errorf(codeUnreachable,
-			"The MCP server %s takes one call at a time and is busy; nothing was sent to it. Try again later.", server).
-			Wrap(err)
+		return c.unreached("takes one call at a time and is busy", err)
 	case !r.Sent():
-		return holdfast.Errorf(codeUnreachable,
-			"The MCP server %s cannot be reached; nothing was sent to it. Try again later.", server).
-			Wrap(err)
+		return c.unreached("cannot be reached", err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
@@ -47,4 +43,23 @@ func (c *calling) failure(ctx context.Context, r *wire.Request, err error) error
 		return holdfast.Errorf(codeNoAnswer, "%s It may have taken effect.", text).Wrap(err)
 	}
 	return holdfast.Errorf(codeUnknown, "%s", text).Wrap(fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, err))
+}
+
+// unreached returns the error of a call of which this try has sent nothing. An earlier one may
+// have: before this process, or before the server asked for something.
+func (c *calling) unreached(why string, err error) error {
+	sent := c.call.Again || c.kept.Round > 0 || c.kept.Held != "" || c.kept.Task != nil
+	switch {
+	case !sent:
+		return holdfast.Errorf(codeUnreachable, "The MCP server %s %s; nothing was sent to it. Try again later.",
+			c.peer.o.Name, why).
+			Wrap(err)
+	case c.spec.Effect == holdfast.EffectPure:
+		return holdfast.Errorf(codeNoAnswer, "The MCP server %s %s; this try sent nothing to it. Try again later.",
+			c.peer.o.Name, why).
+			Wrap(err)
+	}
+	return holdfast.Errorf(codeNoAnswer,
+		"The MCP server %s %s; this try sent nothing to it. An earlier one may have taken effect.", c.peer.o.Name, why).
+		Wrap(err)
 }

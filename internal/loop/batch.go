@@ -122,7 +122,7 @@ func (b *batch) awaits(call *thread.Call) bool {
 	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.r.inherited[call.ID] {
 		return false
 	}
-	delete(b.r.inherited, call.ID)
+	b.r.inherited[call.ID] = false
 	waiting, tools := *call, b.r.agent.Toolboxes
 	b.r.host.Tasks.Go(func() {
 		tools.Await(b.r.ctx, waiting.Name)

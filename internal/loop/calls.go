@@ -23,6 +23,16 @@ func (r *run) hasEffects(call thread.Call) bool {
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
+// startedBefore reports whether an owner before may have started the call. Nothing is stored
+// about the start of a pure one, so one that was open when the run came here counts.
+func (r *run) startedBefore(call *thread.Call) bool {
+	if r.doubted[call.ID] || call.Kept != nil {
+		return true
+	}
+	_, open := r.inherited[call.ID]
+	return open && call.Interrupt == nil && !r.hasEffects(*call)
+}
+
 // isFrontendTool reports whether the client declared a tool of that name.
 func (r *run) isFrontendTool(name string) bool {
 	for _, t := range r.rec.Tools {
@@ -47,6 +57,7 @@ func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
 		Answer:    handed(call.Answer, call.Interrupt),
 		Frontend:  call.Frontend,
 		Kept:      call.Kept,
+		Again:     r.startedBefore(call),
 		Finished:  call.Finished() != nil,
 	}
 	// An answer to the server's own question is not the hooks' or the tool's.

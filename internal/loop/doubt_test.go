@@ -57,6 +57,53 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 	return other, j
 }
 
+// TestStartedBefore: a tool is told that its call may have been started before, by an owner that
+// is gone, and of no other call.
+func TestStartedBefore(t *testing.T) {
+	for _, c := range []struct {
+		effect holdfast.Effect
+		asked  bool
+	}{
+		{holdfast.EffectPure, false}, {holdfast.EffectPure, true},
+		{holdfast.EffectIdempotent, false}, {holdfast.EffectIdempotent, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shared := &looptest.Mortal{Store: memstore.New()}
+			again := make(chan bool, 3)
+			agent := func(during func(context.Context) error) holdfast.Agent {
+				work := holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
+					again <- holdfast.CallFrom(ctx).Again
+					return "done", during(ctx)
+				}, holdfast.WithEffect(c.effect))
+				a := holdfast.Agent{
+					Name:  "a",
+					Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "done"}),
+					Tools: []holdfast.Tool{work},
+				}
+				if c.asked {
+					a.Middleware = []holdfast.Middleware{looptest.AsksLeave(time.Time{}, "work")}
+				}
+				return a
+			}
+			one := looptest.Start(t, shared, nil, agent(untilStopped))
+			if in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")); c.asked {
+				open := looptest.OpenOf(t, looptest.Posted(t, one, in))
+				in = looptest.Answers("t", "r2", `{"approved":true}`, open...)
+				looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "", in))(t)
+			} else {
+				looptest.Must(one.Owner.Post(t.Context(), looptest.Alice, "", in))(t)
+			}
+			time.Sleep(time.Second)
+			shared.Dead.Store(true)
+			looptest.Start(t, shared.Store, nil, agent(never))
+			time.Sleep(10 * time.Second)
+			if first, second := <-again, <-again; first || !second {
+				t.Errorf("%+v: the first start is told %t, and the second one %t", c, first, second)
+			}
+		})
+	}
+}
+
 // TestQuery: a tool that can be asked is asked, and not started again if it has done
 // the work.
 func TestQuery(t *testing.T) {

@@ -46,8 +46,8 @@ type run struct {
 	// imported counts the messages of the history that a client brought. Other goroutines
 	// read it in place.
 	imported atomic.Int64
-	// inherited are the ids of the calls that were open when the run was continued here, until
-	// their tools were waited for.
+	// inherited has the ids of the calls that were open when the run was continued here, and
+	// whether their tools may still be waited for.
 	inherited map[string]bool
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
