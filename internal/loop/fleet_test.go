@@ -1,8 +1,11 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -151,6 +154,46 @@ func TestGivenUpByOneThatDoesNotRecover(t *testing.T) {
 			t.Errorf("the thread is %+v", got)
 		}
 	})
+}
+
+// endless is a store that cannot store the end of a run.
+type endless struct{ store.Store }
+
+func (e *endless) Commit(ctx context.Context, c *store.Commit) error {
+	for _, data := range c.Records {
+		if agui.TypeOf(data) == agui.TypeRunFinished {
+			return looptest.ErrUnreachable
+		}
+	}
+	return e.Store.Commit(ctx, c)
+}
+
+// TestLastCommitFails: the log says why a run was left whose end could not be stored, also if it
+// was cancelled.
+func TestLastCommitFails(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			gate := make(chan struct{})
+			e := looptest.Start(t, &endless{memstore.New()}, func(c *looptest.Config) {
+				c.Recover, c.StoreTimeout, c.Log = false, 5*time.Second, slog.New(slog.NewTextHandler(&log, nil))
+			}, revised("1", &looptest.Notebook{}, gate))
+			looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+			synctest.Wait()
+			if cancelled {
+				looptest.Must(e.Owner.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+			} else {
+				close(gate)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			line := `msg="run left to be recovered" thread=t run=r1 reason=.*` + looptest.ErrUnreachable.Error()
+			if !regexp.MustCompile(line).Match(log.Bytes()) {
+				t.Errorf("cancelled %t: no line like %s in\n%s", cancelled, line, log.String())
+			}
+		})
+	}
 }
 
 // TestOnlyOneRecovers: where nobody else recovers, a server that does not ends a run at once.

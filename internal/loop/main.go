@@ -208,6 +208,7 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 // end brings a run to its end after an error. It returns an error if it cannot: the log
 // cannot be written, or another process is to continue the run.
 func (x *Run) end(cause error) error {
+	failed := cause
 	if c := context.Cause(x.run.ctx); c != nil {
 		cause = c
 	}
@@ -217,6 +218,8 @@ func (x *Run) end(cause error) error {
 		errors.Is(cause, store.ErrConflict),
 		errors.Is(cause, journal.ErrClosed):
 		return cause
+	case !x.run.st.Running(): // it had come to its end, which could not be stored
+		return failed
 	case errors.Is(cause, errCancelled):
 		return x.endCancelled()
 	}
