@@ -65,8 +65,14 @@ func NewPatient(places, perUser int, patience time.Duration) *Turns {
 func (t *Turns) Take(ctx context.Context, who holdfast.Principal) (end func(), err error) {
 	me := user{who.Tenant, who.User}
 	end = func() { t.leave(me) }
-	mine := make(chan struct{})
 	t.mu.Lock()
+	if len(t.order) == 0 && t.free > 0 && t.mayHave(me) { // as most of the time
+		t.free--
+		t.count(me)
+		t.mu.Unlock()
+		return end, nil
+	}
+	mine := make(chan struct{})
 	t.join(me, mine)
 	t.next()
 	t.mu.Unlock()
@@ -162,8 +168,8 @@ func (t *Turns) letIn(wait int) {
 // serve gives a place to a request of the tenant, whose turn comes again after all others; it
 // reports false if no request of the tenant may have one. The caller holds mu.
 func (t *Turns) serve(tenant string) bool {
-	i := slices.IndexFunc(t.lines[tenant], func(l line) bool { return t.has[l.user] < t.perUser })
-	if t.tenants[tenant] >= t.perTenant || i < 0 {
+	i := slices.IndexFunc(t.lines[tenant], func(l line) bool { return t.mayHave(l.user) })
+	if i < 0 {
 		return false
 	}
 	t.free--
@@ -176,9 +182,19 @@ func (t *Turns) serve(tenant string) bool {
 func (t *Turns) admit(tenant string, i int) {
 	l := t.lines[tenant][i]
 	t.remove(l.user, l.calls[0], true)
-	t.has[l.user]++
-	t.tenants[tenant]++
+	t.count(l.user)
 	close(l.calls[0])
+}
+
+// mayHave reports whether a user may have one more place. The caller holds mu.
+func (t *Turns) mayHave(who user) bool {
+	return t.has[who] < t.perUser && t.tenants[who.tenant] < t.perTenant
+}
+
+// count counts one more place of a user. The caller holds mu.
+func (t *Turns) count(who user) {
+	t.has[who]++
+	t.tenants[who.tenant]++
 }
 
 // remove takes a request out of its line; it reports whether it was there. If it is served, its

@@ -193,3 +193,17 @@ func TestPatienceEndsOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestCostOfAFreePlace: where nobody waits, a place costs only what gives it back.
+func TestCostOfAFreePlace(t *testing.T) {
+	all, who := turns.New(2, 1), holdfast.Principal{Tenant: "a", User: "b"}
+	if n := testing.AllocsPerRun(100, func() {
+		end, err := all.Take(t.Context(), who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}); n > 1 {
+		t.Errorf("%.0f allocations, want 1", n)
+	}
+}
