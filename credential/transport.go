@@ -94,18 +94,8 @@ func (t *Transport) refuse(r *http.Request, err error) error {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	return notSent{err}
+	return netguard.Unsent{Err: err}
 }
-
-// notSent is the error of a request that was certainly not sent, which tools with an effect
-// want to know.
-type notSent struct{ error }
-
-// Unwrap returns the cause.
-func (e notSent) Unwrap() error { return e.error }
-
-// NotSent reports true; package httptool asks.
-func (e notSent) NotSent() bool { return true }
 
 // named gives a login that is required the server's name.
 func named(err error, server string) error {

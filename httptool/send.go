@@ -201,8 +201,10 @@ func (t *Tool) noAnswer(
 	}
 	var refused *netguard.Refused
 	var unsent interface{ NotSent() bool }
-	code, nothing, earlier := CodeUnreachable, "Nothing was sent", ""
+	code, nothing, earlier, wrapped := CodeUnreachable, "Nothing was sent", "",
+		error(netguard.Unsent{Err: err})
 	if call.Again && r == t.request {
+		wrapped = err
 		code, nothing, earlier = CodeNoAnswer, "This try sent nothing",
 			t.mayStand(" An earlier one may have taken effect.")
 	}
@@ -211,11 +213,11 @@ func (t *Tool) noAnswer(
 	case errors.As(err, new(*holdfast.Interrupt)): // somebody has to log in first
 		return err
 	case errors.As(err, &unsent) && unsent.NotSent():
-		return holdfast.Errorf(CodeNoCredential, "%s: %s.%s", nothing, err, earlier).Wrap(err)
+		return holdfast.Errorf(CodeNoCredential, "%s: %s.%s", nothing, err, earlier).Wrap(wrapped)
 	case errors.As(err, &refused):
-		return refusal(refused, nothing, earlier).Wrap(err)
+		return refusal(refused, nothing, earlier).Wrap(wrapped)
 	case sent.began.Load():
-		return holdfast.Errorf(code, "%s: %s cannot be reached.%s", nothing, r.host(), earlier).Wrap(err)
+		return holdfast.Errorf(code, "%s: %s cannot be reached.%s", nothing, r.host(), earlier).Wrap(wrapped)
 	}
 	return t.inDoubt(r, err)
 }

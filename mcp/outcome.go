@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
@@ -53,7 +54,7 @@ func (c *calling) unreached(why string, err error) error {
 	case !sent:
 		return holdfast.Errorf(codeUnreachable, "The MCP server %s %s; nothing was sent to it. Try again later.",
 			c.peer.o.Name, why).
-			Wrap(err)
+			Wrap(netguard.Unsent{Err: err})
 	case c.spec.Effect == holdfast.EffectPure:
 		return holdfast.Errorf(codeNoAnswer, "The MCP server %s %s; this try sent nothing to it. Try again later.",
 			c.peer.o.Name, why).

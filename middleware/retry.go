@@ -115,6 +115,13 @@ func (r *retrier) applies(tool holdfast.Tool, name string) bool {
 	})
 }
 
+// notSent reports whether a failed attempt has certainly sent nothing. Errors of tools say so with
+// a method.
+func notSent(err error) bool {
+	var e interface{ NotSent() bool }
+	return errors.As(err, &e) && e.NotSent()
+}
+
 func (r *retrier) attempts(
 	ctx context.Context, next holdfast.ToolHandler, tool holdfast.Tool, call holdfast.ToolCall,
 ) (holdfast.ToolResult, error) {
@@ -123,6 +130,7 @@ func (r *retrier) attempts(
 		result, err := next(holdfast.ContextWithCall(ctx, call, held.add), tool, call)
 		failed := r.failed(ctx, call.Name, &result, err)
 		if failed && n < r.Attempts && r.pause(ctx, n) {
+			call.Again = call.Again || !notSent(err)
 			continue
 		}
 		if err := held.passOn(ctx); err != nil {

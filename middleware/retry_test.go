@@ -429,3 +429,49 @@ func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// notSent is the error of a try that has sent nothing.
+type notSent struct{ error }
+
+func (notSent) NotSent() bool { return true }
+
+// TestRetryTellsTheToolOfEarlierTries: a tool that reaches nobody may say so, unless an earlier
+// try may have reached somebody.
+func TestRetryTellsTheToolOfEarlierTries(t *testing.T) {
+	t.Parallel()
+	unsent := fmt.Errorf("no route: %w", notSent{errors.New("nobody is there")})
+	for name, c := range map[string]struct {
+		first error
+		begun bool // before this process
+		again []bool
+	}{
+		"sent nothing":         {unsent, false, []bool{false, false}},
+		"may have reached it":  {errors.New("broken"), false, []bool{false, true}},
+		"was begun by another": {unsent, true, []bool{true, true}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var again []bool
+			tool := &trying{tries: []tryOutcome{
+				func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+					again = append(again, call.Again)
+					return holdfast.ToolResult{}, c.first
+				},
+				func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+					again = append(again, call.Again)
+					return holdfast.ToolResult{Text: "good"}, nil
+				},
+			}}
+			handler := middleware.Retry(middleware.RetryOptions{}).
+				Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult,
+					error) {
+					return tool.Call(ctx, call)
+				})
+			if _, err := handler(t.Context(), tool, holdfast.ToolCall{ID: "c", Again: c.begun}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !slices.Equal(again, c.again) {
+				t.Errorf("%s: the tries were told %v, want %v", name, again, c.again)
+			}
+		})
+	}
+}

@@ -40,9 +40,9 @@ type media struct {
 // shortestMedia is how long a run must be to count: no word, key or id is.
 const shortestMedia = 4 << 10
 
-// base64 has true for the characters of both alphabets, and for the backslash that some
+// inBase64 has true for the characters of both alphabets, and for the backslash that some
 // encoders put before a slash.
-var base64 = func() (set [256]bool) {
+var inBase64 = func() (set [256]bool) {
 	for _, c := range []byte(`ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\`) {
 		set[c] = true
 	}
@@ -53,7 +53,7 @@ var base64 = func() (set [256]bool) {
 func (m *media) count(piece []byte) {
 	for _, c := range piece {
 		switch {
-		case !base64[c]:
+		case !inBase64[c]:
 			m.run = 0
 		case m.run == shortestMedia:
 			m.bytes++
@@ -66,4 +66,9 @@ func (m *media) count(piece []byte) {
 }
 
 // begun is how many bytes stand at the end that do not count yet, but may.
-func (m *media) begun() int64 { return m.run % shortestMedia }
+func (m *media) begun() int64 {
+	if m.run == shortestMedia {
+		return 0
+	}
+	return m.run
+}
