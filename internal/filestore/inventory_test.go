@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,19 +42,35 @@ func left(t *testing.T, opts Options) (dir string, threads int) {
 	return dir, threads
 }
 
-// copied copies a folder, as it is. If Pebble removes a file meanwhile, it begins again.
+// copied copies a folder, as it is. If Pebble writes or removes a file meanwhile, it begins again.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	for {
-		dir := filepath.Join(t.TempDir(), "data")
+		dir, before := filepath.Join(t.TempDir(), "data"), filesOf(t, from)
 		err := os.CopyFS(dir, os.DirFS(from))
-		if err == nil {
-			return dir
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
+		if err == nil && slices.Equal(before, filesOf(t, from)) {
+			return dir
+		}
 	}
+}
+
+// filesOf describes the files of a folder, each of which changes its description when it is
+// written. A copy during which none has changed is what a crash in that moment leaves.
+func filesOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // or it is gone meanwhile
+			files = append(files, fmt.Sprint(e.Name(), " ", info.Size(), " ", info.ModTime()))
+		}
+	}
+	return files
 }
 
 // sound opens a folder, in which all threads must be whole, and closes it.

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
@@ -266,18 +268,20 @@ func TestFollowCost(t *testing.T) {
 	}
 }
 
-// between does something once, after the first pipeline of a client.
-type between struct{ do func() }
+// between does after each pipeline of a client what the context of its call holds.
+type between struct{}
 
-func (b *between) DialHook(next redis.DialHook) redis.DialHook { return next }
+// meanwhile is the key of a func() in a context.
+type meanwhile struct{}
 
-func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (between) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		if do := b.do; do != nil {
-			b.do = nil
+		if do, ok := ctx.Value(meanwhile{}).(func()); ok {
 			do()
 		}
 		return err
@@ -289,25 +293,32 @@ func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func TestCheckpointsMoveMeanwhile(t *testing.T) {
 	t.Parallel()
 	writer := openShared(t)
-	reader := openAt(t, shared.Server(t).URL(), writer.keys.prefix)
-	meanwhile := &between{}
-	reader.client.AddHook(meanwhile)
+	client, err := connection.To(shared.Server(t).URL(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.AddHook(between{})
+	reader, err := New(t.Context(), client, Options{Prefix: writer.keys.prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Close() })
 	const keep = 20
 	id := func(n int) string { return fmt.Sprintf("%08d", n) }
-	for name, read := range map[string]func(key store.ThreadKey, n int) error{
-		"one": func(key store.ThreadKey, n int) error {
-			_, err := reader.Value(t.Context(), key, store.KindCheckpoint, id(n))
+	for name, read := range map[string]func(ctx context.Context, key store.ThreadKey, n int) error{
+		"one": func(ctx context.Context, key store.ThreadKey, n int) error {
+			_, err := reader.Value(ctx, key, store.KindCheckpoint, id(n))
 			return err
 		},
-		"all": func(key store.ThreadKey, n int) error {
-			list, err := reader.Values(t.Context(), key, store.KindCheckpoint, "", 0)
+		"all": func(ctx context.Context, key store.ThreadKey, n int) error {
+			list, err := reader.Values(ctx, key, store.KindCheckpoint, "", 0)
 			if err == nil && !slices.ContainsFunc(list, func(v store.Value) bool { return v.ID == id(n) }) {
 				err = fmt.Errorf("there are %d, without it", len(list))
 			}
 			return err
 		},
-		"a page": func(key store.ThreadKey, n int) error {
-			list, err := reader.Values(t.Context(), key, store.KindCheckpoint, id(n+1), 2)
+		"a page": func(ctx context.Context, key store.ThreadKey, n int) error {
+			list, err := reader.Values(ctx, key, store.KindCheckpoint, id(n+1), 2)
 			if err == nil && (len(list) == 0 || list[0].ID != id(n)) {
 				err = fmt.Errorf("there are %d, without it", len(list))
 			}
@@ -323,9 +334,9 @@ func TestCheckpointsMoveMeanwhile(t *testing.T) {
 		}
 		step(0)
 		for n := range 4 * maxRecent {
-			meanwhile.do = func() { step(n + 1) }
+			ctx := context.WithValue(t.Context(), meanwhile{}, sync.OnceFunc(func() { step(n + 1) }))
 			kept := max(n-keep+2, 0) // the oldest one then
-			if err := read(key, kept); err != nil {
+			if err := read(ctx, key, kept); err != nil {
 				t.Errorf("%s, checkpoint %d of %d: %v", name, kept, n, err)
 			}
 		}
