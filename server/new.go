@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/stores"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -71,7 +72,7 @@ func (s *Server) wire() (err error) {
 	told := figures.New(s.now)
 	s.observer = observe.Join(logObserver{s.cfg.Log, &tries{}}.observer(), s.metrics.Observer(), told.Observer(),
 		s.cfg.Observer, observe.Observer{Committed: s.replayed})
-	s.limits, s.circuits = s.limiter(), newCircuits(&s.cfg, s.store)
+	s.limits, s.circuits, s.heavy = s.limiter(), newCircuits(&s.cfg, s.store), turns.NewHeavy()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = owner.New(s.loopConfig()); err != nil {
 		return err
@@ -130,6 +131,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 	cfg := s.cfg
 	return hfhttp.Config{
 		Authorize: cfg.Authorize,
+		Heavy:     s.heavy,
 		Runs:      s.streams,
 		Cancel:    s.engine.Cancel,
 		Threads:   s.keeper,
@@ -155,6 +157,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		Streams:  s.limits,
 		Detached: s.front.detached,
 		Awaiting: connections.Awaiting,
+		Refused:  connections.Refused,
 		Unread:   connections.Unread,
 		Ready:    s.opening.ready(s.engine.Ready),
 		Backup:   backupOf(s.store),
@@ -246,6 +249,7 @@ func (s *Server) loopConfig() loop.Config {
 	format, _ := dataformat.Parse(c.DataFormat) // validate has found no mistake
 	return loop.Config{
 		Store:              s.store,
+		Heavy:              s.heavy,
 		Memory:             stores.Memory,
 		Agents:             agents,
 		Recover:            !c.NoRecovery,

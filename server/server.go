@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -38,6 +39,7 @@ type Server struct {
 	metrics   *metrics.Metrics
 	observer  observe.Observer
 	limits    *quota.Limiter
+	heavy     *turns.Turns // of large bodies and of checks
 	circuits  *circuit.Circuits
 	engine    *owner.Engine
 	keeper    *upkeep.Keeper

@@ -136,7 +136,7 @@ var rules = map[string]rule{
 	},
 	"internal/netguard": {why: "netguard is a leaf: which addresses are private is a question for many"},
 	"internal/turns": {
-		ours: []string{""},
+		ours: []string{"", "internal/clock"},
 		why:  "turns is a leaf: whose turn it is says a caller, and nothing else",
 	},
 	"internal/circuit": {
@@ -194,6 +194,7 @@ var rules = map[string]rule{
 			"internal/quota",
 			"internal/routine",
 			"internal/thread",
+			"internal/turns",
 		},
 		why: "a run knows no HTTP, no particular store and no metrics; and never who owns its thread",
 	},
@@ -332,6 +333,7 @@ var rules = map[string]rule{
 			"internal/http/door",
 			"internal/http/exchange",
 			"internal/strictjson",
+			"internal/turns",
 		},
 		libraries: []string{"github.com/go-chi/chi"},
 		why:       "http decodes, makes one call and encodes; it does not know how a run advances",
@@ -576,6 +578,7 @@ var rules = map[string]rule{
 			"internal/stores",
 			"internal/thread",
 			"internal/tools",
+			"internal/turns",
 			"internal/audit",
 			"internal/upkeep",
 			"middleware",

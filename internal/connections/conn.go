@@ -84,6 +84,17 @@ func Awaiting(r *http.Request, waits bool) {
 	}
 }
 
+// Refused notes that all that is to come on the connection of a request is its refusal. It returns
+// what is closed when the connection is.
+func Refused(r *http.Request) (closed <-chan struct{}) {
+	held, ok := r.Context().Value(slotKey{}).(heldConn)
+	if !ok {
+		return nil
+	}
+	held.held().room.set(held, answered)
+	return held.held().closed
+}
+
 // Unread notes that a request is answered although its body has not been read to its end.
 func Unread(r *http.Request) {
 	if held, ok := r.Context().Value(slotKey{}).(heldConn); ok {

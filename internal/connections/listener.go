@@ -64,8 +64,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // hold makes a connection one that gives its slot back; nil if its address has too many.
 func (l *Listener) hold(c net.Conn) heldConn {
-	slot := &slot{from: l.room.of.address(c), room: l.room}
+	slot := &slot{from: l.room.of.address(c), room: l.room, closed: make(chan struct{})}
 	slot.left = sync.OnceFunc(func() {
+		close(slot.closed)
 		l.room.leave(slot)
 		l.changed(-1)
 		<-l.slots

@@ -166,3 +166,57 @@ func TestConnectionsComeBack(t *testing.T) {
 		t.Error("a server that has stopped serves a connection")
 	}
 }
+
+// TestRefusedMakesRoom: a connection whose request waits for its refusal is closed when there is no
+// room for another one.
+func TestRefusedMakesRoom(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := New(l, 1, PerAddress{}, func(int) {}, nil)
+	waits := make(chan struct{})
+	s := &http.Server{
+		ConnState:   limited.State,
+		ConnContext: WithSlot,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/refused" {
+				closed := Refused(r)
+				waits <- struct{}{}
+				<-closed
+			}
+			_, _ = io.WriteString(w, "ok")
+		}),
+	}
+	served := make(chan error)
+	go func() { served <- s.Serve(limited) }()
+	ask := func(path string) *bufio.Reader {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(c)
+	}
+	refused := ask("/refused")
+	<-waits
+	res, err := http.ReadResponse(ask("/"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(res.Body); err != nil || string(text) != "ok" {
+		t.Errorf("the other one got %q, %v", text, err)
+	}
+	if _, err := refused.ReadByte(); err == nil {
+		t.Error("the refused one was answered, and kept its connection")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}

@@ -26,8 +26,8 @@ type stage int
 const (
 	// idle connections are kept for a next request.
 	idle stage = iota
-	// answered ones had their response before their request was read to its end. The rest is
-	// read only so that the client finds the response.
+	// answered ones had their response before their request was read to its end: the rest is
+	// read only so that the client finds the response. Or they wait for a refusal.
 	answered
 	// silent ones have not sent the header of their first request to its end.
 	silent
@@ -83,7 +83,8 @@ func (b PerAddress) address(c net.Conn) netip.Addr {
 type slot struct {
 	from   netip.Addr // the zero address is not counted
 	room   *room
-	left   func()      // is called when it is closed
+	left   func() // is called when it is closed
+	closed chan struct{}
 	unread []byte      // is read before anything else
 	spent  atomic.Bool // its request is answered: what is read from now on is thrown away
 

@@ -177,7 +177,7 @@ func (k *copilotKit) connect(
 	if err != nil {
 		return err
 	}
-	endTurn, err := k.runs.bodies.Turns.Take(r.Context(), who, len(body))
+	_, endTurn, err := k.runs.bodies.Turns.Take(r.Context(), who, len(body))
 	if err != nil {
 		return err
 	}

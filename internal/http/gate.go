@@ -25,6 +25,7 @@ type gate struct {
 	authenticate func(*http.Request) (holdfast.Principal, error)
 	authorize    authorizer
 	others       Others
+	refusals     refusals
 	log          *slog.Logger
 }
 
@@ -83,6 +84,9 @@ func (g *gate) caller(rt *route, r *http.Request) (holdfast.Principal, error) {
 	}
 	who, err := g.authenticate(r)
 	exchange.RecorderOf(r).Caller = who
+	if err != nil {
+		g.refusals.wait(r)
+	}
 	if err != nil || len(r.Header.Values(headerUser)) == 0 {
 		return who, err
 	}

@@ -494,7 +494,8 @@ func TestMessagesInPieces(t *testing.T) {
 		"application/json"); body != want {
 		t.Errorf("%q", body)
 	}
-	f.gone, f.goneAfter = holdfast.Errorf(codes.CheckpointUnreadable, "It is damaged."), 1
+	f.gone = holdfast.Errorf(codes.CheckpointUnreadable, "It is damaged.")
+	f.goneAfter.Store(1)
 	res, err := http.Get(s.URL + "/threads/t/messages")
 	if err == nil {
 		defer res.Body.Close()

@@ -4,6 +4,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/connections"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -62,6 +64,9 @@ type Config struct {
 	// Awaiting is called when the server begins to wait for the body of a request, and when
 	// all of it has come. Optional.
 	Awaiting func(r *http.Request, waits bool)
+	// Refused is called when a request waits for its refusal: until it has it, nobody needs its
+	// connection. It returns what is closed when the connection is. Optional.
+	Refused func(*http.Request) <-chan struct{}
 	// Unread is called when a request has been answered whose body was not read to its end:
 	// its connection ends soon. Optional.
 	Unread func(*http.Request)
@@ -94,6 +99,8 @@ type Config struct {
 	// MaxBodies bounds the bytes of all bodies that are being received and decoded; those of
 	// one tenant may be half of it. Optional: 16 times MaxBody.
 	MaxBodies int64
+	// Heavy are the turns of requests with a large body. Optional: turns of their own.
+	Heavy *turns.Turns
 	// BodyTimeout is how long a request's body may take to arrive. Optional: 30 seconds.
 	BodyTimeout time.Duration
 	// WriteTimeout bounds one write to a client that does not read.
@@ -135,6 +142,7 @@ func newRouter(c *Config) *chi.Mux {
 		authenticate: c.Authenticate,
 		authorize:    c.Authorize,
 		others:       c.Others,
+		refusals:     refusals{waits: c.Refused},
 		log:          c.Log,
 	}
 	gate.door.Methods = methodsOf(routes)
@@ -162,6 +170,9 @@ func (c *Config) setDefaults() {
 	if c.Awaiting == nil {
 		c.Awaiting = func(*http.Request, bool) {}
 	}
+	if c.Refused == nil {
+		c.Refused = func(*http.Request) <-chan struct{} { return nil }
+	}
 	if c.Unread == nil {
 		c.Unread = func(*http.Request) {}
 	}
@@ -178,6 +189,7 @@ func newReceiver(c *Config) *exchange.Receiver {
 		Most:      c.MaxBody,
 		MostMedia: c.MaxMediaBody,
 		All:       c.MaxBodies,
+		Heavy:     cmp.Or(c.Heavy, turns.NewHeavy()),
 		Timeout:   c.BodyTimeout,
 		Deletes:   routeCopilotKit + "/", // CopilotKit sends the agent in it
 		Awaiting:  c.Awaiting,

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ type fake struct {
 	// they were read so many times.
 	messages  []string
 	gone      error
-	goneAfter int
+	goneAfter atomic.Int64 // a client may ask again by itself
 	// attached is what Attach streams.
 	attached []any
 	// shared is the shared state of every thread: empty for a usual one, or "none".
@@ -85,10 +86,12 @@ func (f *fake) Messages(context.Context, holdfast.Principal, string) (iter.Seq2[
 				return
 			}
 		}
-		if f.gone != nil && f.goneAfter == 0 {
+		if f.gone != nil && f.goneAfter.Load() == 0 {
 			yield(nil, f.gone)
 		}
-		f.goneAfter = max(f.goneAfter-1, 0)
+		if n := f.goneAfter.Load(); n > 0 {
+			f.goneAfter.CompareAndSwap(n, n-1)
+		}
 	}, f.err
 }
 

@@ -63,7 +63,7 @@ func TestLargeObjectsTakeTurns(t *testing.T) {
 // takeTurn takes a turn for a large body, and returns what ends it.
 func takeTurn(t *testing.T, turns *exchange.Turns) (end func()) {
 	t.Helper()
-	end, err := turns.Take(t.Context(), holdfast.Principal{Tenant: "first", User: "u"}, exchange.LargeBody)
+	_, end, err := turns.Take(t.Context(), holdfast.Principal{Tenant: "first", User: "u"}, exchange.LargeBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,11 +138,12 @@ type runRequest struct {
 
 // run starts, resumes, attaches to or hydrates a run, and answers.
 func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
-	endTurn, err := a.bodies.Turns.Take(r.Context(), who, len(req.body))
+	held, endTurn, err := a.bodies.Turns.Take(r.Context(), who, len(req.body))
 	if err != nil {
 		return err
 	}
 	defer endTurn()
+	r = r.WithContext(held)
 	asked, err := readCursors(r)
 	if err != nil {
 		return err

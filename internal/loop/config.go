@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -96,6 +97,8 @@ type Config struct {
 	FormatAgreed func(dataformat.Status)
 	// Lease is how long a process that says nothing counts as alive.
 	Lease time.Duration
+	// Heavy are the turns of work that takes a processor for long; nil means turns of its own.
+	Heavy *turns.Turns
 	// MaxRuns bounds the runs of this process at a time.
 	MaxRuns int
 	// Limits are those of tenants and users; nil means that there are none.

@@ -2,7 +2,6 @@ package owner
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/decide"
@@ -11,16 +10,11 @@ import (
 
 // The time to find out whether JSON from outside fits a schema is in the hands of the authors
 // of the two, up to a budget of steps (package schema). So it is never found out under a lock
-// or in one of the places for decisions; at most half of the processors do it; and tenants and
-// users take turns, so that one who has many made does not keep the others waiting.
+// or in one of the places for decisions; and it is heavy work, for which tenants and users take
+// turns, so that one who has many made does not keep the others waiting.
 
 // checker makes checks.
 type checker struct{ turns *turns.Turns }
-
-func newChecker() *checker {
-	places := max(1, runtime.GOMAXPROCS(0)/2)
-	return &checker{turns.New(places, places)}
-}
 
 // openChecks is the error of a decision that depends on checks.
 type openChecks struct{ checks []decide.Check }

@@ -6,6 +6,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,18 +57,20 @@ type Engine struct {
 const turnWait = 10 * time.Millisecond
 
 // How many requests are decided, and how many streams are read for, at a time for each
-// processor. With more, runs that go on wait longer while many begin or come back; with
-// fewer, those do (go run ./bench -only starts, burst, together, storm).
+// processor; and how many requests of a tenant, while more of them wait. With more, runs that go
+// on wait longer while many begin or come back; with fewer, those do (go run ./bench -only starts,
+// burst, together, storm; go run ./bench -hostile).
 const (
 	turnsAtOnce   = 16
+	turnsInLine   = 1
 	returnsAtOnce = 4
 )
 
 // placesFor returns turns for so many at a time for each processor. Tenants and users come one
 // after the other, so a crowd of one keeps nobody else waiting.
-func placesFor(each int) *turns.Turns {
-	n := each * runtime.GOMAXPROCS(0)
-	return turns.NewPatient(n, n, turnWait)
+func placesFor(each, inLine int) *turns.Turns {
+	n := runtime.GOMAXPROCS(0)
+	return turns.NewPatient(each*n, each*n, inLine*n, turnWait)
 }
 
 // New returns an Engine. Call Start before anything else. It returns an error for an
@@ -96,15 +99,15 @@ func New(cfg loop.Config) (*Engine, error) {
 			waiting:    make(chan struct{}, cfg.MaxRuns),
 		},
 		starter:       &starter{house: h, places: free, claims: owns},
-		checker:       newChecker(),
-		returns:       placesFor(returnsAtOnce),
+		checker:       &checker{cmp.Or(cfg.Heavy, turns.NewHeavy())},
+		returns:       placesFor(returnsAtOnce, returnsAtOnce),
 		sweeper:       newSweeper(h.cfg, h.process, h.contact),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
 	e.decider = &decider{
 		house:     h,
-		turns:     placesFor(turnsAtOnce),
+		turns:     placesFor(turnsAtOnce, turnsInLine),
 		locks:     one,
 		residents: rs,
 		takeovers: e.takeovers,

@@ -34,7 +34,7 @@ func TestForgottenScripts(t *testing.T) {
 }
 
 // executed counts the commands that Redis executes during f, including those in
-// scripts. What a new connection says first is none of them: the pool makes one when it likes.
+// scripts. Those that a new connection begins with do not count, because the pool makes one when it likes.
 func executed(t *testing.T, s *Store, f func()) map[string]int {
 	t.Helper()
 	if err := s.client.ConfigResetStat(t.Context()).Err(); err != nil {

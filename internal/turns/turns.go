@@ -5,20 +5,25 @@ package turns
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
 // Turns has places, and lines of those who wait for one.
 type Turns struct {
 	perTenant int
 	perUser   int
+	inLine    int           // places of a tenant whose requests wait, while there are others
 	patience  time.Duration // 0: those who wait do so for as long as it takes
 
 	mu      sync.Mutex
+	latest  latest
 	free    int
 	beyond  int               // how many were let in without a place
 	late    *time.Timer       // goes off when the next one has waited for long enough; nil if nobody waits
@@ -41,9 +46,11 @@ type line struct {
 // New returns Turns of so many places. One tenant has all of them but one at a time, or the only
 // one; of one user there are as many at a time as perUser says.
 func New(places, perUser int) *Turns {
+	perTenant := max(1, places-1)
 	return &Turns{
-		perTenant: max(1, places-1),
+		perTenant: perTenant,
 		perUser:   perUser,
+		inLine:    perTenant,
 		free:      places,
 		has:       map[user]int{},
 		tenants:   map[string]int{},
@@ -51,22 +58,85 @@ func New(places, perUser int) *Turns {
 	}
 }
 
-// NewPatient returns Turns like those of New, except that the next one in line waits for a place only
-// so long and then goes without one: work that waits for something far away does not keep the
-// processor busy, so it keeps nobody out.
-func NewPatient(places, perUser int, patience time.Duration) *Turns {
+// NewPatient returns Turns like those of New, with two differences. While requests of a tenant wait
+// and others have asked within the last second, the tenant is given no place beyond inLine: a few
+// requests that come together are served together, and a crowd goes in a narrow line, beside which
+// the others hardly notice it. And the next one waits for a place only so long and then goes without
+// one: work that waits for something far away does not keep the processor busy, so it keeps nobody
+// out.
+func NewPatient(places, perUser, inLine int, patience time.Duration) *Turns {
 	t := New(places, perUser)
+	t.inLine = min(inLine, t.perTenant)
 	t.patience = patience
 	return t
+}
+
+// lately is how long the requests of a tenant show that it is there.
+const lately = time.Second
+
+// latest are the two tenants that have asked last, the last one first.
+type latest [2]asked
+
+// asked says when a tenant has asked.
+type asked struct {
+	tenant string
+	at     clock.Moment
+}
+
+// note notes that a tenant asks now.
+func (l *latest) note(tenant string) {
+	if l[0].tenant != tenant {
+		l[1] = l[0]
+	}
+	l[0] = asked{tenant, clock.Now()}
+}
+
+// others reports whether another tenant has asked lately.
+func (l *latest) others(tenant string) bool {
+	return slices.ContainsFunc(l[:], func(one asked) bool {
+		return one.tenant != tenant && !one.at.Never() && one.at.Elapsed() < lately
+	})
+}
+
+// NewHeavy returns Turns for what takes a processor for long: at most half of them do such work at a
+// time, so that the other half is there for everything else.
+func NewHeavy() *Turns {
+	places := max(1, runtime.GOMAXPROCS(0)/2)
+	return New(places, places)
+}
+
+// holds is the key in a context that has a place; the value is an *atomic.Bool, which says whether it
+// still does.
+type holds struct{ of *Turns }
+
+// Hold is like Take, and returns a context with the place: until end, Take needs no second one for it.
+// Another call of end does nothing.
+func (t *Turns) Hold(ctx context.Context, who holdfast.Principal) (held context.Context, end func(), err error) {
+	leave, err := t.Take(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	has := &atomic.Bool{}
+	has.Store(true)
+	end = func() {
+		if has.CompareAndSwap(true, false) {
+			leave()
+		}
+	}
+	return context.WithValue(ctx, holds{t}, has), end, nil
 }
 
 // Take waits for a place, which end gives back; end must be called once. The error is the cause
 // of ctx's end.
 func (t *Turns) Take(ctx context.Context, who holdfast.Principal) (end func(), err error) {
+	if has, ok := ctx.Value(holds{t}).(*atomic.Bool); ok && has.Load() {
+		return func() {}, nil
+	}
 	me := user{who.Tenant, who.User}
 	end = func() { t.leave(me) }
 	t.mu.Lock()
-	if len(t.order) == 0 && t.free > 0 && t.mayHave(me) { // as most of the time
+	t.latest.note(who.Tenant)
+	if t.free > 0 && len(t.lines[me.tenant]) == 0 && t.mayHave(me) { // as most of the time
 		t.free--
 		t.count(me)
 		t.mu.Unlock()
@@ -169,7 +239,7 @@ func (t *Turns) letIn(wait int) {
 // reports false if no request of the tenant may have one. The caller holds mu.
 func (t *Turns) serve(tenant string) bool {
 	i := slices.IndexFunc(t.lines[tenant], func(l line) bool { return t.mayHave(l.user) })
-	if i < 0 {
+	if i < 0 || t.tenants[tenant] >= t.inLine && t.latest.others(tenant) {
 		return false
 	}
 	t.free--

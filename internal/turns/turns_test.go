@@ -120,7 +120,7 @@ func TestWithdraw(t *testing.T) {
 // taken is not given back.
 func TestTheNextInLineGoesWithoutAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := turns.NewPatient(1, 1, time.Second)
+		all := turns.NewPatient(1, 1, 1, time.Second)
 		take := func(tenant string) (end func()) {
 			end, err := all.Take(t.Context(), holdfast.Principal{Tenant: tenant})
 			if err != nil {
@@ -166,7 +166,7 @@ func TestTheNextInLineGoesWithoutAPlace(t *testing.T) {
 func TestPatienceEndsOnce(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
-			all := turns.NewPatient(1, 1, time.Second)
+			all := turns.NewPatient(1, 1, 1, time.Second)
 			ctx, leave := context.WithCancel(t.Context())
 			var in atomic.Int64
 			for range 20 {
@@ -206,4 +206,94 @@ func TestCostOfAFreePlace(t *testing.T) {
 	}); n > 1 {
 		t.Errorf("%.0f allocations, want 1", n)
 	}
+}
+
+// TestNarrowLine: while there are other tenants, a crowd goes in a narrow line once it has to wait. A
+// tenant alone has all of its places, and so have a few requests that come together.
+func TestNarrowLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		before time.Duration // since another tenant has asked; 0: it has not
+		want   []int         // how many of the crowd have a place, after so many have left
+	}{
+		"alone":                {0, []int{4, 4, 4, 4, 3}},
+		"beside another":       {time.Millisecond, []int{4, 3, 2, 1, 1}},
+		"another one has left": {time.Second, []int{4, 4, 4, 4, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := turns.NewPatient(5, 5, 1, time.Hour)
+				if c.before > 0 {
+					end, err := all.Take(t.Context(), holdfast.Principal{Tenant: "another"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					end()
+					time.Sleep(c.before)
+				}
+				var in atomic.Int64
+				leave := make(chan struct{})
+				for range 7 {
+					go func() {
+						end, err := all.Take(t.Context(), holdfast.Principal{Tenant: "crowd"})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						in.Add(1)
+						<-leave
+						in.Add(-1)
+						end()
+					}()
+				}
+				for n, want := range c.want {
+					synctest.Wait()
+					if got := in.Load(); got != int64(want) {
+						t.Errorf("after %d have left, %d have a place, want %d", n, got, want)
+					}
+					leave <- struct{}{}
+				}
+				close(leave)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestHold: a context that has a place needs no second one, until it has given its own back; then it
+// waits like all others. A place is given back once.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, who := turns.New(1, 1), holdfast.Principal{Tenant: "a"}
+		held, end, err := all.Hold(t.Context(), who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			again, err := all.Take(held, who)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again()
+		}
+		waiting, leave := context.WithTimeoutCause(t.Context(), time.Second, io.ErrNoProgress)
+		defer leave()
+		if _, _, err := all.Hold(waiting, who); !errors.Is(err, io.ErrNoProgress) {
+			t.Errorf("another one beside it: %v", err)
+		}
+		if _, err := turns.New(1, 1).Take(held, who); err != nil {
+			t.Errorf("a place elsewhere: %v", err)
+		}
+		end()
+		end()
+		other, err := all.Take(t.Context(), who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, leave := context.WithTimeoutCause(held, time.Second, io.ErrNoProgress)
+		defer leave()
+		if _, err := all.Take(late, who); !errors.Is(err, io.ErrNoProgress) {
+			t.Errorf("a context that had a place: %v", err)
+		}
+		other()
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/door"
+	"github.com/holdfast-agents/holdfast/internal/turns"
 )
 
 // Bodies says how the bodies of requests are received. Every member must be set.
@@ -23,6 +24,8 @@ type Bodies struct {
 	// Most bounds one body, MostMedia one of which more than half is media, if that is more, and
 	// All those that are being received and decoded; in bytes.
 	Most, MostMedia, All int64
+	// Heavy are the turns of large bodies.
+	Heavy *turns.Turns
 	// Timeout is how long a body may take to arrive.
 	Timeout time.Duration
 	// Deletes is how the paths begin at which a DELETE may have a body.
@@ -44,7 +47,7 @@ type Receiver struct {
 
 // NewReceiver returns what receives bodies as b says.
 func NewReceiver(b Bodies) *Receiver {
-	return &Receiver{Bodies: b, memory: newMemory(b.All), Turns: newTurns()}
+	return &Receiver{Bodies: b, memory: newMemory(b.All), Turns: &Turns{b.Heavy}}
 }
 
 // Admit refuses the body of a request that should have none, and gives any other a

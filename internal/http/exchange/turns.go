@@ -3,8 +3,6 @@ package exchange
 import (
 	"context"
 	"net/http"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -24,34 +22,31 @@ const (
 // left for everything else.
 type Turns struct{ fair *fair.Turns }
 
-// newTurns returns turns for half of the processors.
-func newTurns() *Turns { return TurnsOf(max(1, runtime.GOMAXPROCS(0)/2)) }
-
 // TurnsOf returns turns for this many large requests at a time.
 func TurnsOf(places int) *Turns { return &Turns{fair.New(places, places)} }
 
-// Take waits for the turn of a request with a body of this size, and returns what ends it.
-// A small one need not wait. The error is ctx's.
-func (t *Turns) Take(ctx context.Context, who holdfast.Principal, size int) (end func(), err error) {
+// Take waits for the turn of a request with a body of this size, and returns a context that has
+// it and what ends it. A small one need not wait. The error is ctx's.
+func (t *Turns) Take(
+	ctx context.Context, who holdfast.Principal, size int,
+) (held context.Context, end func(), err error) {
 	if size < LargeBody {
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
-	end, err = t.fair.Take(ctx, who)
+	held, leave, err := t.fair.Hold(ctx, who)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	// A turn ends once, and by itself after the longest time.
-	once := sync.OnceFunc(end)
-	timer := time.AfterFunc(longestTurn, once)
-	return func() {
+	timer := time.AfterFunc(longestTurn, leave)
+	return held, func() {
 		timer.Stop()
-		once()
+		leave()
 	}, nil
 }
 
 // Decode decodes the body of a request when its turn has come.
 func (t *Turns) Decode(r *http.Request, body []byte, decode func() error) error {
-	end, err := t.Take(r.Context(), RecorderOf(r).Caller, len(body))
+	_, end, err := t.Take(r.Context(), RecorderOf(r).Caller, len(body))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 func fullTurns(t *testing.T) (*Turns, func()) {
 	t.Helper()
 	all := TurnsOf(1)
-	end, err := all.Take(t.Context(), of("first"), LargeBody)
+	_, end, err := all.Take(t.Context(), of("first"), LargeBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (t *Turns) free() (n int) {
 	got := make(chan func(), 4)
 	for i := range cap(got) {
 		go func() {
-			if end, err := t.Take(ctx, of(fmt.Sprint(i)), LargeBody); err == nil {
+			if _, end, err := t.Take(ctx, of(fmt.Sprint(i)), LargeBody); err == nil {
 				got <- end
 			}
 		}()
@@ -56,7 +56,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		var order []string
 		for _, tenant := range []string{"loud", "loud", "loud", "quiet", "loud"} {
 			go func() {
-				end, err := all.Take(t.Context(), of(tenant), LargeBody)
+				_, end, err := all.Take(t.Context(), of(tenant), LargeBody)
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,7 +86,7 @@ func TestSmallRequestsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, end := fullTurns(t)
 		defer end()
-		small, err := all.Take(t.Context(), of("first"), LargeBody-1)
+		_, small, err := all.Take(t.Context(), of("first"), LargeBody-1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestLeavingATurn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := all.Take(ctx, of("leaves"), LargeBody)
+			_, _, err := all.Take(ctx, of("leaves"), LargeBody)
 			left <- err
 		}()
 		synctest.Wait()
@@ -115,7 +115,7 @@ func TestLeavingATurn(t *testing.T) {
 			t.Error("a client that has left got a turn")
 		}
 		begun := time.Now()
-		second, err := all.Take(t.Context(), of("second"), LargeBody)
+		_, second, err := all.Take(t.Context(), of("second"), LargeBody)
 		if err != nil || time.Since(begun) != longestTurn {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
