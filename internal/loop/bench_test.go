@@ -15,9 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
@@ -83,6 +81,15 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	return c.Messages
 }
 
+// benched starts an engine that does as little as it can beside what is measured.
+func benched(b *testing.B, db store.Store, agent holdfast.Agent) *owner.Engine {
+	b.Helper()
+	return looptest.Start(b, db, func(c *looptest.Config) {
+		c.Lease, c.KeepAlive, c.ArchiveAfter, c.ModelTries = time.Hour, time.Hour, time.Hour, 1
+		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}, agent).Owner
+}
+
 // BenchmarkResume: from an empty-messages POST to a thread of a thousand messages to
 // the model's request, beside decoding the same history once. The bar is 2.5 x.
 func BenchmarkResume(b *testing.B) {
@@ -94,7 +101,7 @@ func BenchmarkResume(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer embedded.Close()
+				b.Cleanup(func() { _ = embedded.Close() })
 				db = embedded
 			}
 			longThread(b, db, 1001)
@@ -106,33 +113,7 @@ func BenchmarkResume(b *testing.B) {
 					yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
 				}
 			})
-			e, err := owner.New(loop.Config{
-				Store:            db,
-				Agents:           []holdfast.Agent{{Name: "a", Model: model}},
-				Frequency:        loop.PerIteration,
-				KeepCheckpoints:  100,
-				Lease:            time.Hour,
-				MaxRuns:          1,
-				MaxParallelTools: 1,
-				ModelTries:       1,
-				StoreTimeout:     time.Minute,
-				BufferBytes:      1 << 20,
-				TailBytes:        1 << 16,
-				KeepAlive:        time.Hour,
-				Ended:            func(store.ThreadKey) {},
-				Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
-				Now:              clock.Wall,
-				NewID: func(prefix string) string {
-					return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1))
-				},
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := e.Start(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			defer func() { _ = e.Shutdown(context.Background()) }()
+			e := benched(b, db, holdfast.Agent{Name: "a", Model: model})
 			for i := 0; b.Loop(); i++ {
 				reply, err := e.Post(b.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprintf("run%d", i)))
 				if err != nil {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"iter"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
-	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
@@ -31,7 +26,7 @@ func BenchmarkFallback(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer db.Close()
+	b.Cleanup(func() { _ = db.Close() })
 	longThread(b, db, 1001)
 	failed := make(chan time.Time, 1)
 	first := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -42,33 +37,10 @@ func BenchmarkFallback(b *testing.B) {
 			}
 		}
 	})
-	e, err := owner.New(loop.Config{
-		Store: db,
-		Agents: []holdfast.Agent{{
-			Name: "a", Model: first, Fallbacks: []holdfast.Model{looptest.Say(holdfast.Delta{Text: "whole"})},
-			Policy: holdfast.Policy{OnUnfinished: "abandon"},
-		}},
-		Frequency:        loop.PerIteration,
-		KeepCheckpoints:  100,
-		Lease:            time.Hour,
-		MaxRuns:          1,
-		MaxParallelTools: 1,
-		ModelTries:       1,
-		StoreTimeout:     time.Minute,
-		BufferBytes:      1 << 20,
-		TailBytes:        1 << 16,
-		KeepAlive:        time.Hour,
-		Log:              slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Now:              clock.Wall,
-		NewID:            func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+	e := benched(b, db, holdfast.Agent{
+		Name: "a", Model: first, Fallbacks: []holdfast.Model{looptest.Say(holdfast.Delta{Text: "whole"})},
+		Policy: holdfast.Policy{OnUnfinished: "abandon"},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := e.Start(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = e.Shutdown(context.Background()) }()
 	var sum, longest time.Duration
 	for i := 0; b.Loop(); i++ {
 		reply, err := e.Post(b.Context(), looptest.Alice, "",

@@ -5,24 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"log/slog"
-	"net"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
-	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
@@ -30,77 +25,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
-
-// mortal is a store as one process sees it; while away is set, it does not respond.
-type mortal struct {
-	store.Store
-	away atomic.Bool
-}
-
-func (m *mortal) Commit(ctx context.Context, c *store.Commit) error {
-	if m.away.Load() {
-		return fmt.Errorf("write: %w", net.ErrClosed)
-	}
-	return m.Store.Commit(ctx, c)
-}
-
-func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if m.away.Load() {
-		return fmt.Errorf("write: %w", net.ErrClosed)
-	}
-	return m.Store.Announce(ctx, process, ttl)
-}
-
 // demo is an engine with the demo's model and tools, and its metrics.
 type demo struct {
-	*owner.Engine
-	m     *metrics.Metrics
-	store *mortal
+	engine *looptest.Engine
+	m      *metrics.Metrics
+	store  *looptest.Mortal
 }
 
-func start(t *testing.T, shared store.Store, change func(*loop.Config)) *demo {
+func start(t *testing.T, shared store.Store, change func(*looptest.Config)) *demo {
 	t.Helper()
 	agents := []holdfast.Agent{
 		{Name: "demo", Model: scripted.New(scripted.Options{}), Tools: tools.Builtin(time.Now, 0, nil)},
 	}
-	d := &demo{m: metrics.New(agents), store: &mortal{Store: shared}}
-	var serial atomic.Int64
-	process := fmt.Sprintf("%p", d)
-	cfg := loop.Config{
-		Store:            d.store,
-		Agents:           agents,
-		Recover:          true,
-		Frequency:        loop.PerIteration,
-		KeepCheckpoints:  100,
-		Lease:            3 * time.Second,
-		MaxRuns:          100,
-		MaxParallelTools: 8,
-		ModelTries:       3,
-		StoreTimeout:     30 * time.Second,
-		BufferBytes:      1 << 20,
-		TailBytes:        1 << 16,
-		KeepAlive:        15 * time.Second,
-		Log:              slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Now:              clock.Wall,
-		NewID:            func(prefix string) string { return fmt.Sprintf("%s%s%08d", prefix, process, serial.Add(1)) },
-		Observer:         d.m.Observer(),
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	var err error
-	if d.Engine, err = owner.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = d.Shutdown(ctx)
-	})
+	d := &demo{m: metrics.New(agents), store: &looptest.Mortal{Store: shared}}
+	d.engine = looptest.Start(t, d.store, func(c *looptest.Config) {
+		c.Observer = d.m.Observer()
+		if change != nil {
+			change(c)
+		}
+	}, agents...)
 	return d
 }
 
@@ -117,7 +60,7 @@ func input(thread, run, text string) *agui.RunAgentInput {
 // say posts a text and returns the last event of the stream.
 func (d *demo) say(t *testing.T, in *agui.RunAgentInput) agui.Event {
 	t.Helper()
-	reply, err := d.Post(t.Context(), alice, "", in)
+	reply, err := d.engine.Owner.Post(t.Context(), looptest.Alice, "", in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +112,7 @@ func TestRun(t *testing.T) {
 		if !ok || len(ended.Usage) != 1 {
 			t.Fatalf("%+v", ended)
 		}
-		at, err := d.Current(t.Context(), alice, "t")
+		at, err := d.engine.Owner.Current(t.Context(), looptest.Alice, "t")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +192,7 @@ func TestNoLabelsFromOutside(t *testing.T) {
 				)
 			}
 		})
-		d := start(t, memstore.New(), func(c *loop.Config) { c.Agents[0].Model = obedient })
+		d := start(t, memstore.New(), func(c *looptest.Config) { c.Agents[0].Model = obedient })
 		d.say(t, input("warm", "up", "nobody"))
 		before := series(t, d.m)
 		for i := range 20 {
@@ -314,13 +257,14 @@ func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		one := start(t, shared, nil)
-		if _, err := one.Post(t.Context(), alice, "", input("t", "r1", "parallel 3")); err != nil {
+		if _, err := one.engine.Owner.Post(t.Context(), looptest.Alice, "",
+			input("t", "r1", "parallel 3")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait() // the lookup is saved; the others wait
 		want(t, one.m, map[string]string{`holdfast_runs_running`: "1", `holdfast_pending_writes_saved_total`: "1"})
-		one.store.away.Store(true)
+		one.store.Dead.Store(true)
 		two := start(t, shared, nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -355,12 +299,12 @@ func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		one := start(t, shared, nil)
-		if _, err := one.Post(t.Context(), alice, "", input("t", "r1", "wait 5")); err != nil {
+		if _, err := one.engine.Owner.Post(t.Context(), looptest.Alice, "", input("t", "r1", "wait 5")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		one.store.away.Store(true)
-		two := start(t, shared, func(c *loop.Config) { c.Recover = false })
+		one.store.Dead.Store(true)
+		two := start(t, shared, func(c *looptest.Config) { c.Recover = false })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		want(t, two.m, map[string]string{

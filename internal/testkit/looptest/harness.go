@@ -98,7 +98,7 @@ func newID(prefix string) string {
 
 // Start starts an engine on a store. change may adjust its configuration. The engine is shut
 // down at the end of the test.
-func Start(t *testing.T, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
+func Start(t testing.TB, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
 		Store:            store,
@@ -183,7 +183,7 @@ func UserSays(id, text string) agui.Message {
 }
 
 // Collect reads a reply to its end and checks that it is a legal stream.
-func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
+func Collect(t testing.TB, reply *agui.Reply, err error) []agui.Event {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("post: %v", err)
@@ -221,7 +221,7 @@ func Show(events []agui.Event) string {
 func LastOf(events []agui.Event) agui.Event { return events[len(events)-1] }
 
 // Succeeded checks that the stream ends in success.
-func Succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
+func Succeeded(t testing.TB, events []agui.Event) agui.RunFinished {
 	t.Helper()
 	f, ok := LastOf(events).(agui.RunFinished)
 	if !ok || (f.Outcome != nil && f.Outcome.Type != agui.OutcomeSuccess) {
@@ -247,7 +247,7 @@ func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, id string
 }
 
 // Texts returns the history as "role:text".
-func Texts(t *testing.T, e *Engine, id string) []string {
+func Texts(t testing.TB, e *Engine, id string) []string {
 	t.Helper()
 	raw, err := e.Messages(t.Context(), Alice, id)
 	if err != nil {
@@ -269,7 +269,7 @@ func Texts(t *testing.T, e *Engine, id string) []string {
 }
 
 // WantTexts checks the history, written like that of Texts.
-func WantTexts(t *testing.T, e *Engine, id string, want ...string) {
+func WantTexts(t testing.TB, e *Engine, id string, want ...string) {
 	t.Helper()
 	if got := Texts(t, e, id); !slices.Equal(got, want) {
 		t.Errorf("history:\n got %q\nwant %q", got, want)
@@ -328,7 +328,7 @@ func Wordy() holdfast.Agent {
 }
 
 // FramesOf reads a reply to its end.
-func FramesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, events []agui.Event) {
+func FramesOf(t testing.TB, reply *agui.Reply, err error) (frames []agui.Frame, events []agui.Event) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -349,8 +349,8 @@ func FramesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, 
 }
 
 // Must returns a function that gives the value, or ends the test with the error.
-func Must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -360,7 +360,7 @@ func Must[T any](v T, err error) func(t *testing.T) T {
 }
 
 // WaitFor waits, in a synctest bubble, until everything is blocked and done returns true.
-func WaitFor(t *testing.T, done func() bool) {
+func WaitFor(t testing.TB, done func() bool) {
 	t.Helper()
 	for range 100 {
 		synctest.Wait()
@@ -424,7 +424,7 @@ func Traveller(j *Notebook) holdfast.Agent {
 }
 
 // Checkpoints lists the thread's checkpoints, oldest first.
-func Checkpoints(t *testing.T, e *Engine, id string) []threads.Checkpoint {
+func Checkpoints(t testing.TB, e *Engine, id string) []threads.Checkpoint {
 	t.Helper()
 	list := Must(e.Keeper.Checkpoints(t.Context(), Alice, id, "", time.Time{}, 100))(t)
 	slices.Reverse(list)
@@ -432,14 +432,14 @@ func Checkpoints(t *testing.T, e *Engine, id string) []threads.Checkpoint {
 }
 
 // Resumed continues a thread with an empty-messages POST.
-func Resumed(t *testing.T, e *Engine, id, run string) []agui.Event {
+func Resumed(t testing.TB, e *Engine, id, run string) []agui.Event {
 	t.Helper()
 	reply, err := e.Owner.Post(t.Context(), Alice, "", RunInput(id, run))
 	return Collect(t, reply, err)
 }
 
 // Travelled returns an engine on whose thread "t" a Traveller has run, and its empty notebook.
-func Travelled(t *testing.T) (*Engine, *Notebook) {
+func Travelled(t testing.TB) (*Engine, *Notebook) {
 	j := &Notebook{}
 	e := Start(t, memstore.New(), nil, Traveller(j))
 	reply, err := e.Owner.Post(t.Context(), Alice, "", RunInput("t", "r1", UserSays("u1", "go")))
@@ -449,14 +449,14 @@ func Travelled(t *testing.T) (*Engine, *Notebook) {
 }
 
 // Posted posts an input and reads the reply to its end.
-func Posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
+func Posted(t testing.TB, e *Engine, in *agui.RunAgentInput) []agui.Event {
 	t.Helper()
 	reply, err := e.Owner.Post(t.Context(), Alice, "", in)
 	return Collect(t, reply, err)
 }
 
 // Started posts "go" to a new thread.
-func Started(t *testing.T, e *Engine, id string) []agui.Event {
+func Started(t testing.TB, e *Engine, id string) []agui.Event {
 	t.Helper()
 	return Posted(t, e, RunInput(id, "r1", UserSays("u1", "go")))
 }
@@ -472,7 +472,7 @@ func Answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAg
 }
 
 // OpenOf returns the questions with which a stream ends.
-func OpenOf(t *testing.T, events []agui.Event) []agui.Interrupt {
+func OpenOf(t testing.TB, events []agui.Event) []agui.Interrupt {
 	t.Helper()
 	f, ok := LastOf(events).(agui.RunFinished)
 	if !ok || f.Outcome == nil || f.Outcome.Type != agui.OutcomeInterrupt {
@@ -482,7 +482,7 @@ func OpenOf(t *testing.T, events []agui.Event) []agui.Interrupt {
 }
 
 // Failed checks that the stream ends in an error with that code.
-func Failed(t *testing.T, events []agui.Event, code string) agui.RunError {
+func Failed(t testing.TB, events []agui.Event, code string) agui.RunError {
 	t.Helper()
 	f, ok := LastOf(events).(agui.RunError)
 	if !ok || f.Code != code {

@@ -2,7 +2,8 @@ package looptest
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -89,4 +90,4 @@ func (m *Mortal) HandOver(ctx context.Context, process string, key store.ThreadK
 }
 
 // ErrUnreachable is the error of a dead store.
-var ErrUnreachable = errors.New("unreachable")
+var ErrUnreachable = fmt.Errorf("unreachable: %w", net.ErrClosed)
