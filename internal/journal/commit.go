@@ -140,7 +140,7 @@ func (w *Writer) noteOutage() {
 // reached; each try has the same commit id, so nothing is written twice.
 func (w *Writer) write(b *group, pos store.Position, process string) error {
 	c := &b.commit
-	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
+	if len(b.items) == 0 && emptyCommit(c) && !b.closing && !b.advance {
 		return nil
 	}
 	c.Key, c.Expect, c.User = w.key, pos, w.user

@@ -13,6 +13,7 @@ type group struct {
 	words   int          // how many deltas there are
 	commit  store.Commit // everything but records and position
 	closing bool         // the last group: the Writer ends after it
+	advance bool         // it is committed even if it is empty
 	// last are the run's last events, and finish adds what belongs to them; see Finish.
 	last   []agui.Event
 	finish func(c *store.Commit, last store.Cursor)

@@ -255,13 +255,20 @@ func (w *Writer) CloseOpen() error {
 }
 
 // Flush waits until everything that was added is durable.
-func (w *Writer) Flush(ctx context.Context) error {
+func (w *Writer) Flush(ctx context.Context) error { return w.flush(ctx, false) }
+
+// Advance is Flush with a commit even if nothing was added, so the head moves: a process that
+// has read the head before can no longer take the thread over.
+func (w *Writer) Advance(ctx context.Context) error { return w.flush(ctx, true) }
+
+func (w *Writer) flush(ctx context.Context, advance bool) error {
 	w.mu.Lock()
 	b := w.next
 	if w.err != nil {
 		defer w.mu.Unlock()
 		return w.err
 	}
+	b.advance = b.advance || advance
 	// The next group follows the one in flight, so waiting for it waits for both;
 	// it may be empty.
 	w.wake()

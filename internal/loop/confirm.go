@@ -14,14 +14,16 @@ import (
 
 // The check that this process makes immediately before a tool or a model call starts: that it
 // still owns the thread. Another process takes a run over when the owner's lease has run out.
-// So two things together are proof. The store has acknowledged, to something that was asked
-// for at a moment, that this process is the owner; and the lease was held without a break from
-// that moment until now. An answer says what was true when it was asked for, not when it came:
-// it may have been under way for longer than the lease.
+// So two things together are proof. The store has acknowledged a commit that was sent at a
+// moment; and the lease was held without a break from that moment until now. An answer says
+// what was true when it was asked for, not when it came: it may have been under way for longer
+// than the lease. To have read the head is no such proof, because that does not move it: another
+// process may have read it before, and found the lease ended.
 //
-// A call with effects needs a proof that is young, too, because there are other ways to lose a
-// thread: connections that broke, a Redis that another one has replaced, a clock of Redis that
-// was put forward.
+// Before a call with effects, the store must have said recently, too, that this process is the
+// owner, because there are other ways to lose a thread: connections that broke, a Redis that
+// another one has replaced, a clock of Redis that was put forward. To read the head is enough
+// for that.
 //
 // Between this check and the first instruction of the tool lie microseconds, and two fifths of
 // the lease at least are left. A process that is suspended for longer than that just there
@@ -59,8 +61,10 @@ func (o *owner) starting(ctx context.Context, effects bool) context.Context {
 
 // confirm returns nil if this process owns the thread, and [store.ErrFenced] if not, or if
 // that cannot be found out within Config.StoreTimeout. A process that was suspended, or could
-// not reach the store, first gets its lease back and then reads the head, in this order: its
-// runs may be another one's by now.
+// not reach the store, first gets its lease back, then moves the head, and then reads it, in
+// this order: its runs may be another one's by now, or become so at any moment, by a process
+// that has read the head, and then found that the lease has ended. If the head has moved, that
+// process must read it again, and then sees a lease that is held.
 func (o *owner) confirm(effects bool) error {
 	if o.sole {
 		return nil
@@ -77,8 +81,13 @@ func (o *owner) confirm(effects bool) error {
 		switch {
 		case errors.Is(err, store.ErrNotFound), err == nil && head.Fence != o.w.Fence:
 			return store.ErrFenced
-		case err == nil && o.lease.HeldSince(asked) && asked.Elapsed() < o.cfg.Lease/3:
+		case err != nil || !o.lease.HeldSince(asked) || asked.Elapsed() >= o.cfg.Lease/3:
+		case o.lease.HeldSince(o.w.Acknowledged()):
 			return nil
+		default:
+			if err = o.w.Advance(ctx); err == nil {
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -215,3 +215,94 @@ func TestOwnerThatComesBackGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// hesitant is a store as an owner sees it whose lease has lapsed. Another process has read the
+// head, and then the lapsed lease, and tries to take the thread over much later: while an
+// answer about the head is on its way to the owner, who has the lease back.
+type hesitant struct {
+	*thieving
+	read  store.Position // the head that the other process has read
+	after int            // how many such answers come before
+	back  atomic.Bool    // the owner has renewed the lease since
+	tried bool
+	taken atomic.Bool
+}
+
+// Announce notes that the owner has the lease back.
+func (s *hesitant) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	err := s.thieving.Announce(ctx, process, ttl)
+	if err == nil && s.read != (store.Position{}) {
+		s.back.Store(true)
+	}
+	return err
+}
+
+// Commit has the other process look once the intents of calls are stored.
+func (s *hesitant) Commit(ctx context.Context, c *store.Commit) error {
+	err := s.Store.Commit(ctx, c)
+	intends := func(v store.Value) bool { return v.Kind == store.KindIntent }
+	if err != nil || !slices.ContainsFunc(c.Put, intends) {
+		return err
+	}
+	head, err := s.Store.Head(ctx, c.Key)
+	if err == nil {
+		s.read = head.Position()
+		s.mute.Store(false)
+	}
+	return err
+}
+
+// Head has the other process act once the answer is on its way.
+func (s *hesitant) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	head, err := s.Store.Head(ctx, key)
+	if err != nil || !s.back.Load() || s.tried {
+		return head, err
+	}
+	if s.after--; s.after < 0 {
+		s.tried = true
+		s.taken.Store(s.Store.Commit(ctx, &store.Commit{
+			Key: key, ID: "thief", Expect: s.read, User: head.User, Process: "another", UpdatedAt: time.Now(),
+			Fence:   store.Fence{Epoch: s.read.Fence.Epoch + 1, Nonce: "thief"},
+			Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
+		}) == nil)
+	}
+	return head, nil
+}
+
+// TestHeadIsNoProofAfterALapse: to have read the head is no proof for a process whose lease had
+// lapsed, even if it has it back: another one may have seen that, and may be about to take over.
+func TestHeadIsNoProofAfterALapse(t *testing.T) {
+	for after, taken := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &hesitant{thieving: &thieving{Store: memstore.New()}, after: after}
+			began := 0
+			pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) {
+				began++
+				return "paid", nil
+			})
+			says := looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"})
+			model := holdfast.ModelFunc(func(ctx context.Context,
+				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				if s.read == (store.Position{}) {
+					s.mute.Store(true)
+					time.Sleep(2*aMinute + time.Second)
+				}
+				return says.Stream(ctx, req)
+			})
+			e := looptest.Start(t, s, func(c *looptest.Config) { c.Lease, c.StoreTimeout = aMinute, time.Hour },
+				holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay}})
+			if err := s.Store.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			if !s.tried || s.taken.Load() != taken || (began == 1) == taken {
+				t.Errorf("after %d answers, another process took the thread over: %v, and the tool was begun %d times",
+					after, s.taken.Load(), began)
+			}
+		})
+	}
+}
