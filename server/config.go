@@ -11,12 +11,18 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/prometheus/client_golang/prometheus"
 )
+
+// AutoWindow as Config.DeltaWindow has a model's words wait for more only while the store is slow:
+// while the median of its latest commits is above 5 ms, for four times that, and 250 ms at most. The
+// first words of an answer never wait.
+const AutoWindow time.Duration = loop.AutoWindow
 
 // Config configures a [Server]. The zero value of every member is a sensible default,
 // except that Agents must be set.
@@ -249,7 +255,7 @@ type Config struct {
 	Limits map[string]Limits
 	// DeltaWindow is how long a model's deltas may wait for more before they are
 	// stored and shown. A longer window means fewer writes and larger pieces of text;
-	// default 0, each piece at once.
+	// default 0, each piece at once. With AutoWindow they wait only while the store is slow.
 	DeltaWindow time.Duration
 	// KeepAlive is how long a stream may be silent before a comment is sent;
 	// default 15s.

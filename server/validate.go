@@ -32,8 +32,8 @@ func (c *Config) validate() error {
 	if err := validatePatterns(c.RedactPatterns); err != nil {
 		return err
 	}
-	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
-		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
+	if c.DeltaWindow != AutoWindow && (c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second) {
+		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s, or AutoWindow", c.DeltaWindow)
 	}
 	if c.Lease < 100*time.Millisecond {
 		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)

@@ -154,6 +154,9 @@ func (w *Writer) write(b *group, pos store.Position, process string) error {
 	w.committed = store.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
 	w.acked = sent
 	w.mu.Unlock()
+	if w.Slowness != nil {
+		w.Slowness.note(sent.Ran())
+	}
 	w.bytes.Add(thread.BytesOf(c))
 	if len(c.Records) > 0 {
 		records := thread.RecordsOf(c)

@@ -44,6 +44,9 @@ type Config struct {
 	Limit int
 	// Window is how long deltas may wait for more; 0 means not at all.
 	Window time.Duration
+	// Slowness says how long all deltas of an item but its first may wait, besides; nil means
+	// not at all.
+	Slowness *Slowness
 	// Go calls f on a goroutine. It may be left nil.
 	Go func(f func())
 	// StopAtOnce gives up at the first try that fails. It may be left false.
@@ -87,6 +90,7 @@ type Writer struct {
 	outage    time.Duration // how long they did not work; 0 once that is noted
 	soon      *time.Timer   // wakes the goroutine for what may wait; nil if nothing does
 	within    time.Duration // the duration that soon was set to
+	said      string        // the item of the last delta
 	quick     bool          // the words come faster than the store takes them; see pace
 	due       bool          // the next group must be committed now
 	running   bool          // the goroutine lives
@@ -131,6 +135,11 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 		return err
 	}
 	b := w.next
+	window := max(w.Window, w.pace())
+	if w.Slowness != nil && w.said == id {
+		window = max(window, w.Slowness.Window())
+	}
+	w.said = id
 	if n := len(b.items); n > 0 && b.items[n-1].kind == kind && b.items[n-1].id == id {
 		b.items[n-1].text = append(b.items[n-1].text, text...)
 	} else {
@@ -143,7 +152,7 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 	if full {
 		w.wake()
 	} else {
-		w.wakeWithin(max(w.Window, w.pace()))
+		w.wakeWithin(window)
 	}
 	w.mu.Unlock()
 	if full {

@@ -66,6 +66,10 @@ const (
 	SchemaSilent SchemaMode = "silent"
 )
 
+// AutoWindow as Config.DeltaWindow has deltas wait for more while the store is slow (see
+// [journal.Slowness]).
+const AutoWindow time.Duration = -1
+
 // Config is what an Engine needs. Every field must be set, except where it says
 // otherwise.
 type Config struct {
@@ -135,7 +139,7 @@ type Config struct {
 	// BufferBytes bounds the deltas of a run that wait to be committed, in bytes.
 	BufferBytes int
 	// DeltaWindow is how long a model's deltas may wait for more before they are
-	// committed and shown; 0 means not at all.
+	// committed and shown; 0 means not at all, AutoWindow as long as the store is slow.
 	DeltaWindow time.Duration
 	// KeepAlive is how long a stream may be silent; then it yields an empty slice of
 	// frames.

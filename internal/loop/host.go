@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -25,6 +26,8 @@ type Host struct {
 	// Process names this process among the owners of threads.
 	Process string
 	lease   lease
+	// slowness is that of the store; nil if nobody asks for it.
+	slowness *journal.Slowness
 
 	Context context.Context
 	Stop    context.CancelCauseFunc
@@ -64,6 +67,9 @@ func NewHost(cfg Config, process string, l lease) *Host {
 		Process:  process,
 		lease:    l,
 		Draining: make(chan struct{}),
+	}
+	if cfg.DeltaWindow == AutoWindow {
+		h.slowness = &journal.Slowness{}
 	}
 	h.Context, h.Stop = context.WithCancelCause(context.Background())
 	h.Writers = routine.NewPool(h.Context, warmWriters)

@@ -142,7 +142,8 @@ func (r *run) writerConfig(asked clock.Moment) journal.Config {
 		Go:         r.host.Writers.Go,
 		GiveUp:     cfg.StoreTimeout,
 		Limit:      cfg.BufferBytes,
-		Window:     cfg.DeltaWindow,
+		Window:     max(cfg.DeltaWindow, 0),
+		Slowness:   r.host.slowness,
 		StopAtOnce: cfg.StopOnStoreFailure,
 		Pause:      pause,
 	}

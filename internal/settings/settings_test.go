@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 func env(values map[string]string) func(string) string {
@@ -43,6 +45,25 @@ func TestPrecedence(t *testing.T) {
 	if s.DemoDelay != 20*time.Millisecond || c.PinTimeout != 15*time.Minute || c.KeepCheckpoints != 100 ||
 		c.DefaultModel != "demo" {
 		t.Errorf("the defaults are %+v", s.Config)
+	}
+}
+
+// TestDeltaWindow: the window is a duration or auto, and reads as it was written.
+func TestDeltaWindow(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"auto": server.AutoWindow, "0s": 0, "100ms": 100 * time.Millisecond,
+	} {
+		into := time.Hour
+		w := window(&into)
+		if err := w.set(text); err != nil || into != want || w.show() != text {
+			t.Errorf("%s is %s, shown as %s, %v", text, into, w.show(), err)
+		}
+	}
+	for _, text := range []string{"", "-1ns", "-1s", "slow", "100"} {
+		if _, err := Parse([]string{"--delta-window=" + text}, env(nil)); err == nil ||
+			!strings.Contains(err.Error(), "write auto, or a duration") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

@@ -101,8 +101,9 @@ func (s *Settings) durability() []*Setting {
 			"if a stored middleware state has a version that is not known here, `refuse` the run, or `reset` the "+
 				"state and keep its newer value aside"),
 		row("lease", "3s", duration(&c.Lease, 0), "how long a silent process counts as alive"),
-		row("delta-window", "0s", duration(&c.DeltaWindow, 0),
-			"how long a model's words may wait for more before they are stored and shown; `0s`: each piece at once"),
+		row("delta-window", "0s", window(&c.DeltaWindow),
+			"how long a model's words may wait for more before they are stored and shown; `0s`: each piece at once; "+
+				"`auto`: only while the store is slow, for 250 ms at most"),
 		row("archive-after", "1m", duration(&c.ArchiveAfter, 0),
 			"how long the log of an ended run is kept as it was written; then it is stored without "+
 				"what its messages contain"),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/jwtauth"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 // The targets of settings: for each form of a value, how it is read and checked, and how it is
@@ -114,6 +115,29 @@ func duration(into *time.Duration, least time.Duration) target {
 			return nil
 		},
 		show: func() string { return into.String() },
+	}
+}
+
+// window takes how long words wait for more: a duration, or auto.
+func window(into *time.Duration) target {
+	fixed := duration(into, 0)
+	return target{
+		set: func(v string) error {
+			if v == "auto" {
+				*into = server.AutoWindow
+				return nil
+			}
+			if err := fixed.set(v); err != nil {
+				return errors.New("write auto, or a duration with its unit, like 100ms or 1s")
+			}
+			return nil
+		},
+		show: func() string {
+			if *into == server.AutoWindow {
+				return "auto"
+			}
+			return fixed.show()
+		},
 	}
 }
 
