@@ -23,10 +23,11 @@ func (r *run) hasEffects(call thread.Call) bool {
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
-// startedBefore reports whether an owner before may have started the call. Nothing is stored
-// about the start of a pure one, so one that was open when the run came here counts.
+// startedBefore reports whether the call may have been started before, by an owner that died or
+// until a person said that it is to run again. Nothing is stored about the start of a pure one, so
+// one that was open when the run came here counts.
 func (r *run) startedBefore(call *thread.Call) bool {
-	if r.doubted[call.ID] || call.Kept != nil {
+	if r.doubted[call.ID] || call.Kept != nil || call.Attempts > 1 {
 		return true
 	}
 	_, open := r.inherited[call.ID]

@@ -34,6 +34,9 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 				<-ctx.Done()
 				return "", ctx.Err()
 			}
+			if holdfast.CallFrom(ctx).Again {
+				return "paid again", nil
+			}
 			return "paid", nil
 		}, options...)
 		return holdfast.Agent{
@@ -114,7 +117,7 @@ func TestQuery(t *testing.T) {
 		result string
 	}{
 		"done":     {holdfast.FateDone, nil, 0, "tool:paid before"},
-		"not done": {holdfast.FateNotDone, nil, 1, "tool:paid"},
+		"not done": {holdfast.FateNotDone, nil, 1, "tool:paid again"},
 		"unknown":  {holdfast.FateUnknown, nil, 0, "tool:" + thread.TextInDoubt},
 		"failed":   {"", errors.New("no answer"), 0, "tool:" + thread.TextInDoubt},
 	} {
@@ -156,7 +159,7 @@ func TestPersonDecides(t *testing.T) {
 			"tool:paid, says the bank"},
 		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + loop.TextHappened},
 		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + loop.TextDidNot},
-		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},
+		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid again"},
 		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + thread.TextInDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,7 +311,7 @@ func TestQueryAfterLogin(t *testing.T) {
 		"done": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)},
 			holdfast.FateDone, 0, "paid before"},
 		"not done": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":true}`)},
-			holdfast.FateNotDone, 1, "paid"},
+			holdfast.FateNotDone, 1, "paid again"},
 		"no": {agui.ResumeEntry{Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)}, "", 0,
 			thread.TextUnknown},
 		"cancelled": {agui.ResumeEntry{Status: agui.ResumeCancelled}, "", 0, thread.TextUnknown},

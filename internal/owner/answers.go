@@ -44,11 +44,13 @@ func (b *beginning) resume(ctx context.Context) error {
 				!call.Answer.Declined && b.changes(call, edited) {
 				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(call.Name, string(edited)),
 					nil // it is another call now
+				call.Attempts = 0
 				delete(b.r.Doubted, call.ID)
 			}
 			if call.InDoubt && loop.RunsAgain(call.Answer) {
 				// One answer allows one start: after another crash the call is in doubt again.
 				call.InDoubt, call.Unknown, call.Kept, call.Interrupt, call.Answer = false, false, nil, nil, nil
+				call.StartAgain()
 				delete(b.r.Doubted, call.ID)
 			}
 		}

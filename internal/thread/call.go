@@ -55,12 +55,15 @@ type Call struct {
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.
 	Answer *holdfast.Answer `json:"answer,omitempty"`
-	// Attempts is how often the call was started, if its process died and it was started
-	// again; 0 for others.
+	// Attempts is how often the call was started, if it was started again, because its process
+	// died or a person asked for that; 0 for others.
 	Attempts int `json:"attempts,omitempty"`
 	// Given is the result that a hook gave the call before it started; nil for most.
 	Given *GivenResult `json:"settled,omitempty"`
 }
+
+// StartAgain counts that the call, which was started before, is about to be started once more.
+func (c *Call) StartAgain() { c.Attempts = max(c.Attempts, 1) + 1 }
 
 // GivenResult is the result of a call that did not run.
 type GivenResult struct {

@@ -168,7 +168,7 @@ func (r *Resumable) StartAgain(st *State) {
 		c := &st.Calls[i]
 		again := r.Started[c.ID] && (r.Repeatable[c.ID] || c.Kept != nil)
 		if again && !c.Waits() && c.Outside == nil {
-			c.Attempts = max(c.Attempts, 1) + 1
+			c.StartAgain()
 		}
 	}
 }
