@@ -168,7 +168,7 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 		}
 	}
 	last := b.begin(all.head.Fence)
-	last.State = st.Encode()
+	thread.Save(last, st)
 	if all.head.ETag != "" {
 		last.ID = all.head.ETag
 	}

@@ -145,6 +145,7 @@ func (w *Writer) write(b *group, pos store.Position, process string) error {
 	}
 	c.Key, c.Expect, c.User = w.key, pos, w.user
 	c.Fence, c.Process, c.UpdatedAt = w.Fence, process, w.Now().Time()
+	thread.Timed(c)
 	c.Records = encodeItems(b.items)
 	sent := clock.Now()
 	if err := w.commit(c); err != nil {

@@ -70,8 +70,9 @@ func (r mail) amend(c *store.Commit, a *thread.Amendment) {
 	}
 	a.Amend(c, st, r.r.host.Config.Now().Time(), r.r.host.Config.KeepCheckpoints)
 	r.r.st.Described, r.r.st.Checkpoints, r.r.st.LastCheckpoint = st.Described, st.Checkpoints, st.LastCheckpoint
-	r.r.stored = st.Encode()
-	c.State = r.r.stored
+	c.Key, c.User = r.r.key, r.r.rec.User
+	thread.Save(c, st)
+	r.r.stored = c.State
 	if !r.r.inbox.owed {
 		c.InboxSeen = r.r.inbox.seen
 	}

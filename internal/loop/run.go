@@ -222,8 +222,9 @@ func (r *run) place() holdfast.Iteration {
 // saveState puts the run's state into a commit; the writer calls it.
 func (r *run) saveState(c *store.Commit) {
 	r.st.Marked = r.labels.joined()
-	r.stored = r.st.Encode()
-	c.State = r.stored
+	c.Key, c.User = r.key, r.rec.User
+	thread.Save(c, r.st)
+	r.stored = c.State
 }
 
 // reasons reports whether there is reasoning among the messages.

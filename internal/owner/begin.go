@@ -150,7 +150,7 @@ func (b *beginning) build(ctx context.Context) (*loop.Start, error) {
 	}
 	b.c.Put = append(b.c.Put, store.Value{Kind: store.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
 	b.st.Bytes += thread.BytesOf(b.c)
-	b.c.State = b.st.Encode()
+	thread.Save(b.c, b.st)
 	return b.r, nil
 }
 

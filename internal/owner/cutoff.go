@@ -41,7 +41,7 @@ func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.E
 	}
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last))
 	st.Bytes += thread.BytesOf(c)
-	c.State = st.Encode()
+	thread.Save(c, st)
 	return &begun{c: c, accepted: func() {
 		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		h.cfg.Ended(t.Key)

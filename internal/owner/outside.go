@@ -380,7 +380,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 	st := t.State.Clone()
 	a.Give(c, st, "")
 	st.Bytes += thread.BytesOf(c)
-	c.State = st.Encode()
+	thread.Save(c, st)
 	if _, err := x.e.host.CommitAlone(ctx, t.Place(), c); err != nil {
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}

@@ -192,7 +192,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 	c.Records = thread.EncodeEvents(events)
 	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
 	st.Bytes += thread.BytesOf(c)
-	c.State = st.Encode()
+	thread.Save(c, st)
 	return c, nil
 }
 

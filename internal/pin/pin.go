@@ -175,7 +175,7 @@ func (k *Keeper) put(ctx context.Context, t *thread.Thread, revision string, sin
 	st := t.State.Clone()
 	st.Waiting = &w
 	st.Bytes += thread.BytesOf(c)
-	c.State = st.Encode()
+	thread.Save(c, st)
 	if err := k.cfg.Commit(ctx, t.Place(), c); err != nil {
 		return err
 	}

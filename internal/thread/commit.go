@@ -2,9 +2,11 @@ package thread
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // RecordsOf returns the records of a commit as the log has them after it.
@@ -62,4 +64,58 @@ func ClearMarks(c *store.Commit) {
 		return v.Kind == store.KindPending || v.Kind == store.KindIntent
 	})
 	c.Clear = append(c.Clear, store.KindPending, store.KindIntent)
+}
+
+// The lists of the index that a thread is in follow from what is stored of it and from nothing else.
+// So a commit that stores a state says where the thread is afterwards, and a reader of the state
+// can tell whether the index is right. Save is the only way to store one.
+
+// Save has the commit c store the state, with the lists that the thread is in then. c must name the
+// thread and its user already, and its time, unless it gets that when it is sent; see [Timed].
+func Save(c *store.Commit, s *State) {
+	c.State, c.Listings = s.Encode(), Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
+}
+
+// Timed gives the listings of a commit that waited for its time their place.
+func Timed(c *store.Commit) {
+	for i := range c.Listings {
+		if c.Listings[i].At.IsZero() {
+			c.Listings[i].At = c.UpdatedAt
+		}
+	}
+}
+
+// Listings returns the lists that a thread with this state is in, never nil. active is when it was
+// last active.
+func Listings(tenant, user string, active time.Time, s *State) []store.Listing {
+	listings := []store.Listing{}
+	if s.Status() == threads.StatusInterrupted {
+		listings = append(listings, store.Listing{
+			List: store.List{Name: store.ListAsking, Tenant: tenant, Group: user},
+			At:   active,
+		})
+	}
+	if at, ends := lastExpiry(s.Calls); ends && s.GoesOn(at) {
+		if at.IsZero() {
+			at = active // it waits for no time
+		}
+		listings = append(listings, store.Listing{List: store.List{Name: store.ListDue}, At: at})
+	}
+	return listings
+}
+
+// lastExpiry returns when the last call that waits for a result from outside expires, zero if none
+// waits, and false if one never does.
+func lastExpiry(calls []Call) (at time.Time, ends bool) {
+	for i := range calls {
+		c := &calls[i]
+		switch {
+		case !c.WaitsOutside():
+		case c.Outside.ExpiresAt.IsZero():
+			return at, false
+		case c.Outside.ExpiresAt.After(at):
+			at = c.Outside.ExpiresAt
+		}
+	}
+	return at, true
 }

@@ -196,20 +196,6 @@ func (s *State) OutsideCalls() []threads.OutsideCall {
 	return list
 }
 
-// GoesOn reports whether a thread that rests has outside calls, and waits for nothing any
-// more: each has its result, or has expired. A run can then go on, and nobody else starts it.
-func (s *State) GoesOn(now time.Time) bool {
-	outside := false
-	for i := range s.Calls {
-		c := &s.Calls[i]
-		outside = outside || c.Outside != nil
-		if c.Frontend || c.Waits() || c.WaitsOutside() && !c.Expired(now) {
-			return false
-		}
-	}
-	return outside && s.status == threads.StatusIdle && !s.Question.Waits()
-}
-
 // OutsideEnd reads how an outside call ended; nil if it has not, or if there is none.
 func (rd Reader) OutsideEnd(ctx context.Context, key store.ThreadKey, call string) (*OutsideEnd, error) {
 	raw, err := rd.Store.Value(ctx, key, store.KindOutside, call)

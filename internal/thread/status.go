@@ -169,6 +169,20 @@ func (s *State) to(status threads.Status, outcome holdfast.Outcome, cause *holdf
 	}
 }
 
+// GoesOn reports whether a thread that rests has outside calls, and waits for nothing any
+// more: each has its result, or has expired. A run can then go on, and nobody else starts it.
+func (s *State) GoesOn(now time.Time) bool {
+	outside := false
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		outside = outside || c.Outside != nil
+		if c.Frontend || c.Waits() || c.WaitsOutside() && !c.Expired(now) {
+			return false
+		}
+	}
+	return outside && s.status == threads.StatusIdle && !s.Question.Waits()
+}
+
 // RunEnd returns how the thread's last run ended, at that time and with the number of
 // its last record.
 func (s *State) RunEnd(at time.Time, last uint64) RunEnd {

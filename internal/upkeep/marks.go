@@ -103,7 +103,7 @@ func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 		})
 		made = cp.Public(h.id)
 		wrote(st, c)
-		c.State = st.Encode()
+		thread.Save(c, st)
 		return c, nil
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func (k Titles) still(
 			return nil, nil
 		}
 		c := k.Keeper.cfg.amend(t)
-		c.State = st.Encode()
+		thread.Save(c, st)
 		info = (&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: st}).Info()
 		return c, nil
 	})

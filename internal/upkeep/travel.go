@@ -247,7 +247,7 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 	d.st.Reuse, d.st.OnlyRecorded = d.reuse, d.onlyRecorded
 	made := k.list(c, d.st, cp)
 	wrote(d.st, c)
-	c.State = d.st.Encode()
+	thread.Save(c, d.st)
 	out.Checkpoint = made.Public(c.Key.Thread)
 }
 

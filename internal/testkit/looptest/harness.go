@@ -62,6 +62,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{Store: cfg.Store}
 	cfg.Ended = func(key store.ThreadKey) { e.Keeper.ArchiveSoon(key) }
+	cfg.Observer = observe.Join(cfg.Observer, observe.Observer{Committed: checkListings})
 	var err error
 	if e.Owner, err = owner.New(cfg.Config); err != nil {
 		return nil, err

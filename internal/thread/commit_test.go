@@ -1,0 +1,103 @@
+package thread_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// TestListings: a thread asks from when it came to rest, and is due from the moment on at which
+// GoesOn begins to hold, however its calls stand.
+func TestListings(t *testing.T) {
+	active := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	result := &thread.OutsideResult{Text: "ok", At: active}
+	waits := func(d time.Duration) thread.Call {
+		o := &thread.OutsideCall{Waits: true}
+		if d != 0 {
+			o.ExpiresAt = active.Add(d)
+		}
+		return thread.Call{ID: "c", Outside: o}
+	}
+	finished := thread.Call{ID: "c", Outside: &thread.OutsideCall{Waits: true, Result: result}}
+	asks := thread.Call{ID: "c", Interrupt: &agui.Interrupt{ID: "i"}}
+	page := thread.Call{ID: "c", Frontend: true}
+	const never = time.Duration(-1)
+	for name, c := range map[string]struct {
+		calls []thread.Call
+		due   time.Duration
+	}{
+		"no calls":                      {nil, never},
+		"one that expires":              {[]thread.Call{waits(time.Second)}, time.Second},
+		"two":                           {[]thread.Call{waits(time.Minute), waits(time.Second)}, time.Minute},
+		"one that never does":           {[]thread.Call{waits(time.Minute), waits(0)}, never},
+		"one that is finished":          {[]thread.Call{finished}, 0},
+		"another is finished":           {[]thread.Call{finished, waits(time.Second)}, time.Second},
+		"the page has to do something":  {[]thread.Call{page, waits(time.Second)}, never},
+		"a person has to say something": {[]thread.Call{asks, waits(time.Second)}, never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := ended(t)
+			st.Calls = c.calls
+			var want []store.Listing
+			if c.due != never {
+				want = []store.Listing{{List: store.List{Name: store.ListDue}, At: active.Add(c.due)}}
+				if before := active.Add(c.due - 1); c.due > 0 && st.GoesOn(before) {
+					t.Error("it goes on earlier")
+				}
+				if !st.GoesOn(active.Add(c.due)) {
+					t.Error("it does not go on then")
+				}
+			} else if st.GoesOn(active.Add(time.Hour)) {
+				t.Error("it goes on")
+			}
+			got := thread.Listings("acme", "alice", active, st)
+			if got == nil || !slices.Equal(got, want) {
+				t.Errorf("it is in %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// ended is the state of a thread whose run has ended.
+func ended(t *testing.T) *thread.State {
+	t.Helper()
+	st := thread.New()
+	if err := st.Begin("r1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.End(holdfast.OutcomeSuccess); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestSaveWithoutTime: a commit that waits for its time lists the thread by it, as one that has it.
+func TestSaveWithoutTime(t *testing.T) {
+	st := thread.New()
+	if err := st.Begin("r1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	later := &store.Commit{Key: store.ThreadKey{Tenant: "acme", Thread: "t"}, User: "alice"}
+	thread.Save(later, st)
+	if len(later.Listings) > 0 || later.Listings == nil {
+		t.Errorf("a thread that runs is in %v", later.Listings)
+	}
+	st.Calls = []thread.Call{{ID: "c", Interrupt: &agui.Interrupt{ID: "i"}}}
+	if err := st.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	thread.Save(later, st)
+	later.UpdatedAt = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	now := *later
+	thread.Save(&now, st)
+	thread.Timed(later)
+	want := store.Listing{List: store.List{Name: store.ListAsking, Tenant: "acme", Group: "alice"}, At: later.UpdatedAt}
+	if !slices.Equal(later.Listings, now.Listings) || !slices.Equal(now.Listings, []store.Listing{want}) {
+		t.Errorf("%v, and with its time %v", later.Listings, now.Listings)
+	}
+}
