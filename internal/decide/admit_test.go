@@ -84,7 +84,7 @@ func TestImportPolicy(t *testing.T) {
 			codes.NothingToRun, true},
 		{"an answer to nothing", whole[:2], holdfast.ClientPolicy{Import: thread.ImportNone}, "user u1", false},
 	} {
-		compared := Compare(nil, nil, c.sent, false, false)
+		compared := Compare(nil, nil, c.sent, false, false, "")
 		compared.Admit(&c.policy)
 		if got := taking(compared); got != c.want || compared.Resync != c.resync {
 			t.Errorf("%s:\n got %s, resync %v\nwant %s, resync %v", c.name, got, compared.Resync, c.want, c.resync)
@@ -102,7 +102,7 @@ func TestResultsOfTheFrontend(t *testing.T) {
 	}
 	for _, policy := range []string{thread.ImportAll, thread.ImportUsers, thread.ImportNone} {
 		compared := Compare(h, []string{"call"}, []agui.Message{message("tool", "t1"), message("user", "u2")}, false,
-			false)
+			false, "")
 		compared.Admit(&holdfast.ClientPolicy{Import: policy})
 		if got := taking(compared); got != "user u2, tool t1*" {
 			t.Errorf("%s: %s", policy, got)
@@ -197,7 +197,7 @@ func TestMediaRefused(t *testing.T) {
 		{Type: holdfast.PartText, Text: secret},
 		{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceURL, Value: secret}},
 	}})
-	compared := Compare(nil, nil, []agui.Message{m}, false, false)
+	compared := Compare(nil, nil, []agui.Message{m}, false, false, "")
 	compared.Admit(&holdfast.ClientPolicy{})
 	e := compared.Err
 	if e == nil || e.Code != codes.MediaRefused || e.Hint == "" || e.Details["messageId"] != "m1" ||

@@ -34,6 +34,9 @@ type Compared struct {
 	// Reorder means that the client lacks messages before others that it shows. It would
 	// append them, so its list is emptied first.
 	Reorder bool
+	// Stands is the id of the message up to which the client has everything, and beyond which
+	// it shows nothing of the thread; empty if that is not known.
+	Stands string
 	// ShowsCompletion means that the client shows a message of the assistant.
 	ShowsCompletion bool
 	// Regenerate means that, by the branch flag, the thread goes back to Parent and the
@@ -61,8 +64,9 @@ func (c *Compared) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 // shows is dropped. h may be nil for a thread without history, into which the whole list
 // is imported. pending are the ids of the open frontend calls, and branch is the
 // request's flag. With whole, new messages without any known one do not follow the
-// history: the person has edited the first message.
-func Compare(h *thread.History, pending []string, sent []agui.Message, branch, whole bool) Compared {
+// history: the person has edited the first message. since is the id of a message up to which
+// the client has everything; empty if it does not say.
+func Compare(h *thread.History, pending []string, sent []agui.Message, branch, whole bool, since string) Compared {
 	var c Compared
 	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) ||
 		sent[0].Role == string(holdfast.RoleDeveloper)) {
@@ -71,6 +75,7 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch, w
 	}
 	if h == nil || len(h.Path) == 0 {
 		c.importAll(sent)
+		c.Resync = c.Resync || since != "" && !slices.Contains(ids(sent), since)
 		return c
 	}
 	w := walk{
@@ -81,10 +86,14 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch, w
 		last:     -1,
 		shown:    map[int]bool{},
 	}
+	w.stands(since, sent)
 	for _, m := range sent {
 		if w.take(m); c.Err != nil {
 			return c
 		}
+	}
+	if w.waits(sent) {
+		w.dropped, w.Reorder = true, w.hasNew()
 	}
 	w.place(branch, whole)
 	return c
@@ -106,6 +115,7 @@ type walk struct {
 	dropped bool   // something that the client shows is not in the history
 	last    int    // place of the last message of the list, -1 if it is not on the path
 	known   bool   // the client shows a message of the thread
+	stood   bool   // the client has said where it stands
 }
 
 // take sorts one message: known, on another branch, new, or to be dropped.
@@ -237,6 +247,7 @@ func (w *walk) place(branch, whole bool) {
 	w.Parent = path[len(path)-1].ID
 	lacks := w.lacks()
 	w.Resync = w.dropped || w.differs || lacks
+	w.Stands = w.standing()
 	if branch && w.switches() {
 		return
 	}
@@ -262,14 +273,13 @@ func (w *walk) place(branch, whole bool) {
 }
 
 // lacks reports whether a message of the path is missing from the client's list.
-// Reasoning and activities do not count: many clients do not send them back.
 func (w *walk) lacks() bool {
 	missing := false
 	for i, m := range w.history.Path {
 		switch {
 		case w.shown[i]:
 			w.Reorder = w.Reorder || missing
-		case m.Role != string(holdfast.RoleReasoning) && m.Role != string(holdfast.RoleActivity):
+		case !beside(&m):
 			missing = true
 		}
 	}

@@ -76,7 +76,7 @@ func TestImport(t *testing.T) {
 			{ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}},
 			"user:u", ""},
 	} {
-		got := Compare(nil, nil, c.sent, false, false)
+		got := Compare(nil, nil, c.sent, false, false, "")
 		switch {
 		case c.err != "":
 			if got.Err == nil || got.Err.Code != c.err {
@@ -144,7 +144,7 @@ func TestClean(t *testing.T) {
 		"a known id with another role": {sent: []agui.Message{msg("assistant", "u1", "one")},
 			err: codes.InvalidInput},
 	} {
-		got := Compare(h(), nil, c.sent, c.branch, c.whole)
+		got := Compare(h(), nil, c.sent, c.branch, c.whole, "")
 		if c.err != "" {
 			if got.Err == nil || got.Err.Code != c.err {
 				t.Errorf("%s: %v", name, got.Err)
@@ -180,7 +180,7 @@ func FuzzImport(f *testing.F) {
 				sent = append(sent, msg("reasoning", id, "hm"))
 			}
 		}
-		c := Compare(nil, nil, sent, false, false)
+		c := Compare(nil, nil, sent, false, false, "")
 		if c.Err != nil {
 			return
 		}
@@ -235,7 +235,7 @@ func TestImportMatchesResults(t *testing.T) {
 	for i := range rounds {
 		sent = append(sent, calls(fmt.Sprint("a", i)), result(fmt.Sprint("t", i)), result(fmt.Sprint("again", i)))
 	}
-	c := Compare(nil, nil, sent, false, false)
+	c := Compare(nil, nil, sent, false, false, "")
 	if c.Err != nil || len(c.Users) != 3+2*rounds {
 		t.Fatalf("%v, %d messages", c.Err, len(c.Users))
 	}
@@ -280,11 +280,11 @@ func TestSwitch(t *testing.T) {
 		"no path: a user message is left out": {[]agui.Message{u1, a1, a5, fresh}, "", false},
 		"no path: in between":                 {[]agui.Message{u1, a1, fresh, u3, a5}, "", false},
 	} {
-		got := Compare(h(), nil, c.sent, true, false)
+		got := Compare(h(), nil, c.sent, true, false, "")
 		if got.Switch != c.to || got.Regenerate != c.back && c.to != "" {
 			t.Errorf("%s: to %q, regenerate %v", name, got.Switch, got.Regenerate)
 		}
-		if strict := Compare(h(), nil, c.sent, false, false); strict.Switch != "" {
+		if strict := Compare(h(), nil, c.sent, false, false, ""); strict.Switch != "" {
 			t.Errorf("%s, without branch: to %q", name, strict.Switch)
 		}
 	}

@@ -271,11 +271,21 @@ func (b *beginning) snapshotLeaf() {
 	if b.p.req.Compared.Reorder {
 		refs = append(refs, agui.Append(nil, agui.MessagesRef{}))
 	}
-	refs = append(refs, agui.Append(nil, agui.MessagesRef{Leaf: b.st.Leaf, Then: b.st.Queued}))
+	if !resume || !b.known() {
+		refs = append(refs, agui.Append(nil, agui.MessagesRef{Leaf: b.st.Leaf, Then: b.st.Queued}))
+		b.p.with = b.r.History.Steps()
+	}
 	if resume {
 		refs = append(refs, agui.Append(nil, agui.StateRef{ID: b.st.Shared}))
 	}
 	b.c.Records = append(b.c.Records[:1:1], append(refs, b.c.Records[1:]...)...)
+}
+
+// known reports whether a client that answers questions has told that it has all of the
+// history that its run goes on with. After anything but a question it may show a part of an
+// answer that was given up.
+func (b *beginning) known() bool {
+	return len(b.p.d.Answers) > 0 && len(b.st.Queued) == 0 && b.p.req.Compared.Stands == b.st.Leaf
 }
 
 // fresh prepares a run with new messages: it closes what is open, replaces the shared

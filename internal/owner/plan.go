@@ -18,6 +18,8 @@ type plan struct {
 	req   decide.Request
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
+	// with is the history that the run begins with, if its log shows that.
+	with thread.Path
 	// arrival is what has come from outside and is stored with the run; nil for most.
 	arrival *loop.OutsideResult
 	// forced is the tool that the model must call; empty for most. aside means that a side run
@@ -100,7 +102,7 @@ func (p *plan) request(agent string, v decide.Verdicts) (decide.Request, error) 
 	if p.State != nil {
 		pending = p.State.PendingFrontend()
 	}
-	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch, pol.Whole)
+	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch, pol.Whole, pol.Since)
 	req.Compared.Admit(&p.agent.Client)
 	return req, nil
 }

@@ -100,8 +100,9 @@ func (p *plan) streamOf(ctx context.Context, s *watch.Streams) (*watch.Stream, e
 		if !p.in.MadeUp { // nobody knows a made-up id
 			v.Echo = p.in.RunID
 		}
+		v.Stands = p.req.Compared.Stands
 		return s.Current(ctx, p.Thread, store.Cursor(p.in.After), v)
 	}
 	v.Echo = p.in.RunID
-	return s.Follow(p.Key, p.rec, p.rec.After, v), nil
+	return s.Begun(p.Key, p.rec, p.with, v), nil
 }

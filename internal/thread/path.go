@@ -18,6 +18,7 @@ type Path []step
 type step struct {
 	id    string
 	bytes int
+	data  []byte // the stored form, if it was read already; else nil
 }
 
 // Path returns the path to the leaf.
@@ -32,7 +33,7 @@ func (rd Reader) Path(ctx context.Context, key store.ThreadKey, leaf string) (Pa
 	}
 	path := make(Path, len(places))
 	for i, place := range places {
-		path[i] = step{stored[place].ID, len(stored[place].Data)}
+		path[i] = step{id: stored[place].ID, bytes: len(stored[place].Data)}
 	}
 	return path, nil
 }
@@ -55,13 +56,49 @@ func (rd Reader) LoadPath(ctx context.Context, who holdfast.Principal, id string
 	}
 }
 
-// Steps returns the path of the history.
+// keptBytes is the size of a history that a Path keeps. A larger one is read again, a few
+// messages at a time, when it is sent.
+const keptBytes = 2 << 20
+
+// Steps returns the path of the history, with the messages unless they are large.
 func (h *History) Steps() Path {
-	path := make(Path, len(h.Path))
+	path, total := make(Path, len(h.Path)), 0
 	for i := range h.Path {
-		path[i] = step{h.Path[i].ID, len(h.Raw[i])}
+		path[i] = step{id: h.Path[i].ID, bytes: len(h.Raw[i])}
+		total += len(h.Raw[i])
+	}
+	for i := range path {
+		if total <= keptBytes {
+			path[i].data = h.Raw[i]
+		}
 	}
 	return path
+}
+
+// After returns how many messages follow the one with that id; all of them if it is not there.
+func (p Path) After(id string) int {
+	for n := range p {
+		if p[len(p)-1-n].id == id {
+			return n
+		}
+	}
+	return len(p)
+}
+
+// Leaf returns the id of the last message; "" if there is none.
+func (p Path) Leaf() string {
+	if len(p) == 0 {
+		return ""
+	}
+	return p[len(p)-1].id
+}
+
+// Kept returns the size in bytes of the messages that the path has with it.
+func (p Path) Kept() (total int64) {
+	for i := range p {
+		total += int64(len(p[i].data))
+	}
+	return total
 }
 
 // Beyond returns how many of the first messages do not fit into size bytes together with
@@ -82,6 +119,12 @@ const pageBytes = 64 << 10
 func (rd Reader) Along(ctx context.Context, key store.ThreadKey, path Path) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for from := 0; from < len(path); {
+			if data := path[from].data; data != nil {
+				if from++; !yield(data, nil) {
+					return
+				}
+				continue
+			}
 			var ids []string
 			for size := 0; from < len(path) && (len(ids) == 0 || size+path[from].bytes <= pageBytes); from++ {
 				ids = append(ids, path[from].id)

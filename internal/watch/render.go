@@ -66,7 +66,7 @@ func (w *Stream) expandMessages(ctx context.Context, rec store.Record) ([]agui.F
 		}
 		frame.Data, _ = w.Dialect.Event(data) // every dialect has it
 	default:
-		path, err := w.streams.path(ctx, w.key, ref)
+		path, err := w.pathTo(ctx, ref)
 		if errors.Is(err, thread.ErrHole) {
 			return nil, nil
 		}
@@ -76,6 +76,16 @@ func (w *Stream) expandMessages(ctx context.Context, rec store.Record) ([]agui.F
 		frame.Pieces, frame.Held = w.messagesSnapshot(ctx, path, agui.ThenOf(rec.Data)), heldBy(path)
 	}
 	return []agui.Frame{frame}, nil
+}
+
+// pathTo returns the path to a leaf, with its messages if it is that with which the run has
+// begun.
+func (w *Stream) pathTo(ctx context.Context, leaf string) (thread.Path, error) {
+	had := w.had
+	if w.had = nil; had.Leaf() == leaf {
+		return had, nil
+	}
+	return w.streams.path(ctx, w.key, leaf)
 }
 
 // expand replaces the reference that a log has for a state or a result by its content. It

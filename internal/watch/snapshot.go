@@ -47,7 +47,11 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 	}
 	w.show(w.echoed(agui.Append(nil, started)))
 	rest := append(thread.RawMessages(assembled.Messages()), t.State.Queued...)
-	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
+	if missing, known := lacked(t, v); known {
+		w.show(missing...)
+	} else {
+		w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
+	}
 	w.show(state)
 	w.show(reopen...)
 	if !t.State.Running() {
@@ -60,6 +64,20 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 		w.ended = true
 	}
 	return w, nil
+}
+
+// lacked returns what a watcher lacks that has told where it stands; false if only a snapshot
+// can show it.
+func lacked(t *thread.Thread, v Viewer) (events [][]byte, known bool) {
+	if v.Stands == "" || v.resync != "" || t.History == nil || t.State.Running() || len(t.State.Queued) > 0 {
+		return nil, false
+	}
+	at, has := t.History.Index[v.Stands]
+	if !has {
+		return nil, false
+	}
+	said, known := agui.Restated(t.History.Path[at+1:])
+	return thread.EncodeEvents(said), known
 }
 
 // lastEvent returns the event with which the last run of a thread ended, with its result.
@@ -121,8 +139,8 @@ func (w *Stream) messagesSnapshot(
 // and for each step its place and its id.
 const (
 	pieceBytes = 64 << 10
-	stepBytes  = 96
+	stepBytes  = 120
 )
 
 // heldBy returns what a path and what is read along it hold in memory, in bytes.
-func heldBy(path thread.Path) int64 { return pieceBytes + stepBytes*int64(len(path)) }
+func heldBy(path thread.Path) int64 { return pieceBytes + stepBytes*int64(len(path)) + path.Kept() }

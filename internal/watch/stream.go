@@ -27,6 +27,10 @@ type Viewer struct {
 	// Echo is the run id that the watcher asked for. If it is not the run's own,
 	// RUN_STARTED and RUN_FINISHED carry it and name the real run in metadata.
 	Echo string
+	// Stands is the id of the message up to which the watcher has the thread, and beyond which
+	// it shows nothing of it; empty if that is not known. It is heeded where no run is under
+	// way.
+	Stands string
 	// resync is why the watcher cannot go on after its cursor, so that it starts over; empty
 	// if it has not been there before.
 	resync thread.Lost
@@ -100,6 +104,14 @@ func (s *Streams) Follow(key store.ThreadKey, rec *thread.Run, after store.Curso
 	}
 }
 
+// Begun is Follow for a run that has just begun with that history: what the run's log says of
+// it need not be read again.
+func (s *Streams) Begun(key store.ThreadKey, rec *thread.Run, with thread.Path, v Viewer) *Stream {
+	w := s.Follow(key, rec, rec.After, v)
+	w.had = with
+	return w
+}
+
 // Stream is one stream: a prelude of committed state, then the log after a cursor.
 type Stream struct {
 	streams *Streams
@@ -113,6 +125,9 @@ type Stream struct {
 	reader *journal.Tail
 	// alone means that no reader begins at the cursor before the store was read.
 	alone bool
+	// had is the history with which the run has begun, until it is sent; nil if it is not known
+	// here.
+	had thread.Path
 	// ended means that nothing follows the prelude.
 	ended bool
 	// contents are the contents of results by message id; see readResults.
