@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -210,6 +210,9 @@ endif
 ONLY ?=
 mutants: ## break the protocol in small ways, those whose names contain ONLY, and print which seed of the simulator finds which; prints the table in docs/reliability.md
 	bash -o pipefail -c "go test -count=1 -timeout=4h -run='^TestMutants$$' -v ./internal/simulate -args -mutants -only='$(ONLY)' | sed -nE '/^\|/p; s/^ +mutants_test.go:[0-9]+: (.*)/\1/p; /FAIL|^ok/p'"
+
+lease: ## check the models of the lease with larger bounds, and that everything that could be left out of them is missed; prints the tables in docs/reliability.md (needs spin and gcc)
+	HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=60m -v ./internal/simulate/lease -args -whole | sed -nE 's/^ +lease_test.go:[0-9]+: (\|)/\1/p; /breaks|although|^    |FAIL|^ok/p'"
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)
