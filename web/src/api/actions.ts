@@ -42,6 +42,8 @@ export interface Choices {
   readonly branch?: boolean;
   readonly whole?: boolean;
   readonly allowStale?: boolean;
+  /** The last message that the page shows: it has what comes before. */
+  readonly since?: string | undefined;
 }
 
 /** A message as a request names it: of what the server has, the id says it all. */

@@ -46,8 +46,8 @@ export class Reader {
     return true;
   }
 
-  /** The thread when a run was accepted, as records. */
-  async before(run: RunInfo, signal: AbortSignal): Promise<LogRecord[]> {
+  /** The thread when a run was accepted, as records; none if that is not kept, unless it is the first run. */
+  async before(run: RunInfo, first: boolean, signal: AbortSignal): Promise<LogRecord[]> {
     const soon = new Date(Date.parse(run.startedAt) + 1000).toISOString();
     const found = await orNone(this.#get<CheckpointList>(actions.checkpoints(this.#thread, soon, 200), signal));
     const input = found?.checkpoints.find((each) => each.runId === run.id && each.metadata.source === 'input');
@@ -55,6 +55,7 @@ export class Reader {
       const { messages, state } = await this.#get<CheckpointDetail>(actions.checkpointAt(this.#thread, input.id), signal);
       return snapshots(run.id, messages, state);
     }
+    if (!first) return [];
     // There is no history any more: what the person said first is still there.
     const { messages } = await this.#get<MessageList>(actions.messages(this.#thread), signal);
     const said = messages.findIndex((message) => message.role !== 'user' && message.role !== 'system' && message.role !== 'developer');

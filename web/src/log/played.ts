@@ -25,6 +25,8 @@ export class PlayedServer {
   refuses: { status: number; code: string } | undefined;
   /** The parts of the thread that its log does not say. */
   stands: LogEvent[] | undefined;
+  /** The messages with which runs began, of which it has checkpoints. */
+  inputs: Readonly<Record<string, readonly unknown[]>> | undefined;
   #streams: Stream[] = [];
   #number = 0;
 
@@ -67,6 +69,8 @@ export class PlayedServer {
     if (pathname.endsWith('/stream')) return this.#stream(headers.get('Last-Event-ID') ?? '', init);
     if (pathname.endsWith('/log')) return this.#log(pathname, searchParams.get('after') ?? '');
     if (pathname.endsWith('/runs')) return Response.json({ runs: [...this.runs].reverse().map((run) => ({ id: run.id, agent: 'a', startedAt: new Date(1000).toISOString() })) });
+    if (pathname.endsWith('/checkpoints') && this.inputs !== undefined) return Response.json({ checkpoints: Object.keys(this.inputs).map((runId) => ({ id: runId, runId, metadata: { source: 'input' } })) });
+    if (pathname.includes('/checkpoints/')) return Response.json({ messages: this.inputs?.[pathname.split('/').at(-1) ?? ''] ?? [] });
     if (pathname.endsWith('/checkpoints')) return Response.json({ error: { code: 'history_not_kept', message: 'no' } }, { status: 409 });
     if (pathname.endsWith('/messages')) return Response.json({ messages: [{ id: 'u1', role: 'user', content: 'go' }, { id: 'm1', role: 'assistant', content: 'x' }] });
     const run = this.runs.at(-1);
@@ -78,7 +82,7 @@ export class PlayedServer {
     const known = this.runs.some((run) => run.id === input.runId);
     this.exists = true;
     const response = this.#open(init, known ? this.#records().filter((record) => record.run === input.runId) : []);
-    if (!known) this.say({ type: 'RUN_STARTED', threadId: 't', runId: input.runId }, ...(this.runs.length > 0 ? [{ type: 'MESSAGES_SNAPSHOT', messages: input.messages }] : []));
+    if (!known) this.say({ type: 'RUN_STARTED', threadId: 't', runId: input.runId }, ...(this.runs.length > 0 && input.forwardedProps.holdfast.since === undefined ? [{ type: 'MESSAGES_SNAPSHOT', messages: input.messages }] : []));
     return response;
   }
 

@@ -90,6 +90,15 @@ describe('opening a thread', () => {
     expect(await store.loadEarlier()).toBe(false);
   });
 
+  it('reads what was said before a run whose log does not tell', async () => {
+    const server = new PlayedServer();
+    server.say(started('r1'), ...begin('m1', 'one'), end('m1'), finished('r1'));
+    server.say(started('r2'), ...begin('m2', 'two'));
+    server.inputs = { r2: [{ id: 'u1', role: 'user', content: 'go' }, { id: 'm1', role: 'assistant', content: 'one' }, { id: 'u2', role: 'user', content: 'more' }] };
+    const { until } = opened(server);
+    expect(texts(await until((each) => each.standing === 'live' && server.watchers === 1))).toEqual(['go', 'one', 'more', 'two']);
+  });
+
   it('shows how it stands where the log does not say it', async () => {
     const server = new PlayedServer();
     server.say(started('r1'), { type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'u1', role: 'user', content: 'go' }] }, ...begin('m1', 'one'), end('m1'), finished('r1'));
@@ -208,6 +217,19 @@ describe('sending', () => {
     server.say(...begin('m1', 'hi'), end('m1'), finished('id2'));
     const snapshot = await until((each) => rests(each) && each.thread !== undefined);
     expect([texts(snapshot), snapshot.sent, snapshot.sending]).toEqual([['hello', 'hi'], [], false]);
+  });
+
+  it('says what the page shows, and is shown although no log tells it', async () => {
+    const server = new PlayedServer();
+    server.say(started('r1'), ...begin('m1', 'one'), end('m1'), finished('r1'));
+    const { store, until } = opened(server);
+    await until(rests);
+    await store.send('more');
+    server.say(...begin('m2', 'two'), end('m2'), finished('id2'));
+    const snapshot = await until((each) => rests(each) && texts(each).at(-1) === 'two');
+    expect(texts(snapshot)).toEqual(['go', 'one', 'more', 'two']);
+    const inputs = server.asked.filter(({ path }) => path.endsWith('/runs') && path !== '/threads/t/runs').map(({ body }) => body as RunInput);
+    expect(inputs.map(({ forwardedProps }) => forwardedProps.holdfast.since)).toEqual(['m1']);
   });
 
   it('that is refused rejects, and the thread stays as it is', async () => {

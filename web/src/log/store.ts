@@ -130,7 +130,9 @@ export class ThreadStore {
   /** Sends messages of a person; it rejects with an ApiError if the server refuses. */
   send(content: actions.UserMessage['content'], choices: actions.Choices = {}, agent = ''): Promise<void> {
     const message: actions.UserMessage = { id: this.#page.uuid(), role: 'user', content };
-    return this.#post({ messages: [message] }, choices, agent, [message]);
+    // What only the thread as it stood has told, not the log, is over when the log goes on.
+    const since = this.#snapshot.standing === 'ended' && this.#book.log === this.#book.records ? messagesOf(this.#snapshot.view).at(-1)?.id : undefined;
+    return this.#post({ messages: [message] }, { since, ...choices }, agent, [message]);
   }
 
   /** Forgets what was refused: it is sent again, or given up. */
@@ -250,12 +252,12 @@ export class ThreadStore {
     return this.#attach(thread, found, signal);
   }
 
-  /** Reads the log of a run; of the first one of a thread, also what was there before it. */
+  /** Reads the log of a run, and what was there before it if the log does not say that. */
   async #readRun(run: RunInfo, first: boolean, signal: AbortSignal): Promise<boolean> {
     const after = this.#book.cursorOf(run.id);
     const found = await this.#reader.log(run.id, after, signal, async (records) => {
       this.#book.add(run.id, records);
-      if (first && !this.#book.tellsBefore(run.id)) this.#book.seed(run.id, await this.#reader.before(run, signal));
+      if (!this.#book.tellsBefore(run.id)) this.#book.seed(run.id, await this.#reader.before(run, first, signal));
       // The view is made page by page: of a long run at once, it would keep the browser busy.
       reduce(this.#book.log);
     });
@@ -274,11 +276,11 @@ export class ThreadStore {
   }
 
   /** Follows a stream. True: the run has ended; false: the thread has to be read again. */
-  async #follow(action: Action, runId: string, signal: AbortSignal, confirmed: () => void = () => {}): Promise<boolean> {
+  async #follow(action: Action, runId: string, signal: AbortSignal, confirmed: () => void = () => {}, said?: readonly actions.UserMessage[]): Promise<boolean> {
     const stream = new AbortController();
     const stop = (): void => stream.abort();
     signal.addEventListener('abort', stop, { once: true });
-    const taker = new Taker(this.#book, runId);
+    const taker = new Taker(this.#book, runId, said);
     try {
       await (this.#wire ?? (await this.#load())).follow(this.#server, action, {
         event: (event, cursor) => {
@@ -371,7 +373,7 @@ export class ThreadStore {
         if (this.#snapshot.thread === undefined) this.#reader.thread(signal).then((thread) => this.#change({ thread }), () => {});
         this.#page.tabs.tell(this.thread);
         done();
-      });
+      }, begins ? undefined : outgoing.sent);
       return rests && this.#settle(signal);
     } catch (error) {
       if (signal.aborted) throw error;
@@ -448,14 +450,18 @@ class Taker {
   ended = false;
   readonly #book: Book;
   #runId: string;
+  readonly #said: unknown;
 
-  constructor(book: Book, runId: string) {
+  /** @param said what the person has sent: a run that knows that the page has the rest does not tell. */
+  constructor(book: Book, runId: string, said: unknown) {
     this.#book = book;
     this.#runId = runId;
+    this.#said = said;
   }
 
   /** True: the log has changed, or the run has ended. */
   take(event: LogEvent, cursor: string): boolean {
+    if (this.#said !== undefined && event.type === 'RUN_STARTED') event = { ...event, input: { messages: this.#said } };
     const taken = record(event, cursor, this.#runId);
     if (taken === undefined || this.torn) return false;
     this.#runId = taken.runId;
