@@ -243,6 +243,9 @@ func finishURL(s *Server, token string) string {
 // retentionEvery is how often retention looks at a page of threads.
 const retentionEvery = 10 * time.Second
 
+// dueEvery is how often a server that is alone looks for what is due at a time.
+const dueEvery = 500 * time.Millisecond
+
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
@@ -302,6 +305,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		ArchiveAfter:    c.ArchiveAfter,
 		Retention: upkeep.Retention{
 			Every:       retentionEvery,
+			Due:         dueEvery,
 			Checkpoints: c.DeleteCheckpointsAfter,
 			Threads:     c.DeleteThreadsAfter,
 			PruneBytes:  c.ThreadPruneBytes,

@@ -168,6 +168,18 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return nil
 }
 
+// Share returns how long this process waits between two looks at what all processes look at, if one
+// that is alone waits for d: of many, one looks about five times in 2d, at no particular time.
+func (e *Engine) Share(d time.Duration) time.Duration {
+	if living := e.sweeper.living.Load(); living > 2 {
+		d = time.Duration(float64(d) * 0.4 * float64(living))
+	}
+	if e.cfg.Random == nil {
+		return d
+	}
+	return d/2 + time.Duration(float64(d)*e.cfg.Random())
+}
+
 // Running returns how many runs this process has.
 func (e *Engine) Running() int { return e.residents.count() }
 

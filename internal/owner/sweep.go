@@ -69,6 +69,8 @@ type sweeper struct {
 	retry time.Duration
 	// whole is when all owned threads were last looked at.
 	whole clock.Moment
+	// living is how many processes live, as they were last counted; 0 before.
+	living atomic.Int64
 	// unread is why the store could not be read the last time; empty if it could.
 	unread string
 }
@@ -271,7 +273,11 @@ func (s *sweeper) lost() (owned []store.OwnedThread, next time.Duration, err err
 	if err != nil {
 		return nil, next, err
 	}
+	living := 0
 	for _, o := range owners {
+		if o.Lease.Alive() {
+			living++
+		}
 		switch {
 		case o.Process == s.process && s.behind.Swap(false):
 		case o.Process == s.process:
@@ -288,6 +294,7 @@ func (s *sweeper) lost() (owned []store.OwnedThread, next time.Duration, err err
 			owned = append(owned, store.OwnedThread{Key: f.Key, Process: o.Process})
 		}
 	}
+	s.living.Store(int64(living))
 	return owned, next, nil
 }
 

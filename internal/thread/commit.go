@@ -76,6 +76,12 @@ func Save(c *store.Commit, s *State) {
 	c.State, c.Listings = s.Encode(), Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
 }
 
+// Relist has the commit c, which changes nothing else of a thread with that state, put it into the
+// lists that it should be in.
+func Relist(c *store.Commit, s *State) {
+	c.Listings = Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
+}
+
 // Timed gives the listings of a commit that waited for its time their place.
 func Timed(c *store.Commit) {
 	for i := range c.Listings {

@@ -64,6 +64,9 @@ type Engine interface {
 	Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error)
 	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
 	GoOn(ctx context.Context, key store.ThreadKey) error
+	// Share returns how long this process waits between two looks at what all processes look at,
+	// if one that is alone waits for d.
+	Share(d time.Duration) time.Duration
 	// Tools returns the specifications of an agent's tools.
 	Tools(agent string) []holdfast.ToolSpec
 	// ShownStates returns the middleware's states in st as the thread's owner may see
@@ -107,6 +110,7 @@ func (k *Keeper) Start() {
 	k.wg.Go(func() { k.counting.keep(k.ctx) })
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
+	k.wg.Go(k.keepDue)
 }
 
 // Stop ends what Start began, and waits for it. A log that is not archived by then is found

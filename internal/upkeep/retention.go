@@ -23,6 +23,9 @@ import (
 type Retention struct {
 	// Every is how often each process looks at a page of threads; 0 means never.
 	Every time.Duration
+	// Due is how often one process that is alone looks for threads for which something is due
+	// now; 0 means never. With more processes, each looks less often.
+	Due time.Duration
 	// Checkpoints is the age at which checkpoints are removed, except each thread's newest.
 	Checkpoints time.Duration
 	// Threads is how long an idle thread stays after its last run. Then all of it is removed
