@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -57,8 +58,9 @@ type Config struct {
 type Harness struct {
 	t       testing.TB
 	cfg     Config
-	log     *logbook
-	process *process
+	log     *process.Log
+	process *process.Process
+	server  *server.Server
 	posts   int
 	threads map[threadID]*thread
 	on      threadID
@@ -94,14 +96,14 @@ func New(t testing.TB, cfg Config) *Harness {
 	h := &Harness{
 		t:       t,
 		cfg:     cfg,
-		log:     &logbook{out: t.Output(), ends: map[string]chan struct{}{}},
+		log:     &process.Log{Out: t.Output()},
 		threads: map[threadID]*thread{},
 	}
 	h.on = threadID{cfg.Principal, "t"}
 	h.start()
 	t.Cleanup(func() {
-		h.process.kill()
-		if err := h.process.wait(); err != nil {
+		h.process.Kill()
+		if err := h.process.Wait(); err != nil {
 			t.Errorf("agenttest: the server did not end: %v", err)
 		}
 	})
@@ -122,20 +124,27 @@ func (h *Harness) start() {
 	}
 	a.Toolsets = slices.Concat(a.Toolsets, h.cfg.Toolsets)
 	for i, set := range a.Toolsets {
-		a.Toolsets[i] = &wrappedToolset{
+		a.Toolsets[i] = &process.Toolset{
 			Toolset: set,
-			wrap:    func(tool holdfast.Tool) holdfast.Tool { return &watched{Tool: tool, h: h} },
+			Wrap:    func(tool holdfast.Tool) holdfast.Tool { return &watched{Tool: tool, h: h} },
 		}
 	}
 	a.Middleware = slices.Concat(a.Middleware, h.cfg.Middleware)
 	cfg := h.cfg.Server
 	cfg.Now, cfg.Addr = h.cfg.Now, ""
 	cfg.Authenticate = func(*http.Request) (holdfast.Principal, error) { return h.on.who, nil }
-	p, err := start(h.t.Context(), cfg, a, h.cfg.Store, h.log)
+	p := process.New(h.cfg.Store, h.log)
+	cfg.Agents, cfg.Log = []holdfast.Agent{p.Agent(a)}, p.Log
+	// Like a program's own store, it is no more than a Store.
+	cfg.OpenStore = func() (store.Store, error) { return struct{ store.Store }{p.Store}, nil }
+	s, err := server.New(cfg)
+	if err == nil {
+		err = p.Start(h.t.Context(), s.StartEngine, s.Shutdown)
+	}
 	if err != nil {
 		h.t.Fatalf("agenttest: the server does not start: %v", err)
 	}
-	h.process = p
+	h.process, h.server = p, s
 }
 
 // Crash makes the process die as if it were killed: from then on nothing is stored,
@@ -147,12 +156,7 @@ func (h *Harness) start() {
 // Commits that a run has already passed to the store are stored first, so that a test
 // gives the same result each time. In a bubble of testing/synctest this is exact;
 // elsewhere Crash waits a moment for them.
-func (h *Harness) Crash() {
-	if !h.process.life.over() {
-		h.process.store.rest()
-	}
-	h.process.kill()
-}
+func (h *Harness) Crash() { h.process.Crash() }
 
 // Restart kills the process, if it is alive, and starts another one on the same
 // store, which takes over what was running. [Harness.Resume] shows the outcome.
@@ -164,7 +168,7 @@ func (h *Harness) Crash() {
 func (h *Harness) Restart(middleware ...holdfast.Middleware) {
 	h.t.Helper()
 	h.Crash()
-	if err := h.process.wait(); err != nil {
+	if err := h.process.Wait(); err != nil {
 		h.t.Fatalf("agenttest: the server did not end: %v", err)
 	}
 	if middleware != nil {
@@ -263,11 +267,7 @@ func (h *Harness) openQuestions() []Question {
 
 // Log returns the lines of the server's log, without times, from all processes while
 // they were alive.
-func (h *Harness) Log() []string {
-	h.log.mu.Lock()
-	defer h.log.mu.Unlock()
-	return slices.Clone(h.log.lines)
-}
+func (h *Harness) Log() []string { return h.log.Lines() }
 
 // Notices returns the CUSTOM events in the results on this thread: those that
 // middleware sent with [holdfast.Notify], and the server's own, whose names start

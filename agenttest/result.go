@@ -12,11 +12,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -210,7 +212,7 @@ func (h *Harness) ask(method, path string, body []byte, after string) *httptest.
 		r.Header.Set("Last-Event-ID", after)
 	}
 	w := httptest.NewRecorder()
-	h.process.server.Handler().ServeHTTP(w, r)
+	h.server.Handler().ServeHTTP(w, r)
 	return w
 }
 
@@ -309,6 +311,9 @@ func (h *Harness) ended(r *Result) {
 	}
 }
 
+// runEnded matches the server's last line about a run.
+var runEnded = regexp.MustCompile(`msg="run ended" .*\brun=(\S+)`)
+
 // settle waits until the process is done with a run whose end is in the thread's log,
 // so that the process's own log is complete.
 func (h *Harness) settle(r *Result) {
@@ -316,13 +321,18 @@ func (h *Harness) settle(r *Result) {
 	if r.Outcome == Cut || r.Events[len(r.Events)-1].ID == "" {
 		return
 	}
-	late := time.NewTimer(stopWait)
+	run := h.shown(r)
+	ended := h.log.Seen(func(line string) bool {
+		m := runEnded.FindStringSubmatch(line)
+		return m != nil && m[1] == run
+	})
+	late := time.NewTimer(process.Limit)
 	defer late.Stop()
 	select {
-	case <-h.log.ended(h.shown(r)):
-	case <-h.process.life:
+	case <-ended:
+	case <-h.process.Dead():
 	case <-late.C:
-		h.t.Fatalf("agenttest: the server's log does not have the end of %s", h.shown(r))
+		h.t.Fatalf("agenttest: the server's log does not have the end of %s", run)
 	}
 }
 

@@ -3,8 +3,6 @@ package agenttest
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
@@ -35,7 +33,7 @@ func (h *Harness) Finish(call string, result any) *Result {
 	} else {
 		r.Result = h.json(result)
 	}
-	done, err := h.process.server.FinishCall(h.t.Context(), who, h.on.name, call, r)
+	done, err := h.server.FinishCall(h.t.Context(), who, h.on.name, call, r)
 	var refused *holdfast.Error
 	switch {
 	case errors.As(err, &refused):
@@ -59,28 +57,4 @@ func (h *Harness) Deliver(call, content string) *Result {
 		Text:   content,
 	}
 	return h.post(&agui.RunAgentInput{Messages: []agui.Message{agui.FromDomain(result)}})
-}
-
-// wrappedToolset is a toolset whose tools are wrapped.
-type wrappedToolset struct {
-	holdfast.Toolset
-	wrap func(holdfast.Tool) holdfast.Tool
-
-	mu         sync.Mutex
-	from, list []holdfast.Tool // of the last call
-}
-
-// Tools returns the same list as long as the toolset does.
-func (s *wrappedToolset) Tools() []holdfast.Tool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.Toolset.Tools()
-	if same := len(now) == len(s.from) && (len(now) == 0 || &now[0] == &s.from[0]); same {
-		return s.list
-	}
-	s.from, s.list = now, slices.Clone(now)
-	for i, tool := range now {
-		s.list[i] = s.wrap(tool)
-	}
-	return s.list
 }

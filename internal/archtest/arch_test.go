@@ -38,9 +38,10 @@ var rules = map[string]rule{
 			"offline",
 			"internal/agui",
 			"internal/memstore",
+			"internal/testkit/process",
 		},
-		why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore " +
-			"is where it keeps threads",
+		why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is " +
+			"where it keeps threads, process is what dies",
 	},
 	"agenttest/storetest": {
 		ours:      []string{"", "store"},

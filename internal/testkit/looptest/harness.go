@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
-	"github.com/holdfast-agents/holdfast/internal/routine"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -45,6 +45,12 @@ type Config struct {
 	ArchiveAfter time.Duration    // see upkeep.Config
 	Retention    upkeep.Retention // see upkeep.Config
 }
+
+// Mortal is a store as one process sees it, which dies when the test says so.
+type Mortal = process.Store
+
+// ErrUnreachable is the error of a dead store.
+var ErrUnreachable = process.ErrUnreachable
 
 // Start starts both.
 func (e *Engine) Start(ctx context.Context) error {
@@ -130,13 +136,8 @@ func Start(t testing.TB, store store.Store, change func(*Config), agents ...hold
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if left := routine.Left(e.Shutdown(ctx)); left != nil {
-			_ = e.Shutdown(context.Background()) // what was left behind still tries to store something
-		}
-	})
+	// The rest of a run still tries to store something, which a dead store refuses.
+	t.Cleanup(func() { _ = process.End(context.Background(), e.Shutdown) })
 	return e
 }
 

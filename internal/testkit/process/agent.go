@@ -1,24 +1,17 @@
-package agenttest
+package process
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
-	"sync/atomic"
-	"time"
+	"sync"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
-// How a process dies in a test: everything that it uses (agent, store, hooks) is
-// bound to its life. After its death, code that is still running can no longer change
-// anything that a test sees.
+// How an agent dies with its process: its models, tools and hooks are not called any more.
 
-// life is closed when a process dies. Its goroutines cannot be stopped as a kill
-// would, but they can be kept from doing anything visible: they write nothing and
-// call nothing that belongs to the test.
+// life is closed when a process dies.
 type life chan struct{}
 
 // over reports whether the process is dead.
@@ -56,10 +49,9 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	}
 	a.Toolsets = slices.Clone(a.Toolsets)
 	for i, set := range a.Toolsets {
-		a.Toolsets[i] = &wrappedToolset{
-			Toolset: set,
-			wrap:    func(tool holdfast.Tool) holdfast.Tool { return mortalTool{tool, l} },
-		}
+		a.Toolsets[i] = &Toolset{Toolset: set, Wrap: func(tool holdfast.Tool) holdfast.Tool {
+			return mortalTool{tool, l}
+		}}
 	}
 	a.Middleware = slices.Clone(a.Middleware)
 	for i, m := range a.Middleware {
@@ -191,84 +183,26 @@ func (t mortalTool) Spec() holdfast.ToolSpec {
 	return spec
 }
 
-// mortal is a store as one process sees it.
-type mortal struct {
-	store.Store
-	life        life
-	begun, done atomic.Int64 // commits
+// Toolset is a toolset whose tools are wrapped.
+type Toolset struct {
+	holdfast.Toolset
+	Wrap func(holdfast.Tool) holdfast.Tool
+
+	mu         sync.Mutex
+	from, list []holdfast.Tool // of the last call
 }
 
-// lull is how long a run must commit nothing before it can be assumed to have passed
-// everything to the store: longer than a run holds anything back to batch it.
-const lull = 50 * time.Millisecond
-
-// rest returns when there is a lull, or after a second, because a run may never
-// pause.
-func (m *mortal) rest() {
-	for range time.Second / lull {
-		before := m.begun.Load()
-		time.Sleep(lull)
-		if m.begun.Load() == before && m.done.Load() == before {
-			return
-		}
+// Tools implements [holdfast.Toolset]. It returns the same list as long as the toolset does.
+func (s *Toolset) Tools() []holdfast.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Toolset.Tools()
+	if same := len(now) == len(s.from) && (len(now) == 0 || &now[0] == &s.from[0]); same {
+		return s.list
 	}
-}
-
-// errDead is what the store returns to a dead process. A run takes it for the loss of
-// its thread, so it ends at once instead of trying again.
-var errDead = fmt.Errorf("the process is dead: %w", store.ErrFenced)
-
-func (m *mortal) Commit(ctx context.Context, c *store.Commit) error {
-	if m.life.over() {
-		return errDead
+	s.from, s.list = now, slices.Clone(now)
+	for i, tool := range now {
+		s.list[i] = s.Wrap(tool)
 	}
-	m.begun.Add(1)
-	defer m.done.Add(1)
-	return m.Store.Commit(ctx, c)
+	return s.list
 }
-
-func (m *mortal) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.Post(ctx, key, item)
-}
-
-func (m *mortal) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.Delete(ctx, key, at)
-}
-
-func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.Announce(ctx, process, ttl)
-}
-
-func (m *mortal) HandOver(ctx context.Context, process string, key store.ThreadKey) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.HandOver(ctx, process, key)
-}
-
-func (m *mortal) Reserve(ctx context.Context, r *store.Reservation) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.Reserve(ctx, r)
-}
-
-func (m *mortal) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
-	if m.life.over() {
-		return errDead
-	}
-	return m.Store.Settle(ctx, tenant, id, actual)
-}
-
-// Close does nothing: the next process uses the store. Retire is passed through, so
-// that the next process does not have to wait for the lease.
-func (m *mortal) Close() error { return nil }
