@@ -212,7 +212,7 @@ mutants: ## break the protocol in small ways, those whose names contain ONLY, an
 	bash -o pipefail -c "go test -count=1 -timeout=4h -run='^TestMutants$$' -v ./internal/simulate -args -mutants -only='$(ONLY)' | sed -nE '/^\|/p; s/^ +mutants_test.go:[0-9]+: (.*)/\1/p; /FAIL|^ok/p'"
 
 lease: ## check the models of the lease with larger bounds, and that everything that could be left out of them is missed; prints the tables in docs/reliability.md (needs spin and gcc)
-	HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=60m -v ./internal/simulate/lease -args -whole | sed -nE 's/^ +lease_test.go:[0-9]+: (\|)/\1/p; /breaks|although|^    |FAIL|^ok/p'"
+	HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=60m -v ./internal/simulate/lease -args -whole | sed -nE 's/^ +lease_test.go:[0-9]+: (\|)/\1/p; /breaks|although|^        |FAIL|^ok/p'"
 
 STEPS ?= 1000
 thousand: ## one run of STEPS steps (an even number) on three servers, whose owner is killed in each; prints the table in docs/durability.md (needs redis-server, node)

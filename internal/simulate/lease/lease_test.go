@@ -122,11 +122,10 @@ func TestGuards(t *testing.T) {
 		t.Run(g.left, func(t *testing.T) {
 			t.Parallel()
 			v := g.in.check(t, "-O0")
-			t.Logf("| %s | `%s` | %s | %s |", g.left, g.in, v.states, v.took.Round(time.Millisecond))
+			t.Logf("| %s | `%s` | %s | %s |\n%s", g.left, g.in, v.states, v.took.Round(time.Millisecond), v.story)
 			if v.story == "" {
 				t.Errorf("the model holds although %s", g.left)
 			}
-			t.Log(v.story)
 		})
 	}
 }

@@ -1,17 +1,17 @@
 /* Who may start a tool: a former owner, the process that takes its run over, and time.
  *
- * A tick is a fifth of a lease, or less. Every step of a process may be late by any number of ticks, so
+ * A tick is a fifth of a lease. Every step of a process may be late by any number of ticks, so
  * one that is suspended or cut off, and an answer that is held back, need no steps of their own.
  *
  * With PRESENCE the run may also be taken over although the owner has its lease: the store takes
  * a process for dead whose connections have all broken. Then the former owner may start the
  * tool for as long as the store's last word counts, and for no longer.
  */
-#ifdef FINE /* a tick is a fifteenth of a lease */
-#define LEASE  15
-#define HOLDS  9
-#define THIRD  4
-#define MARGIN 5
+#ifdef FINE /* a tick is a tenth of a lease */
+#define LEASE  10
+#define HOLDS  6
+#define THIRD  3
+#define MARGIN 3
 #else
 #define LEASE  5
 #define HOLDS  3 /* contact.holds: three fifths */
