@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/stores"
@@ -33,7 +34,8 @@ type Location struct {
 	RedisPrefix string
 	// RedisPasswordFile is a file with the password of Redis, instead of the one in the URL.
 	RedisPasswordFile string
-	// Create makes an embedded store if it does not exist, and lets [Import] write to it.
+	// Create makes an embedded store if it does not exist, and lets [Import] and [MendIndex] write
+	// to it.
 	// Without it, an embedded store is only read: not a byte of it changes.
 	Create bool
 }
@@ -223,6 +225,29 @@ func CheckStates(
 // without a checkpoint has none.
 func StoredStates(ctx context.Context, db store.Store, key store.ThreadKey) (*state.States, error) {
 	return audit.StoredStates(ctx, db, key)
+}
+
+// MendIndex compares the index of a store, by which servers find threads, with the heads of all
+// threads, or of a single one named by only. It puts right what is wrong, also while servers have
+// the store open, and calls found for it. It returns how many threads it has compared.
+func MendIndex(ctx context.Context, db store.Store, only *store.ThreadKey, found func(Problem)) (int, error) {
+	m, compared := audit.NewMender(db, clock.NewIDs(clock.Wall)), 0
+	mend := func(key store.ThreadKey) error {
+		problems, err := m.Mend(ctx, key)
+		for _, p := range problems {
+			found(Problem(p))
+		}
+		if err == nil {
+			compared++
+		}
+		return err
+	}
+	if only != nil {
+		err := mend(*only)
+		return compared, err
+	}
+	err := eachThread(ctx, db, mend)
+	return compared, err
 }
 
 // eachThread calls f once for each thread. A thread that is deleted in the meantime is

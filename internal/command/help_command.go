@@ -36,7 +36,8 @@ Looking into a store; STORE is a URL like that of --store, or the path of a fold
 folder must not be in use by a server.
 
 holdfast check STORE    finds damage, and states of middleware that need migrations;
-                        exits with 1 if something cannot be continued
+                        exits with 1 if something cannot be continued;
+                        --index puts right by what servers find threads
 holdfast inspect STORE  lists the threads, or shows one: --thread ID [--checkpoint ID]
 holdfast export STORE   writes a thread as JSON: --thread ID [-o FILE]
 holdfast import STORE FILE

@@ -24,8 +24,12 @@ func (c *storeCommand) check(args []string) error {
 	f := c.flags("check")
 	file := f.String("config", c.getenv("HOLDFAST_CONFIG"),
 		"the agents file, for the states of their middleware; default "+defaultConfig+" if it exists (HOLDFAST_CONFIG)")
+	index := f.Bool("index", false, "compare the index of threads with the threads instead, and put it right")
 	if _, err := c.parse(f, args); err != nil {
 		return err
+	}
+	if *index {
+		return c.mendIndex()
 	}
 	agents, err := c.agents(*file)
 	if err != nil {
@@ -64,6 +68,34 @@ func (c *storeCommand) check(args []string) error {
 	if lost := states.summary(); lost || done.Problems > 0 {
 		return errProblems
 	}
+	return nil
+}
+
+// mendIndex puts the index right, and prints a line for each thread that was not where it should be.
+func (c *storeCommand) mendIndex() error {
+	var only *store.ThreadKey
+	if c.thread != "" {
+		key := c.key()
+		only = &key
+	}
+	// To write, a store is made if it is not there; of a wrong path none must be.
+	err := c.on(func(context.Context, store.Store) error { return nil })
+	if err != nil {
+		return err
+	}
+	c.store.Create = true
+	compared, mended := 0, 0
+	err = c.on(func(ctx context.Context, store store.Store) (err error) {
+		compared, err = offline.MendIndex(ctx, store, only, func(p offline.Problem) {
+			mended++
+			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s compared with the index, %s\n", count(compared, "thread"), count(mended, "correction"))
 	return nil
 }
 
