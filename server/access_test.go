@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -36,30 +36,12 @@ var asking = holdfast.Middleware{
 	},
 }
 
-// logs collects the lines of a log.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String returns the whole log.
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+// logs is a log that a test reads.
+type logs struct{ process.Log }
 
 // audit returns the lines about what was deleted, taken back or copied, without times.
 func (l *logs) audit() (lines []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.b.String()) {
+	for _, line := range l.Lines() {
 		if _, rest, ok := strings.Cut(line, "msg=audit "); ok {
 			lines = append(lines, strings.TrimSpace(rest))
 		}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/mcp"
 	"github.com/holdfast-agents/holdfast/server"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -92,34 +92,14 @@ func childStarts(t *testing.T, path string) int {
 	return strings.Count(string(data), "\n")
 }
 
-// note is a log that a test reads.
-type note struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-// Write implements [io.Writer].
-func (n *note) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.b.Write(p)
-}
-
-// String returns what was logged so far.
-func (n *note) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.b.String()
-}
-
 // childParts returns parts with an environment for the file.
-func childParts(t *testing.T, token string) (server.Parts, *note) {
+func childParts(t *testing.T, token string) (server.Parts, *process.Log) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &note{}
+	log := &process.Log{}
 	return server.Parts{
 		Getenv: func(name string) string { return map[string]string{"SELF": self, "TOKEN": token}[name] },
 		Log:    slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -117,7 +118,7 @@ func TestRevisionOfAFile(t *testing.T) {
 // TestRevisionsAfterReload: what is shown after a reload is the new revision, and the log has
 // both.
 func TestRevisionsAfterReload(t *testing.T) {
-	c, log := config(t), &note{}
+	c, log := config(t), &process.Log{}
 	c.Log = slog.New(slog.NewTextHandler(log, nil))
 	c.Agents = []holdfast.Agent{signed("a", "old", nil), signed("b", "same", nil)}
 	s := served(t, c)

@@ -1,17 +1,16 @@
 package circuit_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/circuit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -19,27 +18,9 @@ import (
 
 const key = "acme/large 0a1b2c"
 
-// buffer is a log that several goroutines write.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // made returns circuits that share through the store, which may be nil, and their log.
-func made(hints store.Hints) (*circuit.Circuits, *buffer) {
-	log := &buffer{}
+func made(hints store.Hints) (*circuit.Circuits, *process.Log) {
+	log := &process.Log{}
 	return circuit.New(circuit.Config{
 		Models: []circuit.Model{
 			{

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -53,7 +54,7 @@ type door struct{ *counted }
 func (d door) Hints(ctx context.Context) ([]store.Hint, error) { return d.list(ctx) }
 
 // started returns circuits that share through the store until the test ends.
-func started(t *testing.T, s *counted) (*circuit.Circuits, *buffer) {
+func started(t *testing.T, s *counted) (*circuit.Circuits, *process.Log) {
 	t.Helper()
 	c, log := made(door{s})
 	c.Start()

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 )
 
 // observed is an Observer that passes on what it observes.
@@ -88,30 +87,11 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// syncBuffer is a log that can be read while it is written.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) take() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.buf.Reset()
-	return b.buf.String()
-}
-
 // TestAccessLog: requests that start runs are logged at the usual level, all others at
 // debug level; what people wrote is never logged.
 func TestAccessLog(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
-	log := &syncBuffer{}
+	log := &process.Log{}
 	h := New(Config{
 		Runs:         posting([]agui.Frame{}),
 		Ready:        func(context.Context) error { return nil },
@@ -125,7 +105,7 @@ func TestAccessLog(t *testing.T) {
 		req.Header.Set("Content-Type", "application/json")
 		h.ServeHTTP(httptest.NewRecorder(), req)
 		<-seen.done
-		return log.take()
+		return log.Take()
 	}
 	line := request("POST", "/runs?key=hunter2", strings.Replace(minimal, "hi", "hunter2", 1))
 	for _, want := range []string{"level=INFO", "method=POST", "route=/runs", "status=200", "thread=t", "run=r"} {
@@ -146,7 +126,7 @@ func TestAccessLog(t *testing.T) {
 // TestAccessLogSaysWhy: the line of a request that failed has the code of its error.
 func TestAccessLogSaysWhy(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
-	log := &syncBuffer{}
+	log := &process.Log{}
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 		return nil, holdfast.Errorf(codes.MidExecution, "hunter2")
 	}}
@@ -155,18 +135,18 @@ func TestAccessLogSaysWhy(t *testing.T) {
 	})
 	do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
 	<-seen.done
-	if line := log.take(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=409") ||
+	if line := log.Take(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=409") ||
 		!strings.Contains(line, "code=mid_execution") {
 		t.Errorf("%s", line)
 	}
 	do(t, "POST", s.URL+"/runs", "{", "Content-Type", "application/json")
 	<-seen.done
-	if line := log.take(); !strings.Contains(line, "status=400") || !strings.Contains(line, "code=invalid_input") {
+	if line := log.Take(); !strings.Contains(line, "status=400") || !strings.Contains(line, "code=invalid_input") {
 		t.Errorf("%s", line)
 	}
 	do(t, "GET", s.URL+"/healthz", "")
 	<-seen.done
-	if line := log.take(); strings.Contains(line, "code=") {
+	if line := log.Take(); strings.Contains(line, "code=") {
 		t.Errorf("%s", line)
 	}
 }
@@ -174,7 +154,7 @@ func TestAccessLogSaysWhy(t *testing.T) {
 // TestAccessLogSaysWho: the line of a request has its tenant and user, once they are known.
 func TestAccessLogSaysWho(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
-	log := &syncBuffer{}
+	log := &process.Log{}
 	s := serve(t, &fake{}, func(c *Config) {
 		c.Observer, c.Log = seen, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
@@ -186,12 +166,12 @@ func TestAccessLogSaysWho(t *testing.T) {
 	})
 	do(t, "GET", s.URL+"/threads", "", "Authorization", "Bearer key1")
 	<-seen.done
-	if line := log.take(); !strings.Contains(line, "who=acme/bob") || strings.Contains(line, "key1") {
+	if line := log.Take(); !strings.Contains(line, "who=acme/bob") || strings.Contains(line, "key1") {
 		t.Errorf("%s", line)
 	}
 	do(t, "GET", s.URL+"/threads", "")
 	<-seen.done
-	if line := log.take(); !strings.Contains(line, "status=401") || strings.Contains(line, "who=") {
+	if line := log.Take(); !strings.Contains(line, "status=401") || strings.Contains(line, "who=") {
 		t.Errorf("%s", line)
 	}
 }
@@ -205,7 +185,7 @@ func TestClientThatLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := &observed{done: make(chan string, 1)}
-			log := &syncBuffer{}
+			log := &process.Log{}
 			ctx, leave := context.WithCancel(t.Context())
 			f := &fake{
 				post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
@@ -231,7 +211,7 @@ func TestClientThatLeaves(t *testing.T) {
 			if got := <-seen.done; got != "POST /runs 499" {
 				t.Errorf("observed %q", got)
 			}
-			if got := log.take(); strings.Contains(got, "WARN") || !strings.Contains(got, "status=499") ||
+			if got := log.Take(); strings.Contains(got, "WARN") || !strings.Contains(got, "status=499") ||
 				strings.Contains(got, "code=") {
 				t.Errorf("%s", got)
 			}

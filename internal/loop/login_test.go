@@ -1,14 +1,12 @@
 package loop_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 	"github.com/holdfast-agents/holdfast/secret"
@@ -55,18 +54,6 @@ func (s *roundTrips) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// locked is a writer for several goroutines.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
 // search is a tool that uses a service for which its user must log in.
 func search(source credential.Source, service http.RoundTripper, answers *[]*holdfast.Answer) holdfast.Tool {
 	client := &http.Client{
@@ -98,7 +85,7 @@ func TestLogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, service, s, log := &logins{missing: 2}, &roundTrips{}, memstore.New(), &locked{}
+				source, service, s, log := &logins{missing: 2}, &roundTrips{}, memstore.New(), &process.Log{}
 				var seen []*holdfast.Answer
 				e := looptest.Start(t, s, func(c *looptest.Config) {
 					c.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -221,12 +208,12 @@ func TestLoginDeclined(t *testing.T) {
 }
 
 // checkNowhere checks that a text is neither stored nor shown nor logged.
-func checkNowhere(t *testing.T, s store.Store, text, stream string, log *locked) {
+func checkNowhere(t *testing.T, s store.Store, text, stream string, log *process.Log) {
 	t.Helper()
 	key := looptest.KeyOf("t")
 	places := map[string]string{
 		"stream": stream,
-		"log":    log.b.String(),
+		"log":    log.String(),
 		"head":   string(looptest.Must(s.Head(t.Context(), key))(t).State),
 	}
 	for _, kind := range store.Kinds() {

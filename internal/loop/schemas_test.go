@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/state"
@@ -219,9 +219,9 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 // logged is an engine whose log can be read.
 func logged(
 	t *testing.T, store store.Store, change func(*looptest.Config), agents ...holdfast.Agent,
-) (*looptest.Engine, *logText) {
+) (*looptest.Engine, *process.Log) {
 	t.Helper()
-	out := &logText{}
+	out := &process.Log{}
 	e := looptest.Start(t, store, func(c *looptest.Config) {
 		c.Log = slog.New(slog.NewTextHandler(out,
 			&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -235,30 +235,6 @@ func logged(
 		}
 	}, agents...)
 	return e, out
-}
-
-// logText is a log that may be written and read at the same time.
-type logText struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (l *logText) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buf.Reset()
 }
 
 // changes notes how schemas have changed.
@@ -454,7 +430,7 @@ func TestSchemaModes(t *testing.T) {
 				!strings.Contains(schemaRecords(events)[0], want) {
 				t.Errorf("the record is %s", schemaRecords(events)[0])
 			}
-			log.Reset()
+			log.Take()
 			looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u3", "go"))))
 			if strings.Contains(log.String(), "schema") {
 				t.Errorf("it is said again: %s", log)

@@ -54,6 +54,15 @@ func (l *Log) Lines() []string {
 // String returns the lines as one text.
 func (l *Log) String() string { return strings.Join(append(l.Lines(), ""), "\n") }
 
+// Take returns the lines as one text, and forgets them.
+func (l *Log) Take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.Join(append(l.lines, ""), "\n")
+	l.lines = nil
+	return text
+}
+
 // Seen returns a channel that is closed once there is such a line.
 func (l *Log) Seen(is func(line string) bool) <-chan struct{} {
 	l.mu.Lock()
