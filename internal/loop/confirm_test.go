@@ -221,17 +221,17 @@ func TestOwnerThatComesBackGoesOn(t *testing.T) {
 // answer about the head is on its way to the owner, who has the lease back.
 type hesitant struct {
 	*thieving
-	read  store.Position // the head that the other process has read
-	after int            // how many such answers come before
-	back  atomic.Bool    // the owner has renewed the lease since
-	tried bool
+	read  atomic.Pointer[store.Position] // the head that the other process has read
+	after atomic.Int32                   // how many such answers come before
+	back  atomic.Bool                    // the owner has renewed the lease since
+	tried atomic.Bool
 	taken atomic.Bool
 }
 
 // Announce notes that the owner has the lease back.
 func (s *hesitant) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	err := s.thieving.Announce(ctx, process, ttl)
-	if err == nil && s.read != (store.Position{}) {
+	if err == nil && s.read.Load() != nil {
 		s.back.Store(true)
 	}
 	return err
@@ -246,7 +246,8 @@ func (s *hesitant) Commit(ctx context.Context, c *store.Commit) error {
 	}
 	head, err := s.Store.Head(ctx, c.Key)
 	if err == nil {
-		s.read = head.Position()
+		read := head.Position()
+		s.read.Store(&read)
 		s.mute.Store(false)
 	}
 	return err
@@ -255,14 +256,15 @@ func (s *hesitant) Commit(ctx context.Context, c *store.Commit) error {
 // Head has the other process act once the answer is on its way.
 func (s *hesitant) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	head, err := s.Store.Head(ctx, key)
-	if err != nil || !s.back.Load() || s.tried {
+	if err != nil || !s.back.Load() || s.tried.Load() {
 		return head, err
 	}
-	if s.after--; s.after < 0 {
-		s.tried = true
+	if s.after.Add(-1) < 0 {
+		read := *s.read.Load()
+		s.tried.Store(true)
 		s.taken.Store(s.Store.Commit(ctx, &store.Commit{
-			Key: key, ID: "thief", Expect: s.read, User: head.User, Process: "another", UpdatedAt: time.Now(),
-			Fence:   store.Fence{Epoch: s.read.Fence.Epoch + 1, Nonce: "thief"},
+			Key: key, ID: "thief", Expect: read, User: head.User, Process: "another", UpdatedAt: time.Now(),
+			Fence:   store.Fence{Epoch: read.Fence.Epoch + 1, Nonce: "thief"},
 			Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
 		}) == nil)
 	}
@@ -274,16 +276,17 @@ func (s *hesitant) Head(ctx context.Context, key store.ThreadKey) (*store.Head, 
 func TestHeadIsNoProofAfterALapse(t *testing.T) {
 	for after, taken := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &hesitant{thieving: &thieving{Store: memstore.New()}, after: after}
-			began := 0
+			s := &hesitant{thieving: &thieving{Store: memstore.New()}}
+			s.after.Store(int32(after))
+			var began atomic.Int32
 			pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) {
-				began++
+				began.Add(1)
 				return "paid", nil
 			})
 			says := looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"})
 			model := holdfast.ModelFunc(func(ctx context.Context,
 				req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				if s.read == (store.Position{}) {
+				if s.read.Load() == nil {
 					s.mute.Store(true)
 					time.Sleep(2*aMinute + time.Second)
 				}
@@ -299,9 +302,9 @@ func TestHeadIsNoProofAfterALapse(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
-			if !s.tried || s.taken.Load() != taken || (began == 1) == taken {
+			if !s.tried.Load() || s.taken.Load() != taken || (began.Load() == 1) == taken {
 				t.Errorf("after %d answers, another process took the thread over: %v, and the tool was begun %d times",
-					after, s.taken.Load(), began)
+					after, s.taken.Load(), began.Load())
 			}
 		})
 	}
