@@ -74,8 +74,12 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch, w
 		sent = sent[1:]
 	}
 	if h == nil || len(h.Path) == 0 {
+		if since != "" && slices.Contains(ids(sent), since) {
+			c.Err = errNothingBefore(since) // the rest of the client's list would be lost
+			return c
+		}
 		c.importAll(sent)
-		c.Resync = c.Resync || since != "" && !slices.Contains(ids(sent), since)
+		c.Resync = c.Resync || since != ""
 		return c
 	}
 	w := walk{

@@ -180,3 +180,11 @@ func errMedia(message string, part int, kind holdfast.PartType, r *refusal) *hol
 	return holdfast.Errorf(codes.MediaRefused, "The %s of message %q was sent %s.", kind, message, r.why).
 		WithHint("%s", r.instead).With("messageId", message).With("part", part)
 }
+
+// errNothingBefore is for a client that leaves out what precedes a message, in a thread that
+// does not have that.
+func errNothingBefore(since string) *holdfast.Error {
+	return holdfast.Errorf(codes.HistoryDiverged, "The thread does not have message %q, nor what precedes it.", since).
+		WithHint("Send all messages again, without forwardedProps.holdfast.since.").
+		With("lastCommonMessageId", "")
+}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
@@ -171,6 +172,12 @@ func TestSince(t *testing.T) {
 	}
 	n := 0
 	says := func(text string) agui.Message { n++; return looptest.UserSays(fmt.Sprint("u", n), text) }
+	cut := standing("lost", "r1", "a1", "", looptest.UserSays("u", "x"),
+		agui.FromDomain(holdfast.Message{ID: "a1", Role: holdfast.RoleAssistant, Text: "y"}),
+		looptest.UserSays("v", "z"))
+	if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", cut); looptest.Code(err) != codes.HistoryDiverged {
+		t.Errorf("a part of a list, in a thread that is not there: %v", err)
+	}
 	want("a new thread", post(standing("t", "r1", "", "", says("one"))), 0)
 	first := leaf(t, e, "t")
 	want("only what is new", post(standing("t", "r2", first, "", says("look"))), 0)
