@@ -1,6 +1,7 @@
 import { HttpAgent } from '@ag-ui/client';
 import type { HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
 import type { ResumeOptions } from './options.js';
+import { type Stand } from './stand.js';
 /** The server's choices in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
     /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
@@ -49,6 +50,8 @@ export declare class HoldfastAgent extends HttpAgent {
     questions: Question[];
     /** @internal what {@link outsideCalls} returns */
     outside: OutsideCall[];
+    /** @internal what it has, as the server has it; undefined if that is not sure */
+    stand: Stand | undefined;
     private readonly base;
     /** @internal how it sends and waits */
     protected readonly options: ResumeOptions;
@@ -74,6 +77,7 @@ export declare class HoldfastAgent extends HttpAgent {
     decline(question: Question | string): Answer;
     private idOf;
     protected prepareRunAgentInput(parameters?: RunAgentParameters): RunAgentInput;
+    protected requestInit(input: RunAgentInput): RequestInit;
     /** @internal the server's address; it throws if that is not known */
     protected address(): string;
     /**

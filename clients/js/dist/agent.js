@@ -1,6 +1,7 @@
 import { HttpAgent } from '@ag-ui/client';
 import { resumingFetch } from './fetch.js';
 import { errorOf } from './refusal.js';
+import { orWhole, short, shortened, standOf } from './stand.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
 /** Every agent's own reactions to its events; clones have this subscriber too, so it keeps nothing itself. */
@@ -14,6 +15,7 @@ const remember = {
     onRunStartedEvent: ({ agent }) => {
         agent.questions = [];
         agent.outside = [];
+        agent.stand = undefined;
     },
     onCustomEvent: ({ event, agent }) => {
         if (event.name === 'holdfast.outside_calls')
@@ -21,6 +23,12 @@ const remember = {
     },
     onRunFinishedEvent: ({ event, agent }) => {
         agent.questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
+        agent.stand = standOf(agent.threadId, []);
+    },
+    // Only now the agent has all messages of the run.
+    onRunFinalized: ({ agent, messages }) => {
+        if (agent.stand !== undefined)
+            agent.stand = standOf(agent.threadId, messages);
     },
 };
 /**
@@ -36,12 +44,14 @@ export class HoldfastAgent extends HttpAgent {
     questions = [];
     /** @internal what {@link outsideCalls} returns */
     outside = [];
+    /** @internal what it has, as the server has it; undefined if that is not sure */
+    stand;
     base;
     /** @internal how it sends and waits */
     options;
     constructor(config) {
         const options = { ...config };
-        super({ ...config, fetch: resumingFetch(options) });
+        super({ ...config, fetch: orWhole(resumingFetch(options)) });
         this.options = options;
         this.holdfast = { ...config.holdfast };
         this.base = config.base ?? baseOf(config.url);
@@ -50,7 +60,7 @@ export class HoldfastAgent extends HttpAgent {
     /** A new agent with the same thread, messages, options, open questions and outside calls. */
     clone() {
         const copy = super.clone();
-        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside] });
+        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside], stand: this.stand });
     }
     /** Stops watching the run, which goes on: what a page does when it shows another thread. */
     detach() {
@@ -93,6 +103,11 @@ export class HoldfastAgent extends HttpAgent {
         const input = super.prepareRunAgentInput(parameters);
         const choices = { ...this.holdfast, ...input.forwardedProps?.holdfast };
         return Object.keys(choices).length === 0 ? input : { ...input, forwardedProps: { ...input.forwardedProps, holdfast: choices } };
+    }
+    requestInit(input) {
+        const all = super.requestInit(input);
+        const less = shortened(input, this.stand);
+        return less === undefined ? all : short(super.requestInit(less), all);
     }
     /** @internal the server's address; it throws if that is not known */
     address() {

@@ -3,6 +3,7 @@ import type { AgentSubscriber, HttpAgentConfig, Interrupt, RunAgentInput, RunAge
 import { resumingFetch } from './fetch.js';
 import type { ResumeOptions } from './options.js';
 import { errorOf } from './refusal.js';
+import { orWhole, short, shortened, standOf, type Stand } from './stand.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
 
@@ -57,12 +58,18 @@ const remember: AgentSubscriber = {
   onRunStartedEvent: ({ agent }) => {
     (agent as HoldfastAgent).questions = [];
     (agent as HoldfastAgent).outside = [];
+    (agent as HoldfastAgent).stand = undefined;
   },
   onCustomEvent: ({ event, agent }) => {
     if (event.name === 'holdfast.outside_calls') (agent as HoldfastAgent).outside = (event.value as { calls?: OutsideCall[] }).calls ?? [];
   },
   onRunFinishedEvent: ({ event, agent }) => {
     (agent as HoldfastAgent).questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
+    (agent as HoldfastAgent).stand = standOf(agent.threadId, []);
+  },
+  // Only now the agent has all messages of the run.
+  onRunFinalized: ({ agent, messages }) => {
+    if ((agent as HoldfastAgent).stand !== undefined) (agent as HoldfastAgent).stand = standOf(agent.threadId, messages);
   },
 };
 
@@ -79,13 +86,15 @@ export class HoldfastAgent extends HttpAgent {
   questions: Question[] = [];
   /** @internal what {@link outsideCalls} returns */
   outside: OutsideCall[] = [];
+  /** @internal what it has, as the server has it; undefined if that is not sure */
+  stand: Stand | undefined;
   private readonly base: string | undefined;
   /** @internal how it sends and waits */
   protected readonly options: ResumeOptions;
 
   constructor(config: HoldfastAgentConfig) {
     const options = { ...config };
-    super({ ...config, fetch: resumingFetch(options) });
+    super({ ...config, fetch: orWhole(resumingFetch(options)) });
     this.options = options;
     this.holdfast = { ...config.holdfast };
     this.base = config.base ?? baseOf(config.url);
@@ -95,7 +104,7 @@ export class HoldfastAgent extends HttpAgent {
   /** A new agent with the same thread, messages, options, open questions and outside calls. */
   override clone(): HoldfastAgent {
     const copy = super.clone() as HoldfastAgent;
-    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside] });
+    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside], stand: this.stand });
   }
 
   /** Stops watching the run, which goes on: what a page does when it shows another thread. */
@@ -144,6 +153,12 @@ export class HoldfastAgent extends HttpAgent {
     const input = super.prepareRunAgentInput(parameters);
     const choices = { ...this.holdfast, ...input.forwardedProps?.holdfast };
     return Object.keys(choices).length === 0 ? input : { ...input, forwardedProps: { ...input.forwardedProps, holdfast: choices } };
+  }
+
+  protected override requestInit(input: RunAgentInput): RequestInit {
+    const all = super.requestInit(input);
+    const less = shortened(input, this.stand);
+    return less === undefined ? all : short(super.requestInit(less), all);
   }
 
   /** @internal the server's address; it throws if that is not known */

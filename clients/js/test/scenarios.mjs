@@ -29,6 +29,43 @@ scenario('a run', async () => {
   await same(a, server);
 });
 
+scenario('what the server has is not sent again, in neither direction', async () => {
+  const bodies = [];
+  const a = agent({ fetch: (url, init) => (bodies.push(JSON.parse(init.body ?? 'null')), fetch(url, init)) });
+  await say(a, 'hello there');
+  await say(a, 'plan 3 steps');
+  const before = a.messages.at(-1).id;
+  const third = await say(a, 'hello again');
+  assert.equal(bodies.length, 3);
+  assert.deepEqual([bodies[2].messages[0].content, bodies[2].messages.at(-1).content, bodies[2].forwardedProps.holdfast], ['plan 3 steps', 'hello again', { since: before }]);
+  assert.ok(!third.types.includes('MESSAGES_SNAPSHOT'));
+  await same(a, server);
+  // A server that has lost the thread is sent all of it.
+  const response = await fetch(`${server.base}/threads/${a.threadId}`, { method: 'DELETE' });
+  assert.ok(response.ok);
+  const shown = a.messages.length;
+  await say(a, 'hello once more');
+  assert.deepEqual([bodies.length, bodies[4].messages.length, bodies[4].forwardedProps?.holdfast], [5, shown + 1, undefined]);
+  // An imported list is put in order: results come right after their calls.
+  assert.deepEqual((await server.history(a.threadId)).map(({ id }) => id).sort(), a.messages.map(({ id }) => id).sort());
+});
+
+scenario('an official client that says where it stands is told what it lacks', async () => {
+  const a = agent();
+  for (const words of ['hello there', 'plan 3 steps', 'hello again']) await say(a, words);
+  const b = new HttpAgent({ url: server.url, threadId: a.threadId, initialMessages: structuredClone(a.messages.slice(0, 2)) });
+  const { types } = await say(b, undefined, { forwardedProps: { holdfast: { since: a.messages[1].id } } });
+  assert.ok(!types.includes('MESSAGES_SNAPSHOT'));
+  await same(b, server);
+  const again = await say(b, undefined, { forwardedProps: { holdfast: { since: a.messages.at(-1).id } } });
+  assert.deepEqual(again.types, ['RUN_STARTED', 'STATE_SNAPSHOT', 'RUN_FINISHED']);
+  await same(b, server);
+  // Wrong about it, it is shown all.
+  const wrong = await say(b, undefined, { forwardedProps: { holdfast: { since: 'nobody' } } });
+  assert.ok(wrong.types.includes('MESSAGES_SNAPSHOT'));
+  await same(b, server);
+});
+
 scenario('the policy chat: another answer to the same message', async () => {
   const a = agent({ holdfast: { chat: true } });
   await say(a, 'hello there');

@@ -1,0 +1,38 @@
+// A client need not send again what the server has: it says where it stands. The server then
+// does not send it back either.
+const sent = (messages) => messages.filter(({ role }) => role !== 'activity');
+/** A message as text; the official client does not keep the order of members. */
+const textOf = (message) => JSON.stringify(message, (_, value) => (typeof value !== 'object' || value === null || Array.isArray(value) ? value : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))));
+/** How a client stands whose run has ended. */
+export const standOf = (thread, messages) => ({ thread, messages: sent(messages).map(textOf) });
+/**
+ * The input without what the server has; undefined if all has to be sent. The last turn is
+ * sent, so that the server notices if the thread has gone on meanwhile.
+ */
+export function shortened(input, stand) {
+    const all = sent(input.messages);
+    const had = all.slice(0, stand?.messages.length ?? 0);
+    const isNew = all.length > had.length || (input.resume?.length ?? 0) > 0;
+    const { holdfast } = input.forwardedProps ?? {};
+    if (stand?.thread !== input.threadId || !isNew || holdfast?.whole === true)
+        return undefined;
+    if (!stand.messages.every((text, i) => textOf(had[i]) === text))
+        return undefined;
+    const roles = had.map(({ role }) => role);
+    const first = roles.findIndex((role) => role !== 'system' && role !== 'developer');
+    const last = roles.lastIndexOf('user');
+    const since = had.filter(({ role }) => role !== 'reasoning').at(-1);
+    if (last <= first || since === undefined)
+        return undefined;
+    return { ...input, messages: [...all.slice(0, first), ...all.slice(last)], forwardedProps: { ...input.forwardedProps, holdfast: { ...holdfast, since: since.id } } };
+}
+/** Where a request keeps its whole body beside the shortened one. */
+const whole = Symbol('whole');
+/** A request with a shortened body. */
+export const short = (init, all) => ({ ...init, [whole]: all.body });
+/** Sends a request, and all of it to a server that does not take it shortened: one that has lost the thread, or is older. */
+export const orWhole = (send) => async (url, init) => {
+    const { [whole]: body, ...rest } = (init ?? {});
+    const response = await send(url, init);
+    return body !== undefined && (response.status === 400 || response.status === 409) ? send(url, { ...rest, body }) : response;
+};
