@@ -18,6 +18,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The command holdfast check: it reads every thread of a store and says what is damaged or was written
+// by another version of the program, and with --index it compares the lists by which servers find
+// threads, and puts them right.
+
 // check prints a line for each problem, a line for each state that another version of
 // the program has written, and how much it has checked.
 func (c *storeCommand) check(args []string) error {
