@@ -76,6 +76,8 @@ type options struct {
 	all bool
 	// hot are the servers at which something is about to happen that a takeover must prevent.
 	hot map[*server]bool
+	// busy are the servers at which a tool is at work.
+	busy map[*server]bool
 	// away means that a server cannot be heard while time passes.
 	away bool
 }
@@ -92,7 +94,7 @@ func (o *options) mood(fault string) float64 { return o.w.plan.mood.weights[faul
 
 // choices returns what can happen next; all of it if a script chooses.
 func (w *World) choices(all bool) []choice {
-	o := &options{w: w, all: all, hot: map[*server]bool{}}
+	o := &options{w: w, all: all, hot: map[*server]bool{}, busy: map[*server]bool{}}
 	o.seams()
 	o.told()
 	o.processes()
@@ -117,6 +119,12 @@ func (o *options) seams() {
 		weight := 10.0
 		if reply || strings.Contains(name, " start ") {
 			weight = 4
+		}
+		if strings.Contains(name, " tool ") {
+			o.busy[one.server] = true
+			if one.server.stopping && o.mood("linger") > 0 {
+				weight = 0.5
+			}
 		}
 		if one.linked && link.deaf { // it is carried out, and the reply has to wait
 			o.add(name+" "+late, weight, func() { o.w.gate.let(one, late) })
@@ -198,7 +206,11 @@ func (o *options) processes() {
 			o.add(s.name+" is killed unnoticed", 0.05*hot*o.mood("kill"), func() { s.die(false) })
 		}
 		if !s.stopping && s.ready.Load() {
-			o.add(s.name+" is told to stop", 0.1*o.mood("stop"), s.stop)
+			weight := 0.1 * o.mood("stop")
+			if o.busy[s] && o.mood("linger") > 0 {
+				weight *= 10
+			}
+			o.add(s.name+" is told to stop", weight, s.stop)
 		}
 	}
 }

@@ -159,6 +159,15 @@ var moods = []mood{
 		late:      0.3,
 		"restart": 4,
 	}},
+	// Servers are told to stop, often while a tool is at work there, and time passes meanwhile.
+	{name: "leaving", weights: map[string]float64{
+		"stop":    3,
+		"linger":  1,
+		"restart": 6,
+		"time":    2,
+		"lose":    0.3,
+		late:      0.2,
+	}},
 	{name: "sleepy", weights: map[string]float64{"suspend": 2, late: 1, "time": 2, "lose": 0.5}},
 	{name: "cut off", weights: map[string]float64{
 		"cut":  1.5,
