@@ -1,10 +1,12 @@
 package owner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -43,7 +45,7 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 			return false, thread.ReadError(t.Key, err)
 		}
 		if !slices.ContainsFunc(items, func(it store.InboxItem) bool { return it.ID == id }) {
-			return true, nil
+			return e.amended(ctx, t.Key, run, &a)
 		}
 		if now.State != nil && now.State.Waiting != nil {
 			return false, errWaits(t.Key.Thread)
@@ -60,3 +62,46 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 		}
 	}
 }
+
+// amended reports whether a run has made a change that is not in its inbox any more. While the run
+// is the thread's last one, nobody else has read that; another run passes over what came for this
+// one after its end.
+func (e *Engine) amended(ctx context.Context, key store.ThreadKey, run string, a *thread.Amendment) (bool, error) {
+	now, err := e.read.Head(ctx, key)
+	if err != nil {
+		return false, thread.ReadError(key, err)
+	}
+	if now.State.Run() == run {
+		return true, nil
+	}
+	rec, err := e.read.Run(ctx, key, run)
+	if err != nil {
+		return false, err
+	}
+	name, value := a.Notice()
+	for after := rec.After; ; {
+		records, err := e.read.Records(ctx, key, rec, after, amendedPage)
+		if err != nil {
+			return false, thread.ReadError(key, err)
+		}
+		if len(records) == 0 {
+			return false, nil
+		}
+		for _, r := range records {
+			switch agui.TypeOf(r.Data) {
+			case agui.TypeRunFinished, agui.TypeRunError:
+				return false, nil
+			case agui.TypeCustom:
+				if ev, err := agui.DecodeEvent(r.Data); err == nil {
+					if said, is := ev.(agui.Custom); is && said.Name == name && bytes.Equal(said.Value, value) {
+						return true, nil
+					}
+				}
+			}
+		}
+		after = records[len(records)-1].Cursor
+	}
+}
+
+// amendedPage is how many records are read at a time.
+const amendedPage = 1024
