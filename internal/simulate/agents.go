@@ -6,26 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/contract"
 )
 
 // The agent of every server. It does what the user's message says: the calls of each
 // iteration, separated by "|", as in "look,pay|save|".
-
-// The tools, by name.
-var effects = map[string]holdfast.Effect{
-	"look":    holdfast.EffectPure,
-	"save":    holdfast.EffectIdempotent,
-	"pay":     holdfast.EffectOnce,
-	"confirm": holdfast.EffectOnce, // a person is asked if a call is in doubt
-	"order":   holdfast.EffectQuery,
-	"leave":   holdfast.EffectOnce, // a person is asked first
-}
-
-// toolNames are the names, in order.
-var toolNames = []string{"look", "save", "pay", "confirm", "order", "leave"}
 
 // agents returns the agents of a server.
 func (s *server) agents() []holdfast.Agent {
@@ -42,14 +31,20 @@ func (s *server) agents() []holdfast.Agent {
 	for _, name := range toolNames {
 		one.Tools = append(one.Tools, &tool{server: s, name: name})
 	}
+	one.Tools = append(one.Tools, s.contracts()...)
 	return []holdfast.Agent{one, other}
 }
 
 // middleware asks a person before "leave", counts in the ledger what models are asked, and is a
 // seam before each tool.
 func (s *server) middleware() holdfast.Middleware {
+	kept := counts[s.variant.revision]
 	return holdfast.Middleware{
-		Name: "simulate.seams",
+		Name:   "simulate.seams",
+		States: []holdfast.State{kept},
+		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
+			_, _ = kept.Update(ctx, func(c count) count { return count{c.N + 1} }) // any number can be kept
+		},
 		Batch: func(_ context.Context, b *holdfast.Batch) error {
 			for i, call := range b.Calls {
 				if call.Name == "leave" {
@@ -73,31 +68,6 @@ func (s *server) middleware() holdfast.Middleware {
 			}
 		},
 	}
-}
-
-// script is what a history asks the model to do next.
-type script struct {
-	turn  int // how many answers there are since the user's message
-	calls []string
-	all   int // how many calls the history has
-}
-
-// scriptOf reads a history.
-func scriptOf(messages []holdfast.Message) (s script) {
-	var turns []string
-	for _, m := range messages {
-		switch m.Role {
-		case holdfast.RoleUser:
-			s.turn, turns = 0, strings.Split(strings.TrimPrefix(m.Text, "do "), "|")
-		case holdfast.RoleAssistant:
-			s.turn++
-			s.all += len(m.Calls)
-		}
-	}
-	if s.turn < len(turns) && turns[s.turn] != "" {
-		s.calls = strings.Split(turns[s.turn], ",")
-	}
-	return s
 }
 
 // model answers as the history asks it to.
@@ -190,43 +160,58 @@ func (t *tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.Tool
 	return holdfast.ToolResult{Text: t.name + " was done"}, fate, nil
 }
 
-// wellFormed returns what is wrong with a history; empty if nothing is. Each call has exactly
-// one result, which follows it before the next answer or message of the user.
-func wellFormed(messages []holdfast.Message) string {
-	open := map[string]bool{}
-	known := map[string]bool{}
-	for _, m := range messages {
-		switch m.Role {
-		case holdfast.RoleTool:
-			if !open[m.CallID] {
-				return "a result of " + m.CallID + ", which is not open"
-			}
-			delete(open, m.CallID)
-		case holdfast.RoleUser, holdfast.RoleAssistant:
-			for id := range open {
-				return "no result of " + id
-			}
-			for _, c := range m.Calls {
-				if known[c.ID] {
-					return "the call " + c.ID + " twice"
-				}
-				known[c.ID], open[c.ID] = true, true
-			}
+// contracts returns the tools whose calls are finished from outside.
+func (s *server) contracts() (tools []holdfast.Tool) {
+	for _, spec := range []holdfast.ToolSpec{
+		{Name: "hand", Outside: &holdfast.Outside{
+			FinishedBy: access.RoleUser,
+			Result:     json.RawMessage(`{"type":"object","required":["by"]}`),
+		}},
+		{Name: "expire", Outside: &holdfast.Outside{ExpiresAfter: 3 * time.Second, Abandonable: true}},
+	} {
+		spec.Outside.Deliver = s.deliver
+		tool, err := contract.Of(spec)
+		if err != nil {
+			panic(err) // the specification is ours
 		}
+		tools = append(tools, tool)
 	}
-	for id := range open {
-		return "no result of " + id
-	}
-	return ""
+	return tools
 }
 
-// idsOf returns the ids of a history.
-func idsOf(messages []holdfast.Message) []string {
-	var ids []string
-	for _, m := range messages {
-		if m.ID != "" && m.Role != holdfast.RoleSystem {
-			ids = append(ids, m.ID)
-		}
+// deliver gives a call to the service.
+func (s *server) deliver(ctx context.Context, call holdfast.OutsideCall) error {
+	switch s.at(ctx, "deliver "+call.Call.Name+" "+call.Call.Thread+" "+call.Call.ID, failed, unsure) {
+	case dead:
+		return errors.Join(errLink, context.Cause(ctx))
+	case failed:
+		return errors.New("nobody answers")
+	case unsure:
+		s.world.delivered(s, &call)
+		return errors.New("the answer was lost")
 	}
-	return ids
+	s.world.delivered(s, &call)
+	return nil
+}
+
+// delivered takes in that the service has got a call.
+func (w *World) delivered(s *server, call *holdfast.OutsideCall) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := call.Call
+	if k := w.truth.of(one.Thread); k.process != s.process {
+		w.violated("one owner starts tools", "%s hands out %s of %s, which belongs to %q", s.process, one.Name,
+			one.Thread, k.process)
+	}
+	key := one.Thread + " " + one.ID
+	h := w.truth.handed[key]
+	if h == nil {
+		h = &handed{thread: one.Thread, id: one.ID, tool: one.Name}
+		w.truth.handed[key] = h
+	}
+	if h.taken != "" {
+		w.violated("a finished tool never runs again", "%s %s is handed out after its result", h.tool, h.id)
+	}
+	h.token = call.URL.Reveal()
+	w.facts = append(w.facts, fmt.Sprintf("%s hands out %s %s in %s", s.name, h.tool, h.id, h.thread))
 }

@@ -1,72 +1,18 @@
 package simulate
 
 import (
-	"math/rand/v2"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/owner"
 )
 
 // The scheduler: what can happen next, how likely it is, and what is chosen.
-
-// choice is something that can happen next.
-type choice struct {
-	name   string
-	weight float64
-	do     func()
-}
-
-// chooser chooses by a seed, or by a script.
-type chooser struct {
-	rand     *rand.Rand
-	script   []string
-	scripted bool
-	taken    []string
-}
-
-// choose returns what happens next; nil if nothing does, or if the script is over.
-func (c *chooser) choose(choices []choice) *choice {
-	pick := c.drawn
-	if c.scripted {
-		pick = c.written
-	}
-	next := pick(choices)
-	if next != nil {
-		c.taken = append(c.taken, next.name)
-	}
-	return next
-}
-
-// written returns the next step of the script that is possible.
-func (c *chooser) written(choices []choice) *choice {
-	for len(c.script) > 0 {
-		name := c.script[0]
-		c.script = c.script[1:]
-		for i := range choices {
-			if choices[i].name == name {
-				return &choices[i]
-			}
-		}
-	}
-	return nil
-}
-
-// drawn draws one.
-func (c *chooser) drawn(choices []choice) *choice {
-	sum := 0.0
-	for i := range choices {
-		sum += choices[i].weight
-	}
-	if sum == 0 {
-		return nil
-	}
-	at := c.rand.Float64() * sum
-	for i := range choices {
-		if at -= choices[i].weight; at < 0 {
-			return &choices[i]
-		}
-	}
-	return &choices[len(choices)-1]
-}
 
 // options are the choices while they are gathered.
 type options struct {
@@ -222,7 +168,7 @@ func (o *options) restart(s *server, v variant) {
 
 // requests adds what clients can do.
 func (o *options) requests() {
-	for _, c := range o.w.clients {
+	for _, c := range append(slices.Clone(o.w.clients), o.w.asides...) {
 		if c.reads() {
 			weight := 0.3
 			if c.server.isDead() {
@@ -230,10 +176,21 @@ func (o *options) requests() {
 			}
 			o.add(c.name+" is cut off", weight, c.leave)
 		}
+	}
+	for _, c := range o.w.clients {
 		for _, s := range o.w.servers {
 			if s.serves() && !s.suspended {
 				o.request(c, s)
+				o.branches(c, s)
+				o.brings(c, s)
+				o.aside(c, s)
 			}
+		}
+	}
+	for _, s := range o.w.servers {
+		if s.serves() && !s.suspended {
+			o.outside(s)
+			o.upkeep(s)
 		}
 	}
 }
@@ -263,11 +220,93 @@ func (o *options) request(c *client, s *server) {
 		if len(c.page.open) > 0 {
 			o.add(c.name+" says yes"+at, 2, func() { c.answer(s, true) })
 			o.add(c.name+" says no"+at, 0.5, func() { c.answer(s, false) })
+			o.add(c.name+" says something else"+at, 0.3, func() { c.differ(s) })
 		}
 	}
 	o.add(c.name+" attaches"+at, 0.3, func() { c.attach(s) })
 	if c.page.run != "" && c.page.cursor.Number > 0 {
 		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
+	}
+}
+
+// branches adds what a page can do that shows the whole conversation.
+func (o *options) branches(c *client, s *server) {
+	if !o.w.plan.extras.branches || c.reads() || c.sent >= maxRequests || c.posts == 0 {
+		return
+	}
+	at := " at " + s.name
+	o.add(c.name+" has it answered again"+at, 0.3, func() { c.branch(s, users(-1, false)) })
+	o.add(c.name+" edits the last message"+at, 0.3, func() { c.branch(s, users(-1, true)) })
+	o.add(c.name+" edits the first message"+at, 0.3, func() { c.branch(s, users(0, true)) })
+	o.add(c.name+" goes back to another branch"+at, 0.5, func() { c.branch(s, (*client).elsewhere) })
+}
+
+// brings adds that a page brings the results of its own tool.
+func (o *options) brings(c *client, s *server) {
+	if len(c.page.pending) == 0 || c.reads() || c.sent >= maxRequests {
+		return
+	}
+	at := " at " + s.name
+	o.add(c.name+" brings its results"+at, 2, func() { c.bring(s, len(c.page.pending)) })
+	o.add(c.name+" brings one result"+at, 1, func() { c.bring(s, 1) })
+}
+
+// aside adds that a page asks beside its conversation.
+func (o *options) aside(c *client, s *server) {
+	if o.w.plan.extras.asides && len(o.w.asides) < maxAsides {
+		o.add(c.name+" asks aside at "+s.name, 0.3, func() { o.w.askAside(s) })
+	}
+}
+
+// outside adds what the service can do at a server.
+func (o *options) outside(s *server) {
+	if !o.w.plan.extras.outside {
+		return
+	}
+	o.w.mu.Lock()
+	all := slices.SortedFunc(maps.Values(o.w.truth.handed), func(a, b *handed) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.id, b.id))
+	})
+	o.w.mu.Unlock()
+	for _, h := range all {
+		if h.sent >= maxResults {
+			continue
+		}
+		weight, name := 1/float64(1+2*h.sent), h.id+" of "+h.thread+" at "+s.name
+		send := func(result string, fails bool, who holdfast.Principal) func() {
+			return func() {
+				f := owner.OutsideResult{Token: h.token, Result: json.RawMessage(result), Failed: fails}
+				if who != (holdfast.Principal{}) {
+					f.Token, f.Who, f.Thread, f.Call = "", who, h.thread, h.id
+				}
+				o.w.finish(s, h, f)
+			}
+		}
+		o.add("the service finishes "+name, weight, send(`{"by":"it"}`, false, holdfast.Principal{}))
+		o.add("the service finishes otherwise "+name, 0.3*weight, send(`{"by":"another"}`, false, holdfast.Principal{}))
+		o.add("the service fails "+name, 0.2*weight, send(`"it broke"`, true, holdfast.Principal{}))
+		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, holdfast.Principal{}))
+		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, alice))
+	}
+	for _, id := range o.w.plan.ids() {
+		o.add("upkeep looks after "+id+" at "+s.name, 0.1, func() { o.w.lookAfter(s, id) })
+	}
+}
+
+// upkeep adds what operators can do at a server.
+func (o *options) upkeep(s *server) {
+	if !o.w.plan.extras.upkeep {
+		return
+	}
+	at := " at " + s.name
+	for _, id := range o.w.plan.ids() {
+		o.add("an operator describes "+id+at, 0.4, func() { o.w.describe(s, id) })
+		o.add("an operator looks at "+id+at, 0.2, func() { o.w.lookAt(s, id) })
+	}
+	o.add("an operator calls a tool"+at, 0.1, func() { o.w.callByHand(s, `{"n":1}`) })
+	o.add("an operator calls a tool wrongly"+at, 0.05, func() { o.w.callByHand(s, `{"n":"one"}`) })
+	if !s.variant.without {
+		o.add("an operator reloads"+at, 0.3, s.reload)
 	}
 }
 

@@ -37,7 +37,9 @@ type page struct {
 	cursor store.Cursor // of the last record
 	over   bool         // that run has ended
 	open   []agui.Interrupt
-	seq    agui.Sequencer // after what it has seen
+	// pending are the calls of the page's own tool that have no results.
+	pending []string
+	seq     agui.Sequencer // after what it has seen
 }
 
 func (w *World) newClient(i int) *client {
@@ -54,6 +56,9 @@ func (c *client) input(text string) *agui.RunAgentInput {
 	in := &agui.RunAgentInput{ThreadID: c.thread, RunID: fmt.Sprintf("%s-r%d", c.name, c.sent)}
 	if c.dialect == agui.DialectV1 {
 		in.ProtocolVersion = agui.ProtocolVersion
+	}
+	if c.world.plan.extras.page {
+		in.Tools = []agui.Tool{{Name: "page", Description: "of the page"}}
 	}
 	if text != "" {
 		c.posts++
@@ -75,11 +80,32 @@ func (c *client) say(s *server, policy string) {
 
 // answer answers the open questions.
 func (c *client) answer(s *server, approved bool) {
+	c.answerWith(s, fmt.Sprintf(`{"approved":%t}`, approved), func(string) string { return "happened" })
+}
+
+// differ answers the open questions with other arguments, or has a call run again if it has not
+// even started.
+func (c *client) differ(s *server) {
+	c.answerWith(s, `{"approved":true,"editedArgs":{"n":1000}}`, func(call string) string {
+		c.world.mu.Lock()
+		defer c.world.mu.Unlock()
+		for _, d := range c.world.truth.calls {
+			if d.id == call {
+				return "happened"
+			}
+		}
+		return "run_again"
+	})
+}
+
+// answerWith answers what asks for leave with one payload, and says of each call in doubt what
+// became of it.
+func (c *client) answerWith(s *server, payload string, became func(call string) string) {
 	in := c.input("")
 	for _, q := range c.page.open {
-		payload := fmt.Sprintf(`{"approved":%t}`, approved)
+		payload := payload
 		if bytes.Contains(q.ResponseSchema, []byte(`"outcome"`)) {
-			payload = `{"outcome":"happened"}`
+			payload = fmt.Sprintf(`{"outcome":%q}`, became(q.ToolCallID))
 		}
 		in.Resume = append(in.Resume, agui.ResumeEntry{
 			InterruptID: q.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload),
@@ -207,7 +233,7 @@ func (c *client) see(f *agui.Frame) {
 	case agui.RunFinished:
 		c.page.over = true
 		if e.Outcome != nil {
-			c.page.open = e.Outcome.Interrupts
+			c.page.open, c.page.pending = e.Outcome.Interrupts, e.Outcome.PendingToolCallIDs
 		}
 	case agui.RunError:
 		c.page.over = true
@@ -273,28 +299,8 @@ func (c *client) recorded(f *agui.Frame, ev agui.Event) {
 // began notes that the client was told of its run's beginning.
 func (c *client) began(run string) {
 	if c.last != nil && c.last.RunID == run && len(c.last.Messages) > 0 {
-		if k := c.world.truth.of(c.thread); k.messages[c.last.Messages[0].ID] {
+		if k := c.world.truth.of(c.thread); k.has(c.last.Messages[len(c.last.Messages)-1].ID) {
 			c.world.truth.begun[run] = c.thread
 		}
 	}
-}
-
-// optional reports whether a watcher may not be shown a record: what it refers to may be gone.
-func optional(data []byte) bool {
-	switch agui.TypeOf(data) {
-	case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeActivitySnapshot:
-		return true
-	}
-	return false
-}
-
-// deltaOf returns the text of a delta.
-func deltaOf(ev agui.Event) (string, bool) {
-	switch e := ev.(type) {
-	case agui.TextMessageContent:
-		return e.Delta, true
-	case agui.ToolCallArgs:
-		return e.Delta, true
-	}
-	return "", false
 }

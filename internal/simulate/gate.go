@@ -12,19 +12,6 @@ import (
 // its reply, at a chunk of a model, when a tool starts or ends. There they wait under a name
 // that is the same in every process, until they are let go with a verdict.
 
-// The verdicts. All that a seam offers besides "go" is a fault.
-const (
-	goOn   = "go"
-	dead   = "dead"   // the server has been killed
-	lost   = "lost"   // the request never arrives
-	mute   = "mute"   // it is carried out, and the reply is lost
-	late   = "late"   // it is carried out, and the reply is held back
-	twice  = "twice"  // it is carried out twice
-	broken = "broken" // the model's stream breaks off
-	failed = "failed" // the tool or the model returns an error
-	unsure = "unsure" // the tool cannot tell what became of its call
-)
-
 // waiter is a goroutine at a seam.
 type waiter struct {
 	name    string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 
 // maxRuns is how many runs a server has room for.
 const maxRuns = 3
+
+// aside begins the names of side runs' threads.
+const aside = "aside-"
 
 // variant is what tells one server's configuration from another's.
 type variant struct {
@@ -47,6 +51,40 @@ type plan struct {
 	skews                     []time.Duration
 	legacy                    []bool
 	texts                     []string
+	extras                    extras
+}
+
+// extras are what happens in some schedules only, so that the others keep to few things.
+type extras struct {
+	outside  bool // tools whose calls are finished from outside
+	page     bool // a tool of the client's page
+	branches bool // edits, regenerations, and returns to other branches
+	asides   bool // side runs
+	upkeep   bool // descriptions, reloads, calls by hand, and looks at what there is
+}
+
+// extrasOf returns the extras of a seed: none for every second one.
+func extrasOf(seed uint64) (x extras) {
+	r := rand.New(rand.NewPCG(seed, 0xe87a))
+	if r.IntN(2) == 0 {
+		return x
+	}
+	for _, one := range []*bool{&x.outside, &x.page, &x.branches, &x.asides, &x.upkeep} {
+		*one = r.IntN(2) == 0
+	}
+	return x
+}
+
+// tools returns the names of the tools that a user asks for.
+func (x extras) tools() []string {
+	names := slices.Clone(toolNames)
+	if x.outside {
+		names = append(names, "hand", "hand", "expire", "expire")
+	}
+	if x.page {
+		names = append(names, "page", "page")
+	}
+	return names
 }
 
 // planOf returns the plan of a seed.
@@ -81,8 +119,9 @@ func planOf(seed uint64) *plan {
 	for range p.clients {
 		p.legacy = append(p.legacy, r.IntN(3) == 0)
 	}
+	p.extras = extrasOf(seed)
 	for range 4 {
-		p.texts = append(p.texts, text(r))
+		p.texts = append(p.texts, text(r, p.extras.tools()))
 	}
 	return p
 }
@@ -101,12 +140,12 @@ func odd(r *rand.Rand) variant {
 }
 
 // text returns what a user asks for.
-func text(r *rand.Rand) string {
+func text(r *rand.Rand, tools []string) string {
 	var turns []string
 	for range r.IntN(3) {
 		var calls []string
 		for range 1 + r.IntN(2) {
-			calls = append(calls, toolNames[r.IntN(len(toolNames))])
+			calls = append(calls, tools[r.IntN(len(tools))])
 		}
 		turns = append(turns, strings.Join(calls, ","))
 	}
@@ -116,6 +155,14 @@ func text(r *rand.Rand) string {
 func (p *plan) String() string {
 	return fmt.Sprintf("seed %d: %d servers, %d threads, %d clients, %s", p.seed, p.servers, p.threads, p.clients,
 		p.mood.name)
+}
+
+// ids returns the threads.
+func (p *plan) ids() (ids []string) {
+	for i := range p.threads {
+		ids = append(ids, fmt.Sprintf("t%d", i+1))
+	}
+	return ids
 }
 
 // limits returns the limits of a server.
@@ -129,6 +176,19 @@ func (p *plan) limits(ledger store.Ledger, now clock.Shared, id func(string) str
 		Rejected: func(string, string) {},
 	})
 }
+
+// The verdicts with which goroutines are let go. All that a seam offers besides "go" is a fault.
+const (
+	goOn   = "go"
+	dead   = "dead"   // the server has been killed
+	lost   = "lost"   // the request never arrives
+	mute   = "mute"   // it is carried out, and the reply is lost
+	late   = "late"   // it is carried out, and the reply is held back
+	twice  = "twice"  // it is carried out twice
+	broken = "broken" // the model's stream breaks off
+	failed = "failed" // the tool or the model returns an error
+	unsure = "unsure" // the tool cannot tell what became of its call
+)
 
 // mood is how likely faults are.
 type mood struct {

@@ -41,6 +41,7 @@ func Run(seed uint64, script []string) *Result {
 		}
 	}
 	w.settle()
+	w.checkEnd()
 	w.close()
 	return &Result{Violation: w.violation(), Story: w.story, Steps: c.taken}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -37,6 +38,7 @@ type server struct {
 	clients   context.Context    // of its streams
 	hangUp    context.CancelFunc // ends the streams
 	skew      time.Duration
+	unused    []<-chan struct{} // closed when agents that were replaced are not needed any more
 
 	mu          sync.Mutex
 	ids         map[string]int
@@ -86,6 +88,9 @@ func (w *World) newServer(index, life int, v variant) *server {
 		BufferBytes:      1 << 20,
 		TailBytes:        1 << 10,
 		KeepAlive:        15 * time.Second,
+		ResetNewerStates: true,
+		FinishURL:        func(token string) string { return token },
+		Authorize:        func(context.Context, holdfast.Principal, access.Action, string) error { return nil },
 		Random:           func() float64 { return 0.5 },
 		Log:              slog.New(slog.DiscardHandler),
 		Now:              s.stamp,

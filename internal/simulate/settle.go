@@ -54,6 +54,7 @@ func (w *World) come() {
 		if w.drain(); w.quiet() {
 			return
 		}
+		w.goOn()
 		if time.Now().After(deadline) {
 			w.violate("an accepted run ends", "after %s: %s", within, strings.Join(w.unrest(), "; "))
 			return
@@ -129,9 +130,11 @@ func (w *World) unrest() (list []string) {
 			list = append(list, id+": "+err.Error())
 		case st.Status() == threads.StatusRunning:
 			list = append(list, id+" runs at "+head.Process)
+		case w.nextFor(st) != nil:
+			list = append(list, id+" has all that it has waited for")
 		}
 	}
-	for _, c := range w.clients {
+	for _, c := range append(slices.Clone(w.clients), w.asides...) {
 		if c.stop != nil && !c.page.over {
 			list = append(list, c.name+" reads")
 		}

@@ -2,11 +2,11 @@ package simulate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -16,56 +16,6 @@ import (
 
 // The truth about what has happened, kept apart from the store and from the servers, and the
 // promises that are checked against it at the moment at which they could be broken.
-
-// truth is what has really happened. World.mu guards it.
-type truth struct {
-	threads map[string]*known
-	calls   map[string]*done // by idempotency key
-	ledger  map[string]*reserved
-	spent   int64             // settled
-	begun   map[string]string // the runs that clients were told of, by id; their threads
-}
-
-// known is what has happened to a thread.
-type known struct {
-	position store.Position
-	process  string
-	records  []store.Record
-	messages map[string]bool
-	results  map[string]string // the codes of results, by call
-}
-
-// done is what has happened to a call.
-type done struct {
-	id, name, arguments string
-	starts              int
-	ended               bool
-}
-
-// reserved is a reservation in the ledger.
-type reserved struct {
-	amount  int64
-	settled bool
-}
-
-func (t *truth) init() {
-	t.threads, t.calls = map[string]*known{}, map[string]*done{}
-	t.ledger, t.begun = map[string]*reserved{}, map[string]string{}
-}
-
-// of returns what has happened to a thread.
-func (t *truth) of(id string) *known {
-	k := t.threads[id]
-	if k == nil {
-		k = &known{
-			position: store.Position{Next: 1},
-			messages: map[string]bool{},
-			results:  map[string]string{},
-		}
-		t.threads[id] = k
-	}
-	return k
-}
 
 // landed takes in a commit that the store has accepted. It reports false if it had landed
 // before. The caller holds the lock.
@@ -85,13 +35,17 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 		w.violated("one owner writes", "%s belongs to %s and then to %s under one fence", c.Key.Thread, owner,
 			c.Process)
 	}
+	if strings.HasPrefix(c.Key.Thread, aside) {
+		w.violated("a side run is stored nowhere", "%s has committed %s to %s", s.name, c.ID, c.Key.Thread)
+	}
 	for _, m := range c.Messages {
-		k.messages[m.ID] = true
-		w.resulted(k, c.Key.Thread, m.Data)
+		k.messages[m.ID] = message{parent: m.Parent}
+		w.resulted(k, c.Key.Thread, m.ID, m.Data)
 	}
 	for i, data := range c.Records {
 		cursor := store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
 		k.records = append(k.records, store.Record{Cursor: cursor, Data: data})
+		w.truth.entitled(k, data)
 		w.facts = append(w.facts, fmt.Sprintf("%s %s %s", c.Key.Thread, cursor, describe(data)))
 	}
 	k.position = store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
@@ -100,31 +54,21 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 }
 
 // resulted notes a tool's result among the messages.
-func (w *World) resulted(k *known, id string, data []byte) {
+func (w *World) resulted(k *known, id, of string, data []byte) {
 	m, err := agui.DecodeMessage(data)
 	if err != nil || m.Role != string(holdfast.RoleTool) {
 		return
 	}
-	if _, has := k.results[m.ToolCallID]; has {
-		w.violated("a call has one result", "%s in %s has two", m.ToolCallID, id)
-	}
-	k.results[m.ToolCallID] = thread.MarkOf(&m).Code
-}
-
-// describe says what an event is, for the story.
-func describe(data []byte) string {
-	var e struct {
-		Type, Delta, ToolCallName, ToolCallID, Name, Code string
-		Outcome                                           struct{ Type string }
-	}
-	_ = json.Unmarshal(data, &e)
-	text := e.Type
-	for _, part := range []string{e.ToolCallName, e.ToolCallID, e.Delta, e.Name, e.Code, e.Outcome.Type} {
-		if part != "" {
-			text += " " + part
+	one := k.messages[of]
+	one.result = m.ToolCallID
+	k.messages[of] = one
+	for at := one.parent; at != ""; at = k.messages[at].parent {
+		if k.messages[at].result == m.ToolCallID { // another branch may have one of its own
+			w.violated("a call has one result", "%s in %s has two", m.ToolCallID, id)
+			break
 		}
 	}
-	return text
+	k.results[m.ToolCallID] = thread.MarkOf(&m).Code
 }
 
 // started takes in that a tool begins to work.
@@ -132,6 +76,9 @@ func (w *World) started(s *server, call *holdfast.ToolCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.facts = append(w.facts, fmt.Sprintf("%s starts %s %s in %s", s.name, call.Name, call.ID, call.Thread))
+	if call.Thread == "" {
+		return // it is made by hand
+	}
 	k := w.truth.of(call.Thread)
 	if k.process != s.process {
 		w.violated("one owner starts tools", "%s starts %s of %s, which belongs to %q", s.process, call.Name,
@@ -190,17 +137,27 @@ func (w *World) modelAsked(s *server, req *holdfast.ModelRequest) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if wrong := wellFormed(req.Messages); wrong != "" {
+		w.violated("histories are well formed", "%s: %s", req.Thread, wrong)
+	}
+	if strings.HasPrefix(req.Thread, aside) {
+		return
+	}
 	k := w.truth.of(req.Thread)
 	if k.process != s.process {
 		w.violated("one owner asks models", "%s asks for %s, which belongs to %q", s.process, req.Thread, k.process)
 	}
-	if wrong := wellFormed(req.Messages); wrong != "" {
-		w.violated("histories are well formed", "%s: %s", req.Thread, wrong)
-	}
+	before := ""
 	for _, id := range idsOf(req.Messages) {
-		if !k.messages[id] {
+		if !k.has(id) {
 			w.violated("what a model is asked is durable", "the message %s of %s is not", id, req.Thread)
+		} else if before != "" && !k.follows(id, before) {
+			w.violated("histories are well formed", "%s: %s is not on a branch with %s", req.Thread, id, before)
 		}
+		before = id
+	}
+	if denied := w.truth.denied(req); denied != "" {
+		w.violated("nothing acknowledged is lost", "%s", denied)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -29,7 +30,7 @@ var breaches = []breach{
 		w.follows(&store.Commit{Fence: store.Fence{Epoch: 1, Nonce: "another"}, Process: "s2"})
 	}},
 	{"a call has one result", func(w *World) {
-		w.follows(&store.Commit{Fence: first, Process: "s1", Messages: []store.Message{result("m9")}})
+		w.follows(&store.Commit{Fence: first, Process: "s1", Messages: []store.Message{result("m9", "m2")}})
 	}},
 	{"one owner starts tools", func(w *World) { w.started(w.servers[1], callOf("look", "new")) }},
 	{"a finished tool never runs again", func(w *World) { w.started(w.servers[0], callOf("look", "ended")) }},
@@ -47,9 +48,47 @@ var breaches = []breach{
 		tool := holdfast.Message{ID: "m2", Role: holdfast.RoleTool, CallID: "ended"}
 		w.modelAsked(w.servers[0], asks(assistant("m1"), tool, assistant("m1"), tool))
 	}},
+	{"histories are well formed", func(w *World) { // m2 does not come after itself
+		w.modelAsked(w.servers[0], asks(holdfast.Message{ID: "m2", Role: holdfast.RoleUser},
+			holdfast.Message{ID: "m1", Role: holdfast.RoleUser}))
+	}},
 	{"what a model is asked is durable", func(w *World) {
 		w.modelAsked(w.servers[0], asks(holdfast.Message{ID: "m7", Role: holdfast.RoleUser}))
 	}},
+	{"a side run is stored nowhere", func(w *World) {
+		w.landed(w.servers[0], &store.Commit{
+			ID: "x", Key: keyOf(aside + "a1"), Expect: store.Position{Next: 1}, Fence: first,
+		})
+	}},
+	{"one owner starts tools", func(w *World) { w.delivered(w.servers[1], outside("new")) }},
+	{"a finished tool never runs again", func(w *World) {
+		w.delivered(w.servers[0], outside("new"))
+		w.truth.handed["t1 new"].taken = "x"
+		w.delivered(w.servers[0], outside("new"))
+	}},
+	{"a call is finished once", func(w *World) {
+		w.finishedOutside(&handed{thread: "t1", id: "new", taken: "x"}, []byte(`{}`), false)
+	}},
+	{"nothing acknowledged is lost", func(w *World) {
+		w.finishedOutside(&handed{thread: "t1", id: "new"}, []byte(`{}`), false)
+	}},
+	{"nothing acknowledged is lost", func(w *World) {
+		w.truth.handed["t1 ended"] = &handed{thread: "t1", id: "ended", text: "done"}
+		w.modelAsked(w.servers[0], asks(assistant("m1"), holdfast.Message{
+			ID: "m2", Role: holdfast.RoleTool, CallID: "ended", Text: "something else",
+		}))
+	}},
+	{"nothing acknowledged is lost", func(w *World) { w.describedAs(&title{thread: "t1"}, "x", true, nil) }},
+	{"what was refused is not done", func(w *World) {
+		w.truth.titles["x"] = &title{thread: "t1", stored: true}
+		w.describedAs(w.truth.titles["x"], "x", false, nil)
+		w.checkEnd()
+	}},
+	{"agents that were replaced are let go", func(w *World) {
+		w.servers[0].unused = append(w.servers[0].unused, make(chan struct{}))
+		w.checkEnd()
+	}},
+	{"durable before visible", func(w *World) { w.logged("t1", &agui.Frame{ID: "4-n"}) }},
 	{"the ledger adds up", func(w *World) { w.truth.spent++; w.look() }},
 	{"nothing acknowledged is lost", func(w *World) { w.truth.begun["r1"] = "t1"; w.look() }},
 	{"both dialects are legal", func(w *World) { w.clients[0].see(&agui.Frame{Data: []byte(`{`)}) }},
@@ -143,7 +182,7 @@ func newTruth(t *testing.T) *World {
 			agui.Append(nil, opened),
 			agui.Append(nil, said("Hello")),
 		},
-		Messages: []store.Message{{ID: "m1", Data: []byte(`{"id":"m1","role":"assistant"}`)}, result("m2")},
+		Messages: []store.Message{{ID: "m1", Data: []byte(`{"id":"m1","role":"assistant"}`)}, result("m2", "m1")},
 		Put: []store.Value{
 			{Kind: store.KindIntent, ID: "begun", Data: []byte("{}")},
 			{Kind: store.KindIntent, ID: "asked", Data: []byte("{}")},
@@ -183,10 +222,15 @@ func callOf(name, id string) *holdfast.ToolCall {
 	return &holdfast.ToolCall{Thread: "t1", ID: id, Name: name, Key: "key of " + id}
 }
 
+// outside returns a call that is handed out.
+func outside(id string) *holdfast.OutsideCall {
+	return &holdfast.OutsideCall{Call: holdfast.ToolCall{Thread: "t1", ID: id, Name: "hand"}, URL: secret.New("x")}
+}
+
 // result returns a message with the result of the call that has ended.
-func result(id string) store.Message {
-	return store.Message{ID: id, Data: fmt.Appendf(nil, `{"id":%q,"role":"tool","toolCallId":"ended","content":""}`,
-		id)}
+func result(id, parent string) store.Message {
+	return store.Message{ID: id, Parent: parent,
+		Data: fmt.Appendf(nil, `{"id":%q,"role":"tool","toolCallId":"ended","content":""}`, id)}
 }
 
 // asks returns what a model is asked.

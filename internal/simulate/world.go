@@ -28,6 +28,8 @@ type World struct {
 	servers []*server
 	ended   sync.WaitGroup // the goroutines of servers that were killed
 	clients []*client
+	asides  []*client // of side runs
+	tasks   int       // how many requests there were that are no client's
 
 	mu      sync.Mutex
 	truth   truth

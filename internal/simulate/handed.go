@@ -1,0 +1,98 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// Calls that are finished from outside: a service gets them, with a token, and sends results,
+// the same or others, to any server.
+
+// maxResults is how often a result is sent for a call.
+const maxResults = 4
+
+// task begins a request that is no client's, under a name of its own.
+func (w *World) task(s *server, f func(ctx context.Context, name string)) {
+	w.tasks++
+	name := fmt.Sprintf("k%d", w.tasks)
+	w.ended.Go(func() { f(as(s.clients, name), name) })
+}
+
+// finish sends a result to a server.
+func (w *World) finish(s *server, h *handed, f owner.OutsideResult) {
+	h.sent++
+	w.task(s, func(ctx context.Context, name string) {
+		if f.Token != "" {
+			if err := owner.Expects(ctx, s.engine, f.Token); err != nil {
+				w.fact("%s is not expected: %s", name, codeOf(err))
+				return
+			}
+		}
+		_, err := s.engine.Finish(ctx, f)
+		w.fact("%s finishes %s of %s: %s", name, h.id, h.thread, codeOf(err))
+		if err == nil {
+			w.finishedOutside(h, f.Result, f.Failed)
+		}
+	})
+}
+
+// finishedOutside takes in that a server has taken a result.
+func (w *World) finishedOutside(h *handed, result json.RawMessage, failed bool) {
+	hash := thread.ResultHash(result, failed)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if h.taken != "" && h.taken != hash {
+		w.violated("a call is finished once", "%s of %s has got two results", h.id, h.thread)
+	}
+	h.taken = hash
+	if !failed && json.Unmarshal(result, &h.text) != nil {
+		h.text = string(result)
+	}
+	read := thread.Reader{Store: w.base}
+	end, err := read.OutsideEnd(context.Background(), keyOf(h.thread), h.id)
+	if err == nil && end != nil && end.Hash == hash {
+		return
+	}
+	t, err := read.Head(context.Background(), keyOf(h.thread))
+	if err == nil {
+		if call := t.State.Call(h.id); call != nil && call.Finished() != nil && call.Finished().Hash == hash {
+			return
+		}
+	}
+	w.violated("nothing acknowledged is lost", "the result of %s of %s is (%v)", h.id, h.thread, err)
+}
+
+// lookAfter goes on with a thread whose calls have all ended, as upkeep does.
+func (w *World) lookAfter(s *server, id string) {
+	w.task(s, func(ctx context.Context, name string) {
+		w.fact("%s has looked after %s: %s", name, id, codeOf(s.engine.GoOn(ctx, keyOf(id))))
+	})
+}
+
+// nextFor returns a server that would go on with a thread; nil if there is none, or if the thread
+// waits for something else.
+func (w *World) nextFor(st *thread.State) *server {
+	for _, s := range w.servers {
+		if s.serves() && !s.variant.without && st.GoesOn(s.stamp().Time()) {
+			return s
+		}
+	}
+	return nil
+}
+
+// goOn has upkeep look after each thread that can go on.
+func (w *World) goOn() {
+	for _, id := range w.plan.ids() {
+		t, err := thread.Reader{Store: w.base}.Head(context.Background(), keyOf(id))
+		if err != nil {
+			continue
+		}
+		if s := w.nextFor(t.State); s != nil {
+			w.lookAfter(s, id)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// The record of all that has really happened.
+
+// truth is what has really happened. World.mu guards it.
+type truth struct {
+	threads map[string]*known
+	calls   map[string]*done // by idempotency key
+	ledger  map[string]*reserved
+	spent   int64             // settled
+	begun   map[string]string // the runs that clients were told of, by id; their threads
+	handed  map[string]*handed
+	titles  map[string]*title // by what they say
+}
+
+// known is what has happened to a thread.
+type known struct {
+	position store.Position
+	process  string
+	records  []store.Record
+	messages map[string]message
+	results  map[string]string // the codes of results, by call
+	titled   bool              // somebody has asked for a title
+}
+
+// message is what is known of a message.
+type message struct {
+	parent string
+	result string // the call whose result it is; empty for most
+}
+
+// has reports whether the thread has a message.
+func (k *known) has(id string) bool {
+	_, has := k.messages[id]
+	return has
+}
+
+// follows reports whether a message comes after another one.
+func (k *known) follows(id, before string) bool {
+	for id != "" && id != before {
+		id = k.messages[id].parent
+	}
+	return id == before
+}
+
+// done is what has happened to a call.
+type done struct {
+	id, name, arguments string
+	starts              int
+	ended               bool
+}
+
+// reserved is a reservation in the ledger.
+type reserved struct {
+	amount  int64
+	settled bool
+}
+
+func (t *truth) init() {
+	t.threads, t.calls = map[string]*known{}, map[string]*done{}
+	t.ledger, t.begun = map[string]*reserved{}, map[string]string{}
+	t.handed, t.titles = map[string]*handed{}, map[string]*title{}
+}
+
+// of returns what has happened to a thread.
+func (t *truth) of(id string) *known {
+	k := t.threads[id]
+	if k == nil {
+		k = &known{
+			position: store.Position{Next: 1},
+			messages: map[string]message{},
+			results:  map[string]string{},
+		}
+		t.threads[id] = k
+	}
+	return k
+}
+
+// describe says what an event is, for the story.
+func describe(data []byte) string {
+	var e struct {
+		Type, Delta, ToolCallName, ToolCallID, Name, Code string
+		Outcome                                           struct{ Type string }
+	}
+	_ = json.Unmarshal(data, &e)
+	text := e.Type
+	for _, part := range []string{e.ToolCallName, e.ToolCallID, e.Delta, e.Name, e.Code, e.Outcome.Type} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return text
+}
+
+// handed is a call that was handed out.
+type handed struct {
+	thread, id, tool string
+	token            string // the newest
+	sent             int    // how many results were sent
+	taken            string // the hash of the one that a server has taken
+	text             string // what the model is to read of it; empty for a failure
+}
+
+// denied says which result a model is not told although it was taken; empty if there is none.
+func (t *truth) denied(req *holdfast.ModelRequest) string {
+	for _, m := range req.Messages {
+		if h := t.handed[req.Thread+" "+m.CallID]; h != nil && h.text != "" && m.Text != h.text {
+			return fmt.Sprintf("the model is told %q as the result of %s, which is %q", m.Text, h.id, h.text)
+		}
+	}
+	return ""
+}
+
+// title is a title that a thread was to get.
+type title struct {
+	thread  string
+	stored  bool
+	refused bool // it was said that it is not stored
+}
+
+// entitled takes in that a run says of a thread how it is described.
+func (t *truth) entitled(k *known, record []byte) {
+	if !k.titled || agui.TypeOf(record) != agui.TypeCustom {
+		return
+	}
+	var said struct {
+		Name  string               `json:"name"`
+		Value *threads.Description `json:"value"`
+	}
+	if json.Unmarshal(record, &said) != nil || said.Name != "holdfast.described" || said.Value.Title == nil {
+		return
+	}
+	if one := t.titles[*said.Value.Title]; one != nil {
+		one.stored = true
+	}
+}
+
+// optional reports whether a watcher may not be shown a record: what it refers to may be gone.
+func optional(data []byte) bool {
+	switch agui.TypeOf(data) {
+	case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeActivitySnapshot:
+		return true
+	}
+	return false
+}
+
+// deltaOf returns the text of a delta.
+func deltaOf(ev agui.Event) (string, bool) {
+	switch e := ev.(type) {
+	case agui.TextMessageContent:
+		return e.Delta, true
+	case agui.ToolCallArgs:
+		return e.Delta, true
+	}
+	return "", false
+}

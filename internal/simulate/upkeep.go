@@ -1,0 +1,133 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Operators describe threads, replace agents, call tools by hand, and look.
+
+// describe gives the thread of a run a title.
+func (w *World) describe(s *server, id string) {
+	w.task(s, func(ctx context.Context, name string) {
+		t, err := s.engine.Current(ctx, alice, id)
+		if err != nil || !t.State.Running() {
+			w.fact("%s finds no run: %s", name, codeOf(err))
+			return
+		}
+		text := "title " + name
+		w.mu.Lock()
+		one := &title{thread: id}
+		w.truth.titles[text], w.truth.of(id).titled = one, true
+		w.mu.Unlock()
+		done, err := s.engine.Amend(ctx, t, thread.Amendment{Description: &threads.Description{Title: &text}})
+		w.fact("%s has described %s: %t, %s", name, id, done, codeOf(err))
+		w.describedAs(one, text, done, err)
+	})
+}
+
+// describedAs takes in what came of a title.
+func (w *World) describedAs(one *title, text string, done bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one.refused = err == nil && !done
+	if done && !one.stored {
+		w.violated("nothing acknowledged is lost", "the title %q of %s is", text, one.thread)
+	}
+}
+
+// reload replaces the server's agents by those of the other revision.
+func (s *server) reload() {
+	s.variant.revision = map[string]string{"r1": "r2", "r2": "r1"}[s.variant.revision]
+	set, err := s.engine.NewAgents(s.agents(), nil, nil)
+	if err != nil {
+		panic(err) // the agents are ours
+	}
+	s.unused = append(s.unused, s.engine.Use(set))
+}
+
+// callByHand calls a tool without a thread.
+func (w *World) callByHand(s *server, arguments string) {
+	w.task(s, func(ctx context.Context, name string) {
+		_, started, err := owner.CallByHand(ctx, s.engine, owner.ByHand{Agent: "a", Call: holdfast.ToolCall{
+			ID:        name,
+			Key:       name,
+			Name:      "look",
+			Arguments: json.RawMessage(arguments),
+			Principal: alice,
+		}})
+		w.fact("%s has called by hand: %t, %s", name, started, codeOf(err))
+	})
+}
+
+// lookAt looks at a thread, and at the log of its run.
+func (w *World) lookAt(s *server, id string) {
+	w.task(s, func(ctx context.Context, name string) {
+		w.fact("%s finds it ready: %s", name, codeOf(s.engine.Ready(ctx)))
+		t, err := s.engine.Current(ctx, alice, id)
+		if err == nil {
+			_, err = s.engine.ShownStates(ctx, t.Key, t.State)
+		}
+		if err != nil {
+			w.fact("%s finds no states: %s", name, codeOf(err))
+			return
+		}
+		page, err := owner.Log(ctx, s.engine, alice, id, t.State.Run(), store.Cursor{}, 100)
+		w.fact("%s looks at %s: %s", name, t.State.Run(), codeOf(err))
+		if err != nil {
+			return
+		}
+		for frames := range page.Frames {
+			for i := range frames {
+				w.logged(id, &frames[i])
+			}
+		}
+	})
+}
+
+// logged checks a frame of a log.
+func (w *World) logged(id string, f *agui.Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cursor, err := store.ParseCursor(f.ID)
+	records := w.truth.of(id).records
+	if err != nil || cursor.Number == 0 || cursor.Number > uint64(len(records)) ||
+		records[cursor.Number-1].Cursor != cursor {
+		w.violated("durable before visible", "the log shows %s, which %s has not", f.ID, id)
+	}
+}
+
+// checkEnd checks what must hold when everything has come to its end.
+func (w *World) checkEnd() {
+	if w.violation() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, text := range slices.Sorted(maps.Keys(w.truth.titles)) {
+		if one := w.truth.titles[text]; one.refused && one.stored {
+			w.violated("what was refused is not done", "%s has the title %q", one.thread, text)
+		}
+	}
+	for _, s := range w.servers {
+		if s.isDead() || s.stopping {
+			continue
+		}
+		for i, unused := range s.unused {
+			select {
+			case <-unused:
+			default:
+				w.violated("agents that were replaced are let go", "%s keeps its %d.", s.name, i+1)
+			}
+		}
+	}
+}
