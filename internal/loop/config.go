@@ -166,6 +166,9 @@ type Config struct {
 	// Pause is called before a run's writer takes what it commits next; see
 	// journal.Config. It is nil in a server.
 	Pause func(store.ThreadKey)
+	// Waited is called before a request that has waited for news of a run's owner goes on: several
+	// may at the same moment. It is nil in a server.
+	Waited func(ctx context.Context)
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)

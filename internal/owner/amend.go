@@ -55,6 +55,9 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 		}
 		select {
 		case <-wake:
+			if e.over() {
+				return false, errShuttingDown()
+			}
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case <-e.closed:

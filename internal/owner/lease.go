@@ -108,7 +108,19 @@ func (r *renewal) keep() {
 	renewed := make(chan struct{}, 1)
 	defer close(renewed)
 	r.wg.Go(func() { r.keepAgreeing(renewed) })
+	tell := func() {
+		select {
+		case renewed <- struct{}{}:
+		default: // they have not agreed after the last one yet
+		}
+	}
 	for {
+		select {
+		case <-r.replaced: // the agents, which comes first, so that the order is certain
+			tell()
+			continue
+		default:
+		}
 		select {
 		case <-r.ctx.Done():
 			return
@@ -116,12 +128,9 @@ func (r *renewal) keep() {
 			if !r.renew() {
 				continue
 			}
-		case <-r.replaced: // the agents
+		case <-r.replaced:
 		}
-		select {
-		case renewed <- struct{}{}:
-		default: // they have not agreed after the last one yet
-		}
+		tell()
 	}
 }
 

@@ -429,6 +429,9 @@ func (x *finishing) hand(ctx context.Context) error {
 	defer look.Stop()
 	select {
 	case <-x.wake:
+		if x.e.over() {
+			return errShuttingDown()
+		}
 	case <-look.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -71,3 +71,13 @@ func leftOf(last context.Context, runs []*resident) error {
 	}
 	return errors.Join(left...)
 }
+
+// over reports whether streams must end, whatever else there is to do.
+func (e *Engine) over() bool {
+	select {
+	case <-e.closed:
+		return true
+	default:
+		return false
+	}
+}

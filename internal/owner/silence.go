@@ -128,5 +128,8 @@ func (o *takeovers) outwait(ctx context.Context, w *vigil, s *silence) error {
 	case <-o.draining:
 		return errShuttingDown()
 	}
+	if o.cfg.Waited != nil {
+		o.cfg.Waited(ctx)
+	}
 	return nil
 }

@@ -95,6 +95,11 @@ func (w *World) newServer(index, life int, v variant) *server {
 		Log:              slog.New(slog.DiscardHandler),
 		Now:              s.stamp,
 		NewID:            s.newID,
+		Waited: func(ctx context.Context) {
+			if !s.isDead() {
+				w.gate.wait(ctx, &waiter{name: fmt.Sprint(s.name, " waited for ", ctx.Value(asked{})), server: s, auto: true})
+			}
+		},
 		Pause: func(key store.ThreadKey) {
 			if !s.isDead() {
 				w.gate.wait(context.Background(),
