@@ -97,7 +97,8 @@ func (w *World) newServer(index, life int, v variant) *server {
 		NewID:            s.newID,
 		Waited: func(ctx context.Context) {
 			if !s.isDead() {
-				w.gate.wait(ctx, &waiter{name: fmt.Sprint(s.name, " waited for ", ctx.Value(asked{})), server: s, auto: true})
+				name := fmt.Sprint(s.name, " waited for ", ctx.Value(asked{}))
+				w.gate.wait(ctx, &waiter{name: name, server: s, auto: true})
 			}
 		},
 		Pause: func(key store.ThreadKey) {
