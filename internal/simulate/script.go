@@ -29,12 +29,15 @@ type count struct {
 
 // counts are the keys of that state, by the agent's revision.
 var counts = map[string]*state.Key[count]{
-	"r1": state.Register(state.Spec[count]{Name: "simulate.count"}),
-	"r2": state.Register(state.Spec[count]{
-		Name:       "simulate.count",
-		Version:    2,
-		Migrations: map[int]state.Migration{1: state.Migrate(func(c count) (count, error) { return c, nil })},
+	"r1": countKey(1, nil),
+	"r2": countKey(2, map[int]state.Migration{
+		1: state.Migrate(func(c count) (count, error) { return c, nil }),
 	}),
+}
+
+// countKey returns the key of a version of that state.
+func countKey(version int, migrations map[int]state.Migration) *state.Key[count] {
+	return state.Register(state.Spec[count]{Name: "simulate.count", Version: version, Migrations: migrations})
 }
 
 // script is what a history asks the model to do next.
