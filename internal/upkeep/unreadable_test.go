@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -201,9 +202,16 @@ func TestUnreadableThatRanHere(t *testing.T) {
 		}
 	})
 	ownBad(t, db, *owner.Load())
-	if n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
-		t.Errorf("%d deleted, %v", n, err)
-	}
+	wait.Until(t, "the deletion, once the run that has ended has left the process", func() bool {
+		n, err := e.Keeper.Delete(t.Context(), looptest.Alice, "b", "", false)
+		if err != nil && holdfast.AsError(err).Code == codes.RunInProgress {
+			return false
+		}
+		if n != 1 || err != nil {
+			t.Errorf("%d deleted, %v", n, err)
+		}
+		return true
+	})
 }
 
 // ownBad makes a process the owner of thread b, and what b does unreadable.
