@@ -258,6 +258,7 @@ func (w *walk) place(branch, whole bool) {
 	if atHead {
 		if w.Retry && branch {
 			w.Parent, w.Regenerate = path[w.last].ID, true
+			w.Resync = w.Resync || w.stood && w.shown[w.last+1] // the answer that it shows is not the thread's now
 		}
 		return
 	}
