@@ -75,16 +75,6 @@ func (h *History) Steps() Path {
 	return path
 }
 
-// After returns how many messages follow the one with that id; all of them if it is not there.
-func (p Path) After(id string) int {
-	for n := range p {
-		if p[len(p)-1-n].id == id {
-			return n
-		}
-	}
-	return len(p)
-}
-
 // Leaf returns the id of the last message; "" if there is none.
 func (p Path) Leaf() string {
 	if len(p) == 0 {

@@ -47,7 +47,7 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 	}
 	w.show(w.echoed(agui.Append(nil, started)))
 	rest := append(thread.RawMessages(assembled.Messages()), t.State.Queued...)
-	if missing, known := lacked(t, v); known {
+	if missing, known := lacked(t, path, v); known {
 		w.show(missing...)
 	} else {
 		w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, rest), Held: heldBy(path)})
@@ -66,14 +66,18 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 	return w, nil
 }
 
+// restatedBytes is the size of the messages that a watcher is told of in events, all of which are
+// made before the first one is sent. A snapshot is made while it is sent.
+const restatedBytes = 1 << 20
+
 // lacked returns what a watcher lacks that has told where it stands; false if only a snapshot
 // can show it.
-func lacked(t *thread.Thread, v Viewer) (events [][]byte, known bool) {
+func lacked(t *thread.Thread, path thread.Path, v Viewer) (events [][]byte, known bool) {
 	if v.Stands == "" || v.resync != "" || t.History == nil || t.State.Running() || len(t.State.Queued) > 0 {
 		return nil, false
 	}
 	at, has := t.History.Index[v.Stands]
-	if !has {
+	if !has || path.Beyond(restatedBytes) > at+1 {
 		return nil, false
 	}
 	said, known := agui.Restated(t.History.Path[at+1:])
