@@ -293,3 +293,122 @@ func TestHistoryIsReadOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestSinceIsOfOneClient: that a client has what came before is not in the log of its run. So
+// whoever else comes, during the run or after it, is shown all of it, and so is a client whose
+// run another process goes on with.
+func TestSinceIsOfOneClient(t *testing.T) {
+	for _, dialect := range []string{"1.0", ""} {
+		db, entered, leave := memstore.New(), make(chan struct{}, 2), make(chan struct{})
+		agent := echoes()
+		agent.Tools[1] = looptest.Tool("ask", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+			if holdfast.CallFrom(ctx).Answer == nil {
+				return "", &holdfast.Interrupt{Message: "Which one?"}
+			}
+			entered <- struct{}{}
+			<-leave
+			return "they said", nil
+		})
+		e := looptest.Start(t, db, nil, agent)
+		post := func(in *agui.RunAgentInput) []agui.Event {
+			in.ProtocolVersion = dialect
+			return looptest.Posted(t, e, in)
+		}
+		post(looptest.RunInput("t", "r1", looptest.UserSays("u1", "one")))
+		asked := post(standing("t", "r2", leaf(t, e, "t"), "", looptest.UserSays("u2", "ask")))
+		answer := looptest.Answers("t", "r3", `"tea"`, looptest.OpenOf(t, asked)...)
+		answer.ForwardedProps = standing("t", "r3", leaf(t, e, "t"), "").ForwardedProps
+		answer.ProtocolVersion = dialect
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := make(chan []agui.Event, 1)
+		go func() { own <- looptest.Collect(t, reply, nil) }()
+		<-entered
+		v := agui.DialectOf(dialect)
+		others := map[string]*agui.Reply{
+			"a reload": looptest.Must(e.Owner.Attach(t.Context(), looptest.Alice, "t", v))(t),
+			"one who says": looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				standing("t", "h1", "u2", "")))(t),
+			"one who does not": looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput("t", "h2")))(t),
+		}
+		close(leave)
+		if got := snapshots(<-own); got != 0 {
+			t.Errorf("dialect %q: the client is sent what it has", dialect)
+		}
+		for who, reply := range others {
+			if got := snapshots(looptest.Collect(t, reply, nil)); got != 1 {
+				t.Errorf("dialect %q, %s: %d snapshots", dialect, who, got)
+			}
+		}
+		reply = looptest.Must(e.Owner.Attach(t.Context(), looptest.Alice, "t", v))(t)
+		if got := shownIn(looptest.Collect(t, reply, nil)); got != 6 {
+			t.Errorf("dialect %q: after the run, %d messages are shown", dialect, got)
+		}
+	}
+}
+
+// shownIn returns how many messages the last snapshot of a stream has.
+func shownIn(events []agui.Event) (n int) {
+	for _, ev := range events {
+		if s, is := ev.(agui.MessagesSnapshot); is {
+			n = len(s.Messages)
+		}
+	}
+	return n
+}
+
+// TestSinceIsWrong: no id makes a client be told less than it lacks.
+func TestSinceIsWrong(t *testing.T) {
+	e := looptest.Start(t, memstore.New(), nil, echoes())
+	looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "look")))
+	bob := holdfast.Principal{Tenant: "other", User: "bob"}
+	theirs := looptest.RunInput("t", "r1", looptest.UserSays("theirs", "one"))
+	looptest.Collect(t, looptest.Must(e.Owner.Post(t.Context(), bob, "", theirs))(t), nil)
+	for name, id := range map[string]string{
+		"of another tenant": "theirs",
+		"a megabyte":        strings.Repeat("x", 1<<20),
+		"not of a message":  "r1",
+	} {
+		if got := shownIn(looptest.Posted(t, e, standing("t", "h"+name, id, ""))); got != 4 {
+			t.Errorf("%s: %d messages are shown", name, got)
+		}
+	}
+	for name, since := range map[string]string{"a number": "5", "a list": `["u1"]`, "an object": `{"id":"u1"}`} {
+		in := looptest.RunInput("t", "x"+name)
+		in.ForwardedProps = json.RawMessage(`{"holdfast":{"since":` + since + `}}`)
+		if _, err := e.Owner.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.InvalidInput {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSinceAndAnotherAnswer: a client that shows the answer that the thread gives up is told that it
+// is not there any more; one that has taken it away already is not.
+func TestSinceAndAnotherAnswer(t *testing.T) {
+	e := looptest.Start(t, memstore.New(), nil, echoes())
+	one := looptest.UserSays("u1", "one")
+	looptest.Posted(t, e, looptest.RunInput("t", "r1", one))
+	again := looptest.Posted(t, e, standing("t", "r2", leaf(t, e, "t"), `,"branch":true`, one))
+	if got := shownIn(again); got != 1 {
+		t.Errorf("another answer: %d messages are shown\n%s", got, looptest.Show(again))
+	}
+	looptest.WantTexts(t, e, "t", "user:one", "assistant:You: one")
+}
+
+// TestSinceLacksMuch: what takes much memory to be told in events is shown in a snapshot, which
+// is made while it is sent.
+func TestSinceLacksMuch(t *testing.T) {
+	e := looptest.Start(t, memstore.New(), nil, echoes())
+	for i, size := range []int{1 << 20, 1 << 10} {
+		said := looptest.UserSays(fmt.Sprint("u", i), strings.Repeat("x", size))
+		looptest.Posted(t, e, looptest.RunInput("t", fmt.Sprint("r", i), said))
+		reply := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "", standing("t", "h", said.ID, "")))(t)
+		held := reply.Held
+		if got, want := snapshots(looptest.Collect(t, reply, nil)), []int{1, 0}[i]; got != want {
+			t.Errorf("%d bytes: %d snapshots; %d bytes are held", size, got, held)
+		}
+	}
+}
