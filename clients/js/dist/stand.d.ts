@@ -13,5 +13,5 @@ export declare const standOf: (thread: string, messages: readonly Message[]) => 
 export declare function shortened(input: RunAgentInput, stand: Stand | undefined): RunAgentInput | undefined;
 /** A request with a shortened body. */
 export declare const short: (init: RequestInit, all: RequestInit) => RequestInit;
-/** Sends a request, and all of it to a server that does not take it shortened: one that has lost the thread, or is older. */
+/** Sends a request, and all of it to a server that does not take it shortened. */
 export declare const orWhole: (send: (url: string, init?: RequestInit) => Promise<Response>) => (url: string, init?: RequestInit) => Promise<Response>;

@@ -1,5 +1,6 @@
 // A client need not send again what the server has: it says where it stands. The server then
 // does not send it back either.
+import { errorOf } from './refusal.js';
 const sent = (messages) => messages.filter(({ role }) => role !== 'activity');
 /** A message as text; the official client does not keep the order of members. */
 const textOf = (message) => JSON.stringify(message, (_, value) => (typeof value !== 'object' || value === null || Array.isArray(value) ? value : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))));
@@ -30,9 +31,14 @@ export function shortened(input, stand) {
 const whole = Symbol('whole');
 /** A request with a shortened body. */
 export const short = (init, all) => ({ ...init, [whole]: all.body });
-/** Sends a request, and all of it to a server that does not take it shortened: one that has lost the thread, or is older. */
+/** The codes of a server that does not take a shortened request: it is older, or has lost the thread. */
+const notShort = new Set(['invalid_input', 'history_diverged']);
+/** Sends a request, and all of it to a server that does not take it shortened. */
 export const orWhole = (send) => async (url, init) => {
     const { [whole]: body, ...rest } = (init ?? {});
     const response = await send(url, init);
-    return body !== undefined && (response.status === 400 || response.status === 409) ? send(url, { ...rest, body }) : response;
+    if (body === undefined || response.ok)
+        return response;
+    const { code = '' } = await errorOf(response.clone());
+    return notShort.has(code) ? send(url, { ...rest, body }) : response;
 };

@@ -2,6 +2,7 @@
 // does not send it back either.
 
 import type { Message, RunAgentInput } from '@ag-ui/client';
+import { errorOf } from './refusal.js';
 
 /** The messages of a client when a run had ended, each as text: the server has the same. */
 export interface Stand {
@@ -45,9 +46,14 @@ type Init = RequestInit & { [whole]?: RequestInit['body'] };
 /** A request with a shortened body. */
 export const short = (init: RequestInit, all: RequestInit): RequestInit => ({ ...init, [whole]: all.body }) as Init;
 
-/** Sends a request, and all of it to a server that does not take it shortened: one that has lost the thread, or is older. */
+/** The codes of a server that does not take a shortened request: it is older, or has lost the thread. */
+const notShort = new Set(['invalid_input', 'history_diverged']);
+
+/** Sends a request, and all of it to a server that does not take it shortened. */
 export const orWhole = (send: (url: string, init?: RequestInit) => Promise<Response>) => async (url: string, init?: RequestInit): Promise<Response> => {
   const { [whole]: body, ...rest } = (init ?? {}) as Init;
   const response = await send(url, init);
-  return body !== undefined && (response.status === 400 || response.status === 409) ? send(url, { ...rest, body }) : response;
+  if (body === undefined || response.ok) return response;
+  const { code = '' } = await errorOf(response.clone());
+  return notShort.has(code) ? send(url, { ...rest, body }) : response;
 };

@@ -4,6 +4,8 @@
 
 import type { RunAgentInput } from '@ag-ui/client';
 import { HoldfastAgent } from 'holdfast-agent';
+import { short } from 'holdfast-agent/stand';
+import type { RunInput } from '../api/actions';
 import { errorOf, requestOf, type Action, type Server } from '../api/request';
 import { fields, holdfast, text } from './json';
 import type { LogEvent } from './record';
@@ -17,6 +19,13 @@ export interface Listener {
 
 /** The page waits for as long as it is open: a day without progress is the end. */
 const patience = 24 * 60 * 60 * 1000;
+
+/** The input for a server that is older than the page, and does not know `since`; undefined if the input does not say it. */
+function withoutSince(input: RunInput | undefined): RunInput | undefined {
+  if (input?.forwardedProps?.holdfast.since === undefined) return undefined;
+  const { since: _, ...holdfast } = input.forwardedProps.holdfast;
+  return { ...input, forwardedProps: { ...input.forwardedProps, holdfast } };
+}
 
 /** An agent that sends one action, whatever it is. */
 class Wire extends HoldfastAgent {
@@ -35,7 +44,9 @@ class Wire extends HoldfastAgent {
 
   protected override requestInit(): RequestInit {
     const { headers, ...rest } = requestOf(this.#action);
-    return { ...rest, headers: { ...headers, Accept: 'text/event-stream', 'Holdfast-Cursors': 'metadata' }, signal: this.abortController.signal };
+    const init: RequestInit = { ...rest, headers: { ...headers, Accept: 'text/event-stream', 'Holdfast-Cursors': 'metadata' }, signal: this.abortController.signal };
+    const asked = withoutSince(this.#action.body as RunInput | undefined);
+    return asked === undefined ? init : short(init, { body: JSON.stringify(asked) });
   }
 }
 

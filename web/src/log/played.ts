@@ -23,6 +23,8 @@ export class PlayedServer {
   /** As the server does; proxies may take the header away. */
   namesRuns = true;
   refuses: { status: number; code: string } | undefined;
+  /** It is of a release that does not know what pages say about where they stand. */
+  older = false;
   /** The parts of the thread that its log does not say. */
   stands: LogEvent[] | undefined;
   /** The messages with which runs began, of which it has checkpoints. */
@@ -79,6 +81,7 @@ export class PlayedServer {
 
   #run(input: RunInput, init: RequestInit): Response {
     if (this.refuses !== undefined) return Response.json({ error: { code: this.refuses.code, message: 'No.' } }, { status: this.refuses.status });
+    if (this.older && input.forwardedProps.holdfast.since !== undefined) return Response.json({ error: { code: 'invalid_input', message: 'There is no option forwardedProps.holdfast.since.' } }, { status: 400 });
     const known = this.runs.some((run) => run.id === input.runId);
     this.exists = true;
     const response = this.#open(init, known ? this.#records().filter((record) => record.run === input.runId) : []);

@@ -232,6 +232,22 @@ describe('sending', () => {
     expect(inputs.map(({ forwardedProps }) => forwardedProps.holdfast.since)).toEqual(['m1']);
   });
 
+  it('goes to a server that is older than the page, too', async () => {
+    const server = new PlayedServer();
+    server.older = true;
+    server.say(started('r1'), ...begin('m1', 'one'), end('m1'), finished('r1'));
+    const { store, until } = opened(server);
+    await until(rests);
+    await store.send('more');
+    server.say(...begin('m2', 'two'), end('m2'), finished('id2'));
+    await until((each) => rests(each) && texts(each).at(-1) === 'two');
+    const inputs = server.asked.filter(({ path }) => path.endsWith('/runs') && path !== '/threads/t/runs').map(({ body }) => body as RunInput);
+    expect(inputs.map(({ runId, forwardedProps }) => [runId, forwardedProps.holdfast])).toEqual([
+      ['id2', { chat: true, onInterrupted: 'reject', since: 'm1' }],
+      ['id2', { chat: true, onInterrupted: 'reject' }],
+    ]);
+  });
+
   it('that is refused rejects, and the thread stays as it is', async () => {
     const server = new PlayedServer();
     server.say(started('r1'), ...begin('m1', 'one'), end('m1'), finished('r1'));
