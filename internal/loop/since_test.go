@@ -295,7 +295,7 @@ func TestHistoryIsReadOnce(t *testing.T) {
 }
 
 // TestSinceIsOfOneClient: that a client has what came before is not in the log of its run. So
-// whoever else comes, during the run or after it, is shown all of it, and so is a client whose
+// anybody else who comes, during the run or after it, is shown all of it, and so is a client whose
 // run another process goes on with.
 func TestSinceIsOfOneClient(t *testing.T) {
 	for _, dialect := range []string{"1.0", ""} {
