@@ -145,8 +145,9 @@ type ToolCall struct {
 	// Kept is what the call has kept with [Keep] before it was cut off or asked a person;
 	// null if nothing. The call goes on from there.
 	Kept json.RawMessage
-	// Again: the call may have been started before, by a process that is gone or by a hook that
-	// retries it. A tool that reaches nobody then cannot say that nothing was done.
+	// Again: the call may have been started before, by a process that is gone, by a hook that
+	// retries it, or until a person had it run again. A tool that reaches nobody then cannot say
+	// that nothing was done.
 	Again bool
 	// Finished: the call's result is there already, from outside or because the tool was
 	// asked what became of the call, and is on its way through the hooks. The tool is not
