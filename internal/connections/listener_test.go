@@ -12,80 +12,104 @@ import (
 	"time"
 )
 
-// TestConnections: no more connections are open than allowed; idle ones make room for new
-// ones, busy ones do not; and all of them are counted.
-func TestConnections(t *testing.T) {
+// bounded is a server behind a Listener of so many connections.
+type bounded struct {
+	*testing.T
+	*Listener
+	end func() // closes the server, and waits for its end
+}
+
+// serve starts a server that says ok when handle returns.
+func serve(t *testing.T, most int, changed func(n int), handle func(*http.Request)) *bounded {
+	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open, most atomic.Int64
-	limited := New(l, 2, PerAddress{}, func(n int) {
-		if now := open.Add(int64(n)); now > most.Load() {
-			most.Store(now)
-		}
-	}, nil)
-	busy, release := make(chan struct{}), make(chan struct{})
+	all := New(l, most, PerAddress{}, changed, nil)
 	s := &http.Server{
-		ConnState: limited.State,
+		ConnState:   all.State,
+		ConnContext: WithSlot,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/busy" {
-				busy <- struct{}{}
-				<-release
-			}
+			handle(r)
 			_, _ = io.WriteString(w, "ok")
 		}),
 	}
-	served := make(chan error)
-	go func() { served <- s.Serve(limited) }()
-	get := func(path string) *bufio.Reader {
-		t.Helper()
-		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(all) }()
+	return &bounded{t, all, func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
-		t.Cleanup(func() { _ = c.Close() })
-		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
 		}
-		return bufio.NewReader(c)
-	}
-	answered := func(in *bufio.Reader) {
-		t.Helper()
-		res, err := http.ReadResponse(in, nil)
-		if err == nil {
-			_, err = io.Copy(io.Discard, res.Body)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	}}
+}
 
-	first := get("/busy")
+// get asks for a path on a new connection.
+func (l *bounded) get(path string) *bufio.Reader {
+	l.Helper()
+	c, err := new(net.Dialer).DialContext(l.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		l.Fatal(err)
+	}
+	return bufio.NewReader(c)
+}
+
+// answered reads an answer.
+func (l *bounded) answered(in *bufio.Reader) {
+	l.Helper()
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if text, err := io.ReadAll(res.Body); err != nil || string(text) != "ok" {
+		l.Fatalf("%q, %v", text, err)
+	}
+}
+
+// TestConnections: no more connections are open than allowed; idle ones make room for new
+// ones, busy ones do not; and all of them are counted.
+func TestConnections(t *testing.T) {
+	var open, most atomic.Int64
+	busy, release := make(chan struct{}), make(chan struct{})
+	l := serve(t, 2, func(n int) {
+		if now := open.Add(int64(n)); now > most.Load() {
+			most.Store(now)
+		}
+	}, func(r *http.Request) {
+		if r.URL.Path == "/busy" {
+			busy <- struct{}{}
+			<-release
+		}
+	})
+	first := l.get("/busy")
 	<-busy
-	idle := get("/")
-	answered(idle) // and now it is idle
-	third := get("/")
-	answered(third)
+	idle := l.get("/")
+	l.answered(idle) // and now it is idle
+	third := l.get("/")
+	l.answered(third)
 	if _, err := idle.ReadByte(); err == nil {
 		t.Error("the idle connection is still open")
 	}
-	second := get("/busy") // takes the place of the third
+	second := l.get("/busy") // takes the place of the third
 	<-busy
-	waits := get("/")
+	waits := l.get("/")
 	release <- struct{}{}
-	answered(first) // and its connection makes room
-	answered(waits)
+	l.answered(first) // and its connection makes room
+	l.answered(waits)
 	release <- struct{}{}
-	answered(second)
+	l.answered(second)
 	if most.Load() != 2 {
 		t.Errorf("%d connections were open at a time", most.Load())
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	<-served
-	if _, err := limited.Accept(); err == nil {
+	l.end()
+	if _, err := l.Accept(); err == nil {
 		t.Error("a closed listener accepts")
 	}
 	if open.Load() != 0 {
@@ -170,53 +194,19 @@ func TestConnectionsComeBack(t *testing.T) {
 // TestRefusedMakesRoom: a connection whose request waits for its refusal is closed when there is no
 // room for another one.
 func TestRefusedMakesRoom(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	limited := New(l, 1, PerAddress{}, func(int) {}, nil)
 	waits := make(chan struct{})
-	s := &http.Server{
-		ConnState:   limited.State,
-		ConnContext: WithSlot,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/refused" {
-				closed := Refused(r)
-				waits <- struct{}{}
-				<-closed
-			}
-			_, _ = io.WriteString(w, "ok")
-		}),
-	}
-	served := make(chan error)
-	go func() { served <- s.Serve(limited) }()
-	ask := func(path string) *bufio.Reader {
-		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+	l := serve(t, 1, func(int) {}, func(r *http.Request) {
+		if r.URL.Path == "/refused" {
+			closed := Refused(r)
+			waits <- struct{}{}
+			<-closed
 		}
-		t.Cleanup(func() { _ = c.Close() })
-		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		return bufio.NewReader(c)
-	}
-	refused := ask("/refused")
+	})
+	refused := l.get("/refused")
 	<-waits
-	res, err := http.ReadResponse(ask("/"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(res.Body); err != nil || string(text) != "ok" {
-		t.Errorf("the other one got %q, %v", text, err)
-	}
+	l.answered(l.get("/"))
 	if _, err := refused.ReadByte(); err == nil {
 		t.Error("the refused one was answered, and kept its connection")
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		t.Error(err)
-	}
+	l.end()
 }
