@@ -142,7 +142,7 @@ func newRouter(c *Config) *chi.Mux {
 		authenticate: c.Authenticate,
 		authorize:    c.Authorize,
 		others:       c.Others,
-		refusals:     refusals{waits: c.Refused},
+		refusals:     refusals{waits: c.Refused, log: c.Log},
 		log:          c.Log,
 	}
 	gate.door.Methods = methodsOf(routes)

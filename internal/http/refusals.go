@@ -1,6 +1,8 @@
 package http
 
 import (
+	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"sync"
@@ -25,11 +27,16 @@ type refusals struct {
 	// waits is called before a request waits for its refusal: if another connection needs the
 	// room, nobody needs this one. It returns what is closed when the connection is.
 	waits func(*http.Request) <-chan struct{}
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	since clock.Moment
-	n     int // within the spell that began then
+	n     int          // within the spell that began then
+	told  clock.Moment // when the log last told of a crowd
 }
+
+// tellEvery is how often the log tells of a crowd.
+const tellEvery = time.Minute
 
 // wait waits until a request may be refused, or its client has gone.
 func (s *refusals) wait(r *http.Request) {
@@ -37,6 +44,7 @@ func (s *refusals) wait(r *http.Request) {
 	if d == 0 {
 		return
 	}
+	s.tell(r)
 	closed := s.waits(r)
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -44,6 +52,21 @@ func (s *refusals) wait(r *http.Request) {
 	case <-t.C:
 	case <-closed:
 	case <-r.Context().Done():
+	}
+}
+
+// tell says in the log that there is a crowd, with the address of one of it.
+func (s *refusals) tell(r *http.Request) {
+	s.mu.Lock()
+	again := s.told.Never() || s.told.Ran() >= tellEvery
+	if again {
+		s.told = clock.Now()
+	}
+	s.mu.Unlock()
+	if again {
+		s.log.Warn("many callers have no valid key, so their refusals wait for up to two seconds: look for a client "+
+			"whose key has expired, or keep them out in front of the server",
+			"address", r.RemoteAddr, "refused", fmt.Sprintf("more than %d in %s", refusedAtOnce, spell))
 	}
 }
 

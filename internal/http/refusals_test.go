@@ -1,10 +1,13 @@
 package http
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +19,11 @@ func TestRefusalsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crowd = 4000
 		waiting, closed := 0, make(chan struct{})
-		all := &refusals{waits: func(*http.Request) <-chan struct{} { waiting++; return closed }}
+		var log bytes.Buffer
+		all := &refusals{
+			waits: func(*http.Request) <-chan struct{} { waiting++; return closed },
+			log:   slog.New(slog.NewTextHandler(&log, nil)),
+		}
 		waits := func(ctx context.Context) time.Duration {
 			began := time.Now()
 			all.wait(httptest.NewRequest(http.MethodPost, "/runs", http.NoBody).WithContext(ctx))
@@ -35,6 +42,9 @@ func TestRefusalsAreSpread(t *testing.T) {
 		close(closed)
 		if d := waits(t.Context()); d != 0 || waiting != 2 {
 			t.Errorf("a connection that is closed waited %s, %d have waited", d, waiting)
+		}
+		if n := strings.Count(log.String(), "look for a client whose key has expired"); n != 1 {
+			t.Errorf("the log tells of the crowd %d times, want once: %s", n, log.String())
 		}
 		var each []time.Duration
 		for range crowd {
