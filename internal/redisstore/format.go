@@ -114,8 +114,9 @@ func parseFormats(reply []string) (f store.Formats, err error) {
 const (
 	// readersLua defines readers: what the living processes read, as parseFormats expects
 	// it, if it is less than a number; 0 for one that has yet to say it.
-	readersLua = timeLua + `
+	readersLua = `
 local function readers(less)
+  ` + timeLua + `
   local found = {}
   for _, p in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
     local reads = tonumber(redis.call('HGET', KEYS[2], 'reads:' .. p) or '0') or 0
@@ -130,10 +131,11 @@ end
 	// the one back that is wanted.
 	agreeLua = readersLua + `
 local reads, wants, knows = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local has = tonumber(redis.call('HGET', KEYS[2], 'write') or '0') or 0
+local said = redis.call('HMGET', KEYS[2], 'write', 'reads:' .. ARGV[1])
+local has = tonumber(said[1] or '0') or 0
 local write = math.max(has, knows)
 if write == 0 then write = reads end
-if redis.call('HGET', KEYS[2], 'reads:' .. ARGV[1]) ~= ARGV[2] then
+if said[2] ~= ARGV[2] then
   for _, field in ipairs(redis.call('HKEYS', KEYS[2])) do
     if field:sub(1, 6) == 'reads:' and not redis.call('ZSCORE', KEYS[1], field:sub(7)) then
       redis.call('HDEL', KEYS[2], field)

@@ -170,10 +170,9 @@ local now = t[1] * 1000000 + t[2]
 	// many µs it needs to come back when its connections have broken.
 	announceLua = timeLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-if ARGV[3] ~= '' and redis.call('HGET', KEYS[2], 'says:' .. ARGV[1]) ~= ARGV[3] then
-  redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3])
-end
-if ARGV[4] ~= '0' then redis.call('HSET', KEYS[2], 'needs:' .. ARGV[1], ARGV[4]) end
+local has = redis.call('HMGET', KEYS[2], 'says:' .. ARGV[1], 'needs:' .. ARGV[1])
+if ARGV[3] ~= '' and has[1] ~= ARGV[3] then redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3]) end
+if ARGV[4] ~= '0' and has[2] ~= ARGV[4] then redis.call('HSET', KEYS[2], 'needs:' .. ARGV[1], ARGV[4]) end
 return now
 `
 	// A retired process stays in the list, because it may have left threads behind;
