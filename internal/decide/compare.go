@@ -249,8 +249,10 @@ func (w *walk) place(branch, whole bool) {
 	newBeginning := whole && !w.known && w.hasNew()
 	atHead := !w.differs && !newBeginning && (!w.known || lastUser < 0 || w.common >= lastUser)
 	w.Parent = path[len(path)-1].ID
-	lacks := w.lacks()
+	waits := w.Reorder
+	lacks, between := w.lacks(path)
 	w.Resync = w.dropped || w.differs || lacks
+	w.Reorder = waits || between
 	w.Stands = w.standing()
 	if branch && w.switches() {
 		return
@@ -273,23 +275,30 @@ func (w *walk) place(branch, whole bool) {
 	if branch {
 		w.Parent = lastCommon
 		w.Resync = true
+		_, between = w.lacks(path[:w.common+1]) // what comes after that is not the thread's now
+		w.Reorder = waits || between || w.renamed()
 		w.Regenerate = shorter && w.common >= 0 && Completable(path[w.common].Role)
 	}
 }
 
-// lacks reports whether a message of the path is missing from the client's list.
-func (w *walk) lacks() bool {
-	missing := false
-	for i, m := range w.history.Path {
+// lacks reports whether a message of the path is missing from the client's list, and whether one
+// is missing before others that it shows.
+func (w *walk) lacks(path []agui.Message) (missing, between bool) {
+	for i := range path {
 		switch {
 		case w.shown[i]:
-			w.Reorder = w.Reorder || missing
-		case !beside(&m):
+			between = between || missing
+		case !beside(&path[i]):
 			missing = true
 		}
 	}
-	w.Reorder = w.Reorder || (missing && w.hasNew())
-	return missing
+	return missing, between || missing && w.hasNew()
+}
+
+// renamed reports whether a message that the server gives another id comes before other new ones.
+func (w *walk) renamed() bool {
+	at := slices.IndexFunc(w.Users, func(m agui.Message) bool { return m.ID == "" })
+	return at >= 0 && at < len(w.Users)-1
 }
 
 // hasResult reports whether a new result of the call was taken already.

@@ -289,3 +289,32 @@ func TestSwitch(t *testing.T) {
 		}
 	}
 }
+
+// TestReorder: a client's list is emptied only if it would get messages in another order
+// otherwise, because official clients keep the reasoning that they show, at the top then.
+func TestReorder(t *testing.T) {
+	u1, a1, u2, a2 := msg("user", "u1", "one"), msg("assistant", "a1", "x"), msg("user", "u2", "two"),
+		msg("assistant", "a2", "y")
+	h := historyOf(u1, msg("reasoning", "r1", "hm"), a1, u2, a2)
+	other, more := msg("user", "u2", "other"), msg("user", "u3", "more")
+	for name, c := range map[string]struct {
+		sent []agui.Message
+		want bool
+	}{
+		"all of it, and more":                {[]agui.Message{u1, a1, u2, a2, more}, false},
+		"only what is new":                   {[]agui.Message{more}, true},
+		"an answer is missing":               {[]agui.Message{u1, u2, a2, more}, true},
+		"an edit":                            {[]agui.Message{u1, a1, other}, false},
+		"an edit as another message":         {[]agui.Message{u1, a1, more}, false},
+		"an edit, and what follows is shown": {[]agui.Message{u1, a1, other, a2}, false},
+		"an edit that leaves an answer out":  {[]agui.Message{u1, other}, false},
+		"an edit, and what is before is not": {[]agui.Message{a1, other}, true},
+		"an edit with another after it":      {[]agui.Message{u1, a1, other, more}, true},
+		"another answer":                     {[]agui.Message{u1, a1, u2}, false},
+		"another answer to the first":        {[]agui.Message{u1}, false},
+	} {
+		if got := Compare(h, nil, c.sent, true, false, "").Reorder; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -77,6 +77,20 @@ scenario('the policy chat: another answer to the same message', async () => {
   await same(a, server);
 });
 
+scenario('the official client shows an edited thread in its order', async () => {
+  const a = new HttpAgent({ url: server.url });
+  const chat = { forwardedProps: { holdfast: { chat: true } } };
+  await say(a, 'think about durability', chat);
+  await say(a, 'hello there', chat);
+  for (const id of [undefined, 'its own']) {
+    const at = a.messages.findLastIndex(({ role }) => role === 'user');
+    const edited = { ...user('hello again'), ...(id === undefined ? {} : { id: a.messages[at].id, content: 'hello once more' }) };
+    a.setMessages([...a.messages.slice(0, at), edited]);
+    await say(a, undefined, chat);
+    await same(a, server);
+  }
+});
+
 for (const [words, type, nth] of [['slow 30 words', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
   scenario(`kill -9 and restart during ${type}`, async () => {
     const a = agent();
