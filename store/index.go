@@ -61,6 +61,8 @@ type Listing struct {
 // Query is what Find looks for.
 type Query struct {
 	List
+	// Since leaves out the threads at an earlier place; zero: none.
+	Since time.Time
 	// Before leaves out the threads at that place or a later one; zero: none.
 	Before time.Time
 	// Newest returns the latest first, instead of the earliest. Those at the same place come in

@@ -223,10 +223,13 @@ func (p *pair) observeLists(r *rapid.T) {
 func (p *pair) observeIndex(r *rapid.T) {
 	for _, l := range lists() {
 		q := store.Query{List: l, Newest: rapid.Bool().Draw(r, "newest"), Limit: 10}
-		p.same(r, fmt.Sprintf("the list %+v", q), func(s store.Store) (any, error) {
-			found, err := s.Find(p.test.Context(), q)
-			return fmt.Sprintf("%q", found), err
-		})
+		for _, since := range []time.Time{{}, drawTime(r)} {
+			q.Since = since
+			p.same(r, fmt.Sprintf("the list %+v", q), func(s store.Store) (any, error) {
+				found, err := s.Find(p.test.Context(), q)
+				return fmt.Sprintf("%q", found), err
+			})
+		}
 	}
 	for _, process := range []string{"p", "q"} {
 		p.same(r, "threads of process "+process, func(s store.Store) (any, error) {

@@ -144,6 +144,27 @@ func testListPages(t *testing.T, s store.Store) {
 	find(10, time.Millisecond, true, "c 0", "e 0")
 	find(10, time.Millisecond, false, "c 0", "e 0")
 	find(3, 2*time.Millisecond, true, "a 1", "d 1", "c 0")
+	for _, newest := range []bool{false, true} {
+		for after, want := range map[time.Duration][]string{
+			-time.Hour:           {"c 0", "e 0", "a 1", "d 1"},
+			0:                    {"c 0", "e 0", "a 1", "d 1"},
+			1:                    {"a 1", "d 1"},
+			time.Millisecond:     {"a 1", "d 1"},
+			2 * time.Millisecond: nil,
+			time.Hour:            nil,
+		} {
+			if newest && len(want) == 4 {
+				want = append(want[2:4:4], want[:2]...)
+			}
+			wantFound(t, s, store.Query{
+				List:   due(),
+				Since:  start().Truncate(time.Millisecond).Add(after),
+				Before: start().Truncate(time.Millisecond).Add(2 * time.Millisecond),
+				Newest: newest,
+				Limit:  10,
+			}, want...)
+		}
+	}
 	find(10, 2*time.Millisecond+1, true, "b 2", "a 1", "d 1", "c 0", "e 0")
 }
 

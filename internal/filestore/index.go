@@ -47,14 +47,17 @@ func (f *finding) run() (damage, err error) {
 	if f.q.Limit <= 0 {
 		return nil, nil
 	}
-	last := end(f.prefix)
+	first, last := f.prefix, end(f.prefix)
+	if !f.q.Since.IsZero() {
+		first = appendPlace(slices.Clip(f.prefix), f.q.Since.Add(time.Millisecond-1))
+	}
 	if !f.q.Before.IsZero() {
 		last = appendPlace(slices.Clip(f.prefix), f.q.Before.Add(time.Millisecond-1))
 	}
 	if f.q.Newest {
-		err = f.v.descend(f.prefix, last, f.add)
+		err = f.v.descend(first, last, f.add)
 	} else {
-		damage, err = f.v.ascendPast(f.prefix, f.prefix, func(k, value []byte) (bool, error) {
+		damage, err = f.v.ascendPast(f.prefix, first, func(k, value []byte) (bool, error) {
 			if last != nil && slices.Compare(k, last) >= 0 {
 				return false, nil
 			}

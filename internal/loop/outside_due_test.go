@@ -2,7 +2,9 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,6 +133,89 @@ func TestDueIsMended(t *testing.T) {
 		}
 		if after := looptest.Must(s.Head(t.Context(), head.Key))(t); !after.UpdatedAt.Equal(head.UpdatedAt) {
 			t.Error("that counts as activity")
+		}
+	})
+}
+
+// looks is a store that keeps what was looked for, and finds nothing while it is away.
+type looks struct {
+	*memstore.Store
+	away atomic.Bool
+
+	mu      sync.Mutex
+	queries []store.Query
+	read    map[string]bool // the threads whose heads were read
+}
+
+func (l *looks) Find(ctx context.Context, q store.Query) ([]store.Found, error) {
+	if l.away.Load() {
+		return nil, errors.New("the store is away")
+	}
+	l.mu.Lock()
+	l.queries = append(l.queries, q)
+	l.mu.Unlock()
+	return l.Store.Find(ctx, q)
+}
+
+func (l *looks) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	l.mu.Lock()
+	l.read[key.Thread] = true
+	l.mu.Unlock()
+	return l.Store.Head(ctx, key)
+}
+
+// TestIdleLooks: while nothing is due, a server looks at the whole list once in ten seconds, and else
+// at the last few seconds only, but at each moment of them.
+func TestIdleLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &looks{Store: memstore.New(), read: map[string]bool{}}
+		looptest.Start(t, s, dueAlone, outsideAgent(finance(&postbox{}, holdfast.Outside{})))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		whole, until := 0, time.Time{}
+		for _, q := range s.queries {
+			switch {
+			case q.Since.IsZero():
+				whole++
+			case q.Since.After(until):
+				t.Errorf("nobody looked from %s to %s", until, q.Since)
+			case q.Before.Sub(q.Since) > 5*time.Second:
+				t.Errorf("a look goes back from %s to %s", q.Before, q.Since)
+			}
+			until = q.Before
+		}
+		if whole < 6 || whole > 7 || len(s.queries) < 60 || len(s.queries) > 130 {
+			t.Errorf("%d looks in a minute, %d of them at the whole list", len(s.queries), whole)
+		}
+	})
+}
+
+// TestDueLate: a thread that comes into the list long after it was due is found by the next look at the
+// whole list, and one that was due while the store was away as soon as it is back.
+func TestDueLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &looks{Store: memstore.New(), read: map[string]bool{}}
+		looptest.Start(t, s, func(c *looptest.Config) { withURLs(c); dueAlone(c) },
+			outsideAgent(finance(&postbox{}, holdfast.Outside{})))
+		expires := func(at time.Time) thread.Call {
+			return thread.Call{ID: "c", Name: "approve", Outside: &thread.OutsideCall{Waits: true, ExpiresAt: at}}
+		}
+		time.Sleep(3 * time.Second)
+		resting(t, s, "late", "a", expires(time.Now().Add(-time.Hour)))
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if !s.read["late"] {
+			t.Error("the one that came late was not found")
+		}
+		time.Sleep(time.Second)
+		s.away.Store(true)
+		resting(t, s, "away", "a", expires(time.Now().Add(time.Second)))
+		time.Sleep(time.Minute)
+		s.away.Store(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !s.read["away"] {
+			t.Error("what was due while the store was away was not found when it was back")
 		}
 	})
 }

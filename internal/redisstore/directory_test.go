@@ -124,7 +124,7 @@ func TestMendedPages(t *testing.T) {
 		never, tag := fmt.Sprint("never", i), tag(aThread(fmt.Sprint("never", i)))
 		first := store.Listing{List: group, At: at.Add(-time.Hour)}
 		if err := errors.Join(s.client.ZAdd(ctx, s.keys.active(alice), redis.Z{Score: float64(100 + i), Member: never}).
-			Err(), s.client.ZAdd(ctx, s.keys.list(group, tag), listingMember(tag, first)).Err()); err != nil {
+			Err(), s.client.ZAdd(ctx, s.keys.list(first), listingMember(tag, first)).Err()); err != nil {
 			t.Fatal(err)
 		}
 	}

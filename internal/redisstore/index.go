@@ -47,16 +47,20 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 type finding struct {
 	s     *directory
 	q     store.Query
-	parts []*cursor // one for each of the sets of the list
+	parts []*cursor // one for each of the sets that may have it
 	found []store.Found
+	has   map[store.Found]bool // those in found
 }
 
 func newFinding(s *directory, q store.Query) *finding {
-	f := &finding{s: s, q: q}
-	keys := s.keys.lists(q.List)
+	f := &finding{s: s, q: q, has: map[store.Found]bool{}}
+	keys := s.keys.asked(q)
 	by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(q.Limit/len(keys) + 16)}
+	if !q.Since.IsZero() {
+		by.Min = strconv.FormatInt(placeAfter(q.Since), 10)
+	}
 	if !q.Before.IsZero() {
-		by.Max = "(" + strconv.FormatInt(q.Before.Add(time.Millisecond-1).UnixMilli(), 10)
+		by.Max = "(" + strconv.FormatInt(placeAfter(q.Before), 10)
 	}
 	for _, key := range keys {
 		f.parts = append(f.parts, &cursor{key: key, newest: q.Newest, rest: by})
@@ -94,7 +98,12 @@ func (f *finding) read(ctx context.Context) error {
 		}
 	}
 	found, err := f.s.confirmListed(ctx, f.q.List, members)
-	f.found = append(f.found, found...)
+	for _, one := range found {
+		if !f.has[one] { // a build that divided lists in another way may have entered it elsewhere
+			f.has[one] = true
+			f.found = append(f.found, one)
+		}
+	}
 	return err
 }
 
@@ -346,7 +355,7 @@ func (s *directory) wanted(h *store.Head, listings []store.Listing, parent strin
 			redis.Z{Member: h.Key.Thread}})
 	}
 	for _, l := range listings {
-		all = append(all, want{s.keys.list(l.List, tag), listingMember(tag, l)})
+		all = append(all, want{s.keys.list(l), listingMember(tag, l)})
 	}
 	return all
 }

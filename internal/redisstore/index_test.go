@@ -53,7 +53,7 @@ func TestKilledBeforeTheHead(t *testing.T) {
 	}{{"a", at.Add(time.Hour)}, {"a", at.Add(-time.Hour)}, {"never", at}} {
 		l := store.Listing{List: store.List{Name: store.ListDue}, At: left.at}
 		tag := tag(aThread(left.thread))
-		if err := s.client.ZAdd(t.Context(), s.keys.list(l.List, tag), listingMember(tag, l)).Err(); err != nil {
+		if err := s.client.ZAdd(t.Context(), s.keys.list(l), listingMember(tag, l)).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,6 +132,57 @@ func TestIndexCosts(t *testing.T) {
 			t.Errorf("%s takes %v, want %d more than %v", what, counts, c.more, plain)
 		}
 	}
+}
+
+// TestLookCosts: to find what has become due in the last seconds takes one command, or two where
+// two sets meet, however many threads are due later, and all that is due one for each set.
+func TestLookCosts(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	now := time.Now()
+	for i := range 100 {
+		advance(t, s, aThread(fmt.Sprint("later", i)), dueAt(now.Add(time.Duration(i+1)*partSpan*time.Millisecond)))
+	}
+	advance(t, s, aThread("due"), dueAt(now.Add(-time.Second)))
+	look := store.Query{List: store.List{Name: store.ListDue}, Before: now, Newest: true, Limit: 100}
+	for what, c := range map[string]struct {
+		since time.Time
+		found int
+		sets  int
+	}{
+		"since a moment ago": {now.Add(-time.Millisecond), 0, 2},
+		"for three seconds":  {now.Add(-3 * time.Second), 1, 2},
+		"at any time":        {time.Time{}, 1, listParts},
+	} {
+		look.Since = c.since
+		counts := executed(t, s, func() {
+			if found, err := s.Find(t.Context(), look); len(found) != c.found || err != nil {
+				t.Errorf("%d threads are due %s, %v, want %d", len(found), what, err, c.found)
+			}
+		})
+		if counts["zrevrangebyscore"] > c.sets || total(counts) > c.sets+c.found {
+			t.Errorf("to find what is due %s takes %v, want at most %d commands", what, counts, c.sets+c.found)
+		}
+	}
+}
+
+// TestListedInAnotherSet: a thread that a build which divided lists in another way has entered is
+// found, once.
+func TestListedInAnotherSet(t *testing.T) {
+	t.Parallel()
+	s := openShared(t)
+	at := time.Unix(1_000, 0)
+	advance(t, s, aThread("a"), dueAt(at))
+	l := store.Listing{List: store.List{Name: store.ListDue}, At: at}
+	here := s.keys.list(l)
+	for _, key := range s.keys.lists(l.List) {
+		if key != here {
+			s.client.ZAdd(t.Context(), key, listingMember(tag(aThread("a")), l))
+		}
+	}
+	wantDue(t, s, listParts, "a 1000")
+	s.client.ZRem(t.Context(), here, listingMember(tag(aThread("a")), l).Member)
+	wantDue(t, s, listParts-1, "a 1000")
 }
 
 // TestDaysAreForgotten: a day that has no thread any more is not looked at in every list that is

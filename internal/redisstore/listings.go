@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
-	"hash/fnv"
 	"net/url"
 	"slices"
 	"strconv"
@@ -20,8 +19,10 @@ import (
 const (
 	fieldListings = "j"
 	listingsName  = "listings"
-	// listParts is how many sets a list of all tenants is divided into.
+	// listParts is how many sets a list of all tenants is divided into, and partSpan how much time
+	// after each other, in ms, goes into the same one: what happens in a short time is in one or two.
 	listParts = 16
+	partSpan  = 60_000
 )
 
 // listingsOf returns the listings of a commit as they are stored: never nil.
@@ -76,13 +77,39 @@ func (k keys) lists(l store.List) []string {
 	return parts
 }
 
-// list is the key of the one of them that has the thread.
-func (k keys) list(l store.List, tag string) string {
-	parts := k.lists(l)
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(tag))
-	return parts[h.Sum32()%uint32(len(parts))]
+// list is the key of the one of them that has the listings of that time.
+func (k keys) list(l store.Listing) string {
+	parts := k.lists(l.List)
+	return parts[spanOf(l.At.UnixMilli())%uint64(len(parts))]
 }
+
+// asked are the keys of those that may have what is looked for.
+func (k keys) asked(q store.Query) []string {
+	parts := k.lists(q.List)
+	if q.Since.IsZero() || q.Before.IsZero() {
+		return parts
+	}
+	first, last := spanOf(placeAfter(q.Since)), spanOf(placeAfter(q.Before))
+	if last-first >= uint64(len(parts))-1 {
+		return parts
+	}
+	keys := make([]string, last-first+1)
+	for i := range keys {
+		keys[i] = parts[(first+uint64(i))%uint64(len(parts))]
+	}
+	return keys
+}
+
+// spanOf numbers the spans of time, so that later ones have larger numbers, before 1970 too.
+func spanOf(ms int64) uint64 {
+	if ms < 0 {
+		ms -= partSpan - 1
+	}
+	return uint64(ms/partSpan) ^ 1<<63
+}
+
+// placeAfter is the first place in a list, in ms, that is not before a time.
+func placeAfter(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 // days has the days for which there is a list of the tenant's threads. The braces are never empty.
 func (k keys) days(tenant string) string { return k.prefix + "days:{" + url.QueryEscape(tenant) + "/}" }
@@ -161,7 +188,7 @@ func relists(c *store.Commit, has *hint) (r relisting) {
 // add writes the new members.
 func (r *relisting) add(ctx context.Context, pipe redis.Pipeliner, k keys, tag string) (cmds []redis.Cmder) {
 	for _, l := range r.added {
-		cmds = append(cmds, pipe.ZAdd(ctx, k.list(l.List, tag), listingMember(tag, l)))
+		cmds = append(cmds, pipe.ZAdd(ctx, k.list(l), listingMember(tag, l)))
 	}
 	return cmds
 }
@@ -169,6 +196,6 @@ func (r *relisting) add(ctx context.Context, pipe redis.Pipeliner, k keys, tag s
 // remove removes the others.
 func (r *relisting) remove(ctx context.Context, pipe redis.Pipeliner, k keys, tag string) {
 	for _, l := range r.gone {
-		pipe.ZRem(ctx, k.list(l.List, tag), listingMember(tag, l).Member)
+		pipe.ZRem(ctx, k.list(l), listingMember(tag, l).Member)
 	}
 }

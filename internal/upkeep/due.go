@@ -23,9 +23,13 @@ const (
 	// the same time.
 	duePage   = 100
 	dueAtOnce = 8
-	// dueAgain is how long a thread that did not go on is left, and how far apart the looks are
-	// that are sure to find every other one.
+	// dueAgain is how long a thread that did not go on is left, and how far apart the looks at the
+	// whole list are while there is one; dueWhole is how far apart they are otherwise.
 	dueAgain = 5 * time.Second
+	dueWhole = 10 * time.Second
+	// dueLate is how much later than its time a thread may come into the list, or a clock may be, and
+	// be found by the next look.
+	dueLate = 2 * time.Second
 )
 
 // dueList is what a process knows of the threads that are due.
@@ -34,8 +38,10 @@ type dueList struct {
 	// tried has when threads were found, and where. They are not looked at for a while, since most
 	// of those that are still in the list cannot go on now.
 	tried map[store.Found]clock.Moment
-	// whole is when a look last found every thread that was not among them.
+	// whole is when a look last found every thread that was not among them; never means that the
+	// next look is to. since is from when on another one looks.
 	whole clock.Moment
+	since time.Time
 	// unread is whether the last look failed.
 	unread bool
 }
@@ -45,7 +51,7 @@ func (k *Keeper) keepDue() {
 	if k.cfg.Retention.Due <= 0 {
 		return
 	}
-	d := dueList{k: k, tried: map[store.Found]clock.Moment{}, whole: clock.Now()}
+	d := dueList{k: k, tried: map[store.Found]clock.Moment{}}
 	for {
 		select {
 		case <-k.ctx.Done():
@@ -60,8 +66,9 @@ func (k *Keeper) keepDue() {
 	}
 }
 
-// look goes on with all threads that are due. It begins with those that have been for the shortest
-// time: what cannot go on keeps nothing waiting that can.
+// look goes on with the threads that are due: those that have become so since the last look, which a
+// store finds at once, and from time to time all others. It begins with those that have been for the
+// shortest time: what cannot go on keeps nothing waiting that can.
 func (d *dueList) look(ctx context.Context) error {
 	for found, at := range d.tried {
 		if at.Ran() > 2*dueAgain {
@@ -71,24 +78,34 @@ func (d *dueList) look(ctx context.Context) error {
 	q := store.Query{
 		List:   store.List{Name: store.ListDue},
 		Before: d.k.cfg.Now().Time().Add(time.Millisecond),
+		Since:  d.since,
 		Newest: true,
 		Limit:  duePage,
 	}
-	if d.whole.Ran() > dueAgain {
+	began, whole := clock.Now(), d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain
+	if whole {
+		q.Since = time.Time{}
 		q.Limit += len(d.tried)
-		d.whole = clock.Now()
 	}
-	for ctx.Err() == nil {
+	full := false
+	for n := q.Limit; n == q.Limit && !full && ctx.Err() == nil; {
 		found, err := d.k.cfg.Store.Find(ctx, q)
 		if err != nil {
 			return err
 		}
-		n := len(found)
-		found = slices.DeleteFunc(found, d.rests)
-		if full := d.goOn(ctx, found); full || n < q.Limit || len(found) == 0 {
-			return nil
+		n = len(found)
+		if found = slices.DeleteFunc(found, d.rests); len(found) == 0 {
+			break
 		}
+		full = d.goOn(ctx, found)
 	}
+	switch {
+	case full: // some of those that were found were not tried
+		d.whole = clock.Moment{}
+	case whole:
+		d.whole = began
+	}
+	d.since = q.Before.Add(-dueLate)
 	return nil
 }
 
