@@ -42,7 +42,7 @@ func (t *attempts) untilAnswered() error {
 		if err := t.addRecorded(); err != nil {
 			return err
 		}
-		if err := r.owner.mayStart(false); err != nil {
+		if err := r.owner.mayStart("", false); err != nil {
 			return err
 		}
 		m := &r.models[r.model]

@@ -262,7 +262,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		call.Unknown = false
 	}
 	effects := b.r.hasEffects(call)
-	if err := b.r.owner.mayStart(effects); err != nil {
+	if err := b.r.owner.mayStart(call.ID, effects); err != nil {
 		f.err = err
 		return f
 	}
@@ -271,7 +271,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		return f
 	}
 	b.announce(&c)
-	f = b.through(b.r.owner.starting(ctx, effects), toolOf(b.r, &call), call, c)
+	f = b.through(b.r.owner.starting(ctx, call.ID, effects), toolOf(b.r, &call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.r.ctx.Err() == nil {
 		return b.unknown(ctx, call, c, f)
 	}

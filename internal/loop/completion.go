@@ -62,7 +62,7 @@ type completion struct {
 // observed is stream, reported to the observer. A call that was not made is not.
 func (a *completion) observed(asking *hooks.Asking) error {
 	a.began, a.first = clock.Now(), -1
-	err := a.stream(hooks.ContextWithAsking(a.r.owner.starting(a.r.inner, false), asking))
+	err := a.stream(hooks.ContextWithAsking(a.r.owner.starting(a.r.inner, "", false), asking))
 	if !errors.Is(err, hooks.ErrNotShrunk) {
 		a.report(err)
 	}

@@ -166,9 +166,10 @@ type Config struct {
 	// Pause is called before a run's writer takes what it commits next; see
 	// journal.Config. It is nil in a server.
 	Pause func(store.ThreadKey)
-	// Waited is called before a request that has waited for news of a run's owner goes on: several
-	// may at the same moment. It is nil in a server.
-	Waited func(ctx context.Context)
+	// Waited is called where several may go on at the same moment: a request that has waited for
+	// news of a run's owner, or a stream for the end of a run here, and a call that must find out
+	// whether it may start. what is the thread, or the call. It is nil in a server.
+	Waited func(ctx context.Context, what string)
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)

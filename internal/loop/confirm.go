@@ -45,8 +45,8 @@ type owner struct {
 
 // mayStart returns nil if this process is sure to own the run's thread now. Otherwise it ends
 // the run here, because another process has it, or may have it soon.
-func (o *owner) mayStart(effects bool) error {
-	err := o.confirm(effects)
+func (o *owner) mayStart(call string, effects bool) error {
+	err := o.confirm(call, effects)
 	if err != nil {
 		o.leave(err)
 	}
@@ -55,8 +55,8 @@ func (o *owner) mayStart(effects bool) error {
 
 // starting returns a context in which a tool or a model asks mayStart when it is really
 // called, after the hooks around it, which may wait.
-func (o *owner) starting(ctx context.Context, effects bool) context.Context {
-	return hooks.ContextWithStart(ctx, func() error { return o.mayStart(effects) })
+func (o *owner) starting(ctx context.Context, call string, effects bool) context.Context {
+	return hooks.ContextWithStart(ctx, func() error { return o.mayStart(call, effects) })
 }
 
 // confirm returns nil if this process owns the thread, and [store.ErrFenced] if not, or if
@@ -65,7 +65,7 @@ func (o *owner) starting(ctx context.Context, effects bool) context.Context {
 // this order: its runs may be another one's by now, or become so at any moment, by a process
 // that has read the head, and then found that the lease has ended. If the head has moved, that
 // process must read it again, and then sees a lease that is held.
-func (o *owner) confirm(effects bool) error {
+func (o *owner) confirm(call string, effects bool) error {
 	if o.sole {
 		return nil
 	}
@@ -76,6 +76,9 @@ func (o *owner) confirm(effects bool) error {
 	ctx, cancel := context.WithTimeout(o.ctx, o.cfg.StoreTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, o.cfg.Lease/10) {
+		if o.cfg.Waited != nil {
+			o.cfg.Waited(ctx, call)
+		}
 		asked := clock.Now()
 		head, err := o.cfg.Store.Head(ctx, o.key)
 		switch {

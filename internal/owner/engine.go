@@ -121,6 +121,7 @@ func New(cfg loop.Config) (*Engine, error) {
 		Store:       cfg.Store,
 		Live:        rs.feedOf,
 		Closed:      e.closed,
+		Waited:      cfg.Waited,
 		KeepAlive:   cfg.KeepAlive,
 		MaxSnapshot: cfg.MaxSnapshot,
 		TailBytes:   cfg.TailBytes,

@@ -129,7 +129,7 @@ func (o *takeovers) outwait(ctx context.Context, w *vigil, s *silence) error {
 		return errShuttingDown()
 	}
 	if o.cfg.Waited != nil {
-		o.cfg.Waited(ctx)
+		o.cfg.Waited(ctx, s.key.Thread)
 	}
 	return nil
 }

@@ -61,7 +61,9 @@ func (s *server) middleware() holdfast.Middleware {
 		Model: s.counted,
 		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-				if !call.Finished {
+				if call.Finished { // several results may have come at the same moment
+					s.pass(ctx, "given "+call.Thread+" "+call.ID)
+				} else {
 					s.at(ctx, "start "+call.Name+" "+call.Thread+" "+call.ID)
 				}
 				return next(ctx, tool, call)

@@ -45,16 +45,22 @@ func (g *gate) wait(ctx context.Context, w *waiter) (verdict string, let bool) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter) bool { return other == w })
+	at := slices.Index(g.waiting, w)
+	if at < 0 { // it was let go before that
+		return <-w.verdict, true
+	}
+	g.waiting = slices.Delete(g.waiting, at, at+1)
 	return "", false
 }
 
 // let lets a goroutine go.
 func (g *gate) let(w *waiter, verdict string) {
 	g.mu.Lock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter) bool { return other == w })
-	g.mu.Unlock()
-	w.verdict <- verdict
+	defer g.mu.Unlock()
+	if at := slices.Index(g.waiting, w); at >= 0 { // it has not left with its context
+		g.waiting = slices.Delete(g.waiting, at, at+1)
+		w.verdict <- verdict
+	}
 }
 
 // sorted returns those who wait, by name. Of several with one name all but the first get a

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -95,18 +96,11 @@ func (w *World) newServer(index, life int, v variant) *server {
 		Log:              slog.New(slog.DiscardHandler),
 		Now:              s.stamp,
 		NewID:            s.newID,
-		Waited: func(ctx context.Context) {
-			if !s.isDead() {
-				name := fmt.Sprint(s.name, " waited for ", ctx.Value(asked{}))
-				w.gate.wait(ctx, &waiter{name: name, server: s, auto: true})
-			}
+		Waited: func(ctx context.Context, what string) {
+			who, _ := ctx.Value(asked{}).(string)
+			s.pass(ctx, "waited "+what+" "+who)
 		},
-		Pause: func(key store.ThreadKey) {
-			if !s.isDead() {
-				w.gate.wait(context.Background(),
-					&waiter{name: s.name + " writer " + key.Thread, server: s, auto: true})
-			}
-		},
+		Pause: func(key store.ThreadKey) { s.pass(context.Background(), "writer "+key.Thread) },
 	})
 	if err != nil {
 		panic(err) // the agents are ours
@@ -189,6 +183,7 @@ func (s *server) die(noticed bool) {
 	s.ended.Store(true)
 	s.suspended, s.link.cut, s.link.deaf = false, false, false
 	s.hangUp()
+	synctest.Wait() // streams have left the gate with their contexts; the others are let go
 	for _, one := range s.world.gate.sorted() {
 		if one.server == s {
 			s.world.gate.let(one, dead)
@@ -233,6 +228,14 @@ func (s *server) at(ctx context.Context, name string, options ...string) string 
 		return dead
 	}
 	return verdict
+}
+
+// pass is a seam that only orders those who come to it at the same moment: they go on, one after
+// the other, when nothing else moves.
+func (s *server) pass(ctx context.Context, name string) {
+	if !s.isDead() {
+		s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, auto: true})
+	}
 }
 
 // alice is the user.

@@ -22,6 +22,7 @@ func (w *World) settle() {
 	if w.violation() != nil {
 		return
 	}
+	w.rest()
 	w.say("          faults stop")
 	w.settled.Store(true)
 	able := false

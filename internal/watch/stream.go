@@ -52,6 +52,8 @@ type Config struct {
 	Live func(store.ThreadKey) *journal.Feed
 	// Closed is closed when streams must end.
 	Closed <-chan struct{}
+	// Waited is called before a stream goes on whose feed has ended; see loop.Config. It may be nil.
+	Waited func(ctx context.Context, thread string)
 	// KeepAlive is how long a stream may be silent; then it yields an empty slice of frames.
 	KeepAlive time.Duration
 	// MaxSnapshot is the size of a MESSAGES_SNAPSHOT, in bytes, above which it has no more
@@ -74,6 +76,16 @@ func New(cfg Config) *Streams {
 
 // Close ends the readers that watchers share. It follows the closing of Config.Closed.
 func (s *Streams) Close() { s.tails.Close() }
+
+// over reports whether streams must end.
+func (s *Streams) over() bool {
+	select {
+	case <-s.cfg.Closed:
+		return true
+	default:
+		return false
+	}
+}
 
 // maxReading is how many streams may read a thread's message tree at a time. Of that they
 // keep only the path, but a tree may be large.
@@ -209,7 +221,11 @@ func (w *Stream) wait(
 	case <-ctx.Done():
 		return false, nil
 	case <-w.streams.cfg.Closed:
-		return false, errStreamCut(w.key.Thread, w.rec.ID)
+		select {
+		case <-more: // what a run left before the process stops is shown
+		default:
+			return false, errStreamCut(w.key.Thread, w.rec.ID)
+		}
 	}
 	return true, nil
 }
@@ -237,6 +253,12 @@ func (w *Stream) next(ctx context.Context) ([]store.Record, <-chan struct{}, err
 		}
 		if len(records) > 0 || more != nil {
 			return records, more, nil
+		}
+		if w.streams.cfg.Waited != nil {
+			w.streams.cfg.Waited(ctx, w.key.Thread)
+		}
+		if w.streams.over() {
+			return nil, nil, errStreamCut(w.key.Thread, w.rec.ID)
 		}
 		if err := w.left(); err != nil {
 			return nil, nil, thread.ReadError(w.key, err)
