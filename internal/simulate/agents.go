@@ -52,7 +52,7 @@ func (s *server) middleware() holdfast.Middleware {
 						Reason:  holdfast.ReasonToolCall,
 						Message: "May it?",
 						ResponseSchema: json.RawMessage(`{"type":"object","required":["approved"],` +
-							`"properties":{"approved":{"type":"boolean"}}}`),
+							`"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`),
 					})
 				}
 			}
