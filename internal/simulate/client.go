@@ -197,7 +197,9 @@ func (c *client) read(s *server, what string, fresh bool, ask func(context.Conte
 		}
 		for frames, err := range reply.Whole() {
 			for i := range frames {
-				c.see(&frames[i])
+				if !c.see(&frames[i]) {
+					return // such a stream may never end
+				}
 			}
 			if err != nil {
 				c.world.fact("%s's stream ends: %s", c.name, codeOf(err))
@@ -207,10 +209,17 @@ func (c *client) read(s *server, what string, fresh bool, ask func(context.Conte
 	})
 }
 
-// see takes in a frame.
-func (c *client) see(f *agui.Frame) {
+// see takes in a frame. It reports whether that keeps every promise.
+func (c *client) see(f *agui.Frame) bool {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
+	before := len(c.world.broken)
+	c.frame(f)
+	return len(c.world.broken) == before
+}
+
+// frame takes in a frame. The caller holds the lock.
+func (c *client) frame(f *agui.Frame) {
 	ev, err := agui.DecodeEvent(f.Data)
 	if err != nil {
 		c.world.violated("both dialects are legal", "%s cannot read %s: %v", c.name, f.Data, err)
