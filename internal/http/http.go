@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -135,7 +136,8 @@ func newRouter(c *Config) *chi.Mux {
 	}
 	self := &serverAPI{ready: c.Ready, metrics: c.Metrics, ui: c.UI}
 	routes := slices.Concat(c.routes(monitor), self.routes())
-	self.document = openAPI(routes, !c.Door.LoopbackOnly && !c.Door.Anonymous, c.Version)
+	keys, version := !c.Door.LoopbackOnly && !c.Door.Anonymous, c.Version
+	self.document = sync.OnceValue(func() []byte { return openAPI(routes, keys, version) })
 	gate := &gate{
 		door:         c.Door,
 		bodies:       monitor.Bodies,

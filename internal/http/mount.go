@@ -20,9 +20,9 @@ import (
 type serverAPI struct {
 	ready    func(context.Context) error
 	known    readyState
-	metrics  http.Handler // nil without metrics
-	ui       http.Handler // nil without a page
-	document []byte       // the response of GET /openapi.json
+	metrics  http.Handler  // nil without metrics
+	ui       http.Handler  // nil without a page
+	document func() []byte // makes the response of GET /openapi.json, once
 }
 
 // routes are those of the server itself.
@@ -144,7 +144,7 @@ func (a *serverAPI) getMetrics(w http.ResponseWriter, r *http.Request, _ holdfas
 func (a *serverAPI) openAPI(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
 	exchange.JSONHeader(w, http.StatusOK)
 	// An error means that the client went away, and nobody can be told.
-	_, _ = w.Write(a.document)
+	_, _ = w.Write(a.document())
 	return nil
 }
 

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/owner"
 )
 
 // The scheduler: what can happen next, how likely it is, and what is chosen.
@@ -226,6 +223,10 @@ func (o *options) request(c *client, s *server) {
 	o.add(c.name+" attaches"+at, 0.3, func() { c.attach(s) })
 	if c.page.run != "" && c.page.cursor.Number > 0 {
 		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
+		o.add(c.name+" comes back to the thread"+at, 0.4, func() { c.goOn(s) })
+		if c.last != nil {
+			o.add(c.name+" comes back with its request"+at, 0.4, func() { c.repost(s) })
+		}
 	}
 }
 
@@ -273,20 +274,14 @@ func (o *options) outside(s *server) {
 			continue
 		}
 		weight, name := 1/float64(1+2*h.sent), h.id+" of "+h.thread+" at "+s.name
-		send := func(result string, fails bool, who holdfast.Principal) func() {
-			return func() {
-				f := owner.OutsideResult{Token: h.token, Result: json.RawMessage(result), Failed: fails}
-				if who != (holdfast.Principal{}) {
-					f.Token, f.Who, f.Thread, f.Call = "", who, h.thread, h.id
-				}
-				o.w.finish(s, h, f)
-			}
+		send := func(result string, fails, byUser bool) func() {
+			return func() { o.w.finish(s, h, json.RawMessage(result), fails, byUser) }
 		}
-		o.add("the service finishes "+name, weight, send(`{"by":"it"}`, false, holdfast.Principal{}))
-		o.add("the service finishes otherwise "+name, 0.3*weight, send(`{"by":"another"}`, false, holdfast.Principal{}))
-		o.add("the service fails "+name, 0.2*weight, send(`"it broke"`, true, holdfast.Principal{}))
-		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, holdfast.Principal{}))
-		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, alice))
+		o.add("the service finishes "+name, weight, send(`{"by":"it"}`, false, false))
+		o.add("the service finishes otherwise "+name, 0.3*weight, send(`{"by":"another"}`, false, false))
+		o.add("the service fails "+name, 0.2*weight, send(`"it broke"`, true, false))
+		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, false))
+		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, true))
 	}
 	for _, id := range o.w.plan.ids() {
 		o.add("upkeep looks after "+id+" at "+s.name, 0.1, func() { o.w.lookAfter(s, id) })

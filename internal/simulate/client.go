@@ -2,9 +2,12 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -118,33 +121,50 @@ func (c *client) answerWith(s *server, payload string, became func(call string) 
 // post sends a request.
 func (c *client) post(s *server, in *agui.RunAgentInput) {
 	c.last = in
-	c.read(s, "post "+in.RunID, true, func(ctx context.Context) (*agui.Reply, error) {
-		copied := *in
-		return s.engine.Post(ctx, alice, "a", &copied)
+	c.read(s, "post "+in.RunID, true, &request{method: "POST", path: "/agents/a/runs", body: in})
+}
+
+// repost sends its last request again, and says what it has of the run.
+func (c *client) repost(s *server) {
+	c.read(s, "post again "+c.last.RunID, false, &request{
+		method: "POST", path: "/agents/a/runs", after: c.page.cursor, body: c.last,
 	})
 }
 
 // attach looks at the thread as a fresh page.
 func (c *client) attach(s *server) {
-	c.read(s, "attach", true, func(ctx context.Context) (*agui.Reply, error) {
-		return s.engine.Attach(ctx, alice, c.thread, c.dialect)
-	})
+	c.read(s, "attach", true, c.get("/threads/"+c.thread+"/stream"))
+}
+
+// goOn reads on in the thread, whatever its run is.
+func (c *client) goOn(s *server) {
+	r := c.get("/threads/" + c.thread + "/stream")
+	r.after = c.page.cursor
+	c.read(s, "go on", false, r)
 }
 
 // resume reads on after the last record that it has seen.
 func (c *client) resume(s *server) {
-	run, after := c.page.run, c.page.cursor
-	c.read(s, "resume", false, func(ctx context.Context) (*agui.Reply, error) {
-		return s.engine.Events(ctx, alice, c.thread, run, after, c.dialect)
-	})
+	r := c.get("/threads/" + c.thread + "/runs/" + c.page.run + "/events")
+	r.after = c.page.cursor
+	c.read(s, "resume", false, r)
+}
+
+// get returns a request for a stream.
+func (c *client) get(path string) *request {
+	r := &request{method: "GET", path: path}
+	if c.dialect == agui.DialectLegacy {
+		r.query = url.Values{"protocolVersion": {"none"}}
+	}
+	return r
 }
 
 // cancel cancels the run that it watches.
 func (c *client) cancel(s *server) {
 	run := c.page.run
 	c.world.ended.Go(func() {
-		_, err := s.engine.Cancel(as(s.clients, c.name), alice, c.thread, run)
-		c.world.fact("%s has cancelled %s: %s", c.name, run, codeOf(err))
+		r := &request{method: "POST", path: "/threads/" + c.thread + "/runs/" + run + "/cancel"}
+		c.world.fact("%s has cancelled %s: %s", c.name, run, s.ask(as(s.clients, c.name), r, nil))
 	})
 }
 
@@ -174,7 +194,7 @@ func (c *client) reads() bool {
 }
 
 // read asks for a stream and reads it to its end. fresh means that it begins with nothing.
-func (c *client) read(s *server, what string, fresh bool, ask func(context.Context) (*agui.Reply, error)) {
+func (c *client) read(s *server, what string, fresh bool, r *request) {
 	ctx, stop := context.WithCancel(as(s.clients, c.name))
 	c.stop, c.server = stop, s
 	c.world.ended.Go(func() {
@@ -184,26 +204,26 @@ func (c *client) read(s *server, what string, fresh bool, ask func(context.Conte
 			stop()
 			c.stop = nil
 		}()
-		reply, err := ask(ctx)
-		c.world.fact("%s %s: %s", c.name, what, codeOf(err))
-		if code := codeOf(err); c.full && (code == codes.TooManyRuns || code == codes.LimitExceeded) {
-			c.world.violate("places add up", "%s has no room for %s, and runs nothing", s.name, c.name)
-		}
-		if err != nil || reply == nil {
-			return
-		}
-		if fresh {
-			c.page = page{run: reply.RunID}
-		}
-		for frames, err := range reply.Whole() {
-			for i := range frames {
-				if !c.see(&frames[i]) {
-					return // such a stream may never end
-				}
+		w := &response{ctx: ctx}
+		w.begun = func(header http.Header) {
+			c.world.fact("%s %s: ok", c.name, what)
+			run := cmp.Or(header.Get("Holdfast-Run"), header.Get("Holdfast-Side-Run"))
+			if fresh || run != c.page.run { // a page that was in another run begins again
+				c.page = page{run: run}
 			}
-			if err != nil {
-				c.world.fact("%s's stream ends: %s", c.name, codeOf(err))
-				return
+		}
+		w.see = func(f *agui.Frame) {
+			if !c.see(f) {
+				stop() // such a stream may never end
+			}
+		}
+		switch code := s.serve(r, w); {
+		case w.streams() && code != "ok":
+			c.world.fact("%s's stream ends: %s", c.name, code)
+		case !w.streams():
+			c.world.fact("%s %s: %s", c.name, what, code)
+			if c.full && (code == codes.TooManyRuns || code == codes.LimitExceeded) {
+				c.world.violate("places add up", "%s has no room for %s, and runs nothing", s.name, c.name)
 			}
 		}
 	})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
-	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -22,20 +22,22 @@ func (w *World) task(s *server, f func(ctx context.Context, name string)) {
 	w.ended.Go(func() { f(as(s.clients, name), name) })
 }
 
-// finish sends a result to a server.
-func (w *World) finish(s *server, h *handed, f owner.OutsideResult) {
+// finish sends a result to a server, as the service does, or as the user.
+func (w *World) finish(s *server, h *handed, result json.RawMessage, fails, byUser bool) {
 	h.sent++
+	r := &request{method: "POST", path: "/calls", query: url.Values{"token": {h.token}}}
+	if byUser {
+		r.path, r.query = "/threads/"+h.thread+"/calls/"+h.id+"/result", nil
+	}
+	r.body = map[string]any{"result": result}
+	if fails {
+		r.body = map[string]any{"error": result}
+	}
 	w.task(s, func(ctx context.Context, name string) {
-		if f.Token != "" {
-			if err := owner.Expects(ctx, s.engine, f.Token); err != nil {
-				w.fact("%s is not expected: %s", name, codeOf(err))
-				return
-			}
-		}
-		_, err := s.engine.Finish(ctx, f)
-		w.fact("%s finishes %s of %s: %s", name, h.id, h.thread, codeOf(err))
-		if err == nil {
-			w.finishedOutside(h, f.Result, f.Failed)
+		code := s.ask(ctx, r, nil)
+		w.fact("%s finishes %s of %s: %s", name, h.id, h.thread, code)
+		if code == "ok" {
+			w.finishedOutside(h, result, fails)
 		}
 	})
 }

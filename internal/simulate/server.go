@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -30,6 +32,8 @@ type server struct {
 	variant   variant
 	process   string
 	engine    *owner.Engine
+	keeper    *upkeep.Keeper
+	handler   http.Handler
 	link      *link
 	ended     atomic.Bool   // dead
 	ready     atomic.Bool   // started
@@ -106,6 +110,8 @@ func (w *World) newServer(index, life int, v variant) *server {
 		panic(err) // the agents are ours
 	}
 	s.engine, s.process = engine, owner.Process(engine)
+	s.keeper = s.newKeeper()
+	s.handler = s.web()
 	w.ended.Go(func() {
 		defer close(s.begun)
 		for !s.isDead() {

@@ -44,6 +44,10 @@ func (w *World) settle() {
 	if w.plan.seed%4 == 0 {
 		w.fill()
 	}
+	for i := 0; i < 60 && w.keptAgents() != "" && w.violation() == nil; i++ { // as in fill
+		w.drain()
+		time.Sleep(100 * time.Millisecond)
+	}
 	w.rest()
 	w.look()
 }

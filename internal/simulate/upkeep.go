@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -118,6 +119,13 @@ func (w *World) checkEnd() {
 			w.violated("what was refused is not done", "%s has the title %q", one.thread, text)
 		}
 	}
+	if kept := w.keptAgents(); kept != "" {
+		w.violated("agents that were replaced are let go", "%s", kept)
+	}
+}
+
+// keptAgents says which server keeps agents that it does not need; empty if none does.
+func (w *World) keptAgents() string {
 	for _, s := range w.servers {
 		if s.isDead() || s.stopping {
 			continue
@@ -126,8 +134,9 @@ func (w *World) checkEnd() {
 			select {
 			case <-unused:
 			default:
-				w.violated("agents that were replaced are let go", "%s keeps its %d.", s.name, i+1)
+				return fmt.Sprintf("%s keeps its %d.", s.name, i+1)
 			}
 		}
 	}
+	return ""
 }
