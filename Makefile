@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover installed stale lease all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -181,6 +181,9 @@ TAKEOVERS ?= 100
 takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down others, and measure how long their runs stand still; prints the table in docs/durability.md (needs redis-server, node)
 	HOLDFAST_TAKEOVERS=$(TAKEOVERS) go test -count=1 -timeout=60m -run='TestTakeoverTimes$$' -v ./internal/e2e
 	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
+
+fleet: ## what an idle fleet of 300 servers costs Redis, how soon 1,000 runs of one of ten that is killed go on, and what a provider gets of it; prints the tables in docs/operations.md (needs redis-server, ulimit -n 20000)
+	HOLDFAST_FLEET=1 HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -v ./internal/e2e/fleet | sed -nE '/^\|/p; s/^ +[a-z]+_test.go:[0-9]+: (.*(bar|beside|after|allows).*)/\1/p; /^(FAIL|ok|panic)/p'"
 
 RESETS ?= 50
 resets: ## reset the connections of a server RESETS times on links of 0, 5, 20 and 100 ms one way, and kill it RESETS/5 times; prints the table in docs/durability.md (needs redis-server)

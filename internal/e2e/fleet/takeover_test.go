@@ -1,0 +1,247 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
+	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/redis/go-redis/v9"
+)
+
+// The bars: how soon after the death of one of ten servers the first and the last of its 1,000 runs go
+// on, and how much later beside the runs of others.
+const (
+	firstWithin  = 100 * time.Millisecond
+	lastWithin   = time.Second
+	besideWithin = 10 * time.Millisecond
+)
+
+// provider is a model that is slow, or that allows so many calls a second. It notes who asks it.
+type provider struct {
+	mu sync.Mutex
+	// slow means that nobody is answered before answer is closed.
+	slow   bool
+	answer chan struct{}
+	allows int
+	calls  map[string][]time.Time // when each thread asked
+	let    []time.Time            // those that were let in
+	no     int                    // those that were refused
+}
+
+func newProvider() *provider {
+	return &provider{slow: true, answer: make(chan struct{}), calls: map[string][]time.Time{}}
+}
+
+// begin notes a call, and returns whether it is refused, and whether it must wait.
+func (p *provider) begin(thread string) (refused, slow bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.calls[thread] = append(p.calls[thread], now)
+	if p.allows > 0 {
+		for len(p.let) > 0 && now.Sub(p.let[0]) > time.Second {
+			p.let = p.let[1:]
+		}
+		if len(p.let) >= p.allows {
+			p.no++
+			return true, false
+		}
+		p.let = append(p.let, now)
+	}
+	return false, p.slow
+}
+
+// Stream implements [holdfast.Model].
+func (p *provider) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		refused, slow := p.begin(req.Thread)
+		if refused {
+			yield(holdfast.Delta{}, &holdfast.ModelError{
+				Kind:       failure.Rate,
+				Retryable:  true,
+				RetryAfter: time.Second,
+				Err:        fmt.Errorf("more than %d calls a second", p.allows),
+			})
+			return
+		}
+		if slow {
+			select {
+			case <-ctx.Done():
+				yield(holdfast.Delta{}, context.Cause(ctx))
+				return
+			case <-p.answer:
+			}
+		}
+		yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+	}
+}
+
+// crew is a fleet whose servers have runs.
+type crew struct {
+	*testing.T
+	redis   *redistest.Server
+	model   *provider
+	members []*member
+
+	mu    sync.Mutex
+	taken map[string][]time.Time // when each thread was taken over
+	ended map[string]int         // how often each run has ended well
+}
+
+// newCrew starts a fleet in which each server has runs.
+func newCrew(t *testing.T, servers, runs int) *crew {
+	c := &crew{
+		T:     t,
+		redis: redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec"),
+		model: newProvider(),
+		taken: map[string][]time.Time{},
+		ended: map[string]int{},
+	}
+	seen := observe.Observer{
+		TakenOver: func(at holdfast.Iteration, result observe.TakeoverResult, _ string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if result == observe.TakeoverDone {
+				c.taken[at.Thread] = append(c.taken[at.Thread], time.Now())
+			}
+		},
+		RunEnded: func(at holdfast.Iteration, outcome holdfast.Outcome, _ string, _ time.Duration) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if outcome == holdfast.OutcomeSuccess {
+				c.ended[at.Thread]++
+			}
+		},
+	}
+	for range servers {
+		c.members = append(c.members, join(t, c.redis, 16, holdfast.Agent{Name: "a", Model: c.model}, seen))
+	}
+	for n, m := range c.members {
+		together(runs, func(i int) {
+			thread := fmt.Sprintf("t%d-%d", n, i)
+			in := looptest.RunInput(thread, "r", looptest.UserSays("u", "go"))
+			if _, err := m.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {
+				t.Errorf("%s: %v", thread, err)
+			}
+		})
+	}
+	wait.Until(t, "all runs", func() bool { return c.asked() == servers*runs })
+	return c
+}
+
+// asked returns how many threads have asked the model.
+func (c *crew) asked() int {
+	c.model.mu.Lock()
+	defer c.model.mu.Unlock()
+	return len(c.model.calls)
+}
+
+// kill kills a server, and returns how long after that each of its runs was taken over.
+func (c *crew) kill(n, runs int) (took []time.Duration) {
+	c.Helper()
+	begun := time.Now()
+	c.members[n].wire.cut()
+	own := fmt.Sprintf("t%d-", n)
+	wait.Until(c.T, "the takeover of all runs", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		took = nil
+		for thread, times := range c.taken {
+			if strings.HasPrefix(thread, own) {
+				took = append(took, times[0].Sub(begun))
+			}
+			if len(times) != 1 {
+				c.Errorf("%s was taken over %d times", thread, len(times))
+			}
+		}
+		return len(took) == runs
+	})
+	slices.Sort(took)
+	return took
+}
+
+// percentile returns that of sorted times.
+func percentile(took []time.Duration, percent int) time.Duration {
+	return took[(len(took)*percent+99)/100-1].Round(100 * time.Microsecond)
+}
+
+// TestDeath: the runs of a server that dies go on at the others, each once, and soon, however many runs
+// others have.
+func TestDeath(t *testing.T) {
+	servers, runs := either(4, 10), either(12, 1000)
+	took := map[int]time.Duration{}
+	for _, beside := range []int{0, either(60, 10_000)} {
+		c := newCrew(t, servers, runs)
+		if beside > 0 {
+			own(t, c.redis, either(1, 10), beside)
+		}
+		wait.Pass(time.Duration(either(0, 5)) * time.Second) // for a fleet that is at rest
+		client := redis.NewClient(&redis.Options{Addr: c.redis.Addr, Protocol: 2})
+		defer client.Close()
+		for n := range either(1, 3) {
+			before, cpu := stats(t, client, "cpu", "stats"), used()
+			all := c.kill(n, runs)
+			cpu = used() - cpu
+			after := stats(t, client, "cpu", "stats")
+			spent := after["used_cpu_user"] + after["used_cpu_sys"] - before["used_cpu_user"] - before["used_cpu_sys"]
+			say("| %d runs each, beside %d heads | %s | %s | %s | %s | %.0f ms | %.0f ms | %.0f |", runs, beside,
+				percentile(all, 1), percentile(all, 50), percentile(all, 99), percentile(all, 100),
+				float64(cpu.Milliseconds()), 1000*spent,
+				after["total_commands_processed"]-before["total_commands_processed"])
+			t.Logf("%s %s", percentile(all, 50), percentile(all, 100))
+			took[beside] = max(took[beside], percentile(all, 99))
+			if measured() && (all[0] > firstWithin || all[len(all)-1] > lastWithin) {
+				t.Errorf("the first run goes on after %s, the last one after %s", all[0], all[len(all)-1])
+			}
+		}
+		c.finish(either(1, 3) * runs)
+	}
+	if late := took[10_000] - took[0]; measured() && late > besideWithin {
+		t.Errorf("beside 10,000 heads the 99th percentile is %s later", late)
+	}
+}
+
+// finish has the model answer, and checks that the runs that were taken over end well, once, and have
+// asked it once more.
+func (c *crew) finish(orphans int) {
+	c.Helper()
+	wait.Until(c.T, "the calls of the next owners", func() bool {
+		c.model.mu.Lock()
+		defer c.model.mu.Unlock()
+		again := 0
+		for thread := range c.taken {
+			if len(c.model.calls[thread]) > 1 {
+				again++
+			}
+		}
+		return again == orphans
+	})
+	close(c.model.answer)
+	wait.Until(c.T, "the ends of the runs that were taken over", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		good := 0
+		for thread := range c.taken {
+			good += min(c.ended[thread], 1)
+		}
+		return good == orphans
+	})
+	c.model.mu.Lock()
+	defer c.model.mu.Unlock()
+	for thread := range c.taken {
+		if n := len(c.model.calls[thread]); n != 2 || c.ended[thread] != 1 {
+			c.Errorf("%s has asked the model %d times, and ended %d times", thread, n, c.ended[thread])
+		}
+	}
+}
