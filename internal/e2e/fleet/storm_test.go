@@ -22,7 +22,7 @@ func TestStorm(t *testing.T) {
 	c.model.slow, c.model.allows = false, allows
 	c.model.mu.Unlock()
 	begun := time.Now()
-	c.kill(0, runs)
+	c.kill(0)
 	wait.Until(t, "the ends of the runs that were taken over", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -33,6 +33,8 @@ func TestStorm(t *testing.T) {
 		return good == runs
 	})
 	took := time.Since(begun).Round(10 * time.Millisecond)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.model.mu.Lock()
 	defer c.model.mu.Unlock()
 	var calls []time.Time

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -95,7 +94,8 @@ type crew struct {
 	members []*member
 
 	mu    sync.Mutex
-	taken map[string][]time.Time // when each thread was taken over
+	taken map[string][]time.Time // when each thread was taken over, after the last death
+	moved map[string]int         // how often each one was
 	ended map[string]int         // how often each run has ended well
 }
 
@@ -106,6 +106,7 @@ func newCrew(t *testing.T, servers, runs int) *crew {
 		redis: redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec"),
 		model: newProvider(),
 		taken: map[string][]time.Time{},
+		moved: map[string]int{},
 		ended: map[string]int{},
 	}
 	seen := observe.Observer{
@@ -148,25 +149,28 @@ func (c *crew) asked() int {
 }
 
 // kill kills a server, and returns how long after that each of its runs was taken over.
-func (c *crew) kill(n, runs int) (took []time.Duration) {
+func (c *crew) kill(n int) (took []time.Duration) {
 	c.Helper()
+	runs := c.members[n].Owner.Running()
+	c.mu.Lock()
+	clear(c.taken)
+	c.mu.Unlock()
 	begun := time.Now()
 	c.members[n].wire.cut()
-	own := fmt.Sprintf("t%d-", n)
 	wait.Until(c.T, "the takeover of all runs", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		took = nil
-		for thread, times := range c.taken {
-			if strings.HasPrefix(thread, own) {
-				took = append(took, times[0].Sub(begun))
-			}
-			if len(times) != 1 {
-				c.Errorf("%s was taken over %d times", thread, len(times))
-			}
-		}
-		return len(took) == runs
+		return len(c.taken) == runs
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for thread, times := range c.taken {
+		took = append(took, times[0].Sub(begun))
+		c.moved[thread]++
+		if len(times) != 1 {
+			c.Errorf("%s was taken over %d times", thread, len(times))
+		}
+	}
 	slices.Sort(took)
 	return took
 }
@@ -191,7 +195,7 @@ func TestDeath(t *testing.T) {
 		defer client.Close()
 		for n := range either(1, 3) {
 			before, cpu := stats(t, client, "cpu", "stats"), used()
-			all := c.kill(n, runs)
+			all := c.kill(n)
 			cpu = used() - cpu
 			after := stats(t, client, "cpu", "stats")
 			spent := after["used_cpu_user"] + after["used_cpu_sys"] - before["used_cpu_user"] - before["used_cpu_sys"]
@@ -205,7 +209,7 @@ func TestDeath(t *testing.T) {
 				t.Errorf("the first run goes on after %s, the last one after %s", all[0], all[len(all)-1])
 			}
 		}
-		c.finish(either(1, 3) * runs)
+		c.finish()
 	}
 	if late := took[10_000] - took[0]; measured() && late > besideWithin {
 		t.Errorf("beside 10,000 heads the 99th percentile is %s later", late)
@@ -213,35 +217,35 @@ func TestDeath(t *testing.T) {
 }
 
 // finish has the model answer, and checks that the runs that were taken over end well, once, and have
-// asked it once more.
-func (c *crew) finish(orphans int) {
+// asked it once more for each takeover.
+func (c *crew) finish() {
 	c.Helper()
-	wait.Until(c.T, "the calls of the next owners", func() bool {
-		c.model.mu.Lock()
-		defer c.model.mu.Unlock()
-		again := 0
-		for thread := range c.taken {
-			if len(c.model.calls[thread]) > 1 {
-				again++
+	each := func(f func(thread string, moved int) bool) func() bool {
+		return func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.model.mu.Lock()
+			defer c.model.mu.Unlock()
+			for thread, moved := range c.moved {
+				if !f(thread, moved) {
+					return false
+				}
 			}
-		}
-		return again == orphans
-	})
-	close(c.model.answer)
-	wait.Until(c.T, "the ends of the runs that were taken over", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		good := 0
-		for thread := range c.taken {
-			good += min(c.ended[thread], 1)
-		}
-		return good == orphans
-	})
-	c.model.mu.Lock()
-	defer c.model.mu.Unlock()
-	for thread := range c.taken {
-		if n := len(c.model.calls[thread]); n != 2 || c.ended[thread] != 1 {
-			c.Errorf("%s has asked the model %d times, and ended %d times", thread, n, c.ended[thread])
+			return true
 		}
 	}
+	wait.Until(c.T, "the calls of the next owners", each(func(thread string, moved int) bool {
+		return len(c.model.calls[thread]) > moved
+	}))
+	close(c.model.answer)
+	wait.Until(c.T, "the ends of the runs that were taken over", each(func(thread string, _ int) bool {
+		return c.ended[thread] > 0
+	}))
+	each(func(thread string, moved int) bool {
+		if n := len(c.model.calls[thread]); n != 1+moved || c.ended[thread] != 1 {
+			c.Errorf("%s, taken over %d times, has asked the model %d times, and ended %d times", thread, moved, n,
+				c.ended[thread])
+		}
+		return true
+	})()
 }
