@@ -129,6 +129,11 @@ func (s *windowCall) rangeOf(m *holdfast.Message) (r recordedRange, from int) {
 	if m.Activity == nil || m.Activity.Type != ActivitySummary && m.Activity.Type != ActivityCut {
 		return r, 0
 	}
+	return s.decodeRange(m)
+}
+
+// decodeRange is rangeOf for an activity of a window.
+func (s *windowCall) decodeRange(m *holdfast.Message) (r recordedRange, from int) {
 	if json.Unmarshal(m.Activity.Content, &r) != nil || r.Model != "" && r.Model != s.req.Model {
 		return r, 0
 	}

@@ -88,7 +88,7 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch, w
 		pending:  pending,
 		common:   -1,
 		last:     -1,
-		shown:    map[int]bool{},
+		shown:    make([]bool, len(h.Path)+1),
 	}
 	w.stands(since, sent)
 	for _, m := range sent {
@@ -109,7 +109,7 @@ type walk struct {
 	history *thread.History
 	pending []string
 	// shown are the places in the path of the messages that the client shows.
-	shown map[int]bool
+	shown []bool
 	// common is the index in the path of the last message that the client shows
 	// unchanged, before anything of its own.
 	common  int

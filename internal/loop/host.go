@@ -63,7 +63,7 @@ func NewHost(cfg Config, process string, l lease) *Host {
 	}
 	h := &Host{
 		Config:   cfg,
-		Read:     thread.Reader{Store: cfg.Store},
+		Read:     thread.Reader{Store: cfg.Store, Kept: thread.NewKept()},
 		Process:  process,
 		lease:    l,
 		Draining: make(chan struct{}),
@@ -107,6 +107,9 @@ func (h *Host) Commit(ctx context.Context, at holdfast.Iteration, c *store.Commi
 	crashPoint("before", c)
 	err := h.Config.Store.Commit(ctx, c)
 	crashPoint("after", c)
+	if err == nil {
+		h.Read.Kept.Committed(c)
+	}
 	h.Config.Observer.Committed(at, c, began.Ran(), err)
 	return err
 }

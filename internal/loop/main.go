@@ -181,8 +181,10 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if x.run.failed != nil {
 		shown = append(shown, agui.MessagesRef{Leaf: x.run.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
+	etag := ""
 	err = x.run.w.Finish(context.WithoutCancel(x.run.ctx), append(append(shown, before...), ev),
 		func(c *store.Commit, last store.Cursor) {
+			etag = c.ID
 			c.Messages = append(c.Messages, stored...)
 			x.run.st.Boundary = last
 			x.run.countBytes()
@@ -200,6 +202,7 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if err != nil {
 		return err
 	}
+	x.run.host.Read.Kept.Put(x.run.key, etag, x.run.st.Leaf, x.run.hist)
 	x.run.host.Config.Observer.RunEnded(x.run.place(), x.run.st.Outcome(), x.run.st.Code(), x.run.started.Ran())
 	x.run.host.Config.Ended(x.run.key)
 	return nil

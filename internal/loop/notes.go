@@ -19,6 +19,8 @@ type notes struct {
 	// models are the messages that models may be shown, and all are these and the
 	// activities; nil while there are none.
 	models, all []holdfast.Message
+	// room is how many messages the lists have room for at once.
+	room int
 }
 
 // add implements [holdfast.Record]. For a tool that outlives its run it returns an error.
@@ -54,7 +56,7 @@ func (n *notes) grow(models []holdfast.Message, m *holdfast.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.all == nil && m.Role == holdfast.RoleActivity {
-		n.all = slices.Clone(models)
+		n.all = append(make([]holdfast.Message, 0, max(n.room, len(models)+1)), models...)
 	}
 	if n.all != nil || m.Role == holdfast.RoleActivity {
 		n.all = append(n.all, *m)

@@ -27,7 +27,7 @@ func (g growth) plant(messages []agui.Message) []store.Message {
 		stored[i] = store.Message{ID: m.ID, Parent: g.r.st.Leaf, Data: data}
 		g.r.st.Leaf = m.ID
 		g.r.hist.Add(m, data)
-		g.r.remember(&m)
+		g.r.remember(len(g.r.hist.Path) - 1)
 		if m.Role != string(holdfast.RoleActivity) {
 			g.r.st.Advanced()
 		}

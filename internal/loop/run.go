@@ -106,10 +106,11 @@ type run struct {
 // errCancelled is the cause of a run that its user cancelled.
 var errCancelled = holdfast.ErrCancelled
 
-// remember adds a message to what models see.
-func (r *run) remember(m *agui.Message) {
-	d, err := m.Domain()
-	if err != nil || thread.Failed(m) {
+// remember adds the message at a place of the history to what models see.
+func (r *run) remember(at int) {
+	m := &r.hist.Path[at]
+	d, ok := r.hist.Domain(at)
+	if !ok || thread.Failed(m) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
@@ -122,11 +123,17 @@ func (r *run) remember(m *agui.Message) {
 		r.imported.Add(1)
 	}
 	if d, shown := r.show(d); shown {
-		for _, d := range append([]holdfast.Message{d}, behind(m)...) {
-			r.messages = append(r.messages, d)
-			r.notes.grow(r.messages, &d)
+		r.tell(d)
+		for _, d := range behind(m) {
+			r.tell(d)
 		}
 	}
+}
+
+// tell adds a message to what models see, as they see it.
+func (r *run) tell(d holdfast.Message) {
+	r.messages = append(r.messages, d)
+	r.notes.grow(r.messages, &r.messages[len(r.messages)-1])
 }
 
 // show returns a message as the agent's model is shown it, and whether it is shown at all.

@@ -267,8 +267,8 @@ func (r *reads) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 	return r.Store.MessagesOf(ctx, key, ids)
 }
 
-// TestHistoryIsReadOnce: a POST reads the history to decide what it means, and what is sent of
-// it comes from there.
+// TestHistoryIsReadOnce: a POST to a process that has not run the thread reads the history to
+// decide what it means, and what is sent of it comes from there.
 func TestHistoryIsReadOnce(t *testing.T) {
 	db := &reads{Store: memstore.New()}
 	e := looptest.Start(t, db, nil, echoes())
@@ -285,6 +285,7 @@ func TestHistoryIsReadOnce(t *testing.T) {
 		"nothing new":        looptest.RunInput("t", "r3"),
 		"nothing new, where": standing("t", "r4", "m999", ""),
 	} {
+		e := looptest.Start(t, db, nil, echoes())
 		db.trees.Store(0)
 		db.pieces.Store(0)
 		looptest.Posted(t, e, in)

@@ -74,6 +74,9 @@ func (s *Start) Closing(ctx context.Context, h *Host, call *thread.Call, text st
 	return closingResult(ctx, s.run(h), call, text)
 }
 
+// moreMessages is how many messages more than its history a run has room for at once.
+const moreMessages = 4
+
 // prepare sets up what the run needs to start. first are the records of its first commit
 // in this process, and head is the head after it.
 func (r *run) prepare(head *store.Head, first []store.Record) {
@@ -106,8 +109,10 @@ func (r *run) prepare(head *store.Head, first []store.Record) {
 	r.models = r.agent.Models
 	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
+	r.notes.room = len(r.hist.Path) + moreMessages
+	r.messages = make([]holdfast.Message, 0, r.notes.room)
 	for i := range r.hist.Path {
-		r.remember(&r.hist.Path[i])
+		r.remember(i)
 	}
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)

@@ -374,7 +374,7 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.History
 	h := thread.NewHistory()
-	h.Elsewhere, h.Calls = old.Elsewhere, old.Calls
+	h.Elsewhere, h.Calls, h.Branched = old.Elsewhere, old.Calls, true
 	keep := 0
 	if parent != "" {
 		last, _ := old.WholeFrom(old.Index[parent])

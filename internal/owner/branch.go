@@ -56,6 +56,7 @@ func (b *beginning) switchTo(ctx context.Context, leaf string) (switched bool, e
 		}
 	}
 	maps.Copy(h.Calls, b.r.History.Calls)
+	h.Branched = true
 	b.r.History, b.st.Leaf, b.st.Count = h, leaf, len(h.Path)
 	b.st.Prompt = b.st.Prompt.Branched()
 	return true, nil

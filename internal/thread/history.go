@@ -1,21 +1,17 @@
 package thread
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The messages of a thread are a tree in the store, in which a run sees one path, from the
-// first message to a leaf. This file reads that tree and follows the path, and says where a
-// path may be cut without tearing apart what belongs together.
+// first message to a leaf. This file has what is known of both, and says where a path may be cut
+// without tearing apart what belongs together.
 
 // History is the messages of a thread: the path from the first one to the leaf, and the
 // ids of those that are in the tree but not on the path.
@@ -28,6 +24,11 @@ type History struct {
 	Said      map[string][]byte // the user messages on other branches, as they are stored
 	Queued    map[string]bool   // ids of user messages that wait for open calls
 	Calls     map[string]bool   // tool call ids of the whole tree
+	// Branched means that the thread has left its branch since the tree was read: of the messages
+	// that it has left, not everything is known here.
+	Branched bool
+
+	domain []domain // see Domain
 }
 
 // NewHistory returns a history without messages.
@@ -65,6 +66,45 @@ func (h *History) noteCalls(m *agui.Message) {
 	for i := range m.ToolCalls {
 		h.Calls[m.ToolCalls[i].ID] = true
 	}
+}
+
+// clone returns a history that can grow. It leaves h as it is, and shares its lists.
+func (h *History) clone() *History {
+	return &History{
+		Path:      h.Path,
+		Raw:       h.Raw,
+		Index:     maps.Clone(h.Index),
+		Elsewhere: maps.Clone(h.Elsewhere),
+		Parents:   maps.Clone(h.Parents),
+		Said:      maps.Clone(h.Said),
+		Calls:     maps.Clone(h.Calls),
+		domain:    h.domain,
+	}
+}
+
+// longHistory is from how many messages on a history is long.
+const longHistory = 200
+
+// domain is a message of the path as hooks and models see it.
+type domain struct {
+	message holdfast.Message
+	ok      bool // it can be read
+}
+
+// Domain returns the message at a place of the path as hooks and models see it; false if it
+// cannot be read. A long history remembers it for the next run.
+func (h *History) Domain(at int) (holdfast.Message, bool) {
+	if at < len(h.domain) {
+		return h.domain[at].message, h.domain[at].ok
+	}
+	m, err := h.Path[at].Domain()
+	if at == len(h.domain) && len(h.Path) >= longHistory {
+		if h.domain == nil {
+			h.domain = make([]domain, 0, len(h.Path)+longHistory)
+		}
+		h.domain = append(h.domain, domain{m, err == nil})
+	}
+	return m, err == nil
 }
 
 // Last returns the place of the last message that models are shown: where the conversation
@@ -123,112 +163,4 @@ var mediaKinds = []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, hol
 func made(m *agui.Message) bool {
 	kind, ours := strings.CutPrefix(m.ActivityType, activityPrefix)
 	return ours && m.Role == string(holdfast.RoleActivity) && slices.Contains(mediaKinds, holdfast.PartType(kind))
-}
-
-// History reads the message tree and follows it from the leaf back to the first message.
-func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) (*History, error) {
-	u, err := rd.Undecoded(ctx, key, leaf)
-	if err != nil {
-		return nil, err
-	}
-	return u.Decode()
-}
-
-// Undecoded is a history that was read, and is known to be whole, but not what it says.
-type Undecoded struct {
-	Messages int // how many the path has
-
-	key    store.ThreadKey
-	stored []store.Message
-	path   []int // the places of the path's messages in stored
-}
-
-// Undecoded does the first part of [Reader.History], which takes a third of the time.
-func (rd Reader) Undecoded(ctx context.Context, key store.ThreadKey, leaf string) (*Undecoded, error) {
-	stored, err := rd.Store.Messages(ctx, key)
-	if err != nil {
-		return nil, ReadError(key, err)
-	}
-	path, err := pathTo(key, stored, leaf)
-	if err != nil {
-		return nil, err
-	}
-	return &Undecoded{len(path), key, stored, path}, nil
-}
-
-// Decode does the second part.
-func (u *Undecoded) Decode() (*History, error) {
-	h, stored := NewHistory(), u.stored
-	for _, place := range u.path {
-		s := &stored[place]
-		m, err := decodeMessage(s)
-		if err != nil {
-			return nil, ReadError(u.key, err)
-		}
-		h.Add(m, s.Data)
-	}
-	for i := range stored {
-		if _, on := h.Index[stored[i].ID]; !on {
-			m, err := decodeMessage(&stored[i])
-			if err != nil {
-				return nil, ReadError(u.key, err)
-			}
-			h.Elsewhere[stored[i].ID], h.Parents[stored[i].ID] = m.Role, stored[i].Parent
-			if m.Role == string(holdfast.RoleUser) {
-				h.Said[stored[i].ID] = stored[i].Data
-			}
-			h.noteCalls(&m)
-		}
-	}
-	return h, nil
-}
-
-// decodeMessage decodes a stored message.
-func decodeMessage(s *store.Message) (agui.Message, error) {
-	m, err := agui.DecodeMessage(s.Data)
-	if err != nil {
-		err = fmt.Errorf("message %s: %w: %w", s.ID, ErrUnreadable, err)
-	}
-	return m, err
-}
-
-// pathTo returns the places of the messages from the first to the leaf.
-func pathTo(key store.ThreadKey, stored []store.Message, leaf string) ([]int, error) {
-	byID := make(map[string]int, len(stored))
-	for i := range stored {
-		byID[stored[i].ID] = i
-	}
-	var backwards []int
-	for id := leaf; id != ""; {
-		i, ok := byID[id]
-		if !ok || len(backwards) > len(stored) {
-			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
-		}
-		backwards = append(backwards, i)
-		id = stored[i].Parent
-	}
-	path := make([]int, len(backwards))
-	for n, i := range backwards {
-		path[len(path)-1-n] = i
-	}
-	return path, nil
-}
-
-// Result reads the answer that is the result of the thread's last run; nil if there is none.
-func (rd Reader) Result(ctx context.Context, t *Thread) (json.RawMessage, error) {
-	if t.State.Output == "" {
-		return nil, nil
-	}
-	found, err := rd.Store.MessagesOf(ctx, t.Key, []string{t.State.Output})
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, ReadError(t.Key, err)
-	}
-	m, err := decodeMessage(&found[0])
-	if err != nil {
-		return nil, ReadError(t.Key, err)
-	}
-	return ResultOf(&m), nil
 }

@@ -20,7 +20,11 @@ import (
 
 // Reader reads threads from Store. It is the one way from a store to a thread. Its errors
 // are safe to show: see ReadError.
-type Reader struct{ Store store.Reader }
+type Reader struct {
+	Store store.Reader
+	// Kept are histories that need not be read; nil if there are none.
+	Kept *Kept
+}
 
 // Thread is a thread as it was when it was read.
 type Thread struct {
@@ -49,7 +53,10 @@ func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*
 
 // loadHistory reads the thread's history.
 func (rd Reader) loadHistory(ctx context.Context, t *Thread) (err error) {
-	if t.History, err = rd.History(ctx, t.Key, t.State.Leaf); err != nil {
+	if t.History = rd.Kept.History(t.Key, t.Head.ETag, t.State.Leaf); t.History == nil {
+		t.History, err = rd.History(ctx, t.Key, t.State.Leaf)
+	}
+	if err != nil {
 		return err
 	}
 	if len(t.History.Path) == 0 {
