@@ -42,7 +42,7 @@ type usage struct {
 	Config
 	// writing is locked, by a hash of the tenant, while gathered usage is written: in that
 	// moment it is neither here nor in the ledger, so readers of the sum take the read lock.
-	writing [64]sync.RWMutex
+	writing [64]guard
 	seed    maphash.Seed
 	// flushing has a place for one Flush.
 	flushing chan struct{}
@@ -242,15 +242,17 @@ func (a *admission) stored(made bool) {
 }
 
 // writingOf returns the lock of a tenant.
-func (u *usage) writingOf(tenant string) *sync.RWMutex {
+func (u *usage) writingOf(tenant string) *guard {
 	return &u.writing[maphash.String(u.seed, tenant)%uint64(len(u.writing))]
 }
 
 // used returns what the accounts have counted, together with what is gathered here.
 func (u *usage) used(ctx context.Context, who holdfast.Principal, names []string) ([]int64, error) {
 	lock := u.writingOf(who.Tenant)
-	lock.RLock()
-	defer lock.RUnlock()
+	if err := lock.read(ctx); err != nil {
+		return nil, err
+	}
+	defer lock.free()
 	used, err := u.Ledger.Used(ctx, who.Tenant, names)
 	if err != nil {
 		return nil, err
@@ -349,8 +351,10 @@ func (u *usage) keep(tenant string, list []settlement) {
 // flush writes what is gathered of a tenant.
 func (u *usage) flush(ctx context.Context, tenant string) error {
 	lock := u.writingOf(tenant)
-	lock.Lock()
-	defer lock.Unlock()
+	if err := lock.write(ctx); err != nil {
+		return err
+	}
+	defer lock.free()
 	u.mu.Lock()
 	amounts := u.gathered[tenant]
 	delete(u.gathered, tenant)

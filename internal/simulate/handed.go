@@ -16,14 +16,16 @@ import (
 const maxResults = 4
 
 // task begins a request that is no client's, under a name of its own.
-func (w *World) task(s *server, f func(ctx context.Context, name string)) {
+func (s *server) task(f func(ctx context.Context, name string)) {
+	w := s.world
 	w.tasks++
 	name := fmt.Sprintf("k%d", w.tasks)
 	w.ended.Go(func() { f(as(s.clients, name), name) })
 }
 
 // finish sends a result to a server, as the service does, or as the user.
-func (w *World) finish(s *server, h *handed, result json.RawMessage, fails, byUser bool) {
+func (s *server) finish(h *handed, result json.RawMessage, fails, byUser bool) {
+	w := s.world
 	h.sent++
 	r := &request{method: "POST", path: "/calls", query: url.Values{"token": {h.token}}}
 	if byUser {
@@ -33,7 +35,7 @@ func (w *World) finish(s *server, h *handed, result json.RawMessage, fails, byUs
 	if fails {
 		r.body = map[string]any{"error": result}
 	}
-	w.task(s, func(ctx context.Context, name string) {
+	s.task(func(ctx context.Context, name string) {
 		code := s.ask(ctx, r, nil)
 		w.fact("%s finishes %s of %s: %s", name, h.id, h.thread, code)
 		if code == "ok" {
@@ -47,10 +49,13 @@ func (w *World) finishedOutside(h *handed, result json.RawMessage, failed bool) 
 	hash := thread.ResultHash(result, failed)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.taken != "" && h.taken != hash {
+	if h.taken != "" && h.taken != hash && !w.truth.of(h.thread).rewound {
 		w.violated("a call is finished once", "%s of %s has got two results", h.id, h.thread)
 	}
 	h.taken = hash
+	if w.truth.handed[h.thread+" "+h.id] != h {
+		return // the thread was deleted meanwhile
+	}
 	if !failed && json.Unmarshal(result, &h.text) != nil {
 		h.text = string(result)
 	}
@@ -69,8 +74,9 @@ func (w *World) finishedOutside(h *handed, result json.RawMessage, failed bool) 
 }
 
 // lookAfter goes on with a thread whose calls have all ended, as upkeep does.
-func (w *World) lookAfter(s *server, id string) {
-	w.task(s, func(ctx context.Context, name string) {
+func (s *server) lookAfter(id string) {
+	w := s.world
+	s.task(func(ctx context.Context, name string) {
 		w.fact("%s has looked after %s: %s", name, id, codeOf(s.engine.GoOn(ctx, keyOf(id))))
 	})
 }
@@ -86,15 +92,18 @@ func (w *World) nextFor(st *thread.State) *server {
 	return nil
 }
 
-// goOn has upkeep look after each thread that can go on.
+// goOn has upkeep look after each thread that can go on, unless the servers do so by themselves.
 func (w *World) goOn() {
+	if w.plan.extras.keepers {
+		return
+	}
 	for _, id := range w.plan.ids() {
 		t, err := thread.Reader{Store: w.base}.Head(context.Background(), keyOf(id))
 		if err != nil {
 			continue
 		}
 		if s := w.nextFor(t.State); s != nil {
-			w.lookAfter(s, id)
+			s.lookAfter(id)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package simulate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -15,7 +17,8 @@ import (
 // truth is what has really happened. World.mu guards it.
 type truth struct {
 	threads map[string]*known
-	calls   map[string]*done // by idempotency key
+	former  map[string][]*known // threads of the same names, which were deleted
+	calls   map[string]*done    // by idempotency key
 	ledger  map[string]*reserved
 	spent   int64             // settled
 	begun   map[string]string // the runs that clients were told of, by id; their threads
@@ -31,6 +34,7 @@ type known struct {
 	messages map[string]message
 	results  map[string]string // the codes of results, by call
 	titled   bool              // somebody has asked for a title
+	rewound  bool              // somebody has asked to go back
 }
 
 // message is what is known of a message.
@@ -67,7 +71,7 @@ type reserved struct {
 }
 
 func (t *truth) init() {
-	t.threads, t.calls = map[string]*known{}, map[string]*done{}
+	t.threads, t.former, t.calls = map[string]*known{}, map[string][]*known{}, map[string]*done{}
 	t.ledger, t.begun = map[string]*reserved{}, map[string]string{}
 	t.handed, t.titles = map[string]*handed{}, map[string]*title{}
 }
@@ -84,6 +88,30 @@ func (t *truth) of(id string) *known {
 		t.threads[id] = k
 	}
 	return k
+}
+
+// recordsTo returns the records of a thread that end with a cursor, and which of the threads it is
+// that have had this name; nil if none has it.
+func (t *truth) recordsTo(id string, at store.Cursor) ([]store.Record, int) {
+	for i, k := range append(slices.Clone(t.former[id]), t.of(id)) {
+		if at.Number > 0 && at.Number <= uint64(len(k.records)) && k.records[at.Number-1].Cursor == at {
+			return k.records[:at.Number], i
+		}
+	}
+	return nil, 0
+}
+
+// delete takes in that a thread was deleted, where it stood.
+func (t *truth) delete(id string, at store.Position) {
+	k := t.threads[id]
+	if k == nil || k.position != at {
+		return // there was none
+	}
+	delete(t.threads, id)
+	t.former[id] = append(t.former[id], k)
+	maps.DeleteFunc(t.begun, func(_, of string) bool { return of == id })
+	maps.DeleteFunc(t.handed, func(_ string, h *handed) bool { return h.thread == id })
+	maps.DeleteFunc(t.titles, func(_ string, one *title) bool { return one.thread == id })
 }
 
 // describe says what an event is, for the story.
@@ -163,4 +191,34 @@ func deltaOf(ev agui.Event) (string, bool) {
 		return e.Delta, true
 	}
 	return "", false
+}
+
+// partOf returns what a delta belongs to; empty if the event is none.
+func partOf(ev agui.Event) string {
+	switch e := ev.(type) {
+	case agui.TextMessageContent:
+		return "message " + e.MessageID
+	case agui.ToolCallArgs:
+		return "call " + e.ToolCallID
+	}
+	return ""
+}
+
+// textUpTo returns what a client may be shown by the delta ev, with which the records end: what it
+// says or, in a log that was archived, all that its message has said after the record number after.
+func textUpTo(records []store.Record, after uint64, ev agui.Event) []string {
+	var texts []string
+	text := ""
+	for i := len(records) - 1; i >= 0 && uint64(i) >= after; i-- {
+		one, err := agui.DecodeEvent(records[i].Data)
+		if err != nil || partOf(one) != partOf(ev) {
+			continue
+		}
+		delta, _ := deltaOf(one)
+		text = delta + text
+		if len(texts) == 0 {
+			texts = append(texts, text)
+		}
+	}
+	return append(texts, text)
 }

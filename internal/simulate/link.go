@@ -117,7 +117,7 @@ func (l *link) Post(ctx context.Context, key store.ThreadKey, item store.InboxIt
 
 // Delete implements [store.Committer].
 func (l *link) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
-	return do(l, ctx, "delete", key, func(ctx context.Context) error { return l.base.Delete(ctx, key, at) })
+	return do(l, ctx, "delete", key, func(ctx context.Context) error { return l.world.delete(ctx, key, at) })
 }
 
 // Head implements [store.Reader].
@@ -192,14 +192,26 @@ func (l *link) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	return get(l, ctx, "owned", store.ThreadKey{}, l.base.Owned)
 }
 
+// walked is a page of Walk.
+type walked struct {
+	heads []store.Head
+	next  string
+}
+
 // Walk implements [store.Directory].
 func (l *link) Walk(ctx context.Context, after string, limit int) ([]store.Head, string, error) {
-	return l.base.Walk(ctx, after, limit)
+	p, err := get(l, ctx, "walk", store.ThreadKey{}, func(ctx context.Context) (p walked, err error) {
+		p.heads, p.next, err = l.base.Walk(ctx, after, limit)
+		return p, err
+	})
+	return p.heads, p.next, err
 }
 
 // Children implements [store.Directory].
 func (l *link) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
-	return l.base.Children(ctx, parent, after, limit)
+	return get(l, ctx, "children", parent, func(ctx context.Context) ([]string, error) {
+		return l.base.Children(ctx, parent, after, limit)
+	})
 }
 
 // Announce implements [store.Presence].
@@ -273,11 +285,15 @@ func (l *link) Used(ctx context.Context, tenant string, accounts []string) ([]in
 
 // PutHint implements [store.Hints].
 func (l *link) PutHint(ctx context.Context, name string, data []byte, ttl time.Duration) error {
-	return l.base.PutHint(ctx, name, data, ttl)
+	return do(l, ctx, "hint "+name, store.ThreadKey{}, func(ctx context.Context) error {
+		return l.base.PutHint(ctx, name, data, ttl)
+	})
 }
 
 // Hints implements [store.Hints].
-func (l *link) Hints(ctx context.Context) ([]store.Hint, error) { return l.base.Hints(ctx) }
+func (l *link) Hints(ctx context.Context) ([]store.Hint, error) {
+	return get(l, ctx, "hints", store.ThreadKey{}, l.base.Hints)
+}
 
 // Close implements [store.Store].
 func (l *link) Close() error { return nil }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -52,6 +53,7 @@ type plan struct {
 	legacy                    []bool
 	texts                     []string
 	extras                    extras
+	retention                 upkeep.Retention
 }
 
 // extras are what happens in some schedules only, so that the others keep to few things.
@@ -61,6 +63,8 @@ type extras struct {
 	branches bool // edits, regenerations, and returns to other branches
 	asides   bool // side runs
 	upkeep   bool // descriptions, reloads, calls by hand, and looks at what there is
+	keepers  bool // servers that archive, prune, delete, and go on with what is due; users who do too
+	rewinds  bool // users who go back, after which calls are made again, as they ask for
 }
 
 // extrasOf returns the extras of a seed: none for every second one.
@@ -69,10 +73,25 @@ func extrasOf(seed uint64) (x extras) {
 	if r.IntN(2) == 0 {
 		return x
 	}
-	for _, one := range []*bool{&x.outside, &x.page, &x.branches, &x.asides, &x.upkeep} {
+	for _, one := range []*bool{&x.outside, &x.page, &x.branches, &x.asides, &x.upkeep, &x.keepers, &x.rewinds} {
 		*one = r.IntN(2) == 0
 	}
 	return x
+}
+
+// retentionOf returns what servers remove by themselves.
+func retentionOf(seed uint64) (keep upkeep.Retention) {
+	r := rand.New(rand.NewPCG(seed, 0xa6e5))
+	if r.IntN(2) == 0 {
+		keep.Checkpoints = time.Second
+	}
+	if r.IntN(3) == 0 {
+		keep.PruneBytes = 4000
+	}
+	if r.IntN(4) == 0 {
+		keep.Threads = 2 * time.Second
+	}
+	return keep
 }
 
 // tools returns the names of the tools that a user asks for.
@@ -119,7 +138,7 @@ func planOf(seed uint64) *plan {
 	for range p.clients {
 		p.legacy = append(p.legacy, r.IntN(3) == 0)
 	}
-	p.extras = extrasOf(seed)
+	p.extras, p.retention = extrasOf(seed), retentionOf(seed)
 	for range 4 {
 		p.texts = append(p.texts, text(r, p.extras.tools()))
 	}

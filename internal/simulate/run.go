@@ -62,3 +62,14 @@ func (w *World) step(c *chooser) bool {
 	next.do()
 	return true
 }
+
+// choices returns what can happen next; all of it if a script chooses.
+func (w *World) choices(all bool) []choice {
+	o := &options{w: w, all: all, hot: map[*server]bool{}, busy: map[*server]bool{}}
+	o.seams()
+	o.told()
+	o.processes()
+	o.requests()
+	o.time()
+	return o.list
+}

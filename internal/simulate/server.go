@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -33,6 +34,7 @@ type server struct {
 	process   string
 	engine    *owner.Engine
 	keeper    *upkeep.Keeper
+	limits    *quota.Limiter
 	handler   http.Handler
 	link      *link
 	ended     atomic.Bool   // dead
@@ -75,6 +77,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 	s.begun = make(chan struct{})
 	s.clients, s.hangUp = context.WithCancel(context.Background())
 	s.link = &link{world: w, server: s, base: w.base}
+	s.limits = w.plan.limits(s.link, s.stamp, s.newID)
 	engine, err := owner.New(loop.Config{
 		Store:            s.link,
 		Memory:           func() store.Store { return memstore.New() },
@@ -86,7 +89,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		KeepCheckpoints:  4,
 		Lease:            lease,
 		MaxRuns:          maxRuns,
-		Limits:           w.plan.limits(s.link, s.stamp, s.newID),
+		Limits:           s.limits,
 		MaxParallelTools: 8,
 		ModelTries:       3,
 		StoreTimeout:     storeTimeout,
@@ -104,6 +107,11 @@ func (w *World) newServer(index, life int, v variant) *server {
 			who, _ := ctx.Value(asked{}).(string)
 			s.pass(ctx, "waited "+what+" "+who)
 		},
+		Ended: func(key store.ThreadKey) {
+			if w.plan.extras.keepers {
+				s.keeper.ArchiveSoon(key)
+			}
+		},
 		Pause: func(key store.ThreadKey) { s.pass(context.Background(), "writer "+key.Thread) },
 	})
 	if err != nil {
@@ -117,6 +125,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		for !s.isDead() {
 			if s.engine.Start(context.Background()) == nil {
 				s.ready.Store(true)
+				s.look()
 				return
 			}
 			time.Sleep(lease / 7)
@@ -203,6 +212,7 @@ func (s *server) die(noticed bool) {
 	}
 	s.world.ended.Go(func() {
 		<-s.begun
+		s.keeper.Stop()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.engine.Shutdown(ctx)
@@ -214,6 +224,7 @@ func (s *server) die(noticed bool) {
 func (s *server) stop() {
 	s.stopping = true
 	s.world.ended.Go(func() {
+		s.keeper.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		_ = s.engine.Shutdown(ctx)

@@ -44,7 +44,7 @@ func (w *World) settle() {
 	if w.plan.seed%4 == 0 {
 		w.fill()
 	}
-	for i := 0; i < 60 && w.keptAgents() != "" && w.violation() == nil; i++ { // as in fill
+	for i := 0; i < 60 && keptAgents(w.servers) != "" && w.violation() == nil; i++ { // as in fill
 		w.drain()
 		time.Sleep(100 * time.Millisecond)
 	}

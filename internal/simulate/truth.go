@@ -38,6 +38,9 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 	if strings.HasPrefix(c.Key.Thread, aside) {
 		w.violated("a side run is stored nowhere", "%s has committed %s to %s", s.name, c.ID, c.Key.Thread)
 	}
+	for _, id := range c.Forget {
+		delete(k.results, k.messages[id].result) // another call may get its id
+	}
 	for _, m := range c.Messages {
 		k.messages[m.ID] = message{parent: m.Parent}
 		w.resulted(k, c.Key.Thread, m.ID, m.Data)
@@ -84,7 +87,7 @@ func (w *World) started(s *server, call *holdfast.ToolCall) {
 		w.violated("one owner starts tools", "%s starts %s of %s, which belongs to %q", s.process, call.Name,
 			call.Thread, k.process)
 	}
-	if code, has := k.results[call.ID]; has {
+	if code, has := k.results[call.ID]; has && !k.rewound {
 		w.violated("a finished tool never runs again", "%s %s starts after its result %q", call.Name, call.ID, code)
 	}
 	if effects[call.Name] == holdfast.EffectPure {
@@ -103,7 +106,7 @@ func (w *World) started(s *server, call *holdfast.ToolCall) {
 		w.violated("a key belongs to one call", "%s %s %s has the key of %s %s %s", call.Name, call.ID, call.Arguments,
 			d.name, d.id, d.arguments)
 	}
-	if effects[call.Name] != holdfast.EffectIdempotent && d.starts > 1 {
+	if effects[call.Name] != holdfast.EffectIdempotent && d.starts > 1 && !k.rewound {
 		w.violated("once at most once", "%s %s has started %d times", call.Name, call.ID, d.starts)
 	}
 }

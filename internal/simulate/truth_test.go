@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -70,7 +71,8 @@ var breaches = []breach{
 		w.finishedOutside(&handed{thread: "t1", id: "new", taken: "x"}, []byte(`{}`), false)
 	}},
 	{"nothing acknowledged is lost", func(w *World) {
-		w.finishedOutside(&handed{thread: "t1", id: "new"}, []byte(`{}`), false)
+		w.delivered(w.servers[0], outside("new"))
+		w.finishedOutside(w.truth.handed["t1 new"], []byte(`{}`), false)
 	}},
 	{"nothing acknowledged is lost", func(w *World) {
 		w.truth.handed["t1 ended"] = &handed{thread: "t1", id: "ended", text: "done"}
@@ -86,6 +88,15 @@ var breaches = []breach{
 	}},
 	{"agents that were replaced are let go", func(w *World) {
 		w.servers[0].unused = append(w.servers[0].unused, make(chan struct{}))
+		w.checkEnd()
+	}},
+	{"the index lists every thread", func(w *World) {
+		c := &store.Commit{ID: "e2", Key: keyOf("t1"), Expect: w.truth.of("t1").position, Fence: first, Process: "s1"}
+		thread.Save(c, thread.New())
+		if err := w.commit(context.Background(), w.servers[0], c); err != nil {
+			panic(err)
+		}
+		w.base = forgetful{w.base}
 		w.checkEnd()
 	}},
 	{"durable before visible", func(w *World) { w.logged("t1", &agui.Frame{ID: "4-n"}) }},
@@ -150,6 +161,11 @@ func TestEveryPromiseHasABreach(t *testing.T) {
 		t.Errorf("%d checks of %d promises", found, len(known))
 	}
 }
+
+// forgetful is a store whose index has lost everything.
+type forgetful struct{ store.Store }
+
+func (forgetful) Find(context.Context, store.Query) ([]store.Found, error) { return nil, nil }
 
 // first is the fence under which the thread was written.
 var first = store.Fence{Epoch: 1, Nonce: "n"}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -18,8 +19,9 @@ import (
 // Operators describe threads, replace agents, call tools by hand, and look.
 
 // describe gives the thread of a run a title.
-func (w *World) describe(s *server, id string) {
-	w.task(s, func(ctx context.Context, name string) {
+func (s *server) describe(id string) {
+	w := s.world
+	s.task(func(ctx context.Context, name string) {
 		t, err := s.engine.Current(ctx, alice, id)
 		if err != nil || !t.State.Running() {
 			w.fact("%s finds no run: %s", name, codeOf(err))
@@ -57,8 +59,8 @@ func (s *server) reload() {
 }
 
 // callByHand calls a tool without a thread.
-func (w *World) callByHand(s *server, arguments string) {
-	w.task(s, func(ctx context.Context, name string) {
+func (s *server) callByHand(arguments string) {
+	s.task(func(ctx context.Context, name string) {
 		_, started, err := owner.CallByHand(ctx, s.engine, owner.ByHand{Agent: "a", Call: holdfast.ToolCall{
 			ID:        name,
 			Key:       name,
@@ -66,13 +68,14 @@ func (w *World) callByHand(s *server, arguments string) {
 			Arguments: json.RawMessage(arguments),
 			Principal: alice,
 		}})
-		w.fact("%s has called by hand: %t, %s", name, started, codeOf(err))
+		s.world.fact("%s has called by hand: %t, %s", name, started, codeOf(err))
 	})
 }
 
 // lookAt looks at a thread, and at the log of its run.
-func (w *World) lookAt(s *server, id string) {
-	w.task(s, func(ctx context.Context, name string) {
+func (s *server) lookAt(id string) {
+	w := s.world
+	s.task(func(ctx context.Context, name string) {
 		w.fact("%s finds it ready: %s", name, codeOf(s.engine.Ready(ctx)))
 		t, err := s.engine.Current(ctx, alice, id)
 		if err == nil {
@@ -100,9 +103,7 @@ func (w *World) logged(id string, f *agui.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	cursor, err := store.ParseCursor(f.ID)
-	records := w.truth.of(id).records
-	if err != nil || cursor.Number == 0 || cursor.Number > uint64(len(records)) ||
-		records[cursor.Number-1].Cursor != cursor {
+	if records, _ := w.truth.recordsTo(id, cursor); err != nil || records == nil {
 		w.violated("durable before visible", "the log shows %s, which %s has not", f.ID, id)
 	}
 }
@@ -119,14 +120,17 @@ func (w *World) checkEnd() {
 			w.violated("what was refused is not done", "%s has the title %q", one.thread, text)
 		}
 	}
-	if kept := w.keptAgents(); kept != "" {
+	if missing := w.truth.unlisted(w.base); missing != "" {
+		w.violated("the index lists every thread", "%s", missing)
+	}
+	if kept := keptAgents(w.servers); kept != "" {
 		w.violated("agents that were replaced are let go", "%s", kept)
 	}
 }
 
 // keptAgents says which server keeps agents that it does not need; empty if none does.
-func (w *World) keptAgents() string {
-	for _, s := range w.servers {
+func keptAgents(servers []*server) string {
+	for _, s := range servers {
 		if s.isDead() || s.stopping {
 			continue
 		}
@@ -139,4 +143,44 @@ func (w *World) keptAgents() string {
 		}
 	}
 	return ""
+}
+
+// unlisted compares the index with the threads, and says which one is not listed where it should
+// be; empty if none is. There may be more in the index than there is.
+func (t *truth) unlisted(base store.Store) string {
+	ctx := context.Background()
+	for _, id := range slices.Sorted(maps.Keys(t.threads)) {
+		head, err := base.Head(ctx, keyOf(id))
+		if err != nil {
+			continue
+		}
+		st, err := thread.DecodeState(head.State)
+		if err != nil {
+			continue
+		}
+		for _, l := range listsOf(head, st) {
+			found, err := base.Find(ctx, store.Query{List: l, Limit: 100})
+			if err != nil || !slices.ContainsFunc(found, func(f store.Found) bool { return f.Key == head.Key }) {
+				return fmt.Sprintf("%s is not in the list %q (%v)", id, l.Name, err)
+			}
+		}
+	}
+	return ""
+}
+
+// afterAll is a time at which every call has expired.
+var afterAll = time.Unix(1<<40, 0)
+
+// listsOf returns the lists in which a thread is to be.
+func listsOf(head *store.Head, st *thread.State) (lists []store.List) {
+	if head.Process != "" {
+		lists = append(lists, store.Owned(head.Process))
+	}
+	if st.Status() == threads.StatusInterrupted {
+		lists = append(lists, store.List{Name: store.ListAsking, Tenant: head.Key.Tenant, Group: head.User})
+	}
+	if st.GoesOn(afterAll) {
+		lists = append(lists, store.List{Name: store.ListDue})
+	}
+	return lists
 }

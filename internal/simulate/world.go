@@ -209,6 +209,18 @@ func (w *World) commit(ctx context.Context, s *server, c *store.Commit) error {
 	return nil
 }
 
+// delete deletes a thread.
+func (w *World) delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.base.Delete(ctx, key, at)
+	if err == nil {
+		w.truth.delete(key.Thread, at)
+		w.facts = append(w.facts, key.Thread+" is deleted")
+	}
+	return err
+}
+
 // posted has the servers told of a post.
 func (w *World) posted(key store.ThreadKey) {
 	for _, s := range w.servers {

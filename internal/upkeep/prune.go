@@ -121,18 +121,27 @@ func (p *pruning) values(ctx context.Context, c *store.Commit) error {
 	for _, st := range p.kept {
 		blobs, runs = append(blobs, st.Blobs()...), append(runs, st.Run())
 	}
-	for kind, needed := range map[store.Kind][]string{store.KindBlob: blobs, store.KindLog: runs} {
-		values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)
-		if err != nil {
-			return thread.ReadError(p.t.Key, err)
-		}
-		for _, v := range values {
-			if !slices.Contains(needed, v.ID) {
-				c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: v.ID})
-			}
-		}
+	if err := p.unneeded(ctx, c, store.KindBlob, blobs); err != nil {
+		return err
+	}
+	if err := p.unneeded(ctx, c, store.KindLog, runs); err != nil {
+		return err
 	}
 	return p.outside(ctx, c)
+}
+
+// unneeded has the commit delete the values of a kind that are not needed.
+func (p *pruning) unneeded(ctx context.Context, c *store.Commit, kind store.Kind, needed []string) error {
+	values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)
+	if err != nil {
+		return thread.ReadError(p.t.Key, err)
+	}
+	for _, v := range values {
+		if !slices.Contains(needed, v.ID) {
+			c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: v.ID})
+		}
+	}
+	return nil
 }
 
 // outside has the commit delete how outside calls ended that no message makes any more.

@@ -1,0 +1,59 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// TestGuard: readers share the guard, a writer has it alone and before readers that come after it,
+// and who waits stops with its context.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g guard
+		ctx, cancel := context.WithCancel(t.Context())
+		if g.read(ctx) != nil || g.read(ctx) != nil {
+			t.Fatal("readers do not share it")
+		}
+		var order []string
+		wait := func(name string, take func(context.Context) error) {
+			go func() {
+				if err := take(context.Background()); err != nil {
+					t.Error(err)
+				}
+				order = append(order, name)
+				g.free()
+			}()
+			synctest.Wait()
+		}
+		given := make(chan error, 1)
+		go func() { given <- g.write(ctx) }()
+		synctest.Wait()
+		wait("reader", g.read)
+		if len(order) > 0 {
+			t.Error("a reader passes a writer that waits")
+		}
+		cancel()
+		synctest.Wait()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Errorf("a writer goes on waiting: %v", err)
+		}
+		if len(order) != 1 {
+			t.Error("a reader waits for a writer that has left")
+		}
+		wait("writer", g.write)
+		g.free()
+		if synctest.Wait(); len(order) != 1 {
+			t.Error("a writer does not wait for the last reader")
+		}
+		g.free()
+		if synctest.Wait(); len(order) != 2 {
+			t.Error("nobody has it, and a writer waits")
+		}
+		if err := g.read(ctx); err != nil {
+			t.Errorf("a free guard cannot be taken: %v", err)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package simulate
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// The requests that clients, the service and operators can make next.
+
+// requests adds what clients can do.
+func (o *options) requests() {
+	for _, c := range append(slices.Clone(o.w.clients), o.w.asides...) {
+		if c.reads() {
+			weight := 0.3
+			if c.server.isDead() {
+				weight = 0
+			}
+			o.add(c.name+" is cut off", weight, c.leave)
+		}
+	}
+	for _, c := range o.w.clients {
+		for _, s := range o.w.servers {
+			if s.serves() && !s.suspended {
+				o.request(c, s)
+				o.branches(c, s)
+				o.brings(c, s)
+				o.aside(c, s)
+			}
+		}
+	}
+	for _, s := range o.w.servers {
+		if s.serves() && !s.suspended {
+			o.outside(s)
+			o.upkeep(s)
+			o.keeping(s)
+		}
+	}
+}
+
+// request adds what a client can do at a server.
+func (o *options) request(c *client, s *server) {
+	at := " at " + s.name
+	if c.page.run != "" && c.page.cursor.Number > 0 && !c.page.over {
+		o.add(c.name+" cancels"+at, 0.1, func() { c.cancel(s) })
+	}
+	if c.reads() {
+		return
+	}
+	if c.posts < maxPosts {
+		weight := 2.0
+		if c.posts > 0 {
+			weight = 0.6
+		}
+		o.add(c.name+" posts"+at, weight, func() { c.say(s, "") })
+		o.add(c.name+" posts and cancels"+at, 0.2*weight, func() {
+			c.say(s, `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
+		})
+	}
+	if c.sent < maxRequests && c.posts > 0 {
+		o.add(c.name+" posts nothing"+at, 0.4, func() { c.post(s, c.input("")) })
+		o.add(c.name+" posts again"+at, 0.4, func() { c.post(s, c.last) })
+		if len(c.page.open) > 0 {
+			o.add(c.name+" says yes"+at, 2, func() { c.answer(s, true) })
+			o.add(c.name+" says no"+at, 0.5, func() { c.answer(s, false) })
+			o.add(c.name+" says something else"+at, 0.3, func() { c.differ(s) })
+		}
+	}
+	o.add(c.name+" attaches"+at, 0.3, func() { c.attach(s) })
+	if c.page.run != "" && c.page.cursor.Number > 0 {
+		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
+		o.add(c.name+" comes back to the thread"+at, 0.4, func() { c.goOn(s) })
+		if c.last != nil {
+			o.add(c.name+" comes back with its request"+at, 0.4, func() { c.repost(s) })
+		}
+	}
+}
+
+// branches adds what a page can do that shows the whole conversation.
+func (o *options) branches(c *client, s *server) {
+	if !o.w.plan.extras.branches || c.reads() || c.sent >= maxRequests || c.posts == 0 {
+		return
+	}
+	at := " at " + s.name
+	o.add(c.name+" has it answered again"+at, 0.3, func() { c.branch(s, users(-1, false)) })
+	o.add(c.name+" edits the last message"+at, 0.3, func() { c.branch(s, users(-1, true)) })
+	o.add(c.name+" edits the first message"+at, 0.3, func() { c.branch(s, users(0, true)) })
+	o.add(c.name+" goes back to another branch"+at, 0.5, func() { c.branch(s, (*client).elsewhere) })
+}
+
+// brings adds that a page brings the results of its own tool.
+func (o *options) brings(c *client, s *server) {
+	if len(c.page.pending) == 0 || c.reads() || c.sent >= maxRequests {
+		return
+	}
+	at := " at " + s.name
+	o.add(c.name+" brings its results"+at, 2, func() { c.bring(s, len(c.page.pending)) })
+	o.add(c.name+" brings one result"+at, 1, func() { c.bring(s, 1) })
+}
+
+// aside adds that a page asks beside its conversation.
+func (o *options) aside(c *client, s *server) {
+	if o.w.plan.extras.asides && len(o.w.asides) < maxAsides {
+		o.add(c.name+" asks aside at "+s.name, 0.3, func() { o.w.askAside(s) })
+	}
+}
+
+// outside adds what the service can do at a server.
+func (o *options) outside(s *server) {
+	if !o.w.plan.extras.outside {
+		return
+	}
+	o.w.mu.Lock()
+	all := slices.SortedFunc(maps.Values(o.w.truth.handed), func(a, b *handed) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.id, b.id))
+	})
+	o.w.mu.Unlock()
+	for _, h := range all {
+		if h.sent >= maxResults {
+			continue
+		}
+		weight, name := 1/float64(1+2*h.sent), h.id+" of "+h.thread+" at "+s.name
+		send := func(result string, fails, byUser bool) func() {
+			return func() { s.finish(h, json.RawMessage(result), fails, byUser) }
+		}
+		o.add("the service finishes "+name, weight, send(`{"by":"it"}`, false, false))
+		o.add("the service finishes otherwise "+name, 0.3*weight, send(`{"by":"another"}`, false, false))
+		o.add("the service fails "+name, 0.2*weight, send(`"it broke"`, true, false))
+		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, false))
+		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, true))
+	}
+	for _, id := range o.w.plan.ids() {
+		o.add("upkeep looks after "+id+" at "+s.name, 0.1, func() { s.lookAfter(id) })
+	}
+}
+
+// upkeep adds what operators can do at a server.
+func (o *options) upkeep(s *server) {
+	if !o.w.plan.extras.upkeep {
+		return
+	}
+	at := " at " + s.name
+	for _, id := range o.w.plan.ids() {
+		o.add("an operator describes "+id+at, 0.4, func() { s.describe(id) })
+		o.add("an operator looks at "+id+at, 0.2, func() { s.lookAt(id) })
+	}
+	o.add("an operator calls a tool"+at, 0.1, func() { s.callByHand(`{"n":1}`) })
+	o.add("an operator calls a tool wrongly"+at, 0.05, func() { s.callByHand(`{"n":"one"}`) })
+	if !s.variant.without {
+		o.add("an operator reloads"+at, 0.3, s.reload)
+	}
+}
+
+// The most that a client does.
+const (
+	maxPosts    = 3
+	maxRequests = 8
+)
