@@ -52,7 +52,7 @@ func TestBanner(t *testing.T) {
 		`  (your page: figures, settings, tools by hand, kill)
   store       memory
   durability  none: nothing survives the end of this process
-  data        format 1
+  data        format ` + strconv.Itoa(thread.Format) + `
   agents      a
   recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
   chat        off: while a run is in progress, new messages and edits at /runs are refused; --chat lets them take over
@@ -81,7 +81,7 @@ func TestBanner(t *testing.T) {
 		"checkpoints manual": func(c *server.Config) {
 			c.CheckpointFrequency = "manual"
 		},
-		"  store       the program's own\n  data        format 1\n": func(c *server.Config) {
+		"  store       the program's own\n  data        format 1, which": func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
 		},
 		"/x  (embedded)\n": func(c *server.Config) { c.Store = "file:" + t.TempDir() + "/x" },
@@ -140,7 +140,7 @@ func TestBannerFormat(t *testing.T) {
 	c := config(t)
 	c.DataFormat = "7"
 	if _, err := server.New(c); err == nil ||
-		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 1 or newest`) {
+		!strings.Contains(err.Error(), `"7" cannot be written by this version: use 1 to 2 or newest`) {
 		t.Errorf("a format that is not written: %v", err)
 	}
 }

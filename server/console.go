@@ -97,6 +97,7 @@ func (c *console) Overview(ctx context.Context) hfhttp.Overview {
 		Durability: string(c.s.level),
 		Demo:       c.Scripted(),
 		Processes:  []string{c.Process()},
+		Index:      hfhttp.IndexProgress(c.s.keeper.Index()),
 		Figures:    c.figures.Figures(),
 	}
 	if keeper, shared := c.s.store.(store.FormatKeeper); shared {

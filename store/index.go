@@ -21,6 +21,9 @@ type Index interface {
 	// Mend enters a thread in all lists in which its head says that it is, and returns in how
 	// many of them it was missing. A thread that does not exist is missing in none.
 	Mend(ctx context.Context, key ThreadKey) (missing int, err error)
+	// Listed returns the lists that the thread's last commit with Listings named, in its order; those
+	// that Mend would enter the thread in, except for what follows from the head.
+	Listed(ctx context.Context, key ThreadKey) ([]Listing, error)
 	// Progress returns what the last call with a value has left in the store, nil at first: how
 	// far the walk has come that enters the threads of versions without an index.
 	Progress(ctx context.Context, put []byte) ([]byte, error)

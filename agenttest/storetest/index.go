@@ -26,6 +26,7 @@ func indexTests() map[string]func(*testing.T, store.Store) {
 		"threads of one process":                     testOwnedList,
 		"owners and their leases":                    testOwners,
 		"mending finds nothing missing":              testMend,
+		"the lists that a commit named":              testListedIn,
 		"listings that no index can have":            testInvalidListings,
 		"the progress of a walk":                     testProgress,
 		"a commit by another process moves a thread": testListedByTwo,
@@ -72,6 +73,26 @@ func testListed(t *testing.T, s store.Store) {
 	wantFound(t, s, all, "a 3600000")
 	a.commit(func(c *store.Commit) { c.Listings = []store.Listing{{List: store.List{Name: "other"}}} })
 	wantFound(t, s, all)
+}
+
+// testListedIn: a thread is asked in which lists it is.
+func testListedIn(t *testing.T, s store.Store) {
+	_, err := s.Listed(t.Context(), key("a"))
+	wantError(t, err, store.ErrNotFound)
+	a := create(t, s, key("a"), nil)
+	expect(t, "the lists of a thread that names none", len(must(s.Listed(t.Context(), key("a")))(t)), 0)
+	at := start().Add(time.Hour)
+	two := []store.Listing{{List: due(), At: at}, {List: store.List{Name: "n", Tenant: "x", Group: "y"}, At: at}}
+	a.commit(func(c *store.Commit) { c.Listings = two })
+	a.commit(func(c *store.Commit) { c.State = []byte("s") })
+	listed := must(s.Listed(t.Context(), key("a")))(t)
+	for i, l := range listed {
+		expect(t, "the place in a list", l.At.UnixMilli(), at.UnixMilli())
+		listed[i].At = at
+	}
+	expect(t, "the lists of a thread", listed, two)
+	a.commit(func(c *store.Commit) { c.Listings = []store.Listing{} })
+	expect(t, "the lists of a thread that is in none", len(must(s.Listed(t.Context(), key("a")))(t)), 0)
 }
 
 // testListedByTwo: a process that has put a thread into a list does not take it to be there still,

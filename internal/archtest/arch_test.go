@@ -281,6 +281,17 @@ var rules = map[string]rule{
 		ours: []string{"", "store", "internal/agui", "internal/clock", "internal/thread"},
 		why:  "journal is the one way from a run to its thread's log; it knows no agents",
 	},
+	"internal/indexing": {
+		ours: []string{
+			"",
+			"store",
+			"internal/clock",
+			"internal/dataformat",
+			"internal/routine",
+			"internal/thread",
+		},
+		why: "the walk that completes the index knows threads, and of the engine the few methods that it names",
+	},
 	"internal/upkeep": {
 		ours: []string{
 			"",
@@ -289,6 +300,7 @@ var rules = map[string]rule{
 			"threads",
 			"internal/agui",
 			"internal/clock",
+			"internal/indexing",
 			"internal/quota",
 			"internal/routine",
 			"internal/thread",

@@ -19,9 +19,10 @@ const clockPackage = "internal/clock"
 // ages are the files that compare what stands in the store with the time of a stamp, and why
 // that is right to be early or late by as much as a clock was moved.
 var ages = map[string]string{
-	"internal/owner/loss.go":       "how long nothing was written to a thread, for a line of the log",
-	"internal/upkeep/count.go":     "how long nothing was written to a thread, for what is counted of it",
-	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
+	"internal/indexing/indexing.go": "who walks says in the store when",
+	"internal/owner/loss.go":        "how long nothing was written to a thread, for a line of the log",
+	"internal/upkeep/count.go":      "how long nothing was written to a thread, for what is counted of it",
+	"internal/upkeep/retention.go":  "retention is by the ages of what is stored",
 	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who " +
 		"write to it compare that with their stamps",
 	"internal/redisstore/announced.go": "a wrong hint is removed by the clock that hints are written by",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -17,16 +16,12 @@ const ProblemIndex = "index_wrong"
 type Mender struct {
 	db    store.Store
 	newID func(prefix string) string
-	lists map[store.List]map[store.ThreadKey]time.Time // those that were read
 }
 
 // NewMender returns a Mender of a store.
 func NewMender(db store.Store, newID func(prefix string) string) *Mender {
-	return &Mender{db: db, newID: newID, lists: map[store.List]map[store.ThreadKey]time.Time{}}
+	return &Mender{db: db, newID: newID}
 }
-
-// maxListed is how many threads of a list are compared.
-const maxListed = 1 << 24
 
 // Mend compares one thread, and returns what was wrong with its place in the index. A thread that
 // runs, and one that cannot be read, is only entered where its head says without its state.
@@ -41,10 +36,6 @@ func (m *Mender) Mend(ctx context.Context, key store.ThreadKey) ([]Problem, erro
 			Detail: fmt.Sprintf("it was missing in %d places; it was entered again", missing)})
 	}
 	c, wrong, err := m.compare(ctx, key)
-	if wrong { // or the list was read before the thread moved
-		clear(m.lists)
-		c, wrong, err = m.compare(ctx, key)
-	}
 	if err != nil || !wrong {
 		return problems, err
 	}
@@ -78,42 +69,11 @@ func (m *Mender) compare(ctx context.Context, key store.ThreadKey) (c *store.Com
 		UpdatedAt: head.UpdatedAt,
 	}
 	thread.Relist(c, st)
-	want := map[store.List]int64{}
-	for _, l := range c.Listings {
-		want[l.List] = l.At.UnixMilli()
-	}
-	for _, list := range []store.List{
-		{Name: store.ListDue},
-		{Name: store.ListAsking, Tenant: key.Tenant, Group: head.User},
-	} {
-		threads, err := m.list(ctx, list)
-		if err != nil {
-			return nil, false, err
-		}
-		at, has := threads[key]
-		place, should := want[list]
-		if has != should || has && at.UnixMilli() != place {
-			return c, true, nil
-		}
-	}
-	return nil, false, nil
-}
-
-// list reads a list, once.
-func (m *Mender) list(ctx context.Context, list store.List) (map[store.ThreadKey]time.Time, error) {
-	if threads, read := m.lists[list]; read {
-		return threads, nil
-	}
-	found, err := m.db.Find(ctx, store.Query{List: list, Limit: maxListed})
+	is, err := m.db.Listed(ctx, key)
 	if err != nil {
-		return nil, err
+		return nil, false, unlessUnreadable(err)
 	}
-	threads := make(map[store.ThreadKey]time.Time, len(found))
-	for _, f := range found {
-		threads[f.Key] = f.At
-	}
-	m.lists[list] = threads
-	return threads, nil
+	return c, !thread.SameListings(is, c.Listings), nil
 }
 
 // unlessUnreadable returns nil for the error of a thread that cannot be read.

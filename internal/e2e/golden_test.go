@@ -27,7 +27,7 @@ var writeGolden = flag.Bool("write-golden", false,
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1"}
+var goldenFormats = []string{"v1", "v2"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {

@@ -228,6 +228,15 @@ func entriesOf(key store.ThreadKey, number uint64, h *store.Head) map[string][]b
 	return entries
 }
 
+// Listed implements [store.Index].
+func (s *Store) Listed(ctx context.Context, key store.ThreadKey) (listings []store.Listing, err error) {
+	err = s.read(ctx, key, func(v view, thread uint64) (err error) {
+		listings, err = v.listings(thread)
+		return err
+	})
+	return listings, err
+}
+
 // Progress implements [store.Index].
 func (s *Store) Progress(ctx context.Context, put []byte) (got []byte, err error) {
 	if len(put) > store.MaxProgress {

@@ -20,9 +20,10 @@ import (
 // The directory: what is in it besides Pebble's files, who may use it, and whether it is a
 // store at all. All of this is settled before Pebble sees it.
 
-// Format is the version of the layout of keys and values. A store with a larger
-// one is refused.
-const Format = 1
+// Format is the version of the layout of keys and values. A store with a larger one is refused, and
+// one with a smaller one gets this one when it is opened for writing. Versions that know only layout 1
+// do not keep the index, so they must not write to a store whose index is complete.
+const Format = 2
 
 // The files of the directory that are not Pebble's.
 const (
@@ -82,28 +83,28 @@ func lockFor(dir string, alone bool, wait time.Duration) (io.Closer, error) {
 	}
 }
 
-// checkFormat reads the version of a store's layout. It reports false if the
-// directory has no store, and could have one. It needs no lock: the file never changes.
-func checkFormat(dir string) (there bool, err error) {
+// checkFormat reads the version of a store's layout. It is 0 if the directory has no store, and could
+// have one. It needs no lock: the file is only ever replaced as a whole, by a later version.
+func checkFormat(dir string) (format int, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, checkVacant(dir)
+		return 0, checkVacant(dir)
 	}
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	word, number, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
-	format, err := strconv.Atoi(number)
+	format, err = strconv.Atoi(number)
 	switch {
 	case word == earlyWord && err == nil && format > 0:
-		return false, folder.ErrEarly
+		return 0, folder.ErrEarly
 	case word != formatWord || err != nil || format < 1:
-		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, folder.ErrDamaged)
+		return 0, fmt.Errorf("its file %s says %q: %w", formatFile, text, folder.ErrDamaged)
 	case format > Format:
-		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; "+
+		return 0, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; "+
 			"install a newer version", format, Format, store.ErrVersionTooNew)
 	}
-	return true, nil
+	return format, nil
 }
 
 // checkThere: a directory that is only read must be a store already.
@@ -136,7 +137,7 @@ func checkVacant(dir string) error {
 	return nil
 }
 
-// writeFormat makes the directory a store.
+// writeFormat makes the directory a store of this version's layout.
 func writeFormat(dir string) error {
 	name := filepath.Join(dir, formatFile)
 	temporary := filepath.Join(dir, "."+formatFile)

@@ -192,11 +192,37 @@ func put(t *testing.T, text string, name ...string) {
 func TestOpenNewerFormat(t *testing.T) {
 	t.Parallel()
 	dir := made(t)
-	put(t, "holdfast-data 2\n", dir, formatFile)
+	put(t, fmt.Sprintf("holdfast-data %d\n", Format+1), dir, formatFile)
 	err := refused(t, dir)
-	if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "format 2") ||
-		!strings.Contains(err.Error(), "formats up to 1") {
+	if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), fmt.Sprint("format ", Format+1)) ||
+		!strings.Contains(err.Error(), fmt.Sprint("formats up to ", Format)) {
 		t.Errorf("error is %v, want ErrVersionTooNew with both versions", err)
+	}
+}
+
+// TestOpenEarlierFormat: a store of an earlier layout gets this one when it is opened for writing, and
+// not before, so that no version that does not know it writes to the store from then on.
+func TestOpenEarlierFormat(t *testing.T) {
+	t.Parallel()
+	dir := made(t)
+	put(t, "holdfast-data 1\n", dir, formatFile)
+	for _, c := range []struct {
+		readOnly bool
+		want     string
+	}{{true, "holdfast-data 1\n"}, {false, fmt.Sprintf("holdfast-data %d\n", Format)}} {
+		s, err := Open(dir, Options{ReadOnly: c.readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Head(t.Context(), threadKey(1)); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, formatFile)); err != nil || string(text) != c.want {
+			t.Errorf("read only %t: the folder says %q, %v; want %q", c.readOnly, text, err, c.want)
+		}
 	}
 }
 
@@ -280,7 +306,7 @@ func TestOpenLeavesForeign(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"somebody else's folder":     {"notes.txt": "mine"},
 		"a store of an early build":  {formatFile: "holdfast 1\n"},
-		"a store of a newer version": {formatFile: "holdfast-data 2\n"},
+		"a store of a newer version": {formatFile: "holdfast-data 9\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,12 +132,11 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *loss, err error) {
 	if lock, err = lockFor(dir, !opts.ReadOnly, opts.LockTimeout); err != nil {
 		return nil, nil, err
 	}
-	there, err := checkFormat(dir) // another process may have made it a store
-	switch {
-	case err != nil:
-	case there:
+	format, err := checkFormat(dir) // another process may have made it a store
+	if err == nil && format > 0 {
 		lost, err = check(dir, opts)
-	default:
+	}
+	if err == nil && format < Format && !opts.ReadOnly {
 		err = writeFormat(dir)
 	}
 	if err != nil {

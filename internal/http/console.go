@@ -64,7 +64,17 @@ type Overview struct {
 	Demo       bool   `json:"demo"`
 	// Processes are those that share the store and live, this one among them.
 	Processes []string `json:"processes"`
+	// Index is how far the walk has come that enters the threads of earlier versions in the index.
+	Index IndexProgress `json:"index"`
 	figures.Figures
+}
+
+// IndexProgress is how far that walk has come: see indexing.Progress.
+type IndexProgress struct {
+	Complete bool  `json:"complete"`
+	Pass     int   `json:"pass"`
+	Threads  int64 `json:"threads"`
+	Entered  int64 `json:"entered"`
 }
 
 // Setting is one of the settings that the server was started with.

@@ -88,6 +88,15 @@ func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
 // Mend implements [store.Index].
 func (s *Store) Mend(ctx context.Context, _ store.ThreadKey) (int, error) { return 0, ctx.Err() }
 
+// Listed implements [store.Index].
+func (s *Store) Listed(ctx context.Context, key store.ThreadKey) (listings []store.Listing, err error) {
+	err = s.read(ctx, key, func(t *thread) error {
+		listings = slices.Clone(t.listings)
+		return nil
+	})
+	return listings, err
+}
+
 // Progress implements [store.Index].
 func (s *Store) Progress(ctx context.Context, put []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {

@@ -331,6 +331,15 @@ func (s *Store) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
 	return missing, nil
 }
 
+// Listed implements [store.Index].
+func (s *Store) Listed(ctx context.Context, key store.ThreadKey) ([]store.Listing, error) {
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), fieldLayout, "h", fieldListings).Result()
+	if err != nil {
+		return nil, failed("read thread "+key.String(), err)
+	}
+	return s.directory.listingsIn(key, fields)
+}
+
 // want is a member that a set should have.
 type want struct {
 	key string

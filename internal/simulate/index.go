@@ -31,6 +31,13 @@ func (l *link) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
 	return get(l, ctx, "mend", key, func(ctx context.Context) (int, error) { return l.base.Mend(ctx, key) })
 }
 
+// Listed implements [store.Index].
+func (l *link) Listed(ctx context.Context, key store.ThreadKey) ([]store.Listing, error) {
+	return get(l, ctx, "listed", key, func(ctx context.Context) ([]store.Listing, error) {
+		return l.base.Listed(ctx, key)
+	})
+}
+
 // Progress implements [store.Index].
 func (l *link) Progress(ctx context.Context, put []byte) ([]byte, error) {
 	return get(l, ctx, "progress", store.ThreadKey{}, func(ctx context.Context) ([]byte, error) {

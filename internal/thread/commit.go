@@ -82,6 +82,20 @@ func Relist(c *store.Commit, s *State) {
 	c.Listings = Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
 }
 
+// SameListings reports whether both are the same places in the same lists, as an index keeps them.
+func SameListings(a, b []store.Listing) bool {
+	places := map[store.List]int64{}
+	for _, l := range a {
+		places[l.List] = l.At.UnixMilli()
+	}
+	for _, l := range b {
+		if at, is := places[l.List]; !is || at != l.At.UnixMilli() {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
 // Timed gives the listings of a commit that waited for its time their place.
 func Timed(c *store.Commit) {
 	for i := range c.Listings {

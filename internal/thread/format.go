@@ -26,11 +26,13 @@ import (
 // nothing but its number. The tests of rolling upgrades have it beside this one.
 
 // latest is the newest data format that was ever written by a version of Holdfast.
-const latest = 1
+const latest = 2
 
-// FormatBefore is the data format of the version before. The first version writes the first
-// format, since there was none before it.
-const FormatBefore = 1
+// FormatIndexed is the first format whose writers keep the index: a commit that stores a state says in
+// which lists the thread is then (see [Save]). It has no member that format 1 lacks. A reader of format 1
+// alone must not write to a thread that is in it, because it would leave the thread where it was listed
+// before.
+const FormatIndexed = 2
 
 // checkFormat returns an error for a format that this version does not read.
 func checkFormat(what string, format int) error {

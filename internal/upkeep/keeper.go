@@ -1,6 +1,6 @@
 // Package upkeep works on threads that do not run. It shows them, their runs and checkpoints,
 // takes them back, forks, prunes and deletes them at a user's request, and by itself archives
-// the logs of ended runs and enforces retention. A change is a commit that does not touch the
+// the logs of ended runs, enforces retention and completes the index. A change is a commit that does not touch the
 // thread's fence: only the owner of a run writes while it runs, so a Keeper refuses or leaves
 // alone a thread that runs, but for its title, which it has the owner change. It uses the
 // engine through a small interface.
@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -50,10 +51,7 @@ type Config struct {
 
 // Engine is what a Keeper needs of the engine that runs threads.
 type Engine interface {
-	// Lock serializes what this process decides about one thread, until unlock is called.
-	Lock(key store.ThreadKey) (unlock func())
-	// Commit tries once to commit, and reports that to the observer.
-	Commit(ctx context.Context, at holdfast.Iteration, c *store.Commit) error
+	indexing.Engine
 	// Current reads the head of the caller's thread, which must exist, and makes sure
 	// that a thread that claims to run has a living owner.
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
@@ -64,9 +62,6 @@ type Engine interface {
 	Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error)
 	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
 	GoOn(ctx context.Context, key store.ThreadKey) error
-	// Share returns how long this process waits between two looks at what all processes look at,
-	// if one that is alone waits for d.
-	Share(d time.Duration) time.Duration
 	// Tools returns the specifications of an agent's tools.
 	Tools(agent string) []holdfast.ToolSpec
 	// ShownStates returns the middleware's states in st as the thread's owner may see
@@ -80,6 +75,7 @@ type Keeper struct {
 	engine   Engine
 	read     thread.Reader
 	counting counting
+	indexing *indexing.Walk
 	finished chan endedThread // see ArchiveSoon
 
 	ctx  context.Context
@@ -99,6 +95,13 @@ func New(cfg Config) *Keeper {
 		finished: make(chan endedThread, maxFinished),
 	}
 	k.counting = counting{&k.cfg, k.engine, k.read, k.ArchiveSoon}
+	k.indexing = indexing.New(indexing.Config{
+		Store:  cfg.Store,
+		Engine: cfg.Engine,
+		Log:    cfg.Log,
+		Now:    cfg.Now,
+		NewID:  cfg.NewID,
+	})
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
@@ -111,7 +114,12 @@ func (k *Keeper) Start() {
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
 	k.wg.Go(k.keepDue)
+	k.wg.Go(func() { k.indexing.Keep(k.ctx) })
 }
+
+// Index returns how far the index of the store is complete. Until it is, a list may lack threads that
+// were last written by a version without an index.
+func (k *Keeper) Index() indexing.Progress { return k.indexing.Progress() }
 
 // Stop ends what Start began, and waits for it. A log that is not archived by then is found
 // by the next process.
