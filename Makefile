@@ -107,8 +107,8 @@ fairness: ## how long one tenant's commits take while another sends the largest 
 
 SOCKETS ?= 10050
 hostile: ## what SOCKETS hostile connections, and 400 costly requests, cost another tenant, readiness and SIGTERM; prints two tables (needs redis-server, ulimit -n above twice as many)
-	HOLDFAST_HOSTILE=$(SOCKETS) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestHostile$$' -v ./internal/e2e | sed -nE 's/^ +hostile_test\.go:[0-9]+: (\|)/\1/p; s/^ +hostile_test\.go:[0-9]+: (.*MISSED)/\1/p; /FAIL|^ok/p'"
-	go run ./bench -hostile
+	HOLDFAST_HOSTILE=$(SOCKETS) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestHostile$$' -v ./internal/e2e | sed -nE 's/^ +hostile_test\.go:[0-9]+: (\|)/\1/p; s/^ +hostile_test\.go:[0-9]+: (.*MISSED)/\1/p; /FAIL|^ok/p'"; \
+		sockets=$$?; go run ./bench -hostile && exit $$sockets
 
 watchers: ## what idle watchers hold in memory, and what many watchers of a run cost Redis (needs redis-server)
 	go run ./bench -watchers
