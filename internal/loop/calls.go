@@ -86,6 +86,7 @@ func toolOf(r *run, call *thread.Call) holdfast.Tool {
 			call: *call,
 			key:  r.key,
 			keep: r.keeps.change,
+			may:  func() error { return r.owner.mayStart(call.ID, true) },
 			cfg:  &r.host.Config,
 		}
 	case ours:

@@ -49,7 +49,9 @@ type outsideTool struct {
 	key  store.ThreadKey
 	// keep changes the open call, and waits until that is durable.
 	keep func(ctx context.Context, call string, change func(*thread.Call)) error
-	cfg  *Config
+	// may makes sure that the thread is still this process's: the answer to keep may come late.
+	may func() error
+	cfg *Config
 	// handed is the token that was handed out here, and until when it works, so that a hook
 	// that tries again does not need another one; guarded by mu, because a hook may have given
 	// an attempt up.
@@ -82,6 +84,9 @@ func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
 	}
 	token, expiresAt, err := t.token(ctx, o)
 	if err != nil {
+		return err
+	}
+	if err := t.may(); err != nil {
 		return err
 	}
 	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.cfg.FinishURL(token)), ExpiresAt: expiresAt})

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Calls that are finished from outside: a service gets them, with a token, and sends results,
@@ -85,7 +87,7 @@ func (s *server) lookAfter(id string) {
 // waits for something else.
 func (w *World) nextFor(st *thread.State) *server {
 	for _, s := range w.servers {
-		if s.serves() && !s.variant.without && st.GoesOn(s.stamp().Time()) {
+		if s.serves() && !s.variant.without && goesOn(st, s.stamp().Time()) {
 			return s
 		}
 	}
@@ -106,4 +108,24 @@ func (w *World) goOn() {
 			s.lookAfter(id)
 		}
 	}
+}
+
+// goesOn reports whether a thread that rests waits for nothing any more but a run: each of its calls
+// from outside has its result, or its time is over. The server's own answer is not asked.
+func goesOn(st *thread.State, now time.Time) bool {
+	waited := false
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		switch {
+		case c.Frontend || c.Waits():
+			return false
+		case c.Outside == nil:
+		case c.Outside.Waits && c.Outside.Result == nil &&
+			(c.Outside.ExpiresAt.IsZero() || now.Before(c.Outside.ExpiresAt)):
+			return false
+		default:
+			waited = true
+		}
+	}
+	return waited && st.Status() == threads.StatusIdle && !st.Question.Waits()
 }

@@ -78,6 +78,27 @@ var mutants = []mutant{
 	one("a run that was given up is not handed over", "owner/succeed.go", "if why == gaveUp && s.others {",
 		"if why == gaveUp && s.others && key.Tenant == \"\" {"),
 	one("a fence does not rise", "owner/owner.go", "t.Head.Fence.Epoch + 1", "t.Head.Fence.Epoch + 0"),
+	one("an owner that has its lapsed lease back only reads the head", "loop/confirm.go",
+		"case o.lease.HeldSince(o.w.Acknowledged()):", "case o.lease.HeldSince(asked):"),
+	one("the index does not list what is due", "thread/commit.go", "ends && s.GoesOn(at) {",
+		"ends && s.GoesOn(at) && s.Format == 0 {"),
+	{"what is due is found only at its own time", []change{
+		{"upkeep/due.go", "d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain", "d.k == nil"},
+		{"upkeep/due.go", "d.since = q.Before.Add(-dueLate)", "d.since = q.Before"},
+	}},
+	one("a call that has expired waits on", "thread/status.go", "c.WaitsOutside() && !c.Expired(now)",
+		"c.WaitsOutside()"),
+	one("a thread is deleted wherever it stands", "memstore/commit.go", "t != nil && t.head.Position() != at {",
+		"t == nil && at.Next > 1 {"),
+	one("a pruning forgets what the thread needs", "upkeep/prune.go",
+		"for _, st := range p.kept {\n		for id := st.Leaf;", "for _, st := range p.kept[1:] "+
+			"{\n		for id := st.Leaf;"),
+	one("a client that comes back is shown everything", "http/runs.go",
+		"a.runs.Events(o.ctx, who, param(r, \"thread\"), run, asked.after,", "a.runs.Events(o.ctx, who, param(r, "+
+			"\"thread\"), run, store.Cursor{},"),
+	one("an archive loses the last record of a run", "upkeep/archive.go",
+		"thread.ArchiveRun(run.ID, run.Records, all)", "thread.ArchiveRun(run.ID, "+
+			"run.Records[:len(run.Records)-1], all)"),
 	one("a break in contact goes unnoticed", "owner/contact.go", "if !first && gap <= c.holds() {",
 		"if !first && gap <= 1000*c.holds() {"),
 }
@@ -151,7 +172,7 @@ func (m *mutant) build(t *testing.T) (binary string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile(cmp.Or(overlay.Replace[file], file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func listsOf(head *store.Head, st *thread.State) (lists []store.List) {
 	if st.Status() == threads.StatusInterrupted {
 		lists = append(lists, store.List{Name: store.ListAsking, Tenant: head.Key.Tenant, Group: head.User})
 	}
-	if st.GoesOn(afterAll) {
+	if goesOn(st, afterAll) {
 		lists = append(lists, store.List{Name: store.ListDue})
 	}
 	return lists
