@@ -16,6 +16,8 @@ func newInspector(s *Server) *inspector.Inspector {
 		Runs:  s.keeper.Runs,
 		Tools: s.engine.Tools,
 		Price: s.prices.priced,
+
+		Indexed: func() bool { return s.keeper.Index().Complete },
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,10 +31,11 @@ func TestDataFormat(t *testing.T) {
 		errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut)
 	}
-	if !strings.Contains(banner.String(), "  data        format 1\n") {
+	if !strings.Contains(banner.String(), fmt.Sprintf("  data        format %d\n", thread.Format)) {
 		t.Errorf("the banner is\n%s", banner.String())
 	}
-	want := regexp.MustCompile(`the servers write data format 1\nserver p_?\S+ reads up to 1\n`)
+	want := regexp.MustCompile(fmt.Sprintf(`the servers write data format %[1]d\nserver p_?\S+ reads up to %[1]d\n`,
+		thread.Format))
 	for command, text := range said {
 		if !want.MatchString(text) {
 			t.Errorf("%s says %s", command, text)
@@ -48,20 +50,20 @@ func TestDataFormat(t *testing.T) {
 	}
 	next := redis.NewClient(o)
 	defer next.Close()
-	if err := next.HSet(t.Context(), "hf:{hf:leases}:formats", "write", 2).Err(); err != nil {
+	if err := next.HSet(t.Context(), "hf:{hf:leases}:formats", "write", thread.Format+1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	errOut.Reset()
 	code := run(t.Context(), []string{"--addr=localhost:0", "--store=" + url}, env(nil), banner, errOut)
 	if !strings.Contains(errOut.String(),
-		"other servers write data of format 2 into this store, and this version reads up to "+
-			"1: start a newer version") || code != exitFailed {
+		fmt.Sprintf("other servers write data of format %d into this store, and this version reads up to "+
+			"%d: start a newer version", thread.Format+1, thread.Format)) || code != exitFailed {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	errOut.Reset()
 	if code := run(t.Context(), []string{"--addr=localhost:0", "--store=memory:"},
 		env(map[string]string{"HOLDFAST_DATA_FORMAT": "7"}), banner, errOut); code == exitOK ||
-		!strings.Contains(errOut.String(), "use 1 or newest") {
+		!strings.Contains(errOut.String(), "use 1 to 2 or newest") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }

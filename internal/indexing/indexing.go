@@ -7,6 +7,7 @@ package indexing
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,13 +91,13 @@ type Engine interface {
 type Walk struct {
 	cfg  Config
 	read thread.Reader
-	id   string // names this process in what the store keeps, once it has stored something
+	id   string // names this process in what the store keeps; it is in nothing that users see
 	seen atomic.Pointer[Progress]
 }
 
 // New returns a Walk. Keep begins it.
 func New(cfg Config) *Walk {
-	x := &Walk{cfg: cfg, read: thread.Reader{Store: cfg.Store}}
+	x := &Walk{cfg: cfg, read: thread.Reader{Store: cfg.Store}, id: rand.Text()}
 	x.seen.Store(&Progress{})
 	return x
 }
@@ -162,9 +163,6 @@ func (x *Walk) goOn(ctx context.Context, p *kept) (bool, error) {
 	is, err := x.load(ctx)
 	if err != nil || is.Complete || is.By != "" && is.By != x.id && is.At.After(p.At) {
 		return false, err // another process goes on with it
-	}
-	if x.id == "" {
-		x.id = x.cfg.NewID("w")
 	}
 	p.By = x.id
 	err = x.save(ctx, p)

@@ -19,6 +19,8 @@ type Config struct {
 	Runs func(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
 	// Price returns usage with what it costs, and the sum.
 	Price func(usage []holdfast.Usage) (list []threads.Usage, sum json.Number)
+	// Indexed reports whether the index of the store has every thread.
+	Indexed func() bool
 	// Tools returns the specifications of an agent's tools.
 	Tools func(agent string) []holdfast.ToolSpec
 }

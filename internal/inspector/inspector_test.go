@@ -24,6 +24,15 @@ func free(usage []holdfast.Usage) (list []threads.Usage, _ json.Number) {
 }
 
 // of returns an inspector of an engine's threads.
-func of(e *looptest.Engine) *inspector.Inspector {
-	return inspector.New(inspector.Config{Store: e.Store, Runs: e.Keeper.Runs, Tools: e.Owner.Tools, Price: free})
+func of(e *looptest.Engine) *inspector.Inspector { return by(e, false) }
+
+// by returns one that lists threads by the index, or by their heads.
+func by(e *looptest.Engine, index bool) *inspector.Inspector {
+	return inspector.New(inspector.Config{
+		Store:   e.Store,
+		Runs:    e.Keeper.Runs,
+		Tools:   e.Owner.Tools,
+		Price:   free,
+		Indexed: func() bool { return index },
+	})
 }

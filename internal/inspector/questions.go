@@ -2,6 +2,8 @@ package inspector
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -11,8 +13,10 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Which of a user's threads ask something is stored nowhere but in their heads, so these are
-// looked at, the last active first: a page at a time, and a bounded number for a request.
+// The index has a user's threads that ask something, so a page costs what is on it. Until the index is
+// complete, the heads of the user's threads are looked at, the last active first: a page at a time, and
+// a bounded number for a request.
+
 const (
 	headsAtOnce = 100
 	maxHeads    = 1000
@@ -24,10 +28,14 @@ const (
 func (in *Inspector) Questions(
 	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) (*threads.QuestionList, error) {
+	page := in.recent
+	if in.cfg.Indexed() {
+		page = in.asking
+	}
 	list := &threads.QuestionList{Questions: []threads.Question{}}
 	asking := 0
 	for looked := 0; looked < maxHeads && asking < limit; {
-		heads, err := in.cfg.Store.Threads(ctx, who, before, headsAtOnce)
+		heads, more, err := page(ctx, who, before, min(limit-asking+1, headsAtOnce))
 		if err != nil {
 			return nil, thread.ReadError(store.ThreadKey{}, err)
 		}
@@ -41,7 +49,7 @@ func (in *Inspector) Questions(
 			}
 			looked++
 			before = heads[i].UpdatedAt // an unreadable head sorts last within its minute, so this is the minute
-			if i == len(heads)-1 && len(heads) < headsAtOnce {
+			if i == len(heads)-1 && !more {
 				return list, nil
 			}
 		}
@@ -51,6 +59,63 @@ func (in *Inspector) Questions(
 	}
 	list.Next = before.UTC()
 	return list, nil
+}
+
+// recent returns threads of a user that were last active before a time, the newest first, and whether
+// there may be more.
+func (in *Inspector) recent(
+	ctx context.Context, who holdfast.Principal, before time.Time, _ int,
+) (heads []store.Head, more bool, err error) {
+	heads, err = in.cfg.Store.Threads(ctx, who, before, headsAtOnce)
+	return heads, len(heads) >= headsAtOnce, err
+}
+
+// asking returns those of them that ask something, at least limit if there are as many. Their places
+// in the index are the milliseconds in which they were last active, so those of the last one are only
+// returned if all of them were found.
+func (in *Inspector) asking(
+	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
+) (heads []store.Head, more bool, err error) {
+	q := store.Query{
+		List:   store.List{Name: store.ListAsking, Tenant: who.Tenant, Group: who.User},
+		Before: before,
+		Newest: true,
+		Limit:  limit + 1,
+	}
+	for {
+		found, err := in.cfg.Store.Find(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		more = len(found) == q.Limit
+		if more {
+			last := found[len(found)-1].At
+			found = slices.DeleteFunc(found, func(f store.Found) bool { return f.At.Equal(last) })
+		}
+		heads, err = in.headsOf(ctx, found, before)
+		if err != nil || !more || len(heads) >= limit {
+			return heads, more, err
+		}
+		q.Limit *= 4
+	}
+}
+
+// headsOf reads the heads of threads that were found, and returns those that were last active before
+// the time, in that order. One that cannot be read asks nothing.
+func (in *Inspector) headsOf(ctx context.Context, found []store.Found, before time.Time) ([]store.Head, error) {
+	heads := make([]store.Head, 0, len(found))
+	for _, f := range found {
+		h, err := in.cfg.Store.Head(ctx, f.Key)
+		switch {
+		case err != nil && (thread.Unreadable(err) || errors.Is(err, store.ErrNotFound)):
+		case err != nil:
+			return nil, err
+		case before.IsZero() || h.UpdatedAt.Before(before):
+			heads = append(heads, *h)
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b store.Head) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return heads, nil
 }
 
 // questionsOf returns the open questions of a thread. One that is gone, or that cannot be

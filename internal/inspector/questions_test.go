@@ -43,10 +43,16 @@ func asked(list *threads.QuestionList) (out []string) {
 // TestQuestions: all open questions of one's threads, the newest first, in pages that never
 // tear a thread apart; and none of anybody else, or of a thread that asks nothing.
 func TestQuestions(t *testing.T) {
+	for _, index := range []bool{false, true} {
+		testQuestions(t, index)
+	}
+}
+
+func testQuestions(t *testing.T, index bool) {
 	synctest.Test(t, func(t *testing.T) {
 		e := looptest.Start(t, memstore.New(), nil, asker(),
 			holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
-		in := of(e)
+		in := by(e, index)
 		if list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 10))(t); len(list.Questions) != 0 ||
 			list.Questions == nil || !list.Next.IsZero() {
 			t.Errorf("without threads: %+v", list)
@@ -112,6 +118,40 @@ func TestQuestionsOfMany(t *testing.T) {
 			1))(t); len(list.Questions) != 2 || !list.Next.IsZero() {
 			t.Errorf("%+v", list)
 		}
+		list = looptest.Must(by(e, true).Questions(t.Context(), looptest.Alice, never, 1))(t)
+		if len(list.Questions) != 2 || !list.Next.IsZero() {
+			t.Errorf("by the index: %+v", list)
+		}
+	})
+}
+
+// TestQuestionsAtOnce: threads that began to ask in the same millisecond are in pages in the order of
+// their last activity, each once.
+func TestQuestionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := looptest.Start(t, memstore.New(), nil, asker())
+		var want []string
+		for i := range 30 {
+			id := fmt.Sprint((i * 7) % 30)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput(id, "r", looptest.UserSays("u", "hello")))
+			looptest.Collect(t, reply, err)
+			want = append([]string{id + " r Sure?", id + " r Sure?"}, want...)
+			time.Sleep(100 * time.Microsecond)
+		}
+		for _, index := range []bool{false, true} {
+			var got []string
+			for before, pages := never, 0; pages < 20; pages++ {
+				list := looptest.Must(by(e, index).Questions(t.Context(), looptest.Alice, before, 3))(t)
+				got = append(got, asked(list)...)
+				if before = list.Next; before.IsZero() {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("by the index %t: %q, want %q", index, got, want)
+			}
+		}
 	})
 }
 
@@ -131,6 +171,13 @@ func (f *faulty) Threads(
 	return append(heads, store.Head{Key: looptest.KeyOf("damaged"), Unreadable: store.ErrUnreadable}), err
 }
 
+func (f *faulty) Find(ctx context.Context, q store.Query) ([]store.Found, error) {
+	if f.list != nil {
+		return nil, f.list
+	}
+	return f.Store.Find(ctx, q)
+}
+
 func (f *faulty) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	if f.head != nil {
 		return nil, f.head
@@ -146,7 +193,8 @@ func TestQuestionsTrouble(t *testing.T) {
 		looptest.RunInput("t", "r", looptest.UserSays("u", "hello")))
 	looptest.Collect(t, reply, err)
 	f := &faulty{Store: e.Store}
-	in := inspector.New(inspector.Config{Store: f})
+	index := false
+	in := inspector.New(inspector.Config{Store: f, Indexed: func() bool { return index }})
 	for _, c := range []struct {
 		list, head error
 		questions  int
@@ -158,10 +206,12 @@ func TestQuestionsTrouble(t *testing.T) {
 		{nil, errors.New("away"), 0, codes.StoreUnavailable},
 		{errors.New("away"), nil, 0, codes.StoreUnavailable},
 	} {
-		f.list, f.head = c.list, c.head
-		list, err := in.Questions(t.Context(), looptest.Alice, never, 10)
-		if looptest.Code(err) != c.code || err == nil && len(list.Questions) != c.questions {
-			t.Errorf("%v, %v: %+v, %v", c.list, c.head, list, err)
+		for _, index = range []bool{false, true} {
+			f.list, f.head = c.list, c.head
+			list, err := in.Questions(t.Context(), looptest.Alice, never, 10)
+			if looptest.Code(err) != c.code || err == nil && len(list.Questions) != c.questions {
+				t.Errorf("%v, %v: %+v, %v", c.list, c.head, list, err)
+			}
 		}
 	}
 }
@@ -206,7 +256,10 @@ func TestQuestionsBehindUnreadable(t *testing.T) {
 		for i := range 150 { // more than are looked at at once
 			post(fmt.Sprint(i), "calm")
 		}
-		in := inspector.New(inspector.Config{Store: &downgraded{e.Store, newer}})
+		in := inspector.New(inspector.Config{
+			Store:   &downgraded{e.Store, newer},
+			Indexed: func() bool { return false },
+		})
 		list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 10))(t)
 		if got := asked(list); len(got) != 2 || !list.Next.IsZero() {
 			t.Errorf("%q, next %v", got, list.Next)

@@ -65,6 +65,7 @@ func TestOutsideExpiresInTime(t *testing.T) {
 		for n := range 10_000 {
 			resting(t, s, fmt.Sprint("rests", n), "a")
 		}
+		looptest.Must(s.Progress(t.Context(), []byte(`{"complete":true}`)))(t) // it has all of them
 		e := looptest.Start(t, s, func(c *looptest.Config) { withURLs(c); dueAlone(c) },
 			outsideAgent(finance(&postbox{}, holdfast.Outside{ExpiresAfter: time.Second})))
 		waitingFor(t, looptest.Started(t, e, "t"))

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Everybody lists the threads of all users of a tenant, for operators. The store has no such
-// list, so all of its heads are looked at.
+// Everybody lists the threads of all users of a tenant, for operators. Until the index has all of
+// them, all heads of the store are looked at.
 type Everybody struct{ Keeper *Keeper }
 
 // everybodyPage is how many heads are looked at at a time.
@@ -23,22 +23,29 @@ const everybodyPage = 500
 // Threads lists the tenant's threads, the most recently active first: at most limit of those
 // that were last active before the given time (zero: all), each with its user.
 func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time, limit int) ([]threads.Info, error) {
-	heads, err := e.newest(ctx, tenant, before, limit)
+	list := e.newest
+	if e.Keeper.Index().Complete {
+		list = e.Keeper.cfg.Store.Everybody
+	}
+	heads, err := list(ctx, tenant, before, limit)
 	if err != nil {
 		return nil, thread.ReadError(store.ThreadKey{}, err)
 	}
-	list := make([]threads.Info, 0, len(heads))
+	shown := make([]threads.Info, 0, len(heads))
 	for i := range heads {
+		if heads[i].Unreadable != nil && heads[i].User == "" {
+			continue // it is damaged, and nobody's
+		}
 		info, err := e.Keeper.listed(ctx, holdfast.Principal{Tenant: tenant, User: heads[i].User}, &heads[i])
 		if err != nil {
 			return nil, err
 		}
 		if info != nil {
 			info.User = heads[i].User
-			list = append(list, *info)
+			shown = append(shown, *info)
 		}
 	}
-	return list, nil
+	return shown, nil
 }
 
 // newest walks all heads and keeps those to list.

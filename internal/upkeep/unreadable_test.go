@@ -605,3 +605,31 @@ func TestEverybodyOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestEverybodyByIndex: once the index is complete, the list for operators walks no more.
+func TestEverybodyByIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, db := threeThreads(t, func(c *looptest.Config) { c.DataFormat = thread.Format })
+		time.Sleep(5 * time.Second)
+		if got := e.Keeper.Index(); !got.Complete {
+			t.Fatalf("%+v", got)
+		}
+		db.Store = walkless{db.Store}
+		found := ""
+		for _, info := range looptest.Must(upkeep.Everybody{Keeper: e.Keeper}.Threads(t.Context(),
+			looptest.Alice.Tenant, time.Time{}, 10))(t) {
+			found += info.ID + info.User + " "
+		}
+		user := looptest.Alice.User
+		if want := "a" + user + " b" + user + " c" + user + " "; found != want {
+			t.Errorf("the list has %s, want %s", found, want)
+		}
+	})
+}
+
+// walkless is a store that nobody walks.
+type walkless struct{ store.Store }
+
+func (walkless) Walk(context.Context, string, int) ([]store.Head, string, error) {
+	return nil, "", errors.New("somebody walks")
+}

@@ -74,6 +74,17 @@ func (b *Bad) Threads(
 	return heads, err
 }
 
+// Everybody implements [store.Index].
+func (b *Bad) Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {
+	heads, err := b.Store.Everybody(ctx, tenant, before, limit)
+	for i := range heads {
+		if why := b.why(heads[i].Key); why != nil {
+			heads[i] = store.Head{Key: b.Key, Unreadable: why}
+		}
+	}
+	return heads, err
+}
+
 // Walk implements [store.Directory].
 func (b *Bad) Walk(ctx context.Context, after string, limit int) ([]store.Head, string, error) {
 	heads, next, err := b.Store.Walk(ctx, after, limit)
