@@ -23,6 +23,7 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 type announcer struct {
 	client   redis.UniversalClient
 	keys     keys
+	values   *values
 	scripts  *scripts
 	clock    *clock.Remote
 	hints    *hints
@@ -35,7 +36,7 @@ type announcer struct {
 // commit writes the hints that are new and runs the commit script. The hint
 // exists before its commit, so whatever is committed can be found. A new fence means
 // that the thread was acquired, which is announced in any case.
-func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do call, lists relisting) (int, error) {
+func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do call, lists *relisting) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
 		owner:    holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
@@ -55,7 +56,7 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 	}
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
-	if moves || acquires || c.Parent != "" || len(lists.added) > 0 {
+	if moves || acquires || c.Parent != "" || len(lists.added) > 0 || lists.unknown {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
 			cmds = lists.add(ctx, pipe, s.keys, tag)
 			if c.Parent != "" {
@@ -93,7 +94,7 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 
 // settle removes the hints that a commit has made wrong. If this fails, their readers find that
 // they are.
-func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has *hint, known bool, lists relisting) {
+func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has *hint, known bool, lists *relisting) {
 	pipe := s.client.Pipeline()
 	if c.Process == "" && has.process != "" {
 		s.scripts.release.Eval(ctx, pipe, []string{s.keys.owned(has.process)}, tag, has.score)
@@ -101,6 +102,7 @@ func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has
 	if was := dayOf(has.minute); known && was != dayOf(minuteOf(c.UpdatedAt)) {
 		pipe.ZRem(ctx, s.keys.day(c.Key.Tenant, was), c.Key.Thread)
 	}
+	lists.learn(c.Key, s.values)
 	lists.remove(ctx, pipe, s.keys, tag)
 	if pipe.Len() > 0 {
 		_, _ = pipe.Exec(ctx)

@@ -238,3 +238,19 @@ func TestOwnersOwn(t *testing.T) {
 		t.Errorf("owners are %q, %v, want the one that has left a thread, and the one that lives", names, err)
 	}
 }
+
+// TestListedByAnother: a process that moves a thread which another one has listed leaves nothing of that
+// behind, whether it puts the thread into lists or takes it out of all.
+func TestListedByAnother(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	one, two := openAt(t, server.URL(), "hf:"), openAt(t, server.URL(), "hf:")
+	at := time.Unix(1_000, 0)
+	advance(t, one, aThread("a"), dueAt(at))
+	advance(t, two, aThread("a"), dueAt(at.Add(time.Hour)))
+	wantDue(t, two, 1, "a 4600")
+	advance(t, one, aThread("a"), dueAt(at.Add(time.Hour)))
+	wantDue(t, one, 1, "a 4600")
+	advance(t, two, aThread("a"), func(c *store.Commit) { c.Listings = []store.Listing{} })
+	wantDue(t, two, 0)
+}

@@ -157,6 +157,10 @@ type relisting struct {
 	is []store.Listing // afterwards; nil if nothing changes
 	// added are new, and gone were there before, as far as this process knows.
 	added, gone []store.Listing
+	// unknown means that another process, or this one before it was restarted, has listed the thread
+	// last; was is then what Redis says that the lists were.
+	unknown bool
+	was     *redis.SliceCmd
 }
 
 // relists returns what the commit changes, if it builds on the head that has that hint.
@@ -171,7 +175,7 @@ func relists(c *store.Commit, has *hint) (r relisting) {
 			return r
 		}
 	}
-	r.is = is
+	r.is, r.unknown = is, was == nil && c.Expect.ETag != ""
 	for _, l := range is {
 		if !slices.Contains(was, l) {
 			r.added = append(r.added, l)
@@ -185,8 +189,11 @@ func relists(c *store.Commit, has *hint) (r relisting) {
 	return r
 }
 
-// add writes the new members.
+// add writes the new members, and asks for what it does not know.
 func (r *relisting) add(ctx context.Context, pipe redis.Pipeliner, k keys, tag string) (cmds []redis.Cmder) {
+	if r.unknown {
+		r.was = pipe.HMGet(ctx, k.thread(tag), fieldListings)
+	}
 	for _, l := range r.added {
 		cmds = append(cmds, pipe.ZAdd(ctx, k.list(l), listingMember(tag, l)))
 	}
@@ -197,5 +204,27 @@ func (r *relisting) add(ctx context.Context, pipe redis.Pipeliner, k keys, tag s
 func (r *relisting) remove(ctx context.Context, pipe redis.Pipeliner, k keys, tag string) {
 	for _, l := range r.gone {
 		pipe.ZRem(ctx, k.list(l), listingMember(tag, l).Member)
+	}
+}
+
+// learn takes in which lists the thread was in. The commit has shown that it is the next one after
+// what Redis said, or the same.
+func (r *relisting) learn(key store.ThreadKey, v *values) {
+	if r.was == nil || len(r.was.Val()) == 0 {
+		return
+	}
+	framed, there := r.was.Val()[0].(string)
+	if !there {
+		return
+	}
+	raw, err := v.decode(key, "", listingsName, framed)
+	if err != nil {
+		return // readers of the lists find what is wrong
+	}
+	was, _ := decodeListings(raw)
+	for _, l := range was {
+		if !slices.Contains(r.is, l) {
+			r.gone = append(r.gone, l)
+		}
 	}
 }

@@ -202,6 +202,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 	s.announcer = &announcer{
 		client:   client,
 		keys:     k,
+		values:   s.values,
 		scripts:  s.scripts,
 		clock:    s.clock,
 		hints:    s.hints,
